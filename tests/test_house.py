@@ -1,0 +1,260 @@
+"""The house rules: what a wheel installs, who imports whom, locked versions, links that lead somewhere."""
+
+from __future__ import annotations
+
+import email.message
+import email.parser
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "groupstorm"
+PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+# --- the wheel -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("hatchling", reason="builds the wheel: pip install hatchling, or use ./dev test")
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def wheel_names(path: Path) -> list[str]:
+    with zipfile.ZipFile(path) as archive:
+        return archive.namelist()
+
+
+def wheel_metadata(path: Path) -> email.message.Message:
+    (name,) = (n for n in wheel_names(path) if n.endswith(".dist-info/METADATA"))
+    with zipfile.ZipFile(path) as archive:
+        return email.parser.Parser().parsestr(archive.read(name).decode())
+
+
+def test_a_wheel_installs_nothing_but_groupstorm_at_the_top_level(wheel: Path) -> None:
+    tops = {name.split("/")[0] for name in wheel_names(wheel)}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"groupstorm"}
+
+
+def test_a_wheel_carries_every_file_of_the_package(wheel: Path) -> None:
+    """Presets, `py.typed` and whatever else is no Python file included; nothing that is not there."""
+    here = {
+        path.relative_to(ROOT).as_posix()
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    packed = {name for name in wheel_names(wheel) if name.startswith("groupstorm/")}
+    assert packed == here
+    assert "groupstorm/py.typed" in packed
+    assert any(name.startswith("groupstorm/storms/presets/") and name.endswith(".yaml") for name in packed)
+
+
+def test_a_wheel_says_what_it_is(wheel: Path) -> None:
+    metadata = wheel_metadata(wheel)
+    assert metadata["Name"] == "groupstorm"
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert {"spark", "kafka", "speed"} <= set(metadata.get_all("Provides-Extra", []))
+    license_file = next(name for name in wheel_names(wheel) if name.endswith("/licenses/LICENSE"))
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read(license_file) == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_command_runs_from_an_unpacked_wheel(wheel: Path, tmp_path: Path) -> None:
+    """Away from the checkout, with the entry point that an installation would make."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    (entry_points,) = tmp_path.glob("*.dist-info/entry_points.txt")
+    assert "groupstorm = groupstorm.cli.app:main" in entry_points.read_text("utf-8")
+    code = (
+        "import sys; sys.argv = ['groupstorm', '--version']; from groupstorm.cli import app; "
+        "print(app.__file__); app.main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    loaded_from, version = answer.stdout.splitlines()
+    assert Path(loaded_from).is_relative_to(tmp_path)
+    assert version == f"groupstorm {wheel_metadata(wheel)['Version']}"
+
+
+# --- rooms -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("room", ["assignors", "coordinator", "clients"])
+def test_the_root_keeps_the_designs_rooms_as_relative_links(room: str) -> None:
+    link = ROOT / room
+    assert link.is_symlink()
+    assert os.readlink(link) == f"groupstorm/{room}"
+    assert link.resolve() == PACKAGE / room
+
+
+def test_every_folder_with_python_is_a_package() -> None:
+    """import-linter does not see into a folder without `__init__.py`: the rules would not hold there."""
+    folders = {path.parent for path in PACKAGE.rglob("*.py")}
+    assert [
+        str(folder.relative_to(ROOT)) for folder in folders if not (folder / "__init__.py").exists()
+    ] == []
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    pytest.importorskip(
+        "importlinter", reason="checks the imports: pip install import-linter, or use ./dev test"
+    )
+    return subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())",
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_rooms_import_only_what_stands_left_of_them() -> None:
+    answer = lint_imports(ROOT)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "statement", "contract"),
+    [
+        ("assignors/added.py", "import groupstorm.storms", "Rooms import only"),
+        ("trace/added.py", "import groupstorm.coordinator", "Rooms import only"),
+        ("clients/added.py", "from groupstorm.cli import app", "Rooms import only"),
+        ("added.py", "import groupstorm.cli", "Rooms import only"),
+        ("coordinator/added.py", "import groupstorm.assignors.consumer", "the members assign"),
+        ("coordinator/added.py", "import time", "Decisions take"),
+        ("coordinator/added.py", "from asyncio import sleep", "Decisions take"),
+        ("assignors/added.py", "import random", "Decisions take"),
+        ("coordinator/added.py", "import groupstorm.coordinator.server", "do not know the server"),
+        ("storms/added.py", "import random", "draw by counter"),
+    ],
+)
+def test_the_import_rules_catch_an_import_that_breaks_them(
+    tmp_path: Path, module: str, statement: str, contract: str
+) -> None:
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copytree(PACKAGE, tmp_path / "groupstorm", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "groupstorm" / module).write_text(f"{statement}\n")
+    answer = lint_imports(tmp_path)
+    assert answer.returncode == 1
+    broken = [line for line in answer.stdout.splitlines() if " BROKEN" in line]
+    assert [contract in line for line in broken] == [True], answer.stdout
+    assert "groupstorm." + module.removesuffix(".py").replace("/", ".") in answer.stdout
+
+
+# --- locked versions -------------------------------------------------------------------------------
+
+
+def lock_files() -> dict[str, list[Requirement]]:
+    """The requirements that `./dev` installs one lock file from: an extra (with the base), or a group."""
+    base = PYPROJECT["project"]["dependencies"]
+    files = {"base": base}
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    files |= {name: base + listed for name, listed in extras.items()}
+    files |= PYPROJECT["dependency-groups"]
+    return {name: [Requirement(line) for line in listed] for name, listed in files.items()}
+
+
+def pinned(name: str) -> dict[str, set[str]]:
+    """Package -> versions (several where markers choose) of one file of `requirements/`."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text("utf-8")
+    pins: dict[str, set[str]] = {}
+    for package, version in re.findall(r"^([a-z0-9-]+)==([^ ;\\\n]+)", text, re.MULTILINE):
+        pins.setdefault(package, set()).add(version)
+    return pins
+
+
+@pytest.mark.parametrize("name", sorted(lock_files()))
+def test_a_lock_file_pins_what_the_project_asks_for(name: str) -> None:
+    pins = pinned(name)
+    for requirement in lock_files()[name]:
+        if requirement.name == "groupstorm":
+            for extra in requirement.extras:
+                assert pinned(extra).items() <= pins.items()
+            continue
+        versions = pins[requirement.name.lower()]
+        assert all(requirement.specifier.contains(version) for version in versions), requirement
+    everything = pinned("all")
+    assert all(versions <= everything[package] for package, versions in pins.items()), "run ./dev lock"
+
+
+@pytest.mark.parametrize("name", sorted(lock_files()))
+def test_a_lock_file_has_hashes_and_names_no_host(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text("utf-8")
+    assert "://" not in text
+    for block in re.split(r"\n(?=[a-z0-9])", text)[1:]:
+        assert "--hash=sha256:" in block, block.splitlines()[0]
+
+
+def test_the_wheel_is_built_with_one_version_of_hatchling() -> None:
+    (requirement,) = PYPROJECT["build-system"]["requires"]
+    assert requirement in PYPROJECT["dependency-groups"]["test"]
+
+
+# --- documents -------------------------------------------------------------------------------------
+
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def links(page: Path) -> list[str]:
+    """Targets of a page's links, without those of other hosts; code blocks and spans hold none."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"`[^`\n]*`", "code", text)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [target for target in targets if not re.match(r"[a-z]+:", target)]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that the headings of a page get on GitHub."""
+    headings = re.findall(r"^#+ +(.+?) *$", page.read_text("utf-8"), re.MULTILINE)
+    slugs = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
+    return set(slugs)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_a_file_and_a_heading(page: Path) -> None:
+    for target in links(page):
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), f"{page.name}: {target}"
+        assert linked.is_relative_to(ROOT), f"{page.name}: {target}"
+        if anchor:
+            assert anchor in anchors(linked), f"{page.name}: {target}"
+
+
+def test_every_page_of_the_documentation_can_be_reached_from_the_readme() -> None:
+    reached: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        reached.add(page)
+        targets = {(page.parent / target.partition("#")[0]).resolve() for target in links(page)}
+        waiting += [path for path in targets - reached if path.suffix == ".md" and path.is_file()]
+    assert set(PAGES) <= reached
