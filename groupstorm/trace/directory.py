@@ -1,0 +1,49 @@
+"""A trace as a folder of closed files: for runs that have no end (`groupstorm serve --trace`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from groupstorm.problems import InputError
+from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import JsonLinesWriter
+
+DEFAULT_ROWS_PER_FILE = 10_000
+
+
+class DirectorySink:
+    """Writes trace-000000.jsonl, trace-000001.jsonl, ...: each appears when it is complete.
+
+    Whoever drives it calls `rotate` from time to time, so that a quiet group's rows appear too.
+    Raises InputError if the folder already holds a trace: two runs must not be mixed.
+    """
+
+    def __init__(self, folder: Path, rows_per_file: int = DEFAULT_ROWS_PER_FILE) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.glob("trace*")):
+            raise InputError(f"{folder}: holds a trace already: name another folder or remove it")
+        self._folder = folder
+        self._rows_per_file = rows_per_file
+        self._files = 0
+        self._rows = 0
+        self._writer: JsonLinesWriter | None = None
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        if self._writer is None:
+            self._writer = JsonLinesWriter(self._folder / f"trace-{self._files:06d}.jsonl")
+            self._writer.rows = self._rows
+        self._writer.add(time_us, source, event)
+        self._rows = self._writer.rows
+        if self._rows % self._rows_per_file == 0:
+            self.rotate()
+
+    def rotate(self) -> None:
+        """Close the file at hand, if it holds anything: it is readable from now on."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+            self._files += 1
+
+    def close(self) -> None:
+        self.rotate()

@@ -1,0 +1,63 @@
+"""Columns of a trace, version 1: names, types, meaning. `docs/trace.md` is made from this table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+#: Raised whenever a column changes its name, type or meaning.
+SCHEMA_VERSION = 1
+
+
+class ColumnType(Enum):
+    """The types that a trace needs; each format has its own word for them."""
+
+    INT = "int64"
+    TEXT = "string"
+    TEXTS = "list<string>"
+    INTS = "list<int64>"
+
+
+class Source(Enum):
+    """Who saw the event."""
+
+    COORDINATOR = "coordinator"
+    MEMBER = "member"
+    WORLD = "world"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: ColumnType
+    meaning: str
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("seq", ColumnType.INT, "position in the trace, from 0: the order of events at one instant"),
+    Column("time_us", ColumnType.INT, "microseconds since the trace began (virtual time in storms)"),
+    Column("source", ColumnType.TEXT, "coordinator, member or world: who saw the event"),
+    Column("event", ColumnType.TEXT, "what happened: the event type's name in snake case"),
+    Column("group", ColumnType.TEXT, "group id"),
+    Column("member", ColumnType.TEXT, "the client's own name (client.id): stays over restarts"),
+    Column("member_id", ColumnType.TEXT, "the id that the coordinator gave: new with every restart"),
+    Column("previous_member_id", ColumnType.TEXT, "the id that a static member had before"),
+    Column("instance", ColumnType.TEXT, "group.instance.id of a static member"),
+    Column("generation", ColumnType.INT, "generation of the group, or that the member believes in"),
+    Column("previous_state", ColumnType.TEXT, "state of the group before"),
+    Column("state", ColumnType.TEXT, "state of the group after"),
+    Column("cause", ColumnType.TEXT, "why it happened, from a closed list per event"),
+    Column("error", ColumnType.TEXT, "Kafka's name of the error that was answered; null for NONE"),
+    Column("protocol", ColumnType.TEXT, "name of the chosen assignor"),
+    Column("leader", ColumnType.TEXT, "member id of the group's leader"),
+    Column("partitions", ColumnType.TEXTS, "topic partitions as Kafka prints them: topic-partition"),
+    Column("positions", ColumnType.INTS, "per partition: offset at which processing starts or stopped"),
+    Column("committed", ColumnType.INTS, "per partition: the committed offset of the group; -1: none"),
+    Column("duration_us", ColumnType.INT, "how long it took or will take, in microseconds"),
+    Column("api", ColumnType.TEXT, "Kafka's name of a request"),
+    Column("count", ColumnType.INT, "how many"),
+    Column("detail", ColumnType.TEXT, "a sentence or a value for people"),
+    Column("topics", ColumnType.TEXTS, "subscribed or changed topics"),
+    Column("record_rate", ColumnType.INT, "records produced per partition and second"),
+    Column("process_rate", ColumnType.INT, "records that a partition's owner can process per second"),
+)

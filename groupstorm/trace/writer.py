@@ -1,0 +1,150 @@
+"""Traces on disk: JSON lines or Parquet, complete or not there at all.
+
+A file is written under a name that begins with a dot and renamed when it is closed, so that a reader
+never meets half a trace. The bytes of a JSON lines trace depend on its events only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from groupstorm.problems import InputError
+from groupstorm.trace.rows import TracedEvent, TraceSink, as_mapping, values
+from groupstorm.trace.schema import COLUMNS, SCHEMA_VERSION, ColumnType, Source
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ROWS_PER_BATCH = 32_768
+"""Rows that are held in memory before they are written."""
+
+
+class JsonLinesWriter:
+    """One JSON object per row, nulls left out, columns in the schema's order."""
+
+    suffix = ".jsonl"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._partial = partial_path(path)
+        self._file: IO[str] = self._partial.open("w", encoding="utf-8", newline="\n")
+        self._lines: list[str] = []
+        self._encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        self.rows = 0
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        row = as_mapping(values(self.rows, time_us, source, event))
+        self._lines.append(self._encode(row))
+        self.rows += 1
+        if len(self._lines) >= ROWS_PER_BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._lines:
+            self._lines.append("")
+            self._file.write("\n".join(self._lines))
+            self._lines.clear()
+
+    def close(self) -> None:
+        self._flush()
+        self._file.close()
+        os.replace(self._partial, self.path)
+
+    def discard(self) -> None:
+        self._file.close()
+        self._partial.unlink(missing_ok=True)
+
+
+class ParquetWriter:
+    """All columns, with their types, in row groups; the schema's version stands in the metadata."""
+
+    suffix = ".parquet"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._partial = partial_path(path)
+        self._schema = arrow_schema()
+        from pyarrow import parquet
+
+        self._writer = parquet.ParquetWriter(self._partial, self._schema, compression="zstd")
+        self._rows: list[list[Any]] = []
+        self.rows = 0
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        self._rows.append(values(self.rows, time_us, source, event))
+        self.rows += 1
+        if len(self._rows) >= ROWS_PER_BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        import pyarrow
+
+        columns = [
+            pyarrow.array(column, type=field.type)
+            for column, field in zip(zip(*self._rows, strict=True), self._schema, strict=True)
+        ]
+        self._writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
+        self._rows.clear()
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+        os.replace(self._partial, self.path)
+
+    def discard(self) -> None:
+        self._writer.close()
+        self._partial.unlink(missing_ok=True)
+
+
+TraceWriter = JsonLinesWriter | ParquetWriter
+
+FORMATS: Mapping[str, Callable[[Path], TraceWriter]] = {"jsonl": JsonLinesWriter, "parquet": ParquetWriter}
+
+
+def open_writer(folder: Path, name: str, trace_format: str) -> TraceWriter:
+    """A writer of ``folder``/``name``.``trace_format``. Raises InputError for a format that is not there."""
+    if trace_format not in FORMATS:
+        raise InputError(f"format: {trace_format!r} is not one of {', '.join(FORMATS)}")
+    return FORMATS[trace_format](folder / f"{name}.{trace_format}")
+
+
+def partial_path(path: Path) -> Path:
+    """Where a file stands until it is complete."""
+    return path.with_name(f".{path.name}.partial")
+
+
+class Tee:
+    """Hands every event on to several sinks."""
+
+    def __init__(self, *sinks: TraceSink) -> None:
+        self._sinks = sinks
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        for sink in self._sinks:
+            sink.add(time_us, source, event)
+
+    def close(self) -> None:
+        for sink in self._sinks:
+            sink.close()
+
+
+def arrow_schema() -> pyarrow.Schema:
+    """The schema as pyarrow has it. Raises InputError where pyarrow is missing."""
+    try:
+        import pyarrow
+    except ImportError as missing:
+        raise InputError("Parquet needs pyarrow: pip install 'groupstorm[spark]'") from missing
+    types = {
+        ColumnType.INT: pyarrow.int64(),
+        ColumnType.TEXT: pyarrow.string(),
+        ColumnType.TEXTS: pyarrow.list_(pyarrow.string()),
+        ColumnType.INTS: pyarrow.list_(pyarrow.int64()),
+    }
+    fields = [pyarrow.field(column.name, types[column.type]) for column in COLUMNS]
+    return pyarrow.schema(fields, metadata={"groupstorm.trace.schema": str(SCHEMA_VERSION)})

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from groupstorm.clients import events as member_events
+from groupstorm.coordinator import events as coordinator_events
+from groupstorm.problems import InputError
+from groupstorm.storms import events as world_events
+from groupstorm.trace.directory import DirectorySink
+from groupstorm.trace.reader import read_rows, trace_files
+from groupstorm.trace.rows import event_name, layout
+from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import open_writer
+
+PENDING = coordinator_events.MemberPending("g", "c1", "c1-x")
+ASSIGNED = member_events.PartitionsAssigned("g", "c1", "c1-x", 1, ("t-0", "t-1"), (5, 0), 250)
+
+
+def every_event_type() -> list[type]:
+    modules = (coordinator_events, member_events, world_events)
+    return [event for module in modules for event in module.Event.__args__]
+
+
+@pytest.mark.parametrize("event_type", every_event_type())
+def test_every_field_of_every_event_is_a_column(event_type: type) -> None:
+    fields = event_type._fields  # type: ignore[attr-defined]  # a named tuple's
+    assert len(layout(event_type, fields).places) == len(fields)
+
+
+def test_event_names_are_unique() -> None:
+    names = [event_name(event_type) for event_type in every_event_type()]
+    assert len(set(names)) == len(names)
+    assert "member_pending" in names
+
+
+@pytest.mark.parametrize("trace_format", ["jsonl", "parquet"])
+def test_what_is_written_is_read_back(tmp_path: Path, trace_format: str) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
+    writer = open_writer(tmp_path, "trace", trace_format)
+    writer.add(3, Source.COORDINATOR, PENDING)
+    writer.add(4, Source.MEMBER, ASSIGNED)
+    assert not list(tmp_path.glob("trace*")), "nothing is visible before it is complete"
+    writer.close()
+    assert list(read_rows(tmp_path)) == [
+        {"seq": 0, "time_us": 3, "source": "coordinator", "event": "member_pending", "group": "g",
+         "member": "c1", "member_id": "c1-x"},
+        {"seq": 1, "time_us": 4, "source": "member", "event": "partitions_assigned", "group": "g",
+         "member": "c1", "member_id": "c1-x", "generation": 1, "partitions": ["t-0", "t-1"],
+         "positions": [5, 0], "duration_us": 250},
+    ]  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir()] == [f"trace.{trace_format}"]
+
+
+@pytest.mark.parametrize("trace_format", ["jsonl", "parquet"])
+def test_a_discarded_trace_leaves_nothing(tmp_path: Path, trace_format: str) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
+    writer = open_writer(tmp_path, "trace", trace_format)
+    writer.add(3, Source.COORDINATOR, PENDING)
+    writer.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_closed_files_is_one_trace(tmp_path: Path) -> None:
+    sink = DirectorySink(tmp_path / "out", rows_per_file=2)
+    for time_us in range(5):
+        sink.add(time_us, Source.COORDINATOR, PENDING)
+    assert len(trace_files(tmp_path / "out")) == 2
+    sink.rotate()
+    assert [row["seq"] for row in read_rows(tmp_path / "out")] == [0, 1, 2, 3, 4]
+    sink.rotate()
+    sink.close()
+    assert len(trace_files(tmp_path / "out")) == 3
+    with pytest.raises(InputError, match="holds a trace already"):
+        DirectorySink(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("nonsense\n", "line 1: not JSON"),
+        ('{"event": "x", "time_us": 1}\n[]\n', "line 2: not a row"),
+        (json.dumps({"event": "x", "time_us": 1, "colour": "red"}), "colour"),
+    ],
+)
+def test_what_is_no_trace_is_refused_with_its_line(tmp_path: Path, content: str, told: str) -> None:
+    file = tmp_path / "trace.jsonl"
+    file.write_text(content)
+    with pytest.raises(InputError, match=told):
+        list(read_rows(file))
+
+
+def test_where_there_is_no_trace_it_says_so(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nowhere", Path(__file__)):
+        with pytest.raises(InputError):
+            trace_files(path)
