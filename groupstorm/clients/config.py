@@ -1,0 +1,48 @@
+"""A consumer's settings: Kafka's names, defaults and bounds (ConsumerConfig, 4.3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from groupstorm.problems import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerConfig:
+    """What one consumer was configured with; durations in milliseconds.
+
+    Raises InputError where Kafka's consumer would refuse to start.
+    """
+
+    group_id: str
+    client_id: str
+    topics: tuple[str, ...]
+    group_instance_id: str | None = None
+    partition_assignment_strategy: tuple[str, ...] = ("range", "cooperative-sticky")
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    max_poll_interval_ms: int = 300_000
+    request_timeout_ms: int = 30_000
+    retry_backoff_ms: int = 100
+    metadata_max_age_ms: int = 300_000
+    enable_auto_commit: bool = True
+    auto_commit_interval_ms: int = 5_000
+    #: CloseOptions of KIP-1092: None is Kafka's default (dynamic members leave, static ones stay).
+    leave_group_on_close: bool | None = None
+    protocol_type: str = field(default="consumer", init=False)
+
+    def __post_init__(self) -> None:
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise InputError(
+                f"heartbeat.interval.ms: {self.heartbeat_interval_ms} must be lower than "
+                f"session.timeout.ms ({self.session_timeout_ms})"
+            )
+        if not self.partition_assignment_strategy:
+            raise InputError("partition.assignment.strategy: at least one assignor is needed")
+
+    @property
+    def leaves_on_close(self) -> bool:
+        """Whether close() sends LeaveGroup (AbstractCoordinator.shouldSendLeaveGroupRequest)."""
+        if self.leave_group_on_close is None:
+            return self.group_instance_id is None
+        return self.leave_group_on_close

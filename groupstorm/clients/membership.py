@@ -1,0 +1,439 @@
+"""One consumer's membership, as Kafka's Java client lives it (AbstractCoordinator, ConsumerCoordinator).
+
+`Membership.run()` is the application thread inside poll(): a generator that yields operations
+(`operations.py`) and is resumed with their results. What the client's heartbeat thread and its commit
+callbacks do meanwhile are plain methods. There is no clock, no socket and no thread in here: a driver
+carries out the operations in virtual time or over TCP, stamps the events and decides when poll() is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from enum import Enum, StrEnum
+from typing import Any, NamedTuple
+
+from groupstorm.assignors.contract import Assignor, RebalanceProtocol
+from groupstorm.assignors.userdata import Subscription, TopicPartition, decode_assignment, encode_subscription
+from groupstorm.clients import events
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.operations import (
+    JOIN_GROUP_TIMEOUT_LAPSE_MS,
+    Assign,
+    AwaitPoll,
+    Backoff,
+    CallbackKind,
+    CommitPositions,
+    Disconnected,
+    FindCoordinator,
+    Operation,
+    RunCallback,
+    Send,
+    StopProcessing,
+)
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    NO_GENERATION,
+    NO_MEMBER_ID,
+    Heartbeat,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    LeavingMember,
+    SyncGroup,
+)
+
+JOIN_GROUP_VERSION = 9
+SYNC_GROUP_VERSION = 5
+HEARTBEAT_VERSION = 4
+LEAVE_GROUP_VERSION = 5
+SUBSCRIPTION_VERSION = 3
+
+Flow = Generator[Operation, Any, None]
+
+
+class MemberState(Enum):
+    """AbstractCoordinator.MemberState."""
+
+    UNJOINED = "UNJOINED"
+    PREPARING_REBALANCE = "PREPARING_REBALANCE"
+    COMPLETING_REBALANCE = "COMPLETING_REBALANCE"
+    STABLE = "STABLE"
+
+
+class RejoinCause(StrEnum):
+    """Why a member has to join (again); errors that reset its generation stand under Kafka's names."""
+
+    FIRST_JOIN = "first-join"
+    GROUP_REBALANCING = "group-rebalancing"
+    REVOKED_PARTITIONS = "revoked-partitions"
+    METADATA_CHANGED = "metadata-changed"
+    ASSIGNMENT_MISMATCH = "assignment-does-not-match-subscription"
+    POLL_TIMEOUT = "poll-timeout"
+
+
+class Generation(NamedTuple):
+    id: int = NO_GENERATION
+    member_id: str = NO_MEMBER_ID
+    protocol: str | None = None
+
+
+#: Errors of JoinGroup and SyncGroup after which the client joins again at once, without a pause
+#: (AbstractCoordinator.joinGroupIfNeeded).
+RETRIED_AT_ONCE = frozenset(
+    {Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.REBALANCE_IN_PROGRESS, Error.MEMBER_ID_REQUIRED}
+)
+#: Errors after which it pauses for retry.backoff.ms first.
+RETRIED_AFTER_BACKOFF = frozenset(
+    {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR}
+)
+#: Errors that say that the coordinator has moved or is not there.
+COORDINATOR_UNKNOWN = frozenset(
+    {Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR, Error.REQUEST_TIMED_OUT}
+)
+#: Errors that tell a member that its generation or id is no longer good -> whether its id is reset too.
+GENERATION_RESET: Mapping[Error, bool] = {
+    Error.UNKNOWN_MEMBER_ID: True,
+    Error.FENCED_INSTANCE_ID: True,
+    Error.ILLEGAL_GENERATION: False,
+}
+
+
+class Membership:
+    """The state of one consumer in one group.
+
+    ``emit`` takes the events that need no clock; ``topics`` gives the topic metadata (name ->
+    partitions) as this client knows it now.
+    """
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        assignors: Sequence[Assignor],
+        topics: Callable[[], Mapping[str, int]],
+        emit: Callable[[events.Event], None],
+    ) -> None:
+        self.config = config
+        self.state = MemberState.UNJOINED
+        self.generation = Generation()
+        self.owned: tuple[TopicPartition, ...] = ()
+        self.is_leader = False
+        self.rejoin_needed = False
+        self.failure: Error | None = None
+        self.coordinator_known = False
+        self.rebalance_protocol = common_rebalance_protocol(assignors)
+        self._assignors = {assignor.name: assignor for assignor in assignors}
+        self._topics = topics
+        self._emit = emit
+        self._needs_join_prepare = True
+        self._lost_cause = ""
+        self._assignment_snapshot: Mapping[str, int] | None = None
+
+    # -- what the application thread does --------------------------------------------------------
+
+    def run(self) -> Flow:
+        """From the first poll() on, until a fatal error ends the consumer."""
+        self.request_rejoin(RejoinCause.FIRST_JOIN)
+        while self.failure is None:
+            if self.rejoin_needed:
+                yield from self._join_group_if_needed()
+            else:
+                yield AwaitPoll()
+        yield from self._fail(self.failure)
+
+    def close(self) -> Flow:
+        """Consumer.close(): commit, revoke, leave. Run it in place of `run`, whose generator is dropped."""
+        config = self.config
+        if self.owned:
+            yield StopProcessing(self.owned)
+            if config.enable_auto_commit and self.state is MemberState.STABLE:
+                yield CommitPositions()
+        in_doubt = self._generation_is_reset() or self.state in (
+            MemberState.PREPARING_REBALANCE,
+            MemberState.COMPLETING_REBALANCE,
+        )
+        if self.owned:
+            kind = CallbackKind.LOST if in_doubt else CallbackKind.REVOKED
+            yield from self._give_up(kind, self.owned, "close")
+        leave = self._leave_request("the consumer is being closed") if config.leaves_on_close else None
+        member_id = self.generation.member_id
+        self._reset(reset_member_id=True)
+        if leave is not None:
+            yield Send(leave, config.request_timeout_ms)
+        self._emit(
+            events.MemberClosed(config.group_id, config.client_id, member_id, "left" if leave else "silent")
+        )
+
+    def _join_group_if_needed(self) -> Flow:
+        while self.rejoin_needed and self.failure is None:
+            if not self.coordinator_known:
+                yield FindCoordinator()
+                self.coordinator_known = True
+            if self._needs_join_prepare:
+                self._needs_join_prepare = False
+                yield from self._on_join_prepare()
+            self.state = MemberState.PREPARING_REBALANCE
+            error = yield from self._join_and_sync()
+            if error is None or error in RETRIED_AT_ONCE:
+                continue
+            if error in RETRIED_AFTER_BACKOFF:
+                yield Backoff(self.config.retry_backoff_ms)
+            else:
+                self.failure = error
+
+    def _on_join_prepare(self) -> Flow:
+        """Before a JoinGroup: commit, then give up what has to be given up (onJoinPrepare)."""
+        eager = self.rebalance_protocol is RebalanceProtocol.EAGER
+        if self.config.enable_auto_commit and self.owned:
+            if eager:
+                yield StopProcessing(self.owned)
+            while self.state is MemberState.STABLE:
+                result = yield CommitPositions()
+                if not isinstance(result, Disconnected) and result not in RETRIED_AFTER_BACKOFF:
+                    break
+                yield Backoff(self.config.retry_backoff_ms)
+                if not self.coordinator_known:
+                    yield FindCoordinator()
+                    self.coordinator_known = True
+        if self._generation_is_reset():
+            yield from self._give_up(CallbackKind.LOST, self.owned, self._lost_cause)
+        elif eager:
+            yield from self._give_up(CallbackKind.REVOKED, self.owned, "rebalance")
+        else:
+            unsubscribed = tuple(tp for tp in self.owned if tp.topic not in self.config.topics)
+            yield from self._give_up(CallbackKind.REVOKED, unsubscribed, "subscription")
+        self.is_leader = False
+
+    def _give_up(self, kind: CallbackKind, partitions: tuple[TopicPartition, ...], cause: str) -> Flow:
+        if not partitions:
+            return
+        gone = set(partitions)
+        yield RunCallback(kind, partitions, cause)
+        self.owned = tuple(tp for tp in self.owned if tp not in gone)
+
+    def _join_and_sync(self) -> Generator[Operation, Any, Error | None]:
+        """One round; the error that ended it, or None when the member is Stable."""
+        config = self.config
+        timeout_ms = max(config.request_timeout_ms, config.max_poll_interval_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS)
+        joined = yield Send(self._join_request(), timeout_ms)
+        if isinstance(joined, Disconnected):
+            return self._connection_lost()
+        if joined.error is not Error.NONE:
+            return self._join_refused(joined)
+        self.state = MemberState.COMPLETING_REBALANCE
+        self.generation = Generation(joined.generation, joined.member_id, joined.protocol)
+        assignments: tuple[tuple[str, bytes], ...] = ()
+        if joined.leader == joined.member_id:
+            self.is_leader = True
+            self._assignment_snapshot = self._subscribed_topics()
+            if not joined.skip_assignment:
+                assignments = yield Assign(joined)
+        synced = yield Send(self._sync_request(joined, assignments), config.request_timeout_ms)
+        if isinstance(synced, Disconnected):
+            return self._connection_lost()
+        if synced.error is not Error.NONE:
+            return self._sync_refused(synced.error)
+        if self.state is not MemberState.COMPLETING_REBALANCE:
+            # A heartbeat's answer has reset the generation meanwhile: this round is void.
+            return Error.ILLEGAL_GENERATION
+        self.state = MemberState.STABLE
+        self.rejoin_needed = False
+        self._needs_join_prepare = True
+        yield from self._on_join_complete(synced.assignment)
+        return None
+
+    def _join_refused(self, response: JoinGroupResponse) -> Error:
+        error = response.error
+        if error is Error.MEMBER_ID_REQUIRED:
+            self.generation = Generation(NO_GENERATION, response.member_id)
+        elif error is Error.UNKNOWN_MEMBER_ID:
+            self._reset_and_rejoin(error.name, reset_member_id=True)
+        elif error in COORDINATOR_UNKNOWN:
+            self.coordinator_known = False
+        return error
+
+    def _sync_refused(self, error: Error) -> Error:
+        if error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
+            self._reset_and_rejoin(error.name, reset_member_id=GENERATION_RESET[error])
+        elif error in COORDINATOR_UNKNOWN:
+            self.coordinator_known = False
+        elif error is Error.COORDINATOR_LOAD_IN_PROGRESS:
+            # Kafka's client knows this answer to JoinGroup only: to SyncGroup it is fatal.
+            return Error.UNKNOWN_SERVER_ERROR
+        return error
+
+    def _connection_lost(self) -> Error:
+        self.coordinator_known = False
+        return Error.COORDINATOR_NOT_AVAILABLE
+
+    def _on_join_complete(self, assignment: bytes) -> Flow:
+        """Take the assignment: revoke, then add; cooperative revocation asks for another round."""
+        if not self.is_leader:
+            self._assignment_snapshot = None
+        if len(assignment) < 2:
+            # The leader's plan has nothing for this member: Kafka's client throws out of poll().
+            self.failure = Error.UNKNOWN_SERVER_ERROR
+            return
+        assigned = tuple(sorted(decode_assignment(assignment).partitions))
+        if any(tp.topic not in self.config.topics for tp in assigned):
+            self.request_rejoin(RejoinCause.ASSIGNMENT_MISMATCH)
+            return
+        owned, kept = set(self.owned), set(assigned)
+        added = tuple(tp for tp in assigned if tp not in owned)
+        revoked = tuple(tp for tp in self.owned if tp not in kept)
+        if revoked and self.rebalance_protocol is RebalanceProtocol.COOPERATIVE:
+            yield from self._give_up(CallbackKind.REVOKED, revoked, "assignment")
+            self.request_rejoin(RejoinCause.REVOKED_PARTITIONS)
+        self.owned = assigned
+        yield RunCallback(CallbackKind.ASSIGNED, added, "assignment")
+
+    def _fail(self, error: Error) -> Flow:
+        config = self.config
+        yield from self._give_up(CallbackKind.LOST, self.owned, error.name)
+        member_id = self.generation.member_id
+        self._reset(reset_member_id=True)
+        self._emit(events.MemberFailed(config.group_id, config.client_id, member_id, error.name))
+
+    # -- what happens to it meanwhile ------------------------------------------------------------
+
+    @property
+    def heartbeating(self) -> bool:
+        """Whether the heartbeat thread sends: from the JoinGroup's answer until the next JoinGroup."""
+        return self.state in (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+
+    def heartbeat(self, generation: Generation) -> Heartbeat:
+        """A heartbeat as it was sent in ``generation``."""
+        return Heartbeat(
+            self.config.group_id,
+            generation.member_id,
+            self.config.group_instance_id,
+            generation.id,
+            HEARTBEAT_VERSION,
+            self.config.client_id,
+        )
+
+    def heartbeat_answered(self, error: Error, sent: Generation) -> None:
+        """HeartbeatResponseHandler: ``sent`` is the generation that the request carried."""
+        if error is Error.REBALANCE_IN_PROGRESS:
+            if self.state is MemberState.STABLE:
+                self.request_rejoin(RejoinCause.GROUP_REBALANCING)
+        elif error in GENERATION_RESET:
+            if sent == self.generation:
+                if error is Error.FENCED_INSTANCE_ID:
+                    self.failure = error
+                self._reset_and_rejoin(error.name, GENERATION_RESET[error])
+        elif error in COORDINATOR_UNKNOWN:
+            self.coordinator_known = False
+
+    def commit_answered(self, error: Error, sent: Generation) -> None:
+        """OffsetCommitResponseHandler: what a rejected commit tells the member."""
+        if error is Error.REBALANCE_IN_PROGRESS:
+            if self.state is MemberState.STABLE:
+                self.request_rejoin(RejoinCause.GROUP_REBALANCING)
+        elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
+            if sent == self.generation:
+                self._reset_and_rejoin(error.name, GENERATION_RESET[error])
+        elif error in COORDINATOR_UNKNOWN:
+            self.coordinator_known = False
+
+    def poll_timed_out(self) -> LeaveGroup | None:
+        """max.poll.interval.ms passed without a poll(): a dynamic member leaves, to send now if any.
+
+        A static member sends nothing, but forgets its generation as well (maybeLeaveGroup).
+        """
+        leave = None
+        if self.config.group_instance_id is None:
+            leave = self._leave_request("consumer poll timeout has expired.")
+        self._reset_and_rejoin(RejoinCause.POLL_TIMEOUT, reset_member_id=True)
+        return leave
+
+    def metadata_refreshed(self) -> None:
+        """New topic metadata came in: only the leader compares it (rejoinNeededOrPending)."""
+        if self._assignment_snapshot is not None and self._assignment_snapshot != self._subscribed_topics():
+            self.request_rejoin(RejoinCause.METADATA_CHANGED)
+
+    def request_rejoin(self, cause: str) -> None:
+        """Note that the member has to join; the first cause is the one that is told."""
+        if self.rejoin_needed:
+            return
+        self.rejoin_needed = True
+        config, generation = self.config, self.generation
+        self._emit(
+            events.RejoinRequested(
+                config.group_id, config.client_id, generation.member_id, generation.id, str(cause)
+            )
+        )
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def _join_request(self) -> JoinGroup:
+        config, generation = self.config, self.generation
+        return JoinGroup(
+            config.group_id,
+            generation.member_id,
+            config.group_instance_id,
+            config.session_timeout_ms,
+            config.max_poll_interval_ms,
+            config.protocol_type,
+            tuple((name, self._subscription(assignor)) for name, assignor in self._assignors.items()),
+            JOIN_GROUP_VERSION,
+            config.client_id,
+        )
+
+    def _subscription(self, assignor: Assignor) -> bytes:
+        generation = self.generation.id
+        subscription = Subscription(
+            topics=self.config.topics,
+            user_data=assignor.user_data(self.owned, generation),
+            owned=self.owned,
+            generation=generation,
+            rack=None,
+        )
+        return encode_subscription(subscription, SUBSCRIPTION_VERSION)
+
+    def _sync_request(
+        self, joined: JoinGroupResponse, assignments: tuple[tuple[str, bytes], ...]
+    ) -> SyncGroup:
+        config = self.config
+        return SyncGroup(
+            config.group_id,
+            joined.member_id,
+            config.group_instance_id,
+            joined.generation,
+            config.protocol_type,
+            joined.protocol,
+            assignments,
+            SYNC_GROUP_VERSION,
+            config.client_id,
+        )
+
+    def _leave_request(self, reason: str) -> LeaveGroup | None:
+        generation = self.generation
+        if not self.coordinator_known or self.state is MemberState.UNJOINED or not generation.member_id:
+            return None
+        member = LeavingMember(generation.member_id, None, reason)
+        return LeaveGroup(self.config.group_id, (member,), LEAVE_GROUP_VERSION, self.config.client_id)
+
+    def _subscribed_topics(self) -> Mapping[str, int]:
+        known = self._topics()
+        return {topic: known[topic] for topic in self.config.topics if topic in known}
+
+    def _generation_is_reset(self) -> bool:
+        return self.generation.id == NO_GENERATION or not self.generation.member_id
+
+    def _reset(self, reset_member_id: bool) -> None:
+        self.state = MemberState.UNJOINED
+        self.generation = Generation(NO_GENERATION, NO_MEMBER_ID if reset_member_id else self.generation.member_id)
+
+    def _reset_and_rejoin(self, cause: str, reset_member_id: bool) -> None:
+        """resetStateAndRejoin: what is owned counts as lost when the member next joins."""
+        self.request_rejoin(cause)
+        self._reset(reset_member_id)
+        self._lost_cause = str(cause)
+        self._needs_join_prepare = True
+
+
+def common_rebalance_protocol(assignors: Sequence[Assignor]) -> RebalanceProtocol:
+    """COOPERATIVE if every assignor supports it, else EAGER (ConsumerCoordinator, KIP-429)."""
+    if all(RebalanceProtocol.COOPERATIVE in assignor.protocols for assignor in assignors):
+        return RebalanceProtocol.COOPERATIVE
+    return RebalanceProtocol.EAGER

@@ -1,0 +1,349 @@
+"""A membership driven by hand: what it asks for, answer by answer (Kafka's AbstractCoordinator)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from groupstorm.assignors.registry import get
+from groupstorm.assignors.userdata import TopicPartition, decode_subscription, encode_assignment
+from groupstorm.clients import events
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.membership import Generation, Membership, MemberState
+from groupstorm.clients.operations import (
+    Assign,
+    AwaitPoll,
+    Backoff,
+    CallbackKind,
+    CommitPositions,
+    Disconnected,
+    FindCoordinator,
+    Operation,
+    RunCallback,
+    Send,
+    StopProcessing,
+)
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    JoinGroup,
+    JoinGroupMember,
+    JoinGroupResponse,
+    LeaveGroup,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from groupstorm.problems import InputError
+
+T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
+JOINED = JoinGroupResponse(Error.NONE, 1, "c-1", "other", "consumer", "cooperative-sticky")
+
+
+def synced(*partitions: TopicPartition) -> SyncGroupResponse:
+    return SyncGroupResponse(Error.NONE, "consumer", "cooperative-sticky", encode_assignment(partitions))
+
+
+class Consumer:
+    """A membership and the answers that it is given; `asked` is what it asks for now."""
+
+    def __init__(self, strategy: Sequence[str] = ("cooperative-sticky",), **settings: Any) -> None:
+        config = ConsumerConfig("g", "c", ("t",), partition_assignment_strategy=tuple(strategy), **settings)
+        self.told: list[events.Event] = []
+        self.topics = {"t": 3}
+        self.membership = Membership(config, [get(name) for name in strategy], lambda: self.topics, self.told.append)
+        self._flow = self.membership.run()
+        self.asked: Operation | None = next(self._flow)
+
+    def answer(self, result: Any = None) -> Operation | None:
+        try:
+            self.asked = self._flow.send(result)
+        except StopIteration:
+            self.asked = None
+        return self.asked
+
+    def close(self) -> Operation | None:
+        self._flow = self.membership.close()
+        return self.answer()
+
+    def join(self, *partitions: TopicPartition) -> None:
+        """From FindCoordinator or AwaitPoll to the next AwaitPoll with an assignment."""
+        while not isinstance(self.asked, AwaitPoll) or self.membership.rejoin_needed:
+            match self.asked:
+                case Send(JoinGroup()):
+                    self.answer(JOINED)
+                case Send(SyncGroup()):
+                    self.answer(synced(*partitions))
+                case CommitPositions():
+                    self.answer(Error.NONE)
+                case _:
+                    self.answer()
+
+    @property
+    def request(self) -> Any:
+        assert isinstance(self.asked, Send)
+        return self.asked.request
+
+    def causes(self) -> list[str]:
+        return [event.cause for event in self.told if isinstance(event, events.RejoinRequested)]
+
+
+def test_first_join_finds_the_coordinator_and_comes_back_with_its_id() -> None:
+    consumer = Consumer()
+    assert consumer.asked == FindCoordinator()
+    consumer.answer()
+    assert consumer.request.member_id == ""
+    assert consumer.request.version == 9
+    assert consumer.request.rebalance_timeout_ms == 300_000
+    consumer.answer(JoinGroupResponse(Error.MEMBER_ID_REQUIRED, member_id="c-1"))
+    assert consumer.request.member_id == "c-1", "at once, without a pause"
+    consumer.answer(JOINED)
+    assert isinstance(consumer.request, SyncGroup)
+    assert consumer.request.assignments == ()
+    assert consumer.answer(synced(T0, T1)) == RunCallback(CallbackKind.ASSIGNED, (T0, T1), "assignment")
+    assert consumer.answer() == AwaitPoll()
+    assert consumer.membership.state is MemberState.STABLE
+    assert consumer.causes() == ["first-join"]
+
+
+def test_join_request_waits_for_the_rebalance_timeout_and_five_seconds() -> None:
+    consumer = Consumer(max_poll_interval_ms=60_000)
+    consumer.answer()
+    assert isinstance(consumer.asked, Send)
+    assert consumer.asked.timeout_ms == 65_000
+
+
+def test_leader_runs_the_assignor_and_sends_its_plan() -> None:
+    consumer = Consumer()
+    consumer.answer()
+    members = (JoinGroupMember("c-1", None, b"..."),)
+    response = JOINED._replace(leader="c-1", members=members)
+    assert consumer.answer(response) == Assign(response)
+    consumer.answer((("c-1", b"plan"),))
+    assert consumer.request.assignments == (("c-1", b"plan"),)
+
+
+def test_returning_static_leader_is_told_to_skip_the_assignment() -> None:
+    consumer = Consumer(group_instance_id="i")
+    consumer.answer()
+    consumer.answer(JOINED._replace(leader="c-1", skip_assignment=True))
+    assert isinstance(consumer.request, SyncGroup)
+    assert consumer.request.assignments == ()
+    assert consumer.membership.is_leader, "it watches the metadata all the same (KIP-814)"
+
+
+def test_eager_member_gives_up_everything_before_it_joins() -> None:
+    consumer = Consumer(["range"])
+    consumer.join(T0, T1)
+    consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
+    assert consumer.answer() == StopProcessing((T0, T1))
+    assert consumer.answer() == CommitPositions()
+    assert consumer.answer(Error.NONE) == RunCallback(CallbackKind.REVOKED, (T0, T1), "rebalance")
+    consumer.answer()
+    assert isinstance(consumer.request, JoinGroup)
+    assert consumer.membership.owned == ()
+    assert consumer.causes()[-1] == "group-rebalancing"
+
+
+def test_cooperative_member_keeps_what_it_owns_and_comes_back_after_revoking() -> None:
+    consumer = Consumer()
+    consumer.join(T0, T1)
+    consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
+    assert consumer.answer() == CommitPositions()
+    consumer.answer(Error.NONE)
+    subscription = decode_subscription(consumer.request.protocols[0][1])
+    assert tuple(subscription.owned) == (T0, T1)
+    assert subscription.generation == 1
+    consumer.answer(JOINED._replace(generation=2))
+    assert consumer.answer(synced(T0)) == RunCallback(CallbackKind.REVOKED, (T1,), "assignment")
+    assert consumer.answer() == RunCallback(CallbackKind.ASSIGNED, (), "assignment")
+    assert consumer.causes()[-1] == "revoked-partitions"
+    assert consumer.answer() == CommitPositions(), "the second round begins within the same poll()"
+    consumer.answer(Error.NONE)
+    assert tuple(decode_subscription(consumer.request.protocols[0][1]).owned) == (T0,)
+
+
+@pytest.mark.parametrize("error", [Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION])
+def test_heartbeat_that_says_it_is_out_makes_it_lose_everything(error: Error) -> None:
+    consumer = Consumer()
+    consumer.join(T0)
+    consumer.membership.heartbeat_answered(error, consumer.membership.generation)
+    assert consumer.membership.state is MemberState.UNJOINED
+    assert consumer.answer() == RunCallback(CallbackKind.LOST, (T0,), error.name)
+    consumer.answer()
+    keeps_its_id = error is Error.ILLEGAL_GENERATION
+    assert consumer.request.member_id == ("c-1" if keeps_its_id else "")
+
+
+def test_heartbeat_of_an_older_generation_changes_nothing() -> None:
+    consumer = Consumer()
+    consumer.join(T0)
+    consumer.membership.heartbeat_answered(Error.UNKNOWN_MEMBER_ID, Generation(0, "c-0", "cooperative-sticky"))
+    assert consumer.membership.state is MemberState.STABLE
+    assert not consumer.membership.rejoin_needed
+
+
+def test_fenced_heartbeat_is_fatal() -> None:
+    consumer = Consumer(group_instance_id="i")
+    consumer.join(T0)
+    consumer.membership.heartbeat_answered(Error.FENCED_INSTANCE_ID, consumer.membership.generation)
+    assert consumer.answer() == RunCallback(CallbackKind.LOST, (T0,), "FENCED_INSTANCE_ID")
+    assert consumer.answer() is None
+    assert isinstance(consumer.told[-1], events.MemberFailed)
+
+
+@pytest.mark.parametrize(
+    "error", [Error.GROUP_MAX_SIZE_REACHED, Error.INCONSISTENT_GROUP_PROTOCOL, Error.INVALID_SESSION_TIMEOUT,
+              Error.FENCED_INSTANCE_ID, Error.GROUP_AUTHORIZATION_FAILED],
+)  # fmt: skip
+def test_fatal_errors_of_a_join_end_the_consumer(error: Error) -> None:
+    consumer = Consumer()
+    consumer.answer()
+    assert consumer.answer(JoinGroupResponse(error)) is None
+    assert consumer.told[-1] == events.MemberFailed("g", "c", "", error.name)
+
+
+def test_loading_coordinator_is_asked_again_after_the_backoff() -> None:
+    consumer = Consumer(retry_backoff_ms=70)
+    consumer.answer()
+    assert consumer.answer(JoinGroupResponse(Error.COORDINATOR_LOAD_IN_PROGRESS)) == Backoff(70)
+    consumer.answer()
+    assert isinstance(consumer.request, JoinGroup)
+
+
+@pytest.mark.parametrize("error", [Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE])
+def test_moved_coordinator_is_looked_up_again(error: Error) -> None:
+    consumer = Consumer()
+    consumer.answer()
+    assert consumer.answer(JoinGroupResponse(error)) == Backoff(100)
+    assert consumer.answer() == FindCoordinator()
+
+
+def test_lost_connection_is_mended_and_the_join_repeated() -> None:
+    consumer = Consumer()
+    consumer.answer()
+    assert consumer.answer(Disconnected()) == Backoff(100)
+    assert consumer.answer() == FindCoordinator()
+    consumer.answer()
+    assert isinstance(consumer.request, JoinGroup)
+
+
+def test_sync_answered_with_a_new_rebalance_joins_again_at_once() -> None:
+    consumer = Consumer()
+    consumer.answer()
+    consumer.answer(JOINED)
+    consumer.answer(SyncGroupResponse(Error.REBALANCE_IN_PROGRESS))
+    assert isinstance(consumer.request, JoinGroup)
+    assert consumer.request.member_id == "c-1"
+
+
+def test_generation_that_a_heartbeat_reset_voids_the_sync() -> None:
+    consumer = Consumer()
+    consumer.answer()
+    consumer.answer(JOINED)
+    consumer.membership.heartbeat_answered(Error.UNKNOWN_MEMBER_ID, consumer.membership.generation)
+    consumer.answer(synced(T0))
+    assert isinstance(consumer.request, JoinGroup)
+    assert consumer.request.member_id == ""
+    assert consumer.membership.owned == ()
+
+
+def test_loading_answer_to_a_sync_is_fatal_as_in_kafka() -> None:
+    consumer = Consumer()
+    consumer.answer()
+    consumer.answer(JOINED)
+    assert consumer.answer(SyncGroupResponse(Error.COORDINATOR_LOAD_IN_PROGRESS)) is None
+    assert isinstance(consumer.told[-1], events.MemberFailed)
+
+
+def test_plan_without_this_member_is_fatal() -> None:
+    consumer = Consumer()
+    consumer.answer()
+    consumer.answer(JOINED)
+    assert consumer.answer(SyncGroupResponse(Error.NONE, "consumer", "cooperative-sticky", b"")) is None
+
+
+def test_poll_timeout_leaves_and_loses() -> None:
+    consumer = Consumer()
+    consumer.join(T0)
+    leave = consumer.membership.poll_timed_out()
+    assert leave is not None
+    assert leave.members[0].member_id == "c-1"
+    assert consumer.answer() == RunCallback(CallbackKind.LOST, (T0,), "poll-timeout")
+
+
+def test_poll_timeout_of_a_static_member_sends_nothing() -> None:
+    consumer = Consumer(group_instance_id="i")
+    consumer.join(T0)
+    assert consumer.membership.poll_timed_out() is None
+    assert consumer.membership.rejoin_needed
+
+
+def test_rejected_commit_tells_the_member() -> None:
+    consumer = Consumer()
+    consumer.join(T0)
+    consumer.membership.commit_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
+    assert consumer.causes()[-1] == "group-rebalancing"
+    consumer.membership.commit_answered(Error.UNKNOWN_MEMBER_ID, consumer.membership.generation)
+    assert consumer.membership.state is MemberState.UNJOINED
+
+
+def test_only_the_leader_watches_the_metadata() -> None:
+    follower, leader = Consumer(), Consumer()
+    follower.join(T0)
+    leader.answer()
+    leader.answer(JOINED._replace(leader="c-1"))
+    leader.answer(())
+    leader.answer(synced(T0))
+    leader.answer()
+    for consumer in (follower, leader):
+        consumer.membership.metadata_refreshed()
+        assert not consumer.membership.rejoin_needed
+        consumer.topics = {"t": 4}
+        consumer.membership.metadata_refreshed()
+    assert not follower.membership.rejoin_needed
+    assert leader.causes()[-1] == "metadata-changed"
+
+
+def test_close_commits_revokes_and_leaves() -> None:
+    consumer = Consumer()
+    consumer.join(T0)
+    assert consumer.close() == StopProcessing((T0,))
+    assert consumer.answer() == CommitPositions()
+    assert consumer.answer(Error.NONE) == RunCallback(CallbackKind.REVOKED, (T0,), "close")
+    consumer.answer()
+    assert isinstance(consumer.request, LeaveGroup)
+    assert consumer.answer() is None
+    assert consumer.told[-1] == events.MemberClosed("g", "c", "c-1", "left")
+
+
+@pytest.mark.parametrize(
+    ("settings", "leaves"),
+    [({}, True), ({"group_instance_id": "i"}, False),
+     ({"group_instance_id": "i", "leave_group_on_close": True}, True), ({"leave_group_on_close": False}, False)],
+)  # fmt: skip
+def test_who_leaves_on_close(settings: dict[str, Any], leaves: bool) -> None:
+    consumer = Consumer(enable_auto_commit=False, **settings)
+    consumer.join()
+    assert isinstance(consumer.close(), Send) is leaves
+
+
+def test_member_that_closes_during_a_rebalance_loses_its_partitions() -> None:
+    consumer = Consumer()
+    consumer.join(T0)
+    consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
+    consumer.answer()
+    consumer.answer(Error.NONE)
+    assert isinstance(consumer.request, JoinGroup)
+    assert consumer.close() == StopProcessing((T0,))
+    assert consumer.answer() == RunCallback(CallbackKind.LOST, (T0,), "close")
+
+
+def test_cooperative_only_if_every_assignor_is() -> None:
+    assert Consumer(["cooperative-sticky"]).membership.rebalance_protocol.value == "cooperative"
+    assert Consumer(["range", "cooperative-sticky"]).membership.rebalance_protocol.value == "eager"
+
+
+def test_settings_that_kafka_refuses_are_refused() -> None:
+    with pytest.raises(InputError, match=r"heartbeat\.interval\.ms"):
+        ConsumerConfig("g", "c", ("t",), heartbeat_interval_ms=45_000)
