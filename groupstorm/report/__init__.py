@@ -1,0 +1,1 @@
+"""What people look at: tables of figures, a trace told as a story."""

@@ -1,0 +1,84 @@
+"""Figures as tables for a terminal: one column per run, what has no meaning left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from statistics import median
+from typing import Any
+
+from rich.table import Table
+
+from groupstorm.storms.figures import Figures
+
+#: The figures that a table begins with, in the order in which people ask; the rest follows.
+LEADING = (
+    "generations",
+    "rounds_per_change",
+    "unowned_partition_seconds",
+    "unowned_max_seconds",
+    "nobody_consuming_seconds",
+    "moves",
+    "moves_wasted",
+    "lag_peak",
+    "records_duplicated",
+)
+#: Figures that are told elsewhere than in the table's numbers.
+NOT_IN_TABLES = frozenset({"answer", "invariants", "requests", "errors", "commits_rejected"})
+#: Figures that no run has yet.
+ALWAYS_NULL = frozenset({"cross_rack_bytes", "cross_rack_usd"})
+
+
+def figure_names() -> list[str]:
+    """All figures that tables show, the leading ones first."""
+    names = [field.name for field in fields(Figures) if field.name not in NOT_IN_TABLES | ALWAYS_NULL]
+    return [*LEADING, *(name for name in names if name not in LEADING)]
+
+
+def figures_table(title: str, columns: Mapping[str, Figures]) -> Table:
+    """Figures side by side: a column per variant, the sums of requests and errors below."""
+    table = Table(title=title, title_justify="left", header_style="bold")
+    table.add_column("figure")
+    for name in columns:
+        table.add_column(name, justify="right")
+    for name in figure_names():
+        row = [getattr(figures, name) for figures in columns.values()]
+        if any(value is not None for value in row):
+            table.add_row(name, *map(shown, row))
+    for name in ("requests", "errors"):
+        rows = [getattr(figures, name) or {} for figures in columns.values()]
+        for key in sorted({key for row in rows for key in row}):
+            table.add_row(f"{name}: {key}", *(shown(row.get(key, 0)) for row in rows))
+    return table
+
+
+def spread_table(title: str, runs: Sequence[Figures]) -> Table:
+    """How much each figure varies over several seeds."""
+    table = Table(title=title, title_justify="left", header_style="bold")
+    table.add_column("figure")
+    for name in ("least", "median", "most"):
+        table.add_column(name, justify="right")
+    for name in figure_names():
+        numbers = sorted(value for figures in runs if (value := getattr(figures, name)) is not None)
+        if numbers:
+            table.add_row(name, shown(numbers[0]), shown(median(numbers)), shown(numbers[-1]))
+    return table
+
+
+def spread(runs: Sequence[Figures]) -> dict[str, dict[str, float]]:
+    """Least, median and most of every figure that is a number in some run."""
+    result = {}
+    for name in figure_names():
+        numbers = sorted(value for figures in runs if (value := getattr(figures, name)) is not None)
+        if numbers:
+            result[name] = {"least": numbers[0], "median": median(numbers), "most": numbers[-1]}
+    return result
+
+
+def shown(value: Any) -> str:
+    """A number as people read it: grouped digits, no more than three decimals."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.3f}".rstrip("0").rstrip(".")
+    return f"{value:,}"

@@ -1,0 +1,1 @@
+"""Scenarios -> runs: the virtual world, its network and faults, presets, checkers, figures."""

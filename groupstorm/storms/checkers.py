@@ -1,0 +1,91 @@
+"""Invariants that are watched in every storm; one that breaks fails the run.
+
+From the group protocol itself: two members of one generation never own one partition, generations
+increase, the states follow one another, whoever waits is answered, nothing stays un-owned, the
+group comes to rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.coordinator import events
+from groupstorm.coordinator.states import GroupState
+
+if TYPE_CHECKING:
+    from groupstorm.storms.world import World
+
+HELD = "held"
+
+INVARIANTS = (
+    "one_owner_per_generation",
+    "generations_increase",
+    "states_follow",
+    "parked_requests_answered",
+    "every_partition_owned_at_end",
+    "group_settles",
+)
+
+
+class Checkers:
+    """Collects the first violation of each invariant as a sentence."""
+
+    def __init__(self) -> None:
+        self.verdicts: dict[str, str] = dict.fromkeys(INVARIANTS, HELD)
+        self._generation = 0
+        self._state = GroupState.EMPTY.value
+
+    def violated(self, invariant: str, sentence: str) -> None:
+        if self.verdicts[invariant] == HELD:
+            self.verdicts[invariant] = sentence
+
+    @property
+    def violations(self) -> dict[str, str]:
+        return {name: verdict for name, verdict in self.verdicts.items() if verdict != HELD}
+
+    def see(self, event: events.Event) -> None:
+        """Watch what the coordinator does."""
+        if not isinstance(event, events.GroupStateChanged):
+            return
+        if event.previous_state != self._state:
+            self.violated(
+                "states_follow",
+                f"the group went from {event.previous_state} to {event.state}, but was {self._state}",
+            )
+        self._state = event.state
+        if event.previous_state == GroupState.PREPARING_REBALANCE.value:
+            if event.generation <= self._generation:
+                self.violated(
+                    "generations_increase",
+                    f"generation {event.generation} came after generation {self._generation}",
+                )
+            self._generation = event.generation
+
+    def taken(self, world: World, partitions: tuple[TopicPartition, ...], generation: int) -> None:
+        """A member has taken partitions: nobody else of its generation may hold them."""
+        for partition in partitions:
+            holders = world.records.holders[partition]
+            if len(holders) > 1:
+                names = [name for work in holders if world.generation_of(name := work.owner) == generation]
+                if len(names) > 1:
+                    self.violated(
+                        "one_owner_per_generation",
+                        f"{partition} is owned by {' and '.join(names)} in generation {generation}",
+                    )
+
+    def finish(self, world: World) -> None:
+        """What must be true at the end of a run."""
+        waiting = world.unanswered
+        if waiting:
+            names = ", ".join(sorted({exchange.connection.consumer.name for exchange in waiting}))
+            self.violated("parked_requests_answered", f"still parked at the end: requests of {names}")
+        if not world.settled:
+            self.violated("group_settles", "the group had not settled when the scenario ended")
+        owned = {tp for consumer in world.consumers.values() for tp in consumer.work.partitions}
+        missing = [partition for partition in world.partitions if partition not in owned]
+        if missing and any(consumer.started for consumer in world.consumers.values()):
+            self.violated(
+                "every_partition_owned_at_end",
+                f"{len(missing)} partitions have no owner at the end, {missing[0]} among them",
+            )

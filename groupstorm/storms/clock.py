@@ -1,0 +1,41 @@
+"""Virtual time: integer microseconds, a heap of what is to come, first-in-first-out among equals."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+
+class Clock:
+    """`now_us` stands still while something happens and jumps to whatever comes next."""
+
+    __slots__ = ("_heap", "_scheduled", "now_us")
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._scheduled = 0
+
+    def at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None:
+        """Call ``action(*arguments)`` at ``time_us``. Raises ValueError for a time that has passed."""
+        if time_us < self.now_us:
+            raise ValueError(f"{time_us} us lies before now ({self.now_us} us)")
+        self._scheduled += 1
+        heapq.heappush(self._heap, (time_us, self._scheduled, action, arguments))
+
+    def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None:
+        self.at(self.now_us + delay_us, action, *arguments)
+
+    def next_us(self) -> int | None:
+        """When the next action is due; None if nothing is to come."""
+        return self._heap[0][0] if self._heap else None
+
+    def run_next(self) -> None:
+        """Jump to the next action and do it."""
+        self.now_us, _, action, arguments = heapq.heappop(self._heap)
+        action(*arguments)
+
+    def advance_to(self, time_us: int) -> None:
+        """Move the clock without doing anything: for a time that lies elsewhere (the coordinator's timers)."""
+        self.now_us = time_us

@@ -1,0 +1,135 @@
+"""A process's connection to the coordinator: latencies, muting, time-outs, loss."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from groupstorm.clients.operations import Disconnected
+from groupstorm.coordinator.messages import Request, Response
+from groupstorm.storms.randomness import Stream
+
+if TYPE_CHECKING:
+    from groupstorm.storms.consumer import VirtualConsumer
+    from groupstorm.storms.world import World
+
+OnResult = Callable[[Response | Disconnected], None]
+
+
+class Exchange:
+    """One request on its way; the coordinator keeps it as its token."""
+
+    __slots__ = ("connection", "done", "epoch", "on_result", "request", "sent_us")
+
+    def __init__(self, connection: Connection, request: Request, on_result: OnResult) -> None:
+        self.connection = connection
+        self.request = request
+        self.on_result = on_result
+        self.epoch = connection.epoch
+        self.sent_us = connection.world.clock.now_us
+        self.done = False
+
+    def time_out(self) -> None:
+        """request.timeout.ms has passed since it was sent: whoever waits for it has waited enough."""
+        if not self.done:
+            self.connection.timed_out(self)
+
+
+class Connection:
+    """Kafka serves one connection's requests one by one: a parked JoinGroup or SyncGroup mutes it."""
+
+    def __init__(self, world: World, consumer: VirtualConsumer, incarnation: int) -> None:
+        self.world = world
+        self.consumer = consumer
+        self.epoch = 0
+        self.parked: Exchange | None = None
+        self._queue: deque[Exchange] = deque()
+        self._in_flight: set[Exchange] = set()
+        self._broken_until_us = 0
+        self._latencies = Stream(world.seed, "net", consumer.name, incarnation)
+        self._exchanges = 0
+
+    @property
+    def broken(self) -> bool:
+        return self.world.clock.now_us < self._broken_until_us
+
+    def heartbeat_latency_us(self, sent_us: int) -> int:
+        """The way to the coordinator of a request sent at a fixed interval: by its time alone."""
+        return self.world.latency.at(self._latencies.at(2 * sent_us))
+
+    def heartbeat_answer_latency_us(self, sent_us: int) -> int:
+        return self.world.latency.at(self._latencies.at(2 * sent_us + 1))
+
+    def _next_latency_us(self) -> int:
+        # Negative: disjoint from the indexes of the heartbeats, so that these do not change them.
+        self._exchanges += 1
+        return self.world.latency.at(self._latencies.at(-self._exchanges))
+
+    def send(self, request: Request, timeout_ms: int, on_result: OnResult) -> None:
+        """Send; ``on_result`` gets the response, or `Disconnected` when the connection or the time is gone."""
+        clock = self.world.clock
+        if self.broken:
+            clock.after(0, on_result, Disconnected())
+            return
+        exchange = Exchange(self, request, on_result)
+        self._in_flight.add(exchange)
+        clock.after(self._next_latency_us(), self._arrive, exchange, timeout_ms)
+
+    def find_coordinator(self, on_found: Callable[[], None]) -> None:
+        """A round trip to any broker, once there is a way to one."""
+        clock = self.world.clock
+        self.world.count("FindCoordinator", None, 1)
+        reachable_us = max(clock.now_us, self._broken_until_us)
+        clock.at(reachable_us + self._next_latency_us() + self._next_latency_us(), on_found)
+
+    def _arrive(self, exchange: Exchange, timeout_ms: int) -> None:
+        if exchange.epoch != self.epoch:
+            return  # lost with the connection
+        if self.parked is not None:
+            self._queue.append(exchange)
+        else:
+            self._handle(exchange)
+        if not exchange.done:
+            self.world.watch(exchange, timeout_ms)
+
+    def _handle(self, exchange: Exchange) -> None:
+        self.parked = exchange
+        self.world.handle(exchange.request, exchange)
+
+    def answered(self, exchange: Exchange, response: Response) -> None:
+        """The coordinator has answered: the answer is under way, and the next request is read."""
+        exchange.done = True
+        current = exchange.epoch == self.epoch
+        if current:
+            answer_us = self.world.answer_leaves_us() + self._next_latency_us()
+            self.world.clock.at(answer_us, self._deliver, exchange, response)
+        if self.parked is exchange:
+            self.parked = None
+            while self._queue and self.parked is None:
+                self._handle(self._queue.popleft())
+
+    def _deliver(self, exchange: Exchange, response: Response) -> None:
+        if exchange in self._in_flight:
+            self._in_flight.discard(exchange)
+            exchange.on_result(response)
+
+    def timed_out(self, exchange: Exchange) -> None:
+        """The client closes the connection; the broker does not notice."""
+        if exchange in self._in_flight:
+            self._abandon()
+
+    def break_for(self, duration_us: int) -> None:
+        """Nothing passes for ``duration_us``; what is under way is lost."""
+        self._broken_until_us = self.world.clock.now_us + duration_us
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """A connection is over: whoever waits is told; a request that is parked stays parked."""
+        self.epoch += 1
+        self.parked = None
+        self._queue.clear()
+        waiting = sorted(self._in_flight, key=lambda exchange: exchange.sent_us)
+        self._in_flight.clear()
+        for exchange in waiting:
+            self.world.clock.after(0, exchange.on_result, Disconnected())

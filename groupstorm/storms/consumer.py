@@ -1,0 +1,533 @@
+"""One consumer process in virtual time: it carries out what a `Membership` asks for.
+
+A process is one incarnation: when it stops or crashes, a later one under the same name is another
+object. Whatever takes time is scheduled on the world's clock with the number of the step that waits for
+it, so that an answer that comes too late finds nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from groupstorm.assignors.leader import perform_assignment
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients import events
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.membership import Flow, Generation, Membership, MemberState
+from groupstorm.clients.operations import (
+    Assign,
+    AwaitPoll,
+    Backoff,
+    CallbackKind,
+    CommitPositions,
+    Disconnected,
+    FindCoordinator,
+    Operation,
+    RunCallback,
+    Send,
+    StopProcessing,
+)
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    CommittedOffset,
+    OffsetCommit,
+    OffsetCommitResponse,
+    OffsetFetch,
+    Response,
+)
+from groupstorm.storms.answers import first_error
+from groupstorm.storms.connection import Connection
+from groupstorm.storms.pulse import Pulse
+from groupstorm.storms.randomness import DRAW_BITS, Stream
+from groupstorm.storms.records import Work
+from groupstorm.trace.schema import Source
+
+if TYPE_CHECKING:
+    from groupstorm.storms.world import World
+
+#: What carrying out an operation returns when its result comes later.
+TAKES_TIME: Any = object()
+
+# What a process draws at one instant: each has its own number.
+DRAW_POLL_INTERVAL, DRAW_POLL_WAIT, DRAW_ASSIGN, DRAW_CALLBACK = range(4)
+DRAWS_PER_INSTANT = 4
+
+OFFSET_COMMIT_VERSION = 9
+OFFSET_FETCH_VERSION = 9
+
+
+class VirtualConsumer:
+    """One incarnation of a consumer process inside a `World`."""
+
+    def __init__(self, world: World, index: int, incarnation: int, config: ConsumerConfig) -> None:
+        self.world = world
+        self.index = index
+        self.name = config.client_id
+        self.config = config
+        self.alive = True
+        self.started = False
+        self.on_exit: Callable[[], None] | None = None
+        self.membership = Membership(config, world.assignors, self._topic_metadata, self._emit)
+        self.work = Work(world.records, self.name)
+        self.connection = Connection(world, self, incarnation)
+        self.pulse = Pulse(world, self)
+        self._draws = Stream(world.seed, "application", self.name, incarnation)
+        self._flow: Flow | None = None
+        self._step = 0
+        self._waits_for_poll = False
+        self._poll_is_due = False
+        self._started_us = 0
+        self._paused_until_us = 0
+        self._busy_until_us = 0
+        self._slow_batch_us = 0
+        self._metadata_check_us: int | None = None
+
+    def __repr__(self) -> str:
+        state = self.membership.state.name if self.alive else "gone"
+        return f"<VirtualConsumer {self.name} {state} owned={len(self.work.partitions)}>"
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """The first poll()."""
+        config = self.config
+        self.started = True
+        self._started_us = self.world.clock.now_us
+        self._emit(
+            events.MemberStarted(config.group_id, self.name, config.group_instance_id, config.topics)
+        )
+        self._flow = self.membership.run()
+        self._advance(None)
+
+    def stop(self) -> None:
+        """SIGTERM has been heeded: close() begins."""
+        if not self.alive or self._flow is None:
+            return
+        self._flow.close()
+        self._resume_processing()
+        self._flow = self.membership.close()
+        self._waits_for_poll = False
+        self.pulse.stop_commits()
+        self._advance(None)
+
+    def crash(self) -> None:
+        """SIGKILL or node loss: nothing is sent, nothing is heard any more."""
+        if not self.alive:
+            return
+        now_us = self.world.clock.now_us
+        membership = self.membership
+        partitions = self.work.partitions
+        if self._flow is not None:
+            self._flow.close()
+        self.pulse.stop()
+        self.pulse.settle_commits()
+        positions = self.work.drop(partitions, now_us)
+        if self.started:
+            self._emit(
+                events.MemberCrashed(
+                    self.config.group_id,
+                    self.name,
+                    membership.generation.member_id,
+                    membership.generation.id,
+                    _names(partitions),
+                    positions,
+                    self.world.committed(partitions),
+                )
+            )
+        self._exit()
+
+    def pause(self, duration_us: int) -> None:
+        """The process stands still: no heartbeat, no poll, no processing."""
+        if not self.alive or self._stands_still():
+            return
+        now_us = self.world.clock.now_us
+        self._paused_until_us = now_us + duration_us
+        self.pulse.stop()
+        self._hold_processing(duration_us, "pause")
+        self.world.clock.after(duration_us, self._end_of_pause)
+
+    def busy(self, duration_us: int) -> None:
+        """The application works on one batch: no poll() until it is done; heartbeats go on."""
+        if not self.alive or self._stands_still():
+            return
+        if not self._waits_for_poll or self.membership.rejoin_needed:
+            self._slow_batch_us = duration_us  # the batch comes with the next records
+            return
+        now_us = self.world.clock.now_us
+        self._slow_batch_us = 0
+        self._busy_until_us = now_us + duration_us
+        self.pulse.stop_commits()
+        self._hold_processing(duration_us, "slow-batch")
+        max_poll_us = self.config.max_poll_interval_ms * 1000
+        if duration_us > max_poll_us:
+            self.world.clock.after(max_poll_us, self._poll_timed_out, self._busy_until_us)
+        self.world.clock.after(duration_us, self._end_of_batch)
+
+    def disconnect(self, duration_us: int) -> None:
+        """Cut off from the broker; the process works on what it owns."""
+        if not self.alive or self._stands_still():
+            return
+        self.pulse.cut()
+        self.membership.coordinator_known = False
+        self.connection.break_for(duration_us)
+        self.world.clock.after(duration_us, self._reconnected)
+
+    def metadata_may_have_changed(self) -> None:
+        """Topics changed: the client sees it at its next metadata refresh."""
+        refresh_us = self.config.metadata_max_age_ms * 1000
+        age_us = self.world.clock.now_us - self._started_us
+        due_us = self._started_us + (age_us // refresh_us + 1) * refresh_us
+        if self.alive and self._metadata_check_us != due_us:
+            self._metadata_check_us = due_us
+            self.world.clock.at(due_us, self._metadata_refreshed)
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        membership = self.membership
+        return (
+            self._waits_for_poll
+            and membership.state is MemberState.STABLE
+            and not membership.rejoin_needed
+            and not self._stands_still()
+            and not self.connection.broken
+        )
+
+    # -- the membership's operations -------------------------------------------------------------
+
+    def _advance(self, result: Any) -> None:
+        """Hand the membership a result and carry out what it asks for, until something takes time."""
+        while result is not TAKES_TIME and self._flow is not None:
+            self._step += 1
+            self._waits_for_poll = False
+            try:
+                operation = self._flow.send(result)
+            except StopIteration:
+                self.pulse.stop()
+                self._exit()
+                return
+            if type(operation) is not Assign:
+                self.pulse.follow()  # the assignor holds the client's lock: no heartbeats while it runs
+            result = _CARRIES_OUT[type(operation)](self, operation)
+
+    def _later(self, delay_us: int, result: Any = None) -> Any:
+        """``result`` after a while, or at once if it takes no time."""
+        if not delay_us:
+            return result
+        self.world.clock.after(delay_us, self._completed, self._step, result)
+        return TAKES_TIME
+
+    def _completed(self, step: int, result: Any) -> None:
+        if step != self._step or not self.alive:
+            return
+        now_us = self.world.clock.now_us
+        if now_us < self._paused_until_us:
+            self.world.clock.at(self._paused_until_us, self._completed, step, result)
+        else:
+            self._advance(result)
+
+    def _send(self, operation: Send) -> Any:
+        self.connection.send(operation.request, operation.timeout_ms, partial(self._completed, self._step))
+        return TAKES_TIME
+
+    def _find_coordinator(self, _: FindCoordinator) -> Any:
+        self.connection.find_coordinator(partial(self._completed, self._step, None))
+        return TAKES_TIME
+
+    def _await_poll(self, _: AwaitPoll) -> Any:
+        self._waits_for_poll = True
+        self.pulse.start_commits()
+        if self._slow_batch_us:
+            self.busy(self._slow_batch_us)
+        self.nudge()
+        return TAKES_TIME
+
+    def nudge(self) -> None:
+        """Something may have made a rejoin necessary: the application notices at its next poll()."""
+        membership = self.membership
+        if not self.alive or not self._waits_for_poll or self._poll_is_due:
+            return
+        if membership.rejoin_needed or membership.failure is not None:
+            self.pulse.stop_commits()
+            self._poll_is_due = True
+            now_us = self.world.clock.now_us
+            interval = self.world.settings.distribution("poll_interval_ms")
+            interval_us = interval.at(self._draw(DRAW_POLL_INTERVAL))
+            wait_us = self._draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
+            poll_us = max(now_us + wait_us, self._busy_until_us, self._paused_until_us)
+            self.world.clock.at(poll_us, self._poll, self._step)
+
+    def _poll(self, step: int) -> None:
+        self._poll_is_due = False
+        now_us = self.world.clock.now_us
+        if step == self._step and self.alive and now_us < max(self._paused_until_us, self._busy_until_us):
+            self._poll_is_due = True
+            self.world.clock.at(max(self._paused_until_us, self._busy_until_us), self._poll, step)
+        else:
+            self._completed(step, None)
+
+    def _back_off(self, operation: Backoff) -> Any:
+        return self._later(operation.delay_ms * 1000)
+
+    def _stop_processing(self, operation: StopProcessing) -> None:
+        self.pulse.settle_commits()
+        self.work.stop(operation.partitions, self.world.clock.now_us)
+
+    def _assign(self, operation: Assign) -> Any:
+        response = operation.response
+        topics = self._topic_metadata()
+        members = [(m.member_id, m.group_instance_id, m.metadata) for m in response.members]
+        plan = perform_assignment(self.world.assignor(response.protocol or ""), topics, members)
+        settings = self.world.settings
+        size = len(members) * sum(topics.values())
+        duration_us = settings.distribution("assign_ms").at(self._draw(DRAW_ASSIGN))
+        duration_us += settings.integer("assign_ns_per_member_partition") * size // 1000
+        generation = self.membership.generation
+        self._emit(
+            events.AssignmentComputed(
+                self.config.group_id,
+                self.name,
+                generation.member_id,
+                generation.id,
+                response.protocol or "",
+                duration_us,
+                len(members),
+            )
+        )
+        self.pulse.hold(duration_us)
+        return self._later(duration_us, tuple(plan.items()))
+
+    def _commit_positions(self, _: CommitPositions) -> Any:
+        request = self.offset_commit(self.world.clock.now_us)
+        if request is None:
+            return Error.NONE
+        sent, step = self.membership.generation, self._step
+
+        def answered(response: Response | Disconnected) -> None:
+            if isinstance(response, OffsetCommitResponse):
+                error = first_error(response)
+                if error is Error.NONE:
+                    self.world.commit(request)
+                    self.pulse.commits_superseded()
+                self.membership.commit_answered(error, sent)
+                self._completed(step, error)
+            else:
+                self._completed(step, response)
+
+        self.connection.send(request, self.config.request_timeout_ms, answered)
+        return TAKES_TIME
+
+    def offset_commit(self, at_us: int, sent: Generation | None = None) -> OffsetCommit | None:
+        """A commit of every position as it was at ``at_us``; None when nothing is owned.
+
+        ``sent``: the generation at that time, when it may have changed since.
+        """
+        offsets: dict[str, dict[int, CommittedOffset]] = {}
+        for topic, partition in self.work.partitions:
+            position = self.work.position(TopicPartition(topic, partition), at_us)
+            offsets.setdefault(topic, {})[partition] = CommittedOffset(position)
+        if not offsets:
+            return None
+        config, generation = self.config, sent or self.membership.generation
+        return OffsetCommit(
+            config.group_id,
+            generation.member_id,
+            config.group_instance_id,
+            generation.id,
+            offsets,
+            OFFSET_COMMIT_VERSION,
+            self.name,
+        )
+
+    def _run_callback(self, operation: RunCallback) -> Any:
+        if operation.kind is CallbackKind.ASSIGNED:
+            return self._run_assigned(operation.partitions)
+        now_us = self.world.clock.now_us
+        self.pulse.stop_commits()
+        self.pulse.settle_commits()
+        event_type = _GIVEN_UP[operation.kind]
+        positions = self.work.drop(operation.partitions, now_us)
+        duration_us = self._callback_us("revoke_callback_ms")
+        generation = self.membership.generation
+        self._emit(
+            event_type(
+                self.config.group_id,
+                self.name,
+                generation.member_id,
+                generation.id,
+                _names(operation.partitions),
+                positions,
+                self.world.committed(operation.partitions),
+                duration_us,
+                operation.cause,
+            )
+        )
+        return self._later(duration_us)
+
+    def _run_assigned(self, added: tuple[TopicPartition, ...]) -> Any:
+        duration_us = self._callback_us("assign_callback_ms") if added else 0
+        generation = self.membership.generation
+
+        def taken(_: object = None) -> None:
+            """The callback has returned and the committed offsets are known: fetching begins."""
+            if not self.alive:
+                return
+            now_us = self.world.clock.now_us
+            begun = tuple(tp for tp in added if tp in self.membership.owned and tp not in self.work)
+            positions = self.work.start(begun, self.world.committed(begun), now_us)
+            if self._stands_still():
+                self.work.stop(begun, now_us)
+            self._emit(
+                events.PartitionsAssigned(
+                    self.config.group_id,
+                    self.name,
+                    generation.member_id,
+                    generation.id,
+                    _names(begun),
+                    positions,
+                    duration_us,
+                )
+            )
+            self.world.checkers.taken(self.world, begun, generation.id)
+
+        def returned() -> None:
+            if not self.alive:
+                return
+            if added:
+                self.connection.send(self._offset_fetch(added), self.config.request_timeout_ms, taken)
+            else:
+                taken()
+
+        if duration_us:
+            self.world.clock.after(duration_us, returned)
+        else:
+            returned()
+        return self._later(duration_us)
+
+    def _offset_fetch(self, partitions: tuple[TopicPartition, ...]) -> OffsetFetch:
+        topics: dict[str, tuple[int, ...]] = {}
+        for topic, partition in partitions:
+            topics[topic] = (*topics.get(topic, ()), partition)
+        return OffsetFetch(self.config.group_id, topics, OFFSET_FETCH_VERSION, None, -1, True)
+
+    # -- what befalls the process ----------------------------------------------------------------
+
+    def _stands_still(self) -> bool:
+        now_us = self.world.clock.now_us
+        return now_us < self._paused_until_us or now_us < self._busy_until_us
+
+    @property
+    def reachable(self) -> bool:
+        """Whether it can send heartbeats now."""
+        return (
+            self.alive
+            and not self.connection.broken
+            and self.world.clock.now_us >= self._paused_until_us
+        )
+
+    def _hold_processing(self, duration_us: int, cause: str) -> None:
+        self.pulse.settle_commits()
+        partitions = self.work.partitions
+        positions = self.work.stop(partitions, self.world.clock.now_us)
+        member_id = self.membership.generation.member_id
+        group = self.config.group_id
+        self._emit(
+            events.MemberPaused(
+                group, self.name, member_id, _names(partitions), positions, duration_us, cause
+            )
+        )
+
+    def _resume_processing(self) -> None:
+        """Go on, if it stood still: what it believes to own is processed from where it stopped."""
+        if self._paused_until_us == 0 and self._busy_until_us == 0:
+            return
+        self._paused_until_us = self._busy_until_us = 0
+        partitions = self.work.partitions
+        now_us = self.world.clock.now_us
+        self.work.resume(now_us)
+        positions = tuple(self.work.position(partition, now_us) for partition in partitions)
+        member_id = self.membership.generation.member_id
+        self._emit(
+            events.MemberResumed(self.config.group_id, self.name, member_id, _names(partitions), positions)
+        )
+
+    def _end_of_pause(self) -> None:
+        if self.alive and self._paused_until_us:
+            self._resume_processing()
+            self.pulse.restart()
+            self.nudge()
+
+    def _end_of_batch(self) -> None:
+        if self.alive and self._busy_until_us:
+            self._resume_processing()
+            if self._waits_for_poll and not self.membership.rejoin_needed:
+                self.pulse.start_commits()
+            self.nudge()
+
+    def _poll_timed_out(self, batch_end_us: int) -> None:
+        """max.poll.interval.ms has passed: the heartbeat thread leaves the group."""
+        if not self.alive or self._busy_until_us != batch_end_us:
+            return
+        leave = self.membership.poll_timed_out()
+        self.pulse.follow()
+        if leave is not None:
+            self.connection.send(leave, self.config.request_timeout_ms, lambda _: None)
+        self.nudge()
+
+    def _reconnected(self) -> None:
+        if self.alive and not self.connection.broken:
+            self.membership.coordinator_known = True
+            self.pulse.restart()
+            self.nudge()
+
+    def _metadata_refreshed(self) -> None:
+        if self.alive:
+            self.membership.metadata_refreshed()
+            self.nudge()
+
+    def _topic_metadata(self) -> Mapping[str, int]:
+        """The topics as of this client's last metadata refresh."""
+        refresh_us = self.config.metadata_max_age_ms * 1000
+        age_us = self.world.clock.now_us - self._started_us
+        return self.world.topics_at(self._started_us + age_us // refresh_us * refresh_us)
+
+    def _callback_us(self, setting: str) -> int:
+        distribution = self.world.settings.distribution(setting)
+        return distribution.at(self._draw(DRAW_CALLBACK))
+
+    def _draw(self, purpose: int) -> int:
+        return self._draws.at(DRAWS_PER_INSTANT * self.world.clock.now_us + purpose)
+
+    def _exit(self) -> None:
+        self.alive = False
+        self._flow = None
+        self._step += 1
+        self.world.process_gone(self)
+        if self.on_exit is not None:
+            self.on_exit()
+
+    def _emit(self, event: events.Event) -> None:
+        self.world.trace(Source.MEMBER, event)
+
+
+def _names(partitions: tuple[TopicPartition, ...]) -> tuple[str, ...]:
+    return tuple(map(str, partitions))
+
+
+_GIVEN_UP: Mapping[CallbackKind, Callable[..., events.Event]] = {
+    CallbackKind.REVOKED: events.PartitionsRevoked,
+    CallbackKind.LOST: events.PartitionsLost,
+}
+
+_CARRIES_OUT: Mapping[type[Operation], Callable[[VirtualConsumer, Any], Any]] = {
+    Send: VirtualConsumer._send,
+    FindCoordinator: VirtualConsumer._find_coordinator,
+    AwaitPoll: VirtualConsumer._await_poll,
+    Backoff: VirtualConsumer._back_off,
+    RunCallback: VirtualConsumer._run_callback,
+    StopProcessing: VirtualConsumer._stop_processing,
+    CommitPositions: VirtualConsumer._commit_positions,
+    Assign: VirtualConsumer._assign,
+}

@@ -1,0 +1,79 @@
+"""Requests that a member sends at fixed intervals: heartbeats and background commits.
+
+A stable group's heartbeats change nothing, so they need not be simulated: a stream knows when its
+k-th request is sent (start + k * interval, k >= 1) and when it arrives, and answers the two questions
+that matter: when was the member last heard of, and which is the first request that arrives after the
+group has changed. That one, and those behind it until an answer is fine again, become real. In exact
+mode all are real; the trace is the same, because latencies depend on the time of sending alone.
+
+Requests of one stream arrive in their order: a scenario's latencies stay below the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from groupstorm.clients.membership import Generation
+
+
+@dataclass(slots=True, eq=False)
+class ContactStream:
+    """All times in microseconds; ``latency_us(sent_us)`` is the way to the coordinator.
+
+    ``generation`` is what its requests carry, ``connection`` the connection's epoch when it began.
+    Latencies are drawn only where ``latency_most_us`` does not decide.
+    """
+
+    api: str
+    start_us: int
+    interval_us: int
+    generation: Generation
+    connection: int
+    latency_us: Callable[[int], int]
+    latency_most_us: int
+    end_us: int | None = None
+    cut_us: int | None = None
+    real: set[int] = field(default_factory=set)
+    flushed: int = 0
+
+    def sent_us(self, k: int) -> int:
+        return self.start_us + k * self.interval_us
+
+    def arrival_us(self, k: int) -> int:
+        sent_us = self.start_us + k * self.interval_us
+        return sent_us + self.latency_us(sent_us)
+
+    def arrives_after(self, k: int, time_us: int) -> bool:
+        """Whether the k-th request arrives later than ``time_us``."""
+        sent_us = self.start_us + k * self.interval_us
+        if sent_us > time_us:
+            return True
+        return sent_us + self.latency_most_us > time_us and self.arrival_us(k) > time_us
+
+    def is_sent(self, k: int) -> bool:
+        """Whether the k-th request leaves before the stream ends."""
+        return self.end_us is None or self.sent_us(k) < self.end_us
+
+    def last_sent(self, now_us: int) -> int:
+        """The last request that was sent before ``now_us`` (0: none)."""
+        if self.end_us is not None and self.end_us < now_us:
+            now_us = self.end_us
+        return max(0, (now_us - 1 - self.start_us) // self.interval_us)
+
+    def last_arrived(self, by_us: int) -> int:
+        """The last request that arrived by ``by_us`` and before the connection was cut (0: none)."""
+        if self.cut_us is not None and self.cut_us < by_us:
+            by_us = self.cut_us
+        k = self.last_sent(by_us + 1)
+        return k - 1 if k and self.arrives_after(k, by_us) else k
+
+    def first_arriving(self, from_us: int) -> int:
+        """The first request that arrives at ``from_us`` or later, whether or not it will be sent."""
+        k = max(1, (from_us - self.start_us) // self.interval_us)
+        return k if self.arrives_after(k, from_us - 1) else k + 1
+
+    def computed(self, until_us: int) -> int:
+        """How many requests had arrived by ``until_us`` without having been made real."""
+        last = self.last_arrived(until_us)
+        return last - sum(1 for k in self.real if k <= last)

@@ -1,0 +1,62 @@
+"""What the scenario did to the group, and the sums that close a run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ScenarioStarted(NamedTuple):
+    """First row of a storm's trace. ``detail``: the resolved scenario as one JSON line (seed included).
+
+    Every partition of ``partitions`` exists from now on and gets ``record_rate`` records a
+    second from time 0; its owner processes at most ``process_rate`` a second while it lags.
+    """
+
+    group: str
+    detail: str
+    partitions: tuple[str, ...]
+    record_rate: int
+    process_rate: int
+
+
+class StepTaken(NamedTuple):
+    """The scenario did something: ``cause`` is the step's kind (stop, start, crash, pause ...)."""
+
+    group: str
+    member: str | None
+    cause: str
+    detail: str
+
+
+class PartitionsCreated(NamedTuple):
+    """Topics were created or grew: these partitions exist from now on."""
+
+    group: str
+    topics: tuple[str, ...]
+    partitions: tuple[str, ...]
+
+
+class RequestsCounted(NamedTuple):
+    """At the end: how many requests of one API got one answer (``error`` None: no error)."""
+
+    group: str
+    api: str
+    error: str | None
+    count: int  # type: ignore[assignment]  # the column's name; nobody counts with tuple.count here
+
+
+class InvariantChecked(NamedTuple):
+    """At the end: ``cause`` names the invariant, ``detail`` is "held" or the violation in a sentence."""
+
+    group: str
+    cause: str
+    detail: str
+
+
+class ScenarioEnded(NamedTuple):
+    """Last row. What is still owned then is owned until this instant."""
+
+    group: str
+
+
+Event = ScenarioStarted | StepTaken | PartitionsCreated | RequestsCounted | InvariantChecked | ScenarioEnded

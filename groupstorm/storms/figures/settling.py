@@ -1,0 +1,159 @@
+"""When a group is settled, who is in it then, and which changes it had to settle after.
+
+Shared with the Spark pipeline: it runs this class over the few rows of a run that it reads and joins
+what comes out with tables of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from groupstorm.clients import events as member_events
+from groupstorm.coordinator import events
+from groupstorm.coordinator.states import Cause, GroupState
+
+#: `partitions_revoked` with this cause is the first half of a cooperative rebalance (KIP-429).
+ASSIGNMENT = "assignment"
+
+#: A group leaves Stable or CompletingRebalance because a member joined with something new: another
+#: subscription or, for the leader, new metadata.
+MEMBER_CAUSES = (Cause.MEMBER_UPDATED, Cause.LEADER_REJOINED)
+
+Topics = frozenset[str]
+
+
+class SettledPoint(NamedTuple):
+    """The group has settled: ``live`` members with their subscriptions (None: not known).
+
+    ``changes`` happened since the last point; ``rounds`` is the sum, over them, of the generations
+    that came after each.
+    """
+
+    live: Mapping[str, Topics | None]
+    changes: int
+    rounds: int
+
+
+class Settling:
+    """Follows what the coordinator and the members say, and tells settled points at the end of instants.
+
+    ``members_told`` is False for a trace that has the coordinator's rows alone: then a member takes its
+    assignment with the SyncGroup's answer, and goes by its instance id or member id.
+    """
+
+    def __init__(self) -> None:
+        self.members_told = True
+        self.points = 0
+        self._state = ""
+        self._generation = -1
+        self._stables = 0
+        self._settled = False
+        self._rejoining: set[str] = set()
+        self._awaited: dict[str, int] = {}
+        self._running: dict[str, Topics] = {}
+        self._in_group: dict[str, str] = {}  # member id -> member
+        self._revoked: set[str] = set()  # member ids that gave partitions up since their last SyncGroup
+        self._pending_changes = 0
+        self._pending_stables = 0
+
+    # -- what the coordinator says ----------------------------------------------------------------
+
+    def state_changed(self, event: events.GroupStateChanged) -> bool:
+        """Returns whether this is a change: a member joined with something new.
+
+        The second half of a cooperative rebalance is none: its member joins again because it has revoked.
+        """
+        self._settled = False
+        if event.state == GroupState.STABLE:
+            self._stables += 1
+        if event.generation != self._generation:
+            self._generation = event.generation
+            self._awaited = {
+                member: generation
+                for member, generation in self._awaited.items()
+                if generation == event.generation
+            }
+        self._state = event.state
+        is_change = event.cause in MEMBER_CAUSES and event.member_id not in self._revoked
+        if is_change:
+            self._change()
+        return is_change
+
+    def join_answered(self, member: str, generation: int) -> None:
+        """Without an error: the member is awaited to take its assignment of that generation."""
+        self._awaited[member] = generation
+        self._settled = False
+
+    def sync_answered(self, member: str, member_id: str, generation: int) -> None:
+        """Without an error: what the member asked to join for has come."""
+        self._rejoining.discard(member)
+        self._revoked.discard(member_id)
+        self._settled = False
+        if self.members_told:
+            self._awaited[member] = generation
+        else:
+            self._awaited.pop(member, None)
+
+    def member_added(self, member: str, member_id: str) -> None:
+        self._in_group[member_id] = member
+        self._change()
+
+    def member_replaced(self, member: str, member_id: str, previous_member_id: str) -> None:
+        """No change: the group is what it was (KIP-345)."""
+        self._in_group.pop(previous_member_id, None)
+        self._in_group[member_id] = member
+
+    def member_removed(self, member_id: str) -> None:
+        self._in_group.pop(member_id, None)
+        self._change()
+
+    # -- what the members and the world say ---------------------------------------------------------
+
+    def member_started(self, event: member_events.MemberStarted) -> None:
+        self._running[event.member] = frozenset(event.topics)
+
+    def rejoin_requested(self, event: member_events.RejoinRequested) -> None:
+        self._rejoining.add(event.member)
+        self._settled = False
+
+    def assignment_taken(self, member: str, generation: int) -> None:
+        if self._awaited.get(member) == generation:
+            del self._awaited[member]
+
+    def revoked(self, member_id: str, cause: str) -> None:
+        if cause == ASSIGNMENT:
+            self._revoked.add(member_id)
+
+    def gone(self, member: str) -> None:
+        """Crashed, closed or failed."""
+        self._running.pop(member, None)
+        self._rejoining.discard(member)
+        self._awaited.pop(member, None)
+
+    def partitions_created(self) -> None:
+        self._change()
+
+    # -- what follows ----------------------------------------------------------------------------
+
+    def instant_over(self) -> SettledPoint | None:
+        """All rows of an instant are told: is this a settled point?"""
+        if self._settled or self._state != GroupState.STABLE or self._awaited or self._rejoining:
+            return None
+        self._settled = True
+        self.points += 1
+        point = SettledPoint(
+            self._live(), self._pending_changes, self._pending_changes * self._stables - self._pending_stables
+        )
+        self._pending_changes = self._pending_stables = 0
+        return point
+
+    def _change(self) -> None:
+        self._pending_changes += 1
+        self._pending_stables += self._stables
+
+    def _live(self) -> Mapping[str, Topics | None]:
+        if not self.members_told:
+            return dict.fromkeys(self._in_group.values())
+        in_group = set(self._in_group.values())
+        return {member: topics for member, topics in self._running.items() if member in in_group}

@@ -1,0 +1,264 @@
+"""What a process sends at fixed intervals: its heartbeats, its background commits.
+
+Analytic by default (see `contacts.py`): a request is made real when it can make a difference.
+In exact mode every one is real. Both give the same trace.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse, Response
+from groupstorm.storms.answers import first_error
+from groupstorm.storms.contacts import ContactStream
+
+if TYPE_CHECKING:
+    from groupstorm.storms.consumer import VirtualConsumer
+    from groupstorm.storms.world import World
+
+
+HEARTBEAT = "Heartbeat"
+OFFSET_COMMIT = "OffsetCommit"
+
+
+class Pulse:
+    """The heartbeat stream and the commit stream of one process."""
+
+    def __init__(self, world: World, consumer: VirtualConsumer) -> None:
+        self._world = world
+        self._consumer = consumer
+        self._heartbeats: ContactStream | None = None
+        self._commits: ContactStream | None = None
+        self._ended_commits: ContactStream | None = None
+        self._held_since_us: int | None = None
+        #: The last request that arrived of the streams that have ended, by API.
+        self._last_of_ended: dict[str, tuple[ContactStream, int]] = {}
+
+    # -- when they run ---------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """The membership's state may have changed: heartbeats run in CompletingRebalance and Stable."""
+        membership = self._consumer.membership
+        wanted = membership.heartbeating and self._consumer.reachable
+        stream = self._heartbeats
+        if stream is not None and not (wanted and stream.generation is membership.generation):
+            self._end_heartbeats()
+        if wanted and self._heartbeats is None:
+            now_us = self._world.clock.now_us
+            interval_us = self._consumer.config.heartbeat_interval_ms * 1000
+            start_us = now_us
+            if self._held_since_us is not None:
+                # An overdue heartbeat leaves as soon as the assignor has let go of the client's lock.
+                start_us = max(self._held_since_us, now_us - interval_us)
+            self._heartbeats = self._open(HEARTBEAT, start_us, interval_us)
+        self._held_since_us = None
+
+    def hold(self, duration_us: int) -> None:
+        """The assignor runs: no heartbeats for ``duration_us``."""
+        self._end_heartbeats()
+        self._held_since_us = self._world.clock.now_us if duration_us else None
+
+    def start_commits(self) -> None:
+        consumer = self._consumer
+        if consumer.config.enable_auto_commit and self._commits is None and consumer.reachable:
+            interval_us = consumer.config.auto_commit_interval_ms * 1000
+            self._commits = self._open(OFFSET_COMMIT, self._world.clock.now_us, interval_us)
+
+    def stop_commits(self) -> None:
+        """No more background commits; the last that arrived counts until a later one supersedes it."""
+        stream, self._commits = self._commits, None
+        if stream is not None:
+            self._end(stream)
+            self._ended_commits = stream
+
+    def settle_commits(self) -> None:
+        """Before positions change hands or stand still: let the background commits that have arrived count."""
+        for stream in (self._ended_commits, self._commits):
+            if stream is not None:
+                self._flush(stream)
+        self._ended_commits = None
+
+    def commits_superseded(self) -> None:
+        """A later commit of everything has been accepted."""
+        self._ended_commits = None
+
+    def stop(self) -> None:
+        """The process stands still or is gone; what it has sent still arrives."""
+        self.stop_commits()
+        self._end_heartbeats()
+
+    def cut(self) -> None:
+        """The connection is lost, with everything that is under way."""
+        now_us = self._world.clock.now_us
+        for stream in (self._heartbeats, self._commits):
+            if stream is not None:
+                stream.cut_us = now_us
+        self.stop()
+        self.settle_commits()
+
+    def restart(self) -> None:
+        """After a pause or a lost connection: a first heartbeat at once, for real; much may have changed."""
+        consumer = self._consumer
+        if consumer.membership.heartbeating and consumer.reachable and self._heartbeats is None:
+            now_us = self._world.clock.now_us
+            interval_us = consumer.config.heartbeat_interval_ms * 1000
+            self._heartbeats = self._open(HEARTBEAT, now_us - interval_us, interval_us)
+            self._make_real(self._heartbeats, 1)
+        if consumer.settled:
+            self.start_commits()
+            if self._commits is not None:
+                self._make_real(self._commits, 1)
+
+    # -- what the coordinator wants to know ------------------------------------------------------
+
+    def last_contact_ms(self, deadline_ms: int, session_timeout_ms: int) -> int | None:
+        """When a request last arrived before ``deadline_ms``; None if none did.
+
+        While heartbeats flow, the time of sending will do: the coordinator asks again.
+        """
+        by_us = deadline_ms * 1000 - 1
+        stream = self._heartbeats
+        if stream is not None and stream.cut_us is None:
+            k = stream.last_sent(by_us - stream.latency_most_us)
+            sent_ms = stream.sent_us(k) // 1000
+            if k and sent_ms > deadline_ms - session_timeout_ms:
+                return sent_ms
+        last_us = self._last_arrival_us(by_us)
+        return None if last_us is None else last_us // 1000
+
+    def silent_since_us(self) -> int | None:
+        """When the last request arrived; None while heartbeats flow, or if there was none."""
+        return None if self._heartbeats is not None else self._last_arrival_us(self._world.clock.now_us)
+
+    def _last_arrival_us(self, by_us: int) -> int | None:
+        last = list(self._last_of_ended.values())
+        last += [(s, s.last_arrived(by_us)) for s in (self._heartbeats, self._commits) if s is not None]
+        return max((stream.arrival_us(k) for stream, k in last if k), default=None)
+
+    def wake(self, generation_over: bool) -> None:
+        """The group has changed: from now on an answer may say so.
+
+        A commit is refused only when the member's generation is over: while the group prepares
+        a rebalance it is still accepted.
+        """
+        now_us = self._world.clock.now_us
+        if self._heartbeats is not None:
+            self._make_real(self._heartbeats, self._heartbeats.first_arriving(now_us))
+        if not generation_over:
+            return
+        self.settle_commits()
+        if self._commits is not None:
+            self._make_real(self._commits, self._commits.first_arriving(now_us))
+
+    # -- streams ---------------------------------------------------------------------------------
+
+    def _open(self, api: str, start_us: int, interval_us: int) -> ContactStream:
+        consumer = self._consumer
+        generation = consumer.membership.generation
+        self._world.consumers_by_id[generation.member_id] = consumer
+        connection = consumer.connection
+        stream = ContactStream(
+            api,
+            start_us,
+            interval_us,
+            generation,
+            connection.epoch,
+            connection.heartbeat_latency_us,
+            self._world.latency.largest_us,
+        )
+        if self._world.exact:
+            self._world.clock.at(stream.sent_us(1), self._tick, stream, 1)
+        elif not self._world.is_current(generation):
+            self._make_real(stream, 1)  # the group has moved on before the member could know
+        return stream
+
+    def _end_heartbeats(self) -> None:
+        stream, self._heartbeats = self._heartbeats, None
+        if stream is not None:
+            self._end(stream)
+
+    def _end(self, stream: ContactStream) -> None:
+        now_us = self._world.clock.now_us
+        stream.end_us = now_us
+        last = stream.last_sent(now_us)
+        if last and stream.cut_us is None and stream.arrives_after(last, now_us):
+            self._make_real(stream, last)
+        arrived = stream.last_arrived(now_us)
+        if arrived:
+            self._last_of_ended[stream.api] = (stream, arrived)
+        if not self._world.exact:
+            # Those that arrived were fine, or they would have been made real.
+            self._world.count(stream.api, None, stream.computed(now_us))
+
+    def _flush(self, stream: ContactStream) -> None:
+        """Let the commits that arrived by now count; in exact mode they have."""
+        if self._world.exact:
+            return
+        k = stream.last_arrived(self._world.clock.now_us)
+        if k > stream.flushed and k not in stream.real:
+            stream.flushed = k
+            request = self._consumer.offset_commit(stream.sent_us(k))
+            if request is not None:
+                self._world.commit(request)
+
+    def _make_real(self, stream: ContactStream, k: int) -> None:
+        if not self._world.exact and k not in stream.real:
+            stream.real.add(k)
+            self._world.clock.at(max(stream.arrival_us(k), self._world.clock.now_us), self._arrive, stream, k)
+
+    def _tick(self, stream: ContactStream, k: int) -> None:
+        """Exact mode: the k-th request leaves."""
+        if stream.is_sent(k):
+            self._world.clock.at(stream.arrival_us(k), self._arrive, stream, k)
+            self._world.clock.at(stream.sent_us(k + 1), self._tick, stream, k + 1)
+
+    def _arrive(self, stream: ContactStream, k: int) -> None:
+        if not stream.is_sent(k) or (stream.cut_us is not None and stream.arrival_us(k) > stream.cut_us):
+            stream.real.discard(k)
+            return
+        if stream.api == HEARTBEAT:
+            self._heartbeat_arrives(stream, k)
+        else:
+            self._commit_arrives(stream, k)
+
+    def _heartbeat_arrives(self, stream: ContactStream, k: int) -> None:
+        def answered(response: Response) -> None:
+            assert isinstance(response, HeartbeatResponse)
+            self._answer(stream, k, response.error)
+
+        self._world.ask(self._consumer.membership.heartbeat(stream.generation), answered)
+
+    def _commit_arrives(self, stream: ContactStream, k: int) -> None:
+        request = self._consumer.offset_commit(stream.sent_us(k), stream.generation)
+        if request is None:
+            return
+
+        def answered(response: Response) -> None:
+            assert isinstance(response, OffsetCommitResponse)
+            error = first_error(response)
+            if error is Error.NONE:
+                self._world.commit(request)
+            self._answer(stream, k, error)
+
+        self._world.ask(request, answered)
+
+    def _answer(self, stream: ContactStream, k: int, error: Error) -> None:
+        latency_us = self._consumer.connection.heartbeat_answer_latency_us(stream.sent_us(k))
+        self._world.clock.after(latency_us, self._answered, stream, error)
+        if error is not Error.NONE:
+            self._make_real(stream, k + 1)
+
+    def _answered(self, stream: ContactStream, error: Error) -> None:
+        consumer = self._consumer
+        if not consumer.reachable or stream.connection != consumer.connection.epoch:
+            return
+        if error is Error.NONE:
+            return
+        if stream.api == HEARTBEAT:
+            consumer.membership.heartbeat_answered(error, stream.generation)
+        else:
+            consumer.membership.commit_answered(error, stream.generation)
+        self.follow()
+        consumer.nudge()
+

@@ -1,0 +1,206 @@
+"""Scenarios: YAML or TOML files, read, checked and resolved into what a run needs.
+
+A file names a question, the settings that differ from the defaults, variants (more settings each)
+and steps. A resolved scenario is such a file again, with everything spelled out, the seed included:
+running it gives the same trace.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from groupstorm.problems import InputError
+from groupstorm.storms.settings import Settings
+from groupstorm.storms.steps import Step, read_step
+
+FIELDS = ("name", "question", "settings", "variants", "steps", "variant", "seed")
+DEFAULT_VARIANT = "default"
+MAX_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A scenario file, checked: ``variants`` in the file's order, never empty."""
+
+    name: str
+    question: str
+    settings: Mapping[str, Any]
+    variants: Mapping[str, Mapping[str, Any]]
+    steps: tuple[Any, ...]
+    source: str
+    seed: int | None = None
+    variant: str | None = None
+
+    def resolve(self, variant: str | None, seed: int | None, overrides: Mapping[str, Any]) -> ResolvedScenario:
+        """One variant with one seed; ``overrides`` are the command line's. Raises InputError."""
+        chosen = variant or self.variant or next(iter(self.variants))
+        if chosen not in self.variants:
+            raise InputError(f"variant: {chosen!r} is not one of {', '.join(self.variants)}")
+        settings = Settings(
+            (f"{self.source}: settings: ", self.settings),
+            (f"{self.source}: variants: {chosen}: ", self.variants[chosen]),
+            ("--set ", overrides),
+        )
+        steps = tuple(
+            read_step(f"{self.source}: steps: {number}", written, settings)
+            for number, written in enumerate(self.steps, start=1)
+        )
+        if not any(step.do in ("start", "add") for step in steps):
+            raise InputError(f"{self.source}: steps: nobody ever starts: a step `do: start` is needed")
+        _check_consistency(settings)
+        chosen_seed = seed if seed is not None else self.seed or 0
+        return ResolvedScenario(self.name, self.question, chosen, chosen_seed, settings, steps)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedScenario:
+    """One run, fully spelled out."""
+
+    name: str
+    question: str
+    variant: str
+    seed: int
+    settings: Settings
+    steps: tuple[Step, ...]
+
+    def written(self) -> dict[str, Any]:
+        """The scenario as a file that gives this very run."""
+        return {
+            "name": self.name,
+            "question": self.question,
+            "seed": self.seed,
+            "variant": self.variant,
+            "settings": dict(self.settings.written()),
+            "variants": {self.variant: {}},
+            "steps": [step.written() for step in self.steps],
+        }
+
+    def as_yaml(self) -> str:
+        return yaml.safe_dump(self.written(), sort_keys=False, allow_unicode=True, width=100)
+
+    def as_json(self) -> str:
+        return json.dumps(self.written(), ensure_ascii=False, separators=(",", ":"))
+
+
+def preset_names() -> tuple[str, ...]:
+    folder = resources.files("groupstorm.storms") / "presets"
+    return tuple(sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")))
+
+
+def presets() -> Iterator[Scenario]:
+    for name in preset_names():
+        yield load(name)
+
+
+def load(name_or_path: str) -> Scenario:
+    """A preset by its name, or a scenario file (.yaml, .yml, .toml). Raises InputError."""
+    if name_or_path in preset_names():
+        text = (resources.files("groupstorm.storms") / "presets" / f"{name_or_path}.yaml").read_text("utf-8")
+        return parse(text, "yaml", f"preset {name_or_path}")
+    path = Path(name_or_path)
+    if path.suffix not in (".yaml", ".yml", ".toml"):
+        raise InputError(
+            f"{name_or_path}: neither a preset ({', '.join(preset_names())}) nor a scenario file (.yaml, .toml)"
+        )
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    return parse(text, "toml" if path.suffix == ".toml" else "yaml", str(path))
+
+
+def parse(text: str, syntax: str, source: str) -> Scenario:
+    """A scenario from text. Raises InputError naming field, value and what was expected."""
+    document = _document(text, syntax, source)
+    unknown = [str(key) for key in document if key not in FIELDS]
+    if unknown:
+        raise InputError(f"{source}: {unknown[0]}: no such field: expected {', '.join(FIELDS)}")
+    steps = document.get("steps")
+    if not isinstance(steps, list) or not steps:
+        raise InputError(f"{source}: steps: a list of at least one step is needed")
+    settings = _mapping(f"{source}: settings", document.get("settings", {}))
+    variants = {
+        str(name): _mapping(f"{source}: variants: {name}", overlay if overlay is not None else {})
+        for name, overlay in _mapping(f"{source}: variants", document.get("variants", {})).items()
+    } or {DEFAULT_VARIANT: {}}
+    for overlay in (settings, *variants.values()):
+        _refuse_code(source, overlay)
+    return Scenario(
+        name=_text(f"{source}: name", document.get("name", "scenario")),
+        question=_text(f"{source}: question", document.get("question", "")),
+        settings=settings,
+        variants=variants,
+        steps=tuple(steps),
+        source=source,
+        seed=_seed(source, document.get("seed")),
+        variant=_text(f"{source}: variant", document["variant"]) if "variant" in document else None,
+    )
+
+
+def _document(text: str, syntax: str, source: str) -> Mapping[str, Any]:
+    try:
+        document = tomllib.loads(text) if syntax == "toml" else yaml.safe_load(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{source}: not TOML: {error}") from error
+    except yaml.YAMLError as error:
+        raise InputError(f"{source}: not YAML: {' '.join(str(error).split())}") from error
+    return _mapping(source, document)
+
+
+def _mapping(where: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where}: {value!r}: expected names with values")
+    return value
+
+
+def _text(where: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {value!r}: expected a text")
+    return value
+
+
+def _seed(source: str, value: Any) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SEED):
+        raise InputError(f"{source}: seed: {value!r}: expected a whole number from 0 to {MAX_SEED}")
+    return value
+
+
+def _refuse_code(source: str, overlay: Mapping[str, Any]) -> None:
+    """A file must not make us import a module: assignors of one's own are named on the command line."""
+    names = overlay.get("partition.assignment.strategy", ())
+    for name in names.split(",") if isinstance(names, str) else names if isinstance(names, list) else ():
+        if isinstance(name, str) and ":" in name:
+            raise InputError(
+                f"{source}: partition.assignment.strategy: {name!r}: a file cannot name code; "
+                f"use --set partition.assignment.strategy={name}"
+            )
+
+
+def _check_consistency(settings: Settings) -> None:
+    """What no single setting can tell."""
+    heartbeat, session = settings.integer("heartbeat.interval.ms"), settings.integer("session.timeout.ms")
+    if heartbeat >= session:
+        raise InputError(f"heartbeat.interval.ms: {heartbeat} must be lower than session.timeout.ms ({session})")
+    for name in ("heartbeat.interval.ms", "auto.commit.interval.ms"):
+        largest_us = settings.distribution("net_latency_ms").largest_us
+        if largest_us >= settings.integer(name) * 1000:
+            raise InputError(f"net_latency_ms: up to {largest_us / 1000:g} ms must stay below {name}")
+    least = settings.integer("group.min.session.timeout.ms")
+    most = settings.integer("group.max.session.timeout.ms")
+    if not least <= session <= most:
+        raise InputError(
+            f"session.timeout.ms: {session}: the broker allows {least} to {most} "
+            "(group.min.session.timeout.ms, group.max.session.timeout.ms)"
+        )
+    if settings.integer("max_surge") == 0 and settings.integer("max_unavailable") == 0:
+        raise InputError("max_unavailable: 0 with max_surge 0: then no process can ever be replaced")

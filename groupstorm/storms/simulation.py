@@ -1,0 +1,82 @@
+"""One run from its first event to its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from groupstorm.assignors.contract import Assignor
+from groupstorm.storms.events import InvariantChecked, RequestsCounted, ScenarioEnded, ScenarioStarted
+from groupstorm.storms.figures import Figures, FiguresAccumulator
+from groupstorm.storms.plan import Plan
+from groupstorm.storms.scenario import ResolvedScenario
+from groupstorm.storms.world import GROUP, World
+from groupstorm.trace.rows import TraceSink
+from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import Tee
+
+CHECK_INTERVAL_US = 1_000_000
+"""How often, in virtual time, a run looks whether it has come to its end."""
+
+#: Called now and then with the virtual time so far (microseconds) and what is going on.
+Progress = Callable[[int, str], None]
+
+
+def simulate(
+    scenario: ResolvedScenario,
+    assignors: Sequence[Assignor],
+    sink: TraceSink,
+    exact: bool = False,
+    progress: Progress | None = None,
+) -> Figures:
+    """Run ``scenario`` in virtual time; every event goes to ``sink``. Returns the run's figures.
+
+    ``exact``: every heartbeat is simulated; the trace is the same, only slower in coming.
+    """
+    accumulator = FiguresAccumulator()
+    world = World(scenario, assignors, Tee(sink, accumulator), exact)
+    world.trace(
+        Source.WORLD,
+        ScenarioStarted(
+            GROUP,
+            scenario.as_json(),
+            tuple(map(str, world.partitions)),
+            world.records.record_rate,
+            world.records.process_rate,
+        ),
+    )
+    _run_to_the_end(world, Plan(world), progress)
+    _close(world)
+    return accumulator.figures()
+
+
+def _run_to_the_end(world: World, plan: Plan, progress: Progress | None) -> None:
+    """Until all steps are done, the group has settled and the lag is gone; then the tail."""
+    settings = world.settings
+    patience_us = settings.integer("settle_timeout_ms") * 1000
+    plan_done_us: int | None = None
+    while True:
+        world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
+        now_us = world.clock.now_us
+        if progress is not None:
+            progress(now_us, "steps" if plan.pending else "settling")
+        if plan.pending:
+            plan_done_us = None
+            continue
+        if plan_done_us is None:
+            plan_done_us = now_us
+        at_rest = world.settled and (world.records.record_rate == 0 or world.lag() == 0)
+        if at_rest or now_us - plan_done_us >= patience_us:
+            break
+    world.run_until(world.clock.now_us + settings.integer("tail_ms") * 1000)
+
+
+def _close(world: World) -> None:
+    """The sums and the verdicts, behind the last event of the group."""
+    world.checkers.finish(world)
+    for consumer in tuple(world.consumers.values()):
+        consumer.pulse.stop()
+    for (api, error), count in sorted(world.requests.items(), key=lambda item: (item[0][0], item[0][1] or "")):
+        world.trace(Source.WORLD, RequestsCounted(GROUP, api, error, count))
+    for invariant, verdict in world.checkers.verdicts.items():
+        world.trace(Source.WORLD, InvariantChecked(GROUP, invariant, verdict))
+    world.trace(Source.WORLD, ScenarioEnded(GROUP))

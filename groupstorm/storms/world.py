@@ -1,0 +1,348 @@
+"""The virtual world of one run: a coordinator, its consumers, a network, a clock."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from groupstorm.assignors.contract import Assignor
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.membership import Generation
+from groupstorm.coordinator import events as coordinator_events
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.effects import Effects
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import OffsetCommit, Request, Response
+from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.states import GroupState
+from groupstorm.storms.answers import answer_error
+from groupstorm.storms.checkers import Checkers
+from groupstorm.storms.clock import Clock
+from groupstorm.storms.connection import Exchange
+from groupstorm.storms.consumer import VirtualConsumer
+from groupstorm.storms.events import PartitionsCreated
+from groupstorm.storms.member_ids import SeededMemberIds
+from groupstorm.storms.records import Records
+from groupstorm.storms.scenario import ResolvedScenario
+from groupstorm.storms.steps import topic_names
+from groupstorm.trace.rows import TracedEvent, TraceSink
+from groupstorm.trace.schema import Source
+
+GROUP = "storm"
+
+#: The scenario's settings that are the broker's.
+BROKER_SETTINGS = (
+    "group.initial.rebalance.delay.ms",
+    "group.max.size",
+    "group.min.session.timeout.ms",
+    "group.max.session.timeout.ms",
+)
+
+
+class Question(NamedTuple):
+    """The coordinator's token for a request that nobody's connection waits for."""
+
+    on_answer: Callable[[Response], None]
+
+
+class World:
+    """Everything that one run consists of. ``exact``: heartbeats one by one (the oracle)."""
+
+    def __init__(
+        self, scenario: ResolvedScenario, assignors: Sequence[Assignor], sink: TraceSink, exact: bool = False
+    ) -> None:
+        settings = scenario.settings
+        self.scenario = scenario
+        self.settings = settings
+        self.seed = scenario.seed
+        self.exact = exact
+        self.assignors = assignors
+        self.clock = Clock()
+        self.latency = settings.distribution("net_latency_ms")
+        self.records = Records(settings.integer("record_rate"), settings.integer("process_rate"))
+        self.checkers = Checkers()
+        self.consumers: dict[str, VirtualConsumer] = {}
+        self.consumers_by_id: dict[str, VirtualConsumer] = {}
+        self.requests: Counter[tuple[str, str | None]] = Counter()
+        self.events = 0
+        self._sink = sink
+        self._incarnations: Counter[str] = Counter()
+        self._busy_until_us = 0
+        self._service_us = settings.integer("coordinator_service_us")
+        self._open_tokens: set[Exchange] = set()
+        self._ending: tuple[int, list[str]] = (-1, [])
+        self._timeouts: dict[int, deque[tuple[int, Exchange]]] = {}
+        self._topic_changes: list[tuple[int, Mapping[str, int]]] = [
+            (-1, dict.fromkeys(topic_names(settings), settings.integer("partitions")))
+        ]
+        self.coordinator = GroupCoordinator(
+            CoordinatorConfig.from_mapping({name: str(settings.integer(name)) for name in BROKER_SETTINGS}),
+            member_ids=SeededMemberIds(scenario.seed),
+            append=self._append,
+            last_contact=None if exact else self._last_contact_ms,
+        )
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def run_until(self, end_us: int) -> None:
+        """Let everything happen that is due by ``end_us``: the coordinator's timers before requests."""
+        clock, coordinator = self.clock, self.coordinator
+        while True:
+            next_us = clock.next_us()
+            deadline_ms = coordinator.next_deadline()
+            deadline_us = None if deadline_ms is None else max(deadline_ms * 1000, clock.now_us)
+            if deadline_us is not None and (next_us is None or deadline_us <= next_us):
+                if deadline_us > end_us:
+                    break
+                clock.advance_to(deadline_us)
+                self._carry_out(coordinator.fire(deadline_us // 1000))
+            elif next_us is None or next_us > end_us:
+                break
+            else:
+                clock.run_next()
+        clock.advance_to(max(end_us, clock.now_us))
+
+    # -- consumers -------------------------------------------------------------------------------
+
+    def new_consumer(self, index: int, name: str) -> VirtualConsumer:
+        """A process under ``name``: it takes the name over from an earlier one."""
+        settings = self.settings
+        static = settings.choice("group.instance.id") == "ordinal"
+        config = ConsumerConfig(
+            group_id=GROUP,
+            client_id=name,
+            topics=topic_names(settings),
+            group_instance_id=name if static else None,
+            partition_assignment_strategy=settings.names("partition.assignment.strategy"),
+            session_timeout_ms=settings.integer("session.timeout.ms"),
+            heartbeat_interval_ms=settings.integer("heartbeat.interval.ms"),
+            max_poll_interval_ms=settings.integer("max.poll.interval.ms"),
+            request_timeout_ms=settings.integer("request.timeout.ms"),
+            retry_backoff_ms=settings.integer("retry.backoff.ms"),
+            metadata_max_age_ms=settings.integer("metadata.max.age.ms"),
+            enable_auto_commit=settings.flag("enable.auto.commit"),
+            auto_commit_interval_ms=settings.integer("auto.commit.interval.ms"),
+            leave_group_on_close=settings.optional_flag("leave_on_close"),
+        )
+        self._incarnations[name] += 1
+        consumer = VirtualConsumer(self, index, self._incarnations[name], config)
+        self.consumers[name] = consumer
+        return consumer
+
+    def process_gone(self, consumer: VirtualConsumer) -> None:
+        if self.consumers.get(consumer.name) is consumer:
+            del self.consumers[consumer.name]
+
+    def assignor(self, name: str) -> Assignor:
+        return next(assignor for assignor in self.assignors if assignor.name == name)
+
+    # -- the coordinator -------------------------------------------------------------------------
+
+    def handle(self, request: Request, exchange: Exchange) -> None:
+        """A request has arrived: its answer goes to ``exchange``, now or later."""
+        self._open_tokens.add(exchange)
+        self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, exchange))
+
+    def watch(self, exchange: Exchange, timeout_ms: int) -> None:
+        """Time ``exchange`` out if it has no answer ``timeout_ms`` after it was sent.
+
+        One queue per time-out, in the order of sending, and one scheduled look at its head: most
+        requests are answered long before.
+        """
+        queue = self._timeouts.setdefault(timeout_ms, deque())
+        due_us = max(self.clock.now_us, exchange.sent_us + timeout_ms * 1000)
+        queue.append((due_us, exchange))
+        if len(queue) == 1:
+            self.clock.at(due_us, self._time_out, queue)
+
+    def _time_out(self, queue: deque[tuple[int, Exchange]]) -> None:
+        while queue and (queue[0][1].done or queue[0][0] <= self.clock.now_us):
+            queue.popleft()[1].time_out()
+        if queue:
+            self.clock.at(queue[0][0], self._time_out, queue)
+
+    def ask(self, request: Request, on_answer: Callable[[Response], None]) -> None:
+        """A request that mutes no connection (Heartbeat, background commit) has arrived."""
+        token = Question(on_answer)
+        self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, token))
+
+    def _carry_out(self, effects: Effects) -> None:
+        for event in effects.events:
+            self._coordinator_event(event)
+        for token, response in effects.replies:
+            self._count_answer(response)
+            if isinstance(token, Exchange):
+                self._open_tokens.discard(token)
+                token.connection.answered(token, response)
+            elif isinstance(token, Question):
+                token.on_answer(response)
+
+    def _append(self, _records: Sequence[Record], cause: AppendCause) -> tuple[int, Error | None]:
+        """Group metadata takes its time. Offset commits do not: most of them are never simulated,
+        and an append holds up the answers behind it."""
+        commit = cause is AppendCause.OFFSET_COMMIT
+        return 0 if commit else self.settings.integer("append_latency_ms"), None
+
+    def answer_leaves_us(self) -> int:
+        """When the next answer leaves: the coordinator works on one request at a time."""
+        self._busy_until_us = max(self._busy_until_us, self.clock.now_us) + self._service_us
+        return self._busy_until_us
+
+    def _coordinator_event(self, event: coordinator_events.Event) -> None:
+        if isinstance(event, coordinator_events.OffsetsCommitted):
+            return  # positions are told with the ownership that they belong to
+        self.trace(Source.COORDINATOR, event)
+        self.checkers.see(event)
+        if isinstance(event, coordinator_events.GroupStateChanged):
+            if event.state in _WAKING_STATES:
+                generation_over = event.state == GroupState.COMPLETING_REBALANCE
+                for consumer in tuple(self.consumers.values()):
+                    consumer.pulse.wake(generation_over)
+        elif isinstance(event, coordinator_events.MemberRemoved):
+            self._wake(event.member_id)
+        elif isinstance(event, coordinator_events.MemberReplaced):
+            self._wake(event.previous_member_id)
+
+    def _wake(self, member_id: str) -> None:
+        consumer = self.consumers_by_id.pop(member_id, None)
+        if consumer is not None and consumer.alive:
+            consumer.pulse.wake(generation_over=True)
+
+    def _last_contact_ms(self, _group: str, member_id: str, deadline_ms: int) -> int | None:
+        """What the coordinator asks when a session is about to end: see `pulse.last_contact_ms`.
+
+        Sessions that end at one millisecond end in the order in which the members fell silent.
+        """
+        consumer = self.consumers_by_id.get(member_id)
+        if consumer is None:
+            return None
+        session_ms = consumer.config.session_timeout_ms
+        last_ms = consumer.pulse.last_contact_ms(deadline_ms, session_ms)
+        if last_ms is not None and last_ms + session_ms > deadline_ms:
+            return last_ms
+        if self._ending[0] != deadline_ms:
+            self._ending = (deadline_ms, self._sessions_ending_at(deadline_ms))
+        ending = self._ending[1]
+        if member_id in ending and member_id != ending[0]:
+            return deadline_ms - session_ms
+        ending[:] = [other for other in ending if other != member_id]
+        return None
+
+    def _sessions_ending_at(self, deadline_ms: int) -> list[str]:
+        """Members whose sessions end at this millisecond, those that were silent first before the others."""
+        ending = []
+        for member_id, consumer in self.consumers_by_id.items():
+            contact_us = consumer.pulse.silent_since_us()
+            session_ms = consumer.config.session_timeout_ms
+            if contact_us is not None and contact_us // 1000 + session_ms == deadline_ms:
+                ending.append((contact_us, member_id))
+        return [member_id for _, member_id in sorted(ending)]
+
+    # -- topics and records ----------------------------------------------------------------------
+
+    def topics_at(self, time_us: int) -> Mapping[str, int]:
+        """Topics and their numbers of partitions as they were at ``time_us``."""
+        index = bisect_right(self._topic_changes, time_us, key=lambda change: change[0])
+        return self._topic_changes[max(0, index - 1)][1]
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        topics = self._topic_changes[-1][1]
+        return tuple(TopicPartition(topic, p) for topic, count in topics.items() for p in range(count))
+
+    def add_partitions(self, topic: str, count: int) -> None:
+        """``topic`` has ``count`` partitions from now on (it cannot shrink)."""
+        topics = dict(self._topic_changes[-1][1])
+        before = topics[topic]
+        topics[topic] = max(before, count)
+        self._topic_changes.append((self.clock.now_us, topics))
+        created = tuple(str(TopicPartition(topic, p)) for p in range(before, topics[topic]))
+        self.trace(Source.WORLD, PartitionsCreated(GROUP, (topic,), created))
+        for consumer in self.consumers.values():
+            consumer.metadata_may_have_changed()
+
+    def commit(self, request: OffsetCommit) -> None:
+        """Positions that the coordinator has accepted."""
+        for topic, offsets in request.offsets.items():
+            for partition, committed in offsets.items():
+                self.records.committed[TopicPartition(topic, partition)] = committed.offset
+
+    def committed(self, partitions: tuple[TopicPartition, ...]) -> tuple[int, ...]:
+        """The group's committed offsets; -1 where there is none."""
+        for partition in partitions:
+            for work in self.records.holders.get(partition, ()):
+                holder = self.consumers.get(work.owner)
+                if holder is not None:
+                    holder.pulse.settle_commits()
+        return tuple(self.records.committed.get(partition, -1) for partition in partitions)
+
+    def lag(self) -> int:
+        """Records that nobody has processed yet."""
+        now_us = self.clock.now_us
+        furthest = dict(self.records.furthest)
+        for consumer in self.consumers.values():
+            for partition in consumer.work.partitions:
+                position = consumer.work.position(partition, now_us)
+                furthest[partition] = max(position, furthest.get(partition, 0))
+        end = self.records.log_end(now_us)
+        return sum(end - furthest.get(partition, 0) for partition in self.partitions)
+
+    # -- what is told ----------------------------------------------------------------------------
+
+    def trace(self, source: Source, event: TracedEvent) -> None:
+        self.events += 1
+        self._sink.add(self.clock.now_us, source, event)
+
+    def is_current(self, generation: Generation) -> bool:
+        """Whether the coordinator would answer a heartbeat of this generation without an error."""
+        group = self.coordinator.group(GROUP)
+        return (
+            group is not None
+            and group.generation == generation.id
+            and group.state is not GroupState.PREPARING_REBALANCE
+            and generation.member_id in group.members
+        )
+
+    def generation_of(self, name: str) -> int | None:
+        """The generation that the process of that name believes to be in."""
+        consumer = self.consumers.get(name)
+        return None if consumer is None else consumer.membership.generation.id
+
+    def count(self, api: str, error: str | None, number: int) -> None:
+        if number:
+            self.requests[api, error] += number
+
+    def _count_answer(self, response: Response) -> None:
+        self.count(type(response).__name__.removesuffix("Response"), answer_error(response), 1)
+
+    # -- the state of things ---------------------------------------------------------------------
+
+    @property
+    def settled(self) -> bool:
+        """Whether the group is Stable (or Empty), made of exactly the living, with nothing under way."""
+        group = self.coordinator.group(GROUP)
+        living = [consumer for consumer in self.consumers.values() if consumer.started]
+        if group is None:
+            return not living
+        if group.state not in _SETTLED_STATES or set(group.members) != {
+            consumer.membership.generation.member_id for consumer in living
+        }:
+            return False
+        return all(consumer.settled for consumer in living)
+
+    @property
+    def unanswered(self) -> Sequence[Exchange]:
+        """Parked requests of processes that still wait for the answer."""
+        return [
+            exchange
+            for exchange in self._open_tokens
+            if exchange.connection.consumer.alive and exchange.connection.parked is exchange
+        ]
+
+
+_WAKING_STATES = frozenset({GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE})
+_SETTLED_STATES = frozenset({GroupState.STABLE, GroupState.EMPTY})

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupstorm.problems import InputError
+from groupstorm.storms.distributions import parse
+from groupstorm.storms.randomness import DRAW_SPAN
+
+
+def test_a_number_is_always_that_number() -> None:
+    assert {parse("x", 0.5).at(draw) for draw in (0, DRAW_SPAN // 2, DRAW_SPAN - 1)} == {500}
+
+
+def test_quantiles_are_met_and_linear_between() -> None:
+    distribution = parse("x", {"quantiles": {0: 0, 50: 10, 100: 110}})
+    assert distribution.at(0) == 0
+    assert distribution.at(DRAW_SPAN // 4) == 5_000
+    assert distribution.at(DRAW_SPAN // 2) == 10_000
+    assert distribution.at(3 * DRAW_SPAN // 4) == 60_000
+    assert distribution.largest_us == 110_000
+
+
+def test_p50_and_p95_are_met() -> None:
+    distribution = parse("x", {"p50": 20_000, "p95": 35_000})
+    assert distribution.at(DRAW_SPAN // 2) == 20_000_000
+    assert distribution.at(DRAW_SPAN * 95 // 100) == pytest.approx(35_000_000, abs=1)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, DRAW_SPAN - 1))
+def test_uniform_stays_within_its_bounds(a: int, b: int, draw: int) -> None:
+    low, high = sorted((a, b))
+    assert low * 1000 <= parse("x", {"uniform": [low, high]}).at(draw) <= high * 1000
+
+
+@pytest.mark.parametrize(
+    "written",
+    [-1, "soon", True, None, [], {}, {"p50": 1}, {"uniform": [1]}, {"uniform": [2, 1]}, {"quantiles": {0: 1}},
+     {"quantiles": {0: 5, 100: 1}}, {"quantiles": {"0": 1, 100: 2}}, float("inf"), {"p50": 2, "p95": 1}],
+)  # fmt: skip
+def test_what_is_no_distribution_is_refused_by_name(written: Any) -> None:
+    with pytest.raises(InputError, match="net_latency_ms"):
+        parse("net_latency_ms", written)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from groupstorm.problems import InputError
+from groupstorm.storms.scenario import load, parse, preset_names, presets
+from groupstorm.storms.settings import SETTINGS, Settings
+from groupstorm.storms.steps import STEP_KINDS
+
+MINIMAL = "steps: [{at_ms: 0, do: start}]"
+
+
+def test_there_are_presets_and_each_has_a_question_and_variants() -> None:
+    assert {"rolling-deploy", "cold-start", "slow-member-hostage"} <= set(preset_names())
+    for preset in presets():
+        assert preset.question.endswith("?")
+        assert len(preset.variants) >= 2
+        for variant in preset.variants:
+            preset.resolve(variant, 1, {})
+
+
+def test_a_resolved_scenario_is_a_file_that_resolves_to_itself(tmp_path: Path) -> None:
+    resolved = load("rolling-deploy").resolve("static", 7, {"members": 12, "net_latency_ms": {"uniform": [1, 2]}})
+    file = tmp_path / "scenario.yaml"
+    file.write_text(resolved.as_yaml())
+    again = load(str(file)).resolve(None, None, {})
+    assert again.as_yaml() == resolved.as_yaml()
+    assert (again.seed, again.variant) == (7, "static")
+    assert again.steps == resolved.steps
+
+
+def test_toml_says_the_same_as_yaml() -> None:
+    toml = 'name = "x"\n[settings]\nmembers = 3\n[[steps]]\nat_ms = 0\ndo = "start"\n'
+    as_yaml = "name: x\nsettings: {members: 3}\nsteps: [{at_ms: 0, do: start}]"
+    from_toml = parse(toml, "toml", "f").resolve(None, 1, {})
+    assert from_toml.as_yaml() == parse(as_yaml, "yaml", "f").resolve(None, 1, {}).as_yaml()
+
+
+def test_command_line_beats_variant_beats_settings_beats_default() -> None:
+    scenario = parse(
+        "settings: {members: 2, partitions: 3}\nvariants: {v: {members: 4}}\n" + MINIMAL, "yaml", "f"
+    )
+    resolved = scenario.resolve("v", 1, {"partitions": 6})
+    assert resolved.settings.integer("members") == 4
+    assert resolved.settings.integer("partitions") == 6
+    assert resolved.settings.integer("topics") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("steps: []", "steps"),
+        ("[]", "expected names with values"),
+        ("a: [", "not YAML"),
+        ("nonsense: 1\n" + MINIMAL, "nonsense"),
+        ("settings: {sessoin.timeout.ms: 3}\n" + MINIMAL, "did you mean session.timeout.ms"),
+        ("settings: {members: 0}\n" + MINIMAL, "members: 0 lies outside 1"),
+        ("settings: {members: many}\n" + MINIMAL, "'many' is no whole number"),
+        ("settings: {enable.auto.commit: 3}\n" + MINIMAL, "neither true nor false"),
+        ("settings: {order: up}\n" + MINIMAL, "ordinal, reverse, random"),
+        ("settings: {session.timeout.ms: 2000}\n" + MINIMAL, "must be lower than session.timeout.ms"),
+        ("settings: {session.timeout.ms: 5000}\n" + MINIMAL, "the broker allows 6000"),
+        ("settings: {net_latency_ms: 9000}\n" + MINIMAL, "net_latency_ms"),
+        ("settings: {max_unavailable: 0}\n" + MINIMAL, "max_unavailable"),
+        ("settings: {partition.assignment.strategy: 'os:system'}\n" + MINIMAL, "a file cannot name code"),
+        ("settings: {partition.assignment.strategy: [range, range]}\n" + MINIMAL, "twice"),
+        ("steps: [{at_ms: 0, do: explode}]", "explode"),
+        ("steps: [{do: start}]", "needs at_ms"),
+        ("steps: [{at_ms: 0, do: start}, {at_ms: 5, do: busy}]", "needs for_ms, members"),
+        ("steps: [{at_ms: 0, do: start}, {at_ms: 5, do: crash, members: [99]}]", "from 0 to 9"),
+        ("steps: [{at_ms: later, do: start}]", "'later'"),
+        ("steps: [{at_ms: -1, do: start}]", "-1"),
+        ("steps: [{at_ms: 0, do: start, colour: red}]", "colour"),
+        ("steps: [{at_ms: 0, do: start}, {at_ms: 1, do: add-partitions, topic: x, partitions: 3}]", "topic-0"),
+        ("steps: [{at_ms: 1, do: rolling-restart}]", "nobody ever starts"),
+        ("seed: -3\n" + MINIMAL, "seed: -3"),
+        ("variant: x\n" + MINIMAL, "'x' is not one of default"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, told: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse(text, "yaml", "file.yaml").resolve(None, None, {})
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_name_that_is_neither_preset_nor_file_is_refused() -> None:
+    with pytest.raises(InputError, match="rolling-deploy"):
+        load("rolling-deplyo")
+    with pytest.raises(InputError, match="no such file"):
+        load("nowhere.yaml")
+
+
+def test_every_default_is_a_value_that_its_setting_allows() -> None:
+    written = dict(Settings().written())
+    assert list(written) == [row.name for row in SETTINGS]
+    again = dict(Settings(("", written)).written())
+    assert again == written
+
+
+def test_steps_are_written_as_they_are_read() -> None:
+    fields: dict[str, Any] = {
+        "members": [1], "for_ms": 5, "over_ms": 7, "count": 2, "topic": "topic-0", "partitions": 30
+    }  # fmt: skip
+    steps = [
+        {"at_ms": 0, "do": kind.name, **{name: fields[name] for name in sorted(kind.required | kind.optional)}}
+        for kind in STEP_KINDS
+    ]
+    resolved = parse(yaml.safe_dump({"steps": steps}), "yaml", "f").resolve(None, 1, {})
+    assert [step.written() for step in resolved.steps] == steps
