@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -25,68 +27,82 @@ class Filter:
 
 def tell(rows: Iterable[Row], wanted: Filter) -> Iterator[str]:
     """The lines of the story, in the trace's order."""
+    until_us = wanted.to_us
+    shown = takewhile(lambda row: until_us is None or row["time_us"] <= until_us, rows)
+    for time_us, lines in _tell_partition(shown, wanted.partition) if wanted.partition else _tell(shown, wanted):
+        if time_us >= wanted.from_us:
+            yield from lines
+
+
+def _tell(rows: Iterable[Row], wanted: Filter) -> Iterator[tuple[int, list[str]]]:
     round_ = _Round()
-    gap = _Gap(wanted.partition) if wanted.partition else None
     for row in rows:
-        time_us = row["time_us"]
-        if wanted.to_us is not None and time_us > wanted.to_us:
-            break
-        round_.see(row)
-        told = _line(row, wanted)
-        if time_us < wanted.from_us:
-            told = None
-        if told is not None:
-            yield f"{time_us / 1e6:12.6f} s  {told}"
-        if gap is not None:
-            yield from (f"{'':15} {line}" for line in gap.see(row) if time_us >= wanted.from_us)
-        elif told is not None and row["event"] == "group_state_changed" and row["state"] == "Stable":
-            yield from (f"{'':15} {line}" for line in round_.summary())
+        summary = round_.see(row)
+        sentence = SENTENCES.get(row["event"])
+        if sentence is not None and _concerns(row, wanted):
+            yield row["time_us"], [_timed(row, sentence(row)), *summary]
 
 
-def _line(row: Row, wanted: Filter) -> str | None:
+def _tell_partition(rows: Iterable[Row], partition: str) -> Iterator[tuple[int, list[str]]]:
+    """Only the rounds in which the partition was given up, un-owned or taken: what led to them included."""
+    gap = _Gap(partition)
+    before: list[str] = []
+    for row in rows:
+        event = row["event"]
+        if event in GROUP_EVENTS:
+            before.append(_timed(row, SENTENCES[event](row)))
+            if gap.is_open:
+                yield row["time_us"], before
+                before = []
+        if event in OWNERSHIP_EVENTS and partition in row["partitions"]:
+            yield row["time_us"], [*before, _timed(row, SENTENCES[event](row, partition)), *gap.see(row)]
+            before = []
+        elif event == "group_state_changed" and row["state"] == "Stable":
+            gap.round_over()
+            if not gap.is_open:
+                before = []
+
+
+def _timed(row: Row, sentence: str) -> str:
+    return f"{row['time_us'] / 1e6:12.6f} s  {sentence}"
+
+
+def _concerns(row: Row, wanted: Filter) -> bool:
     event = row["event"]
-    sentence = SENTENCES.get(event)
-    if sentence is None or not _concerns(row, event, wanted):
-        return None
-    return sentence(row)
-
-
-def _concerns(row: Row, event: str, wanted: Filter) -> bool:
     if event in GROUP_EVENTS:
         return True
     if wanted.member is not None:
         return bool(row.get("member") == wanted.member)
-    if wanted.partition is not None:
-        return wanted.partition in row.get("partitions", ()) and event not in ("scenario_started", "sync_answered")
     return wanted.everything or event in OVERVIEW_EVENTS
 
 
 class _Round:
-    """What changed hands since the group was last Stable."""
+    """How long a round took and what was given up for it."""
 
     def __init__(self) -> None:
         self._prepared_us: int | None = None
-        self._stable_us = 0
         self._joined = 0
-        self._revoked = 0
+        self._given_up = 0
 
-    def see(self, row: Row) -> None:
+    def see(self, row: Row) -> list[str]:
+        """Follow the trace; a line when a round is over."""
         event = row["event"]
-        if event == "group_state_changed":
-            if row["state"] == "PreparingRebalance" and self._prepared_us is None:
-                self._prepared_us = row["time_us"]
-            elif row["state"] == "Stable":
-                self._stable_us = row["time_us"]
-        elif event == "join_answered" and "error" not in row:
+        if event == "join_answered" and "error" not in row:
             self._joined += 1
         elif event in ("partitions_revoked", "partitions_lost"):
-            self._revoked += len(row["partitions"])
-
-    def summary(self) -> Iterator[str]:
-        if self._prepared_us is not None:
-            took = (self._stable_us - self._prepared_us) / 1e6
-            yield f"  round of {took:.3f} s: {self._joined} joined, {self._revoked} partitions given up before it"
-        self._prepared_us, self._joined, self._revoked = None, 0, 0
+            self._given_up += len(row["partitions"])
+        elif event == "group_state_changed" and row["state"] == "PreparingRebalance":
+            if self._prepared_us is None:
+                self._prepared_us = row["time_us"]
+        elif event == "group_state_changed" and row["state"] == "Stable" and self._prepared_us is not None:
+            took = (row["time_us"] - self._prepared_us) / 1e6
+            line = (
+                f"{'':15}round of {took:.3f} s, {_count(self._joined, 'member')}, "
+                f"{_count(self._given_up, 'partition')} given up since the last one"
+            )
+            self._prepared_us, self._joined, self._given_up = None, 0, 0
+            return [line]
+        return []
 
 
 class _Gap:
@@ -98,22 +114,26 @@ class _Gap:
         self._old_owner = ""
         self._rounds = 0
 
-    def see(self, row: Row) -> Iterator[str]:
-        event = row["event"]
-        if event == "group_state_changed" and row["state"] == "Stable" and self._free_us is not None:
-            self._rounds += 1
-        if self._partition not in row.get("partitions", ()):
-            return
-        if event in ("partitions_revoked", "partitions_lost", "member_crashed"):
+    @property
+    def is_open(self) -> bool:
+        return self._free_us is not None
+
+    def round_over(self) -> None:
+        self._rounds += 1
+
+    def see(self, row: Row) -> list[str]:
+        """Follow what happens to the partition; a line when somebody owns it again."""
+        if row["event"] != "partitions_assigned":
             self._free_us, self._old_owner, self._rounds = row["time_us"], row["member"], 0
-        elif event == "partitions_assigned":
-            if self._free_us is not None:
-                gap = (row["time_us"] - self._free_us) / 1e6
-                yield (
-                    f"  {self._partition}: {self._old_owner} -> {row['member']}, "
-                    f"un-owned for {gap:.3f} s over {_count(self._rounds, 'round')}"
-                )
-            self._free_us = None
+            return []
+        if self._free_us is None:
+            return []
+        gap = (row["time_us"] - self._free_us) / 1e6
+        self._free_us = None
+        return [
+            f"{'':15}{self._partition}: {self._old_owner} -> {row['member']}, "
+            f"un-owned for {gap:.3f} s over {_count(self._rounds, 'round')}"
+        ]
 
 
 def _count(number: int, noun: str) -> str:
@@ -135,21 +155,25 @@ def _in_generation(row: Row) -> str:
     return f"in generation {row['generation']}" if row.get("generation", -1) >= 0 else "in no generation"
 
 
+def _client(member_id: str) -> str:
+    """The client's part of a member id: what stands before the UUID."""
+    return re.sub(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", "", member_id)
+
+
 def _state_changed(row: Row) -> str:
-    by = f" by {row['member_id'].rpartition('-')[0][-48:] or row['member_id']}" if row.get("member_id") else ""
     line = f"group      {row['previous_state']} -> {row['state']}: {row['cause']}"
     if row["state"] == "PreparingRebalance":
-        return line + (f" ({row['member_id']})" if by else "")
+        return line + (f" ({_client(row['member_id'])})" if row.get("member_id") else "")
     if row["state"] == "CompletingRebalance":
         return f"{line}; generation {row['generation']}, {row.get('protocol')}, {_count(row['count'], 'member')}"
     return f"{line}; generation {row['generation']}"
 
 
-def _callback(name: str) -> Callable[[Row], str]:
-    def sentence(row: Row) -> str:
+def _callback(name: str) -> Callable[..., str]:
+    def sentence(row: Row, partition: str | None = None) -> str:
         took = f", {row['duration_us'] / 1000:g} ms" if row.get("duration_us") else ""
         why = f" ({row['cause']})" if "cause" in row else ""
-        return f"{_who(row):10} {name} {_some(row['partitions'])}{why}{took}, {_in_generation(row)}"
+        return f"{_who(row):10} {name} {partition or _some(row['partitions'])}{why}{took}, {_in_generation(row)}"
 
     return sentence
 
@@ -162,10 +186,12 @@ def _answer(request: str) -> Callable[[Row], str]:
     return sentence
 
 
-#: One sentence for every event that a story can tell.
-SENTENCES: Mapping[str, Callable[[Row], str]] = {
+#: One sentence for every event that a story can tell; those about partitions take one to speak of alone.
+SENTENCES: Mapping[str, Callable[..., str]] = {
     "scenario_started": lambda row: f"scenario   begins with {_count(len(row['partitions']), 'partition')}",
-    "step_taken": lambda row: f"scenario   {row['cause']} {row.get('member', '')}: {row['detail']}",
+    "step_taken": lambda row: " ".join(
+        ["scenario  ", row["cause"], *([row["member"]] if "member" in row else []), f"({row['detail']})"]
+    ),
     "partitions_created": lambda row: f"scenario   new partitions: {_some(row['partitions'])}",
     "scenario_ended": lambda row: "scenario   ends",
     "invariant_checked": lambda row: f"invariant  {row['cause']}: {row['detail']}",
@@ -195,7 +221,9 @@ SENTENCES: Mapping[str, Callable[[Row], str]] = {
     "partitions_revoked": _callback("gives up"),
     "partitions_lost": _callback("has lost"),
     "partitions_assigned": _callback("fetches"),
-    "member_crashed": lambda row: f"{_who(row):10} crashed, holding {_some(row['partitions'])}",
+    "member_crashed": lambda row, partition=None: (
+        f"{_who(row):10} crashed, holding {partition or _some(row['partitions'])}"
+    ),
     "member_paused": lambda row: f"{_who(row):10} stands still ({row['cause']}), {row['duration_us'] / 1e6:g} s",
     "member_resumed": lambda row: f"{_who(row):10} goes on with {_some(row['partitions'])}",
     "member_closed": lambda row: f"{_who(row):10} has closed: {row['cause']}",
@@ -204,6 +232,10 @@ SENTENCES: Mapping[str, Callable[[Row], str]] = {
 
 #: Events that every story tells, whatever it is about.
 GROUP_EVENTS = frozenset({"group_state_changed", "step_taken", "scenario_started", "scenario_ended"})
+#: How a partition changes hands.
+OWNERSHIP_EVENTS = frozenset(
+    {"partitions_assigned", "partitions_revoked", "partitions_lost", "member_crashed"}
+)
 #: What a story about nobody in particular tells beside them.
 OVERVIEW_EVENTS = frozenset(
     {

@@ -44,10 +44,8 @@ class Checkers:
     def violations(self) -> dict[str, str]:
         return {name: verdict for name, verdict in self.verdicts.items() if verdict != HELD}
 
-    def see(self, event: events.Event) -> None:
-        """Watch what the coordinator does."""
-        if not isinstance(event, events.GroupStateChanged):
-            return
+    def see(self, event: events.GroupStateChanged) -> None:
+        """Watch the group go from state to state."""
         if event.previous_state != self._state:
             self.violated(
                 "states_follow",

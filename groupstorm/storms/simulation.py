@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.storms.events import InvariantChecked, RequestsCounted, ScenarioEnded, ScenarioStarted
@@ -44,9 +46,23 @@ def simulate(
             world.records.process_rate,
         ),
     )
-    _run_to_the_end(world, Plan(world), progress)
+    with _rare_garbage_collection():
+        _run_to_the_end(world, Plan(world), progress)
     _close(world)
     return accumulator.figures()
+
+
+@contextmanager
+def _rare_garbage_collection() -> Iterator[None]:
+    """A storm makes millions of objects that live long or die without cycles: look for cycles rarely."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(200_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _run_to_the_end(world: World, plan: Plan, progress: Progress | None) -> None:

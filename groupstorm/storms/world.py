@@ -72,6 +72,8 @@ class World:
         self._sink = sink
         self._incarnations: Counter[str] = Counter()
         self._busy_until_us = 0
+        self._coordinator_touched = True
+        self._deadline_us = _NEVER_US
         self._service_us = settings.integer("coordinator_service_us")
         self._open_tokens: set[Exchange] = set()
         self._ending: tuple[int, list[str]] = (-1, [])
@@ -92,15 +94,18 @@ class World:
         """Let everything happen that is due by ``end_us``: the coordinator's timers before requests."""
         clock, coordinator = self.clock, self.coordinator
         while True:
+            if self._coordinator_touched:
+                self._coordinator_touched = False
+                deadline_ms = coordinator.next_deadline()
+                self._deadline_us = _NEVER_US if deadline_ms is None else deadline_ms * 1000
             next_us = clock.next_us()
-            deadline_ms = coordinator.next_deadline()
-            deadline_us = None if deadline_ms is None else max(deadline_ms * 1000, clock.now_us)
-            if deadline_us is not None and (next_us is None or deadline_us <= next_us):
+            deadline_us = self._deadline_us
+            if next_us is None or deadline_us <= next_us:
                 if deadline_us > end_us:
                     break
-                clock.advance_to(deadline_us)
-                self._carry_out(coordinator.fire(deadline_us // 1000))
-            elif next_us is None or next_us > end_us:
+                clock.advance_to(max(deadline_us, clock.now_us))
+                self._carry_out(coordinator.fire(clock.now_us // 1000))
+            elif next_us > end_us:
                 break
             else:
                 clock.run_next()
@@ -171,6 +176,7 @@ class World:
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, token))
 
     def _carry_out(self, effects: Effects) -> None:
+        self._coordinator_touched = True
         for event in effects.events:
             self._coordinator_event(event)
         for token, response in effects.replies:
@@ -193,11 +199,11 @@ class World:
         return self._busy_until_us
 
     def _coordinator_event(self, event: coordinator_events.Event) -> None:
-        if isinstance(event, coordinator_events.OffsetsCommitted):
+        if type(event) is coordinator_events.OffsetsCommitted:
             return  # positions are told with the ownership that they belong to
         self.trace(Source.COORDINATOR, event)
-        self.checkers.see(event)
         if isinstance(event, coordinator_events.GroupStateChanged):
+            self.checkers.see(event)
             if event.state in _WAKING_STATES:
                 generation_over = event.state == GroupState.COMPLETING_REBALANCE
                 for consumer in tuple(self.consumers.values()):
@@ -343,6 +349,9 @@ class World:
             if exchange.connection.consumer.alive and exchange.connection.parked is exchange
         ]
 
+
+#: Later than any time of a scenario.
+_NEVER_US = 1 << 62
 
 _WAKING_STATES = frozenset({GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE})
 _SETTLED_STATES = frozenset({GroupState.STABLE, GroupState.EMPTY})

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from groupstorm.trace.schema import COLUMNS, Source
 
 COLUMN_NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
-_FIRST_EVENT_COLUMN = 4  # behind seq, time_us, source, event
 
 
 class TracedEvent(Protocol):
@@ -19,7 +19,7 @@ class TracedEvent(Protocol):
     @property
     def _fields(self) -> tuple[str, ...]: ...
 
-    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
 
 
 class TraceSink(Protocol):
@@ -38,31 +38,35 @@ def event_name(event_type: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event_type.__name__).lower()
 
 
+#: Where `values` finds the columns that every row has, a null, and behind them the event's own fields.
+_COMMON = 4
+_NULL = 4
+_FIRST_FIELD = 5
+
+
 class RowLayout(NamedTuple):
-    """Where the fields of one event type go: (column index, field index), in column order."""
+    """How events of one type become rows: ``arrange`` puts (seq, time, source, name, None, *event) in order."""
 
     name: str
-    places: tuple[tuple[int, int], ...]
+    arrange: Callable[[tuple[Any, ...]], tuple[Any, ...]]
 
 
 @cache
 def layout(event_type: type, fields: tuple[str, ...]) -> RowLayout:
     """The layout of an event type. Raises ValueError for a field that is no column."""
-    unknown = [field for field in fields if field not in COLUMN_NAMES[_FIRST_EVENT_COLUMN:]]
+    unknown = [field for field in fields if field not in COLUMN_NAMES[_COMMON:]]
     if unknown:
         raise ValueError(f"{event_type.__name__}: no column {', '.join(unknown)} in the trace's schema")
-    places = sorted((COLUMN_NAMES.index(field), index) for index, field in enumerate(fields))
-    return RowLayout(event_name(event_type), tuple(places))
+    places = list(range(_COMMON))
+    for column in COLUMN_NAMES[_COMMON:]:
+        places.append(_FIRST_FIELD + fields.index(column) if column in fields else _NULL)
+    return RowLayout(event_name(event_type), itemgetter(*places))
 
 
-def values(seq: int, time_us: int, source: Source, event: TracedEvent) -> list[Any]:
+def values(seq: int, time_us: int, source: Source, event: TracedEvent) -> tuple[Any, ...]:
     """All columns of one row, in the order of the schema; None where the event has no such field."""
-    name, places = layout(type(event), event._fields)
-    row: list[Any] = [None] * len(COLUMN_NAMES)
-    row[0:4] = seq, time_us, source.value, name
-    for column, field in places:
-        row[column] = event[field]
-    return row
+    name, arrange = layout(type(event), event._fields)
+    return arrange((seq, time_us, source, name, None, *event))
 
 
 def as_mapping(row: Iterable[Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 #: Raised whenever a column changes its name, type or meaning.
 SCHEMA_VERSION = 1
@@ -18,7 +18,7 @@ class ColumnType(Enum):
     INTS = "list<int64>"
 
 
-class Source(Enum):
+class Source(StrEnum):
     """Who saw the event."""
 
     COORDINATOR = "coordinator"

@@ -71,7 +71,7 @@ class ParquetWriter:
         from pyarrow import parquet
 
         self._writer = parquet.ParquetWriter(self._partial, self._schema, compression="zstd")
-        self._rows: list[list[Any]] = []
+        self._rows: list[tuple[Any, ...]] = []
         self.rows = 0
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:

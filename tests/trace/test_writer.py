@@ -11,7 +11,7 @@ from groupstorm.problems import InputError
 from groupstorm.storms import events as world_events
 from groupstorm.trace.directory import DirectorySink
 from groupstorm.trace.reader import read_rows, trace_files
-from groupstorm.trace.rows import event_name, layout
+from groupstorm.trace.rows import COLUMN_NAMES, event_name, layout
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import open_writer
 
@@ -27,7 +27,10 @@ def every_event_type() -> list[type]:
 @pytest.mark.parametrize("event_type", every_event_type())
 def test_every_field_of_every_event_is_a_column(event_type: type) -> None:
     fields = event_type._fields  # type: ignore[attr-defined]  # a named tuple's
-    assert len(layout(event_type, fields).places) == len(fields)
+    arranged = layout(event_type, fields).arrange((0, 1, "world", "x", None, *fields))
+    assert [value for value in arranged[4:] if value is not None] == [
+        name for name in COLUMN_NAMES if name in fields
+    ]
 
 
 def test_event_names_are_unique() -> None:

@@ -1,0 +1,68 @@
+"""Storms in memory, for tests: a scenario's rows and figures without files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from groupstorm.storms.figures import Figures
+from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.scenario import Scenario, load, parse
+from groupstorm.storms.simulation import simulate
+from groupstorm.trace.rows import TracedEvent, event_name
+from groupstorm.trace.schema import Source
+
+
+class Memory:
+    """A trace sink that keeps everything."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, str, TracedEvent]] = []
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        self.rows.append((time_us, str(source), event))
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Storm:
+    rows: list[tuple[int, str, Any]]
+    figures: Figures
+
+    def events(self, name: str, **fields: object) -> list[tuple[int, Any]]:
+        """Times and events of one kind whose fields have these values."""
+        return [
+            (time_us, event)
+            for time_us, _, event in self.rows
+            if event_name(type(event)) == name
+            and all(getattr(event, field) == value for field, value in fields.items())
+        ]
+
+
+def scenario(steps: list[dict[str, Any]], **settings: Any) -> Scenario:
+    """A scenario of these steps; settings with underscores for Kafka's dots."""
+    return parse(yaml.safe_dump({"name": "test", "steps": steps, "settings": settings}), "yaml", "test")
+
+
+def storm(
+    what: str | Scenario,
+    seed: int = 1,
+    variant: str | None = None,
+    exact: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> Storm:
+    loaded = load(what) if isinstance(what, str) else what
+    resolved = loaded.resolve(variant, seed, settings or {})
+    sink = Memory()
+    figures = simulate(resolved, chosen_assignors(resolved), sink, exact)
+    return Storm(sink.rows, figures)
+
+
+START = {"at_ms": 0, "do": "start"}
+FIXED = {"net_latency_ms": 1, "poll_interval_ms": 0, "coordinator_service_us": 0, "append_latency_ms": 0}
+"""Settings under which times can be computed by hand."""

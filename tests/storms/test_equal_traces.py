@@ -1,0 +1,54 @@
+"""The same seed gives the same trace: in any process, and whether or not heartbeats are simulated."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from groupstorm.storms.scenario import load
+from tests.storms.storming import storm
+
+ALL_STEPS = Path(__file__).parent / "all-steps.yaml"
+
+
+def cases(seeds: int) -> list[tuple[str, str, int]]:
+    names = ["rolling-deploy", "cold-start", "slow-member-hostage", str(ALL_STEPS)]
+    return [(name, variant, seed) for name in names for variant in load(name).variants for seed in range(seeds)]
+
+
+def assert_equal_traces(name: str, variant: str, seed: int) -> None:
+    analytic, exact = storm(name, seed, variant), storm(name, seed, variant, exact=True)
+    for number, (computed, simulated) in enumerate(zip(analytic.rows, exact.rows, strict=False)):
+        assert computed == simulated, f"row {number}"
+    assert len(analytic.rows) == len(exact.rows)
+    assert analytic.figures == exact.figures
+
+
+@pytest.mark.parametrize(("name", "variant", "seed"), cases(1))
+def test_exact_and_analytic_traces_are_equal(name: str, variant: str, seed: int) -> None:
+    assert_equal_traces(name, variant, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "variant", "seed"), cases(10))
+def test_exact_and_analytic_traces_are_equal_on_ten_seeds(name: str, variant: str, seed: int) -> None:
+    assert_equal_traces(name, variant, seed)
+
+
+def test_seeds_differ() -> None:
+    assert storm("cold-start", 1).rows != storm("cold-start", 2).rows
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "4711"])
+def test_files_are_the_same_in_another_process(tmp_path: Path, hash_seed: str) -> None:
+    def run(folder: Path, hash_seed: str) -> dict[str, str]:
+        command = [sys.executable, "-m", "groupstorm", "run", "cold-start", "--seed", "7", "--out", str(folder)]
+        subprocess.run(command, check=True, capture_output=True, env={"PYTHONHASHSEED": hash_seed, "PATH": ""})
+        files = ("trace.jsonl", "scenario.yaml", "figures.json")
+        return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}
+
+    assert run(tmp_path / "a", "1") == run(tmp_path / "b", hash_seed)
