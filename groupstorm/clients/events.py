@@ -132,7 +132,11 @@ class MemberClosed(NamedTuple):
 
 
 class MemberFailed(NamedTuple):
-    """A fatal error ended the consumer (FENCED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED, ...)."""
+    """A fatal error ended the consumer.
+
+    ``error``: Kafka's name (FENCED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED, ...), or the exception that
+    poll() would throw (IllegalStateException: a plan that breaks the cooperative protocol).
+    """
 
     group: str
     member: str

@@ -19,6 +19,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import (
     JOIN_GROUP_TIMEOUT_LAPSE_MS,
     Assign,
+    AssignmentFailed,
     AwaitPoll,
     Backoff,
     CallbackKind,
@@ -118,7 +119,8 @@ class Membership:
         self.owned: tuple[TopicPartition, ...] = ()
         self.is_leader = False
         self.rejoin_needed = False
-        self.failure: Error | None = None
+        #: What ended the consumer: Kafka's name of an error, or the exception that poll() would throw.
+        self.failure: str | None = None
         self.coordinator_known = False
         self.rebalance_protocol = common_rebalance_protocol(assignors)
         self._assignors = {assignor.name: assignor for assignor in assignors}
@@ -127,6 +129,8 @@ class Membership:
         self._needs_join_prepare = True
         self._lost_cause = ""
         self._assignment_snapshot: Mapping[str, int] | None = None
+        #: What the assignor was last told (onAssignment), kept when partitions are given up or lost.
+        self._last_assignment: tuple[tuple[TopicPartition, ...] | None, int] = (None, NO_GENERATION)
 
     # -- what the application thread does --------------------------------------------------------
 
@@ -178,7 +182,7 @@ class Membership:
             if error in RETRIED_AFTER_BACKOFF:
                 yield Backoff(self.config.retry_backoff_ms)
             else:
-                self.failure = error
+                self.failure = error.name
 
     def _on_join_prepare(self) -> Flow:
         """Before a JoinGroup: commit, then give up what has to be given up (onJoinPrepare)."""
@@ -226,7 +230,11 @@ class Membership:
             self.is_leader = True
             self._assignment_snapshot = self._subscribed_topics()
             if not joined.skip_assignment:
-                assignments = yield Assign(joined)
+                plan = yield Assign(joined)
+                if isinstance(plan, AssignmentFailed):
+                    self.failure = plan.error
+                    return None
+                assignments = plan
         synced = yield Send(self._sync_request(joined, assignments), config.request_timeout_ms)
         if isinstance(synced, Disconnected):
             return self._connection_lost()
@@ -271,7 +279,7 @@ class Membership:
             self._assignment_snapshot = None
         if len(assignment) < 2:
             # The leader's plan has nothing for this member: Kafka's client throws out of poll().
-            self.failure = Error.UNKNOWN_SERVER_ERROR
+            self.failure = "IllegalStateException"
             return
         assigned = tuple(sorted(decode_assignment(assignment).partitions))
         if any(tp.topic not in self.config.topics for tp in assigned):
@@ -283,15 +291,16 @@ class Membership:
         if revoked and self.rebalance_protocol is RebalanceProtocol.COOPERATIVE:
             yield from self._give_up(CallbackKind.REVOKED, revoked, "assignment")
             self.request_rejoin(RejoinCause.REVOKED_PARTITIONS)
+        self._last_assignment = (assigned, self.generation.id)
         self.owned = assigned
         yield RunCallback(CallbackKind.ASSIGNED, added, "assignment")
 
-    def _fail(self, error: Error) -> Flow:
+    def _fail(self, error: str) -> Flow:
         config = self.config
-        yield from self._give_up(CallbackKind.LOST, self.owned, error.name)
+        yield from self._give_up(CallbackKind.LOST, self.owned, error)
         member_id = self.generation.member_id
         self._reset(reset_member_id=True)
-        self._emit(events.MemberFailed(config.group_id, config.client_id, member_id, error.name))
+        self._emit(events.MemberFailed(config.group_id, config.client_id, member_id, error))
 
     # -- what happens to it meanwhile ------------------------------------------------------------
 
@@ -319,7 +328,7 @@ class Membership:
         elif error in GENERATION_RESET:
             if sent == self.generation:
                 if error is Error.FENCED_INSTANCE_ID:
-                    self.failure = error
+                    self.failure = error.name
                 self._reset_and_rejoin(error.name, GENERATION_RESET[error])
         elif error in COORDINATOR_UNKNOWN:
             self.coordinator_known = False
@@ -380,12 +389,11 @@ class Membership:
         )
 
     def _subscription(self, assignor: Assignor) -> bytes:
-        generation = self.generation.id
         subscription = Subscription(
             topics=self.config.topics,
-            user_data=assignor.user_data(self.owned, generation),
+            user_data=assignor.user_data(*self._last_assignment),
             owned=self.owned,
-            generation=generation,
+            generation=self.generation.id,
             rack=None,
         )
         return encode_subscription(subscription, SUBSCRIPTION_VERSION)

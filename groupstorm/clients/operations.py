@@ -71,11 +71,18 @@ class CommitPositions(NamedTuple):
     """Commit the positions of all owned partitions. Result: the first `Error`, or `Disconnected`."""
 
 
-class Assign(NamedTuple):
-    """Run the leader's assignor over ``response.members``.
+class AssignmentFailed(NamedTuple):
+    """Result of an `Assign` that came to nothing: what Kafka's client would throw out of poll()."""
 
-    Result: tuple of (member id, assignment bytes). Heartbeats stand still meanwhile: Kafka's
-    client holds its lock while the assignor runs.
+    error: str
+    message: str
+
+
+class Assign(NamedTuple):
+    """Run the leader's assignor over ``response.members`` (`leadership.lead`).
+
+    Result: tuple of (member id, assignment bytes), or `AssignmentFailed`. Heartbeats stand still
+    meanwhile: Kafka's client holds its lock while the assignor runs.
     """
 
     response: JoinGroupResponse

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from groupstorm.assignors.leader import perform_assignment
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.leadership import lead
 from groupstorm.clients.membership import Flow, Generation, Membership, MemberState
 from groupstorm.clients.operations import (
     Assign,
@@ -278,8 +278,10 @@ class VirtualConsumer:
     def _assign(self, operation: Assign) -> Any:
         response = operation.response
         topics = self._topic_metadata()
-        members = [(m.member_id, m.group_instance_id, m.metadata) for m in response.members]
-        plan = perform_assignment(self.world.assignor(response.protocol or ""), topics, members)
+        members = response.members
+        assignor = self.world.assignor(response.protocol or "")
+        protocol = self.membership.rebalance_protocol
+        plan = lead(assignor, protocol, topics, members, self.world.leader_memory)
         settings = self.world.settings
         size = len(members) * sum(topics.values())
         duration_us = settings.distribution("assign_ms").at(self._draw(DRAW_ASSIGN))
@@ -297,7 +299,7 @@ class VirtualConsumer:
             )
         )
         self.pulse.hold(duration_us)
-        return self._later(duration_us, tuple(plan.items()))
+        return self._later(duration_us, plan)
 
     def _commit_positions(self, _: CommitPositions) -> Any:
         request = self.offset_commit(self.world.clock.now_us)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from groupstorm.assignors.contract import Assignor
+from groupstorm.assignors.leadermemory import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.membership import Generation
@@ -65,6 +66,7 @@ class World:
         self.latency = settings.distribution("net_latency_ms")
         self.records = Records(settings.integer("record_rate"), settings.integer("process_rate"))
         self.checkers = Checkers()
+        self.leader_memory = LeaderMemory()
         self.consumers: dict[str, VirtualConsumer] = {}
         self.consumers_by_id: dict[str, VirtualConsumer] = {}
         self.requests: Counter[tuple[str, str | None]] = Counter()

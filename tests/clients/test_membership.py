@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.assignors.registry import get
-from groupstorm.assignors.userdata import TopicPartition, decode_subscription, encode_assignment
+from groupstorm.assignors.userdata import TopicPartition, decode_sticky, decode_subscription, encode_assignment
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.membership import Generation, Membership, MemberState
@@ -143,6 +143,21 @@ def test_eager_member_gives_up_everything_before_it_joins() -> None:
     assert isinstance(consumer.request, JoinGroup)
     assert consumer.membership.owned == ()
     assert consumer.causes()[-1] == "group-rebalancing"
+
+
+def test_eager_sticky_member_tells_what_it_had_in_its_user_data() -> None:
+    consumer = Consumer(["sticky"])
+    consumer.answer()
+    assert decode_subscription(consumer.request.protocols[0][1]).user_data is None
+    consumer.join(T0, T1)
+    consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
+    while not isinstance(consumer.asked, Send):
+        consumer.answer(Error.NONE)
+    subscription = decode_subscription(consumer.request.protocols[0][1])
+    assert tuple(subscription.owned) == ()
+    assert subscription.user_data is not None
+    told = decode_sticky(subscription.user_data)
+    assert (tuple(told.partitions), told.generation) == ((T0, T1), 1)
 
 
 def test_cooperative_member_keeps_what_it_owns_and_comes_back_after_revoking() -> None:
