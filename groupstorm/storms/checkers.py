@@ -65,7 +65,7 @@ class Checkers:
         for partition in partitions:
             holders = world.records.holders[partition]
             if len(holders) > 1:
-                names = [name for work in holders if world.generation_of(name := work.owner) == generation]
+                names = sorted(n for work in holders if world.generation_of(n := work.owner) == generation)
                 if len(names) > 1:
                     self.violated(
                         "one_owner_per_generation",
