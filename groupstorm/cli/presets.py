@@ -29,14 +29,20 @@ def list_presets(
         _presets(as_json)
 
 
+def _table(*headings: str) -> Table:
+    """A table whose first column, the name to type, is never broken."""
+    table = Table(header_style="bold")
+    for number, heading in enumerate(headings):
+        table.add_column(heading, no_wrap=number == 0)
+    return table
+
+
 def _presets(as_json: bool) -> None:
     found = [{"name": p.name, "question": p.question, "variants": list(p.variants)} for p in presets()]
     if as_json:
         print(json.dumps(found, ensure_ascii=False))
         return
-    table = Table(header_style="bold")
-    for heading in ("preset", "question", "variants"):
-        table.add_column(heading)
+    table = _table("preset", "question", "variants")
     for preset in presets():
         table.add_row(preset.name, preset.question, "\n".join(preset.variants))
     Console().print(table)
@@ -46,9 +52,7 @@ def _settings(as_json: bool) -> None:
     if as_json:
         print(json.dumps([{"name": s.name, "default": s.default, "meaning": s.meaning} for s in SETTINGS]))
         return
-    table = Table(header_style="bold")
-    for heading in ("setting", "default", "values", "meaning"):
-        table.add_column(heading)
+    table = _table("setting", "default", "values", "meaning")
     for row in SETTINGS:
         table.add_row(row.name, json.dumps(row.default), _values(row), row.meaning)
     Console().print(table)
@@ -70,9 +74,7 @@ def _steps(as_json: bool) -> None:
     if as_json:
         print(json.dumps(found))
         return
-    table = Table(header_style="bold")
-    for heading in ("do", "fields", "meaning"):
-        table.add_column(heading)
+    table = _table("do", "fields", "meaning")
     for kind in STEP_KINDS:
         fields = [*sorted(kind.required), *(f"[{name}]" for name in sorted(kind.optional))]
         table.add_row(kind.name, " ".join(fields).replace("[", r"\["), kind.meaning)

@@ -38,7 +38,7 @@ def figure_names() -> list[str]:
 def figures_table(title: str, columns: Mapping[str, Figures]) -> Table:
     """Figures side by side: a column per variant, the sums of requests and errors below."""
     table = Table(title=title, title_justify="left", header_style="bold")
-    table.add_column("figure")
+    table.add_column("figure", no_wrap=True)
     for name in columns:
         table.add_column(name, justify="right")
     for name in figure_names():
@@ -55,7 +55,7 @@ def figures_table(title: str, columns: Mapping[str, Figures]) -> Table:
 def spread_table(title: str, runs: Sequence[Figures]) -> Table:
     """How much each figure varies over several seeds."""
     table = Table(title=title, title_justify="left", header_style="bold")
-    table.add_column("figure")
+    table.add_column("figure", no_wrap=True)
     for name in ("least", "median", "most"):
         table.add_column(name, justify="right")
     for name in figure_names():

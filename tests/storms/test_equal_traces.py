@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from groupstorm.storms.scenario import load
+from tests.command import groupstorm
 from tests.storms.storming import storm
 
 ALL_STEPS = Path(__file__).parent / "all-steps.yaml"
@@ -46,8 +45,8 @@ def test_seeds_differ() -> None:
 @pytest.mark.parametrize("hash_seed", ["0", "4711"])
 def test_files_are_the_same_in_another_process(tmp_path: Path, hash_seed: str) -> None:
     def run(folder: Path, hash_seed: str) -> dict[str, str]:
-        command = [sys.executable, "-m", "groupstorm", "run", "cold-start", "--seed", "7", "--out", str(folder)]
-        subprocess.run(command, check=True, capture_output=True, env={"PYTHONHASHSEED": hash_seed, "PATH": ""})
+        command = ("run", "cold-start", "--seed", "7", "--out", str(folder))
+        assert groupstorm(*command, cwd=tmp_path, PYTHONHASHSEED=hash_seed).returncode == 0
         files = ("trace.jsonl", "scenario.yaml", "figures.json")
         return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}
 

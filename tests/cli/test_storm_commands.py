@@ -1,0 +1,134 @@
+"""The commands as a user meets them: files, exit codes, one line for bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from groupstorm.storms.figures import Figures
+from tests.command import groupstorm, refused
+
+SMALL = ["--set", "members=4", "--set", "partitions=8", "--set", "start_ms=1000", "--set", "ready_ms=500"]
+
+
+def test_run_writes_its_files_and_prints_figures_and_answer(tmp_path: Path) -> None:
+    result = groupstorm("run", "rolling-deploy", "--seed", "7", *SMALL, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    folder = tmp_path / "runs" / "rolling-deploy-7"
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"trace.jsonl", "scenario.yaml", "figures.json", "measured.json"}
+    figures = json.loads((folder / "figures.json").read_text())
+    assert list(figures) == list(Figures.__dataclass_fields__)
+    assert " ".join(figures["answer"].split()) in " ".join(result.stdout.split())
+    again = groupstorm("replay", str(folder), cwd=tmp_path)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert groupstorm("replay", str(folder), "--exact", cwd=tmp_path).returncode == 0
+
+
+def test_run_json_is_the_figures(tmp_path: Path) -> None:
+    result = groupstorm("run", "cold-start", "--json", "--out", "x", *SMALL[:4], cwd=tmp_path)
+    assert json.loads(result.stdout) == json.loads((tmp_path / "x" / "figures.json").read_text())
+
+
+def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
+    from groupstorm.trace.reader import read_rows
+
+    for trace_format in ("jsonl", "parquet"):
+        groupstorm("run", "cold-start", "--format", trace_format, "--out", trace_format, *SMALL[:4], cwd=tmp_path)
+    assert list(read_rows(tmp_path / "jsonl")) == list(read_rows(tmp_path / "parquet"))
+    assert groupstorm("replay", "parquet", cwd=tmp_path).returncode == 0
+
+
+def test_compare_runs_every_variant_and_says_the_difference(tmp_path: Path) -> None:
+    result = groupstorm("compare", "rolling-deploy", "--json", "--out", "c", *SMALL, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    content = json.loads(result.stdout)
+    assert content == json.loads((tmp_path / "c" / "comparison.json").read_text())
+    assert list(content) == ["preset", "seed", "variants", "answer"]
+    assert list(content["variants"]) == ["eager", "cooperative", "static"]
+    for variant, figures in content["variants"].items():
+        assert figures == json.loads((tmp_path / "c" / variant / "figures.json").read_text())
+    only = groupstorm("compare", "rolling-deploy", "--variant", "static", "--json", "--out", "d", *SMALL, cwd=tmp_path)
+    assert list(json.loads(only.stdout)["variants"]) == ["static"]
+
+
+def test_several_seeds_give_the_spread(tmp_path: Path) -> None:
+    result = groupstorm("run", "cold-start", "--seeds", "3", "--json", "--out", "s", *SMALL[:4], cwd=tmp_path)
+    content = json.loads(result.stdout)
+    assert list(content["seeds"]) == ["0", "1", "2"]
+    settled = sorted(figures["settled_after_ms"] for figures in content["seeds"].values())
+    assert content["spread"]["settled_after_ms"] == {"least": settled[0], "median": settled[1], "most": settled[2]}
+    assert (tmp_path / "s" / "seed-2" / "trace.jsonl").is_file()
+
+
+def test_require_is_a_gate(tmp_path: Path) -> None:
+    command = ["run", "cold-start", *SMALL[:4], "--out", "x"]
+    assert groupstorm(*command, "--require", "generations>=1", cwd=tmp_path).returncode == 0
+    failed = groupstorm(*command, "--require", "generations>=1", "--require", "generations>99", cwd=tmp_path)
+    assert failed.returncode == 1
+    assert "generations is 4, but > 99 was required" in failed.stderr
+    assert "no figure" in refused(groupstorm(*command, "--require", "generatons<1", cwd=tmp_path))
+    assert "expected FIGURE" in refused(groupstorm(*command, "--require", "generations", cwd=tmp_path))
+
+
+def test_a_broken_invariant_fails_the_run_and_says_how_to_see_it_again(tmp_path: Path) -> None:
+    settings = ["--set", "assign_ms=50000", "--set", "settle_timeout_ms=60000"]
+    result = groupstorm("run", "cold-start", *SMALL[:4], *settings, "--out", "x", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "group_settles: the group had not settled" in result.stderr
+    assert "seed 0" in result.stderr
+    assert "assign_ms=50000" in result.stderr
+    assert "again: groupstorm run x/scenario.yaml" in result.stderr
+
+
+def test_replay_finds_a_trace_that_was_changed(tmp_path: Path) -> None:
+    groupstorm("run", "cold-start", *SMALL[:4], "--out", "x", cwd=tmp_path)
+    trace = tmp_path / "x" / "trace.jsonl"
+    trace.write_text(trace.read_text().replace('"Stable"', '"Stale"', 1))
+    result = groupstorm("replay", "x", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "differs" in result.stderr
+
+
+def test_trace_tells_the_story(tmp_path: Path) -> None:
+    groupstorm("run", "cold-start", *SMALL[:4], "--out", "x", cwd=tmp_path)
+    told = groupstorm("trace", "x", cwd=tmp_path)
+    assert "PreparingRebalance -> CompletingRebalance" in told.stdout
+    assert "nothing in it matches" in refused(groupstorm("trace", "x", "--from", "99999", cwd=tmp_path))
+
+
+def test_list_names_presets_settings_and_steps(tmp_path: Path) -> None:
+    presets = json.loads(groupstorm("list", "--json", cwd=tmp_path).stdout)
+    assert {"name", "question", "variants"} == set(presets[0])
+    assert "rolling-deploy" in {preset["name"] for preset in presets}
+    assert "session.timeout.ms" in groupstorm("list", "--settings", cwd=tmp_path).stdout
+    assert "rolling-restart" in groupstorm("list", "--steps", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "nowhere"], "neither a preset"),
+        (["run", "cold-start", "--variant", "x"], "'x' is not one of delay-3s"),
+        (["run", "cold-start", "--set", "members"], "expected NAME=VALUE"),
+        (["run", "cold-start", "--set", "members=["], "--set members"),
+        (["run", "cold-start", "--set", "sesion.timeout.ms=1"], "did you mean session.timeout.ms"),
+        (["run", "cold-start", "--set", "partition.assignment.strategy=best"], "'best'"),
+        (["run", "cold-start", "--format", "csv"], "csv"),
+        (["replay", "."], "no scenario.yaml"),
+        (["trace", "nowhere"], "nowhere"),
+        (["compare", "cold-start", "--variant", "x"], "'x' is not one of delay-3s"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(tmp_path: Path, arguments: list[str], told: str) -> None:
+    assert told in refused(groupstorm(*arguments, cwd=tmp_path))
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    assert "thesis.txt" in refused(groupstorm("run", "cold-start", "--out", "mine", cwd=tmp_path))
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
