@@ -1,0 +1,95 @@
+"""Values of a case with the place where they stand, so that a wrong one can be named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from groupstorm.problems import InputError
+
+_INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
+_SHOWN = 60
+
+
+class Field(NamedTuple):
+    """One JSON value: ``place`` is the line, ``path`` the way to it within the case."""
+
+    place: str
+    path: str
+    value: Any
+
+    def expected(self, what: str) -> InputError:
+        """The error to raise: the line, the field, the value and what was expected."""
+        shown = json.dumps(self.value, ensure_ascii=True)
+        if len(shown) > _SHOWN:
+            shown = shown[:_SHOWN] + "..."
+        return InputError(f"{self.place}: field {self.path}: {shown}: expected {what}")
+
+    def _child(self, name: str, value: object) -> Field:
+        return Field(self.place, name if self.path == "the case" else f"{self.path}.{name}", value)
+
+    def object(self) -> dict[str, Any]:
+        if not isinstance(self.value, dict):
+            raise self.expected("a JSON object")
+        return self.value
+
+    def entries(self) -> list[tuple[str, Field]]:
+        """The entries of an object."""
+        return [(name, self._child(name, value)) for name, value in self.object().items()]
+
+    def items(self) -> list[Field]:
+        """The elements of a list."""
+        if not isinstance(self.value, list):
+            raise self.expected("a list")
+        return [self._child(str(number), value) for number, value in enumerate(self.value)]
+
+    def optional(self, name: str) -> Field | None:
+        """A field of an object; null is as good as absent."""
+        value = self.object().get(name)
+        return None if value is None else self._child(name, value)
+
+    def field(self, name: str) -> Field:
+        """A field of an object that must be there."""
+        found = self.optional(name)
+        if found is None:
+            raise self._child(name, None).expected("a value, there is none")
+        return found
+
+    def string(self) -> str:
+        if not isinstance(self.value, str):
+            raise self.expected("a string")
+        return self.value
+
+    def integer(self, minimum: int = _INT32_MIN) -> int:
+        """A 32 bit integer."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int):
+            raise self.expected("an integer")
+        if not minimum <= self.value <= _INT32_MAX:
+            raise self.expected(f"an integer from {minimum} to {_INT32_MAX}")
+        return self.value
+
+    def optional_string(self, name: str) -> str | None:
+        found = self.optional(name)
+        return None if found is None else found.string()
+
+    def optional_integer(self, name: str, minimum: int = _INT32_MIN) -> int | None:
+        found = self.optional(name)
+        return None if found is None else found.integer(minimum)
+
+    def flag(self, name: str) -> bool:
+        """A truth value, false where it is absent."""
+        found = self.optional(name)
+        if found is None:
+            return False
+        if not isinstance(found.value, bool):
+            raise found.expected("true or false")
+        return found.value
+
+    def choice(self, name: str, choices: Sequence[str], default: str) -> str:
+        found = self.optional(name)
+        if found is None:
+            return default
+        if found.value not in choices:
+            raise found.expected(f"one of {', '.join(choices)}")
+        return found.string()

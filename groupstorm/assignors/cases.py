@@ -1,0 +1,198 @@
+"""Cases for assignors: JSON lines in, JSON lines out, the format of `groupstorm assign`.
+
+`read_case` understands one line, `answer` runs its assignor. Fields that are not known are ignored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from groupstorm.assignors import registry
+from groupstorm.assignors.casefields import Field
+from groupstorm.assignors.contract import (
+    AssignmentRefused,
+    AssignmentResult,
+    Assignor,
+    MapOrder,
+    TopicMetadata,
+)
+from groupstorm.assignors.userdata import (
+    Subscription,
+    TopicPartition,
+    UserDataError,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from groupstorm.problems import InputError
+
+#: A cluster has not got more (KRaft aims at two million), and a typing error must not eat the memory.
+_MAX_PARTITIONS = 5_000_000
+
+
+class CaseMember(NamedTuple):
+    """A member as a case describes it; ``version``: pass its subscription through bytes of that version."""
+
+    id: str
+    subscription: Subscription
+    version: int | None
+
+
+class Case(NamedTuple):
+    """One question to one assignor."""
+
+    id: Any
+    assignor: Assignor
+    topics: Mapping[str, TopicMetadata]
+    members: tuple[CaseMember, ...]
+    order: MapOrder
+    emit_bytes: bool
+
+
+def answers(lines: Iterable[bytes], plug_ins: Collection[str] = ()) -> Iterator[str]:
+    """The answer to each line as a JSON text, in order; blank lines are passed over.
+
+    ``plug_ins`` are the assignors of the form ``module:attribute`` that the lines may name: a file
+    alone cannot make us import code. Raises `InputError` at the first line that is no case: what was
+    answered before stays good.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield json.dumps(answer(read_case(line, f"line {number}", plug_ins)), ensure_ascii=False)
+
+
+def read_case(line: bytes, place: str, plug_ins: Collection[str] = ()) -> Case:
+    """Read one case; ``place`` says where it stands. `InputError` names the field and what was expected."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise InputError(f"{place}: expected a case as a JSON object: {problem}") from problem
+    case = Field(place, "the case", value)
+    if "id" not in case.object():
+        raise InputError(f"{place}: field id: expected one, to name the answer by")
+    order = case.choice("order", [order.value for order in MapOrder], MapOrder.JAVA_HASH.value)
+    name = case.field("assignor").string()
+    if ":" in name and name not in plug_ins:
+        raise case.field("assignor").expected(f"a name; a file cannot name code, use --plug-in {name}")
+    try:
+        assignor = registry.get(name, order=MapOrder(order), bug_compat=case.flag("bug_compat"))
+    except InputError as problem:
+        raise InputError(f"{place}: field assignor: {problem}") from problem
+    version = case.optional_integer("version", minimum=0)
+    return Case(
+        value["id"],
+        assignor,
+        _topics(case.field("topics")),
+        tuple(_member(field, version, assignor) for field in case.field("members").items()),
+        MapOrder(order),
+        case.flag("emit_bytes"),
+    )
+
+
+def _topics(field: Field) -> dict[str, TopicMetadata]:
+    topics = {topic: _topic(entry) for topic, entry in field.entries()}
+    if sum(metadata.partitions for metadata in topics.values()) > _MAX_PARTITIONS:
+        raise field.expected(f"at most {_MAX_PARTITIONS} partitions in all")
+    return topics
+
+
+def _topic(field: Field) -> TopicMetadata:
+    partitions = field.field("partitions").integer(minimum=0)
+    racks = field.optional("racks")
+    if racks is None:
+        return TopicMetadata(partitions)
+    replicas = tuple(frozenset(rack.string() for rack in item.items()) for item in racks.items())
+    if len(replicas) != partitions:
+        raise racks.expected(f"one list for each of the {partitions} partitions")
+    return TopicMetadata(partitions, replicas)
+
+
+def _member(field: Field, version: int | None, assignor: Assignor) -> CaseMember:
+    generation = field.optional_integer("generation")
+    generation = -1 if generation is None else generation
+    subscription = Subscription(
+        topics=tuple(topic.string() for topic in field.field("topics").items()),
+        user_data=_user_data(field, generation, assignor),
+        owned=_partitions(field, "owned") or (),
+        generation=generation,
+        rack=field.optional_string("rack"),
+        instance=field.optional_string("instance"),
+    )
+    own_version = field.optional_integer("version", minimum=0)
+    return CaseMember(
+        field.field("id").string(), subscription, version if own_version is None else own_version
+    )
+
+
+def _user_data(field: Field, generation: int, assignor: Assignor) -> bytes | None:
+    """Raw bytes, or what the member's own assignor would send after that assignment."""
+    raw = field.optional("userdata_hex")
+    if raw is not None:
+        try:
+            return bytes.fromhex(raw.string())
+        except ValueError:
+            raise raw.expected("bytes in hexadecimal") from None
+    owned = _partitions(field, "userdata_owned")
+    last_generation = field.optional_integer("userdata_generation")
+    if owned is None and last_generation is None:
+        return None
+    return assignor.user_data(owned or (), generation if last_generation is None else last_generation)
+
+
+def _partitions(field: Field, name: str) -> tuple[TopicPartition, ...] | None:
+    listed = field.optional(name)
+    if listed is None:
+        return None
+    return tuple(_partition(pair) for pair in listed.items())
+
+
+def _partition(pair: Field) -> TopicPartition:
+    items = pair.items()
+    if len(items) != 2:  # a topic and a partition
+        raise pair.expected("[topic, partition]")
+    return TopicPartition(items[0].string(), items[1].integer())
+
+
+def answer(case: Case) -> dict[str, Any]:
+    """Run the case's assignor: the answer, or what it refused it with."""
+    try:
+        subscriptions = _subscriptions(case)
+        result = case.assignor.assign(case.topics, subscriptions)
+        return _answer(case, result)
+    except AssignmentRefused as refusal:
+        return {"id": case.id, "error": refusal.error, "message": refusal.message}
+    except UserDataError as refusal:
+        return {"id": case.id, "error": type(refusal).__name__, "message": str(refusal)}
+
+
+def _subscriptions(case: Case) -> dict[str, Subscription]:
+    """The members as the leader has them: a hash table, filled in the order of the case."""
+    passed: dict[str, Subscription] = {}
+    for member in case.members:
+        subscription = member.subscription
+        if member.version is not None:
+            travelled = decode_subscription(encode_subscription(subscription, member.version))
+            subscription = travelled._replace(instance=subscription.instance)
+        passed[member.id] = subscription
+    return {member: passed[member] for member in case.order.arrange(passed)}
+
+
+def _answer(case: Case, result: AssignmentResult) -> dict[str, Any]:
+    members = dict.fromkeys(member.id for member in case.members)
+    found: dict[str, Any] = {
+        "id": case.id,
+        "assignment": {member: result.partitions.get(member, []) for member in members},
+    }
+    if result.constrained is not None:
+        found["constrained"] = result.constrained
+    if result.transferring is not None:
+        found["transferring"] = result.transferring
+    if result.max_generation is not None:
+        found["max_generation"] = result.max_generation
+    if case.emit_bytes:
+        found["bytes"] = {
+            member: encode_assignment(result.partitions.get(member, [])).hex() for member in members
+        }
+    return found

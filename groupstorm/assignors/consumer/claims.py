@@ -1,0 +1,91 @@
+"""Who owned what: the members' claims, and which count (AbstractStickyAssignor.allSubscriptionsEqual)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: AbstractStickyAssignor.DEFAULT_GENERATION: the generation of who knows none.
+NO_GENERATION = -1
+
+
+class Claim(NamedTuple):
+    """One member's part in a sticky assignment.
+
+    ``owned``: numbers of the partitions that it says it owns, in its order (`PartitionIndex`);
+    ``generation``: the generation that this is from, None where the member does not say;
+    ``field_generation``: the generation in the subscription itself (KIP-792), -1 for none.
+    """
+
+    member: str
+    topics: tuple[str, ...]
+    owned: list[int]
+    generation: int | None
+    field_generation: int
+    rack: str | None
+
+
+class Ownership(NamedTuple):
+    """``owned`` per member: the claims that stand; ``disputed``: claimed twice in one generation."""
+
+    owned: list[list[int]]
+    disputed: set[int]
+    max_generation: int
+
+
+def settle(claims: Sequence[Claim], size: int) -> Ownership:
+    """Decide every partition that two members claim: the higher generation wins, equals both lose.
+
+    Kafka compares the later claimant's generation (which may come from user data) with the
+    *subscription field* of the earlier one, which is -1 below version 2: there the later claimant
+    wins whatever its generation (KAFKA-12984, KAFKA-14639). A disputed partition stays disputed
+    even if a third member claims it with a higher generation.
+    """
+    claimant = [-1] * size
+    owned: list[list[int]] = []
+    disputed: set[int] = set()
+    max_generation = NO_GENERATION
+    for member, claim in enumerate(claims):
+        generation = NO_GENERATION if claim.generation is None else claim.generation
+        max_generation = max(max_generation, generation)
+        mine: list[int] = []
+        owned.append(mine)
+        for partition in claim.owned:
+            other = claimant[partition]
+            if other >= 0:
+                if generation < claims[other].field_generation:
+                    continue
+                if generation == claims[other].field_generation:
+                    disputed.add(partition)
+                else:
+                    mine.append(partition)
+                if partition in owned[other]:
+                    owned[other].remove(partition)
+            else:
+                mine.append(partition)
+            claimant[partition] = member
+    return Ownership(owned, disputed, max_generation)
+
+
+def seem_equal(claims: Sequence[Claim]) -> bool:
+    """Kafka's test for equal subscriptions, holes included.
+
+    The first subscription that is not empty is the measure, as a set; the ones after it are
+    compared by the length of their lists and by containment. Empty ones before it pass.
+    """
+    measure: frozenset[str] = frozenset()
+    seen: tuple[str, ...] | None = None
+    for claim in claims:
+        if not measure:
+            measure, seen = frozenset(claim.topics), None
+        elif claim.topics != seen:
+            if len(claim.topics) != len(measure) or not measure.issuperset(claim.topics):
+                return False
+            seen = claim.topics
+    return True
+
+
+def are_equal(claims: Sequence[Claim]) -> bool:
+    """Whether all subscriptions name the same topics."""
+    listed = {id(claim.topics): claim.topics for claim in claims}
+    return len({frozenset(topics) for topics in listed.values()}) <= 1

@@ -1,0 +1,202 @@
+"""The sticky assignment of equal subscriptions (AbstractStickyAssignor.ConstrainedAssignmentBuilder).
+
+With P partitions and N members everybody gets floor(P / N), and P mod N members one more.
+1. Members keep what they owned, sorted by partition and topic, up to what they may have; who keeps
+   one more than the floor is settled by the order in which the members are visited.
+2. Where racks matter, what is left goes round to members in its rack, while they have room.
+3. The rest goes round: one partition a turn to each member below the floor, then one each to
+   members at the floor.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import compress
+
+from groupstorm.assignors.consumer.claims import Ownership
+from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.racks import Racks
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.userdata.strings import java_key_for
+
+
+class ConstrainedAssignment:
+    """One run. Members are numbers; ``visit`` is the order in which Kafka's hash table yields them.
+
+    ``names`` are their ids. `assigned` holds the answer, `transferring` who gets what
+    another member has to give up (or what two members claimed).
+    """
+
+    def __init__(
+        self,
+        index: PartitionIndex,
+        names: Sequence[str],
+        ownership: Ownership,
+        visit: Sequence[int],
+        racks: Racks | None,
+    ) -> None:
+        self._index = index
+        self._names = names
+        self._ownership = ownership
+        self._visit = visit
+        self._racks = racks
+        self._floor, self._extras = divmod(index.total, len(visit))
+        self._ceiling = self._floor + (self._extras > 0)
+        self._over = 0
+        self._below: list[int] = []
+        self._exact: list[int] = []
+        self._revoked: dict[int, int] = {}
+        self.assigned: list[list[int]] = [[] for _ in visit]
+        self.transferring: dict[int, int] = {}
+
+    def run(self) -> None:
+        """Compute the answer; `AssignmentRefused` where Kafka throws IllegalStateException."""
+        for member in self._visit:
+            self._keep(member, self._countable(member))
+        left = self._unassigned()
+        self._below = self._by_id(self._below)
+        self._exact = self._by_id(self._exact)
+        if self._racks is not None:
+            left.sort(key=self._racks.members_near)
+            left = self._go_round_within_racks(left, self._racks)
+        self._go_round(left)
+
+    def _countable(self, member: int) -> list[int]:
+        owned = self._ownership.owned[member]
+        if self._racks is not None:
+            elsewhere = {partition for partition in owned if self._racks.mismatch(member, partition)}
+            if elsewhere:
+                self._revoked.update(dict.fromkeys(elsewhere, member))
+                owned = [partition for partition in owned if partition not in elsewhere]
+        if self._ownership.disputed:
+            owned = [partition for partition in owned if partition not in self._ownership.disputed]
+        return sorted(owned, key=self._index.kept_key) if len(owned) > 1 else owned
+
+    def _keep(self, member: int, owned: list[int]) -> None:
+        if len(owned) < self._floor:
+            limit = len(owned)
+            self._below.append(member)
+        elif len(owned) >= self._ceiling and self._over < self._extras:
+            limit = self._ceiling
+            self._over += 1
+            if self._over == self._extras:
+                self._exact.clear()
+        else:
+            limit = self._floor
+            if self._over < self._extras:
+                self._exact.append(member)
+        self.assigned[member] = owned[:limit]
+        for partition in owned[limit:]:
+            self._revoked[partition] = member
+
+    def _unassigned(self) -> list[int]:
+        """Partitions that nobody kept, in order.
+
+        A kept ghost hides everything behind it: Kafka compares two sorted lists and waits for ever
+        for the ghost to turn up in the one of existing partitions.
+        """
+        free = bytearray(b"\1") * self._index.size
+        for kept in self.assigned:
+            for partition in kept:
+                free[partition] = 0
+        if self._index.ghosts:
+            ghosts = self._index.ghosts.values()
+            hidden_from = min((ghost for ghost in ghosts if not free[ghost]), default=self._index.size)
+            free[hidden_from:] = b"\1" * (self._index.size - hidden_from)
+            for ghost in ghosts:
+                free[ghost] = 0
+        return list(compress(range(self._index.size), free))
+
+    def _by_id(self, members: Sequence[int]) -> list[int]:
+        names = self._names
+        java_key = java_key_for(names)
+        if java_key is None:
+            return sorted(members, key=names.__getitem__)
+        return sorted(members, key=lambda member: java_key(names[member]))
+
+    def _give(self, partition: int, member: int) -> int:
+        assigned = self.assigned[member]
+        assigned.append(partition)
+        if self._revoked.get(partition, member) != member or partition in self._ownership.disputed:
+            self.transferring[partition] = member
+        return len(assigned)
+
+    def _go_round_within_racks(self, left: Sequence[int], racks: Racks) -> list[int]:
+        """Give to members in the partition's rack; return what found none."""
+        leftover: list[int] = []
+        start = 0
+        for partition in left:
+            place = racks.next_near(partition, self._below, start)
+            if place >= 0:
+                member = self._below[place]
+                start = self._after_turn(place)
+            else:
+                place = racks.next_near(partition, self._exact, 0)
+                if place < 0:
+                    leftover.append(partition)
+                    continue
+                member = self._exact[place]
+                self._fill_exact(place)
+            self._give(partition, member)
+        return leftover
+
+    def _after_turn(self, place: int) -> int:
+        """A member below the floor is about to get one: whose turn is next."""
+        member = self._below[place]
+        count = len(self.assigned[member]) + 1
+        if count < self._floor:
+            return (place + 1) % len(self._below)
+        del self._below[place]
+        if count < self._ceiling and self._over < self._extras:
+            self._exact.append(member)
+        return place % len(self._below) if self._below else 0
+
+    def _fill_exact(self, place: int) -> None:
+        """A member at the floor is about to get its one more."""
+        if len(self.assigned[self._exact[place]]) + 1 == self._ceiling:
+            del self._exact[place]
+            self._over += 1
+            if self._over == self._extras:
+                self._exact.clear()
+
+    def _go_round(self, left: Sequence[int]) -> None:
+        remaining = iter(left)
+        below = self._fill_to_floor(remaining)
+        exact = deque(self._exact)
+        for partition in remaining:
+            if not exact:
+                raise AssignmentRefused("IllegalStateException", "No more unfilled consumers to be assigned.")
+            if self._give(partition, exact.popleft()) == self._ceiling:
+                self._over += 1
+        if below:
+            self._refuse_unfilled(below[0])
+
+    def _fill_to_floor(self, remaining: Iterator[int]) -> list[int]:
+        """Turn by turn until all are at the floor; who is not when partitions run out."""
+        below = self._below
+        while below:
+            still_below: list[int] = []
+            for turn, member in enumerate(below):
+                partition = next(remaining, None)
+                if partition is None:
+                    return still_below + below[turn:]
+                if self._give(partition, member) == self._floor:
+                    self._exact.append(member)
+                else:
+                    still_below.append(member)
+            below = still_below
+        return below
+
+    def _refuse_unfilled(self, member: int) -> None:
+        if self._over != self._extras:
+            text = (
+                "We haven't reached the expected number of members with more than the minQuota "
+                "partitions, but no more partitions to be assigned"
+            )
+        else:
+            text = (
+                f"Consumer: [{self._names[member]}] doesn't reach minQuota partitions, "
+                "and no more partitions to be assigned"
+            )
+        raise AssignmentRefused("IllegalStateException", text)

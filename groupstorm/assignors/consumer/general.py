@@ -1,0 +1,261 @@
+"""The sticky assignment of unequal subscriptions (AbstractStickyAssignor.GeneralAssignmentBuilder).
+
+1. Members keep what they owned and still subscribe to (and, where racks matter, is in their rack).
+2. What is left goes, topics with the fewest subscribers first, to the subscriber with the least.
+3. Partitions move from the member with more to the subscriber with the least as long as that makes
+   the load more even; a partition that was claimed in an older generation goes back there first.
+
+Kafka asks before every step whether the assignment is balanced already, which costs it the square
+of the group's size. Where the claims are sound the answer changes nothing, because a balanced
+assignment is one without a move left; so it is asked only for unsound ones (``literally``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groupstorm.assignors.consumer.claims import NO_GENERATION, Claim, Ownership
+from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.loads import Loads
+from groupstorm.assignors.consumer.movements import Movements
+from groupstorm.assignors.consumer.racks import Racks
+from groupstorm.assignors.contract import AssignmentRefused, MapOrder
+
+#: With fewer subscribers than one in so many members, asking a topic's subscribers is quicker than
+#: walking the members by load until one subscribes to it.
+_SPARSE = 8
+
+
+class GeneralAssignment:
+    """One run. Members are numbers in the order of ``claims``; `assigned` holds the answer.
+
+    ``literally``: do as Kafka does even where that throws or leads astray; ``visit`` is the order
+    in which Kafka's hash table yields the members.
+    """
+
+    def __init__(
+        self,
+        index: PartitionIndex,
+        claims: Sequence[Claim],
+        ownership: Ownership,
+        visit: Sequence[int],
+        racks: Racks | None,
+        order: MapOrder,
+        *,
+        literally: bool,
+    ) -> None:
+        self._index = index
+        self._visit = visit
+        self._racks = racks
+        self._literally = literally
+        self._topics = [_numbers(index, claim.topics) for claim in claims]
+        self._subscribed = [frozenset(topics) for topics in self._topics]
+        self._subscribers: list[list[int]] = [[] for _ in index.topics]
+        for member, topics in enumerate(self._topics):
+            for topic in topics:
+                self._subscribers[topic].append(member)
+        fewest_first = sorted(range(len(index.topics)), key=lambda topic: len(self._subscribers[topic]))
+        self._sorted_topics = fewest_first
+        self._older = older_claimants(claims, ownership.max_generation)
+        self._movements = Movements(index, order)
+        self._revocation_required = False
+        self._balanced: bool | None = None
+        self.assigned = [list(owned) for owned in ownership.owned]
+        self._owner: dict[int, int] = {}
+        kept = self._keep_owned()
+        self._left = self._unassigned(kept)
+        self._loads = Loads([claim.member for claim in claims], self.assigned)
+
+    def _keep_owned(self) -> set[int]:
+        kept: set[int] = set()
+        for member, owned in enumerate(self.assigned):
+            self._owner.update(dict.fromkeys(owned, member))
+            mine = [partition for partition in owned if self._may_keep(member, partition)]
+            if len(mine) < len(owned):
+                self._revocation_required = True
+                self.assigned[member] = mine
+            kept.update(mine)
+        return kept
+
+    def _may_keep(self, member: int, partition: int) -> bool:
+        if self._index.topic_of[partition] not in self._subscribed[member]:
+            return False
+        return self._racks is None or not self._racks.mismatch(member, partition)
+
+    def _unassigned(self, kept: set[int]) -> list[int]:
+        """What nobody kept, in the order of topics; a kept ghost hides everything behind it from Kafka."""
+        left: list[int] = []
+        hidden = False
+        for topic in self._sorted_topics:
+            real = self._index.real(topic)
+            for partition in self._index.span(topic):
+                if partition not in real:
+                    hidden = hidden or partition in kept
+                elif hidden or partition not in kept:
+                    left.append(partition)
+        return left
+
+    def run(self) -> None:
+        """Compute the answer; run ``literally``, `AssignmentRefused` where Kafka throws."""
+        initializing = not any(self.assigned)
+        self._assign_left()
+        shared = [len(subscribers) > 1 for subscribers in self._subscribers]
+        topic_of = self._index.topic_of
+        left = [partition for partition in self._left if shared[topic_of[partition]]]
+        shared_topics = [topic for topic in self._sorted_topics if shared[topic]]
+        every = [partition for topic in shared_topics for partition in self._index.real(topic)]
+        for member in range(len(self.assigned)):
+            if not self._takes_part(member, shared):
+                self._loads.remove(member)
+        before = [list(assigned) for assigned in self.assigned]
+        score_before = balance_score(self._loads.sizes())
+        if not self._revocation_required:
+            self._reassign(left)
+        performed = self._reassign(every)
+        if not initializing and performed and balance_score(self._loads.sizes()) >= score_before:
+            self.assigned = before
+
+    def _assign_left(self) -> None:
+        left = self._left
+        if self._racks is not None:
+            left = [partition for partition in left if not self._assign(partition, self._racks)]
+        for partition in left:
+            self._assign(partition, None)
+
+    def _assign(self, partition: int, racks: Racks | None) -> bool:
+        member = self._least_loaded(partition, racks)
+        if member is None:
+            return False
+        self._loads.remove(member)
+        self.assigned[member].append(partition)
+        self._owner[partition] = member
+        self._loads.add(member)
+        return True
+
+    def _least_loaded(self, partition: int, racks: Racks | None = None) -> int | None:
+        """The subscriber with the least, in the partition's rack if ``racks`` are given."""
+        topic = self._index.topic_of[partition]
+        subscribers = self._subscribers[topic]
+        if len(subscribers) * _SPARSE < len(self._loads):
+            if racks is None:
+                return self._loads.least(subscribers)
+            return self._loads.least(
+                member for member in subscribers if not racks.mismatch(member, partition)
+            )
+        for member in self._loads:
+            if topic in self._subscribed[member] and not (racks and racks.mismatch(member, partition)):
+                return member
+        return None
+
+    def _most_possible(self, member: int) -> int:
+        """How many partitions the member's topics have; one that lists as many topics as there are: all."""
+        if len(self._topics[member]) == len(self._index.topics):
+            return self._index.total
+        return sum(self._index.counts[topic] for topic in self._topics[member])
+
+    def _takes_part(self, member: int, shared: Sequence[bool]) -> bool:
+        """Whether the member could give or take: it lacks something, or has some of a shared topic."""
+        assigned = self.assigned[member]
+        if len(assigned) < self._most_possible(member):
+            return True
+        return any(shared[self._index.topic_of[partition]] for partition in assigned)
+
+    def _reassign(self, partitions: Sequence[int]) -> bool:
+        """Pass over the partitions until a pass moves none; whether any was moved."""
+        performed = False
+        while True:
+            moved = False
+            for partition in partitions:
+                if self._literally and self._is_balanced():
+                    break
+                target = self._better_owner(partition)
+                if target is not None:
+                    self._move(partition, target)
+                    moved = True
+            if not moved:
+                return performed
+            performed = True
+
+    def _better_owner(self, partition: int) -> int | None:
+        size = self._size(self._owner[partition])
+        older = self._older.get(partition)
+        if older is not None and size > self._size(older) + 1:
+            return older
+        if self._literally and not any(
+            size > self._size(other) + 1 for other in self._subscribers[self._index.topic_of[partition]]
+        ):
+            return None
+        least = self._least_loaded(partition)
+        return None if least is None or size <= self._size(least) + 1 else least
+
+    def _size(self, member: int | None) -> int:
+        if member is None or member not in self._loads:
+            raise AssignmentRefused(
+                "NullPointerException",
+                'Cannot invoke "java.util.List.size()" because the return value of '
+                '"java.util.Map.get(Object)" is null',
+            )
+        return len(self.assigned[member])
+
+    def _move(self, partition: int, target: int) -> None:
+        partition = self._movements.better_choice(partition, self._owner[partition], target)
+        source = self._owner[partition]
+        self._loads.remove(source)
+        self._loads.remove(target)
+        self._movements.record(partition, source, target)
+        self.assigned[source].remove(partition)
+        self.assigned[target].append(partition)
+        self._owner[partition] = target
+        self._loads.add(target)
+        self._loads.add(source)
+        self._balanced = None
+
+    def _is_balanced(self) -> bool:
+        """Kafka's isBalanced, the order in which it looks included; asked again only after a move."""
+        if self._balanced is None:
+            self._balanced = self._find_balanced()
+        return self._balanced
+
+    def _find_balanced(self) -> bool:
+        sizes = self._loads.sizes()
+        if not sizes:
+            raise AssignmentRefused("NoSuchElementException", None)
+        if sizes[0] >= sizes[-1] - 1:
+            return True
+        holder: dict[int, int] = {}
+        for member in self._visit:
+            if member in self._loads:
+                holder.update(dict.fromkeys(self.assigned[member], member))
+        for member in self._loads:
+            mine = set(self.assigned[member])
+            size = len(self.assigned[member])
+            if size == self._most_possible(member):
+                continue
+            for topic in self._topics[member]:
+                for partition in self._index.real(topic):
+                    if partition not in mine and size + 1 < self._size(holder.get(partition)):
+                        return False
+        return True
+
+
+def balance_score(sizes: Sequence[int]) -> int:
+    """getBalanceScore of ascending sizes: the sum of the differences of all pairs; 0 is perfect."""
+    last = len(sizes) - 1
+    return sum(size * (2 * place - last) for place, size in enumerate(sizes))
+
+
+def _numbers(index: PartitionIndex, topics: Sequence[str]) -> list[int]:
+    return [index.number_of_topic[topic] for topic in topics if topic in index.number_of_topic]
+
+
+def older_claimants(claims: Sequence[Claim], max_generation: int) -> dict[int, int]:
+    """Per partition the member that claims it with the highest generation below the group's highest."""
+    newest: dict[int, tuple[int, int]] = {}
+    for member, claim in enumerate(claims):
+        generation = NO_GENERATION if claim.generation is None else claim.generation
+        if generation >= max_generation:
+            continue
+        for partition in claim.owned:
+            if partition not in newest or generation > newest[partition][1]:
+                newest[partition] = (member, generation)
+    return {partition: member for partition, (member, _) in newest.items()}

@@ -1,0 +1,88 @@
+"""Partitions as dense integers, in the order of topic and partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from groupstorm.assignors.contract import TopicMetadata
+from groupstorm.assignors.userdata import TopicPartition, java_sorted
+
+
+class PartitionIndex:
+    """Numbers every partition: 0, 1, ... by topic (as Java sorts strings), then by partition.
+
+    ``ghosts`` are partitions that do not exist but that somebody says he owns (a topic that was
+    created anew with fewer partitions); they get numbers too, where Kafka's answer is wanted that
+    was led astray by them. Their topics have to exist.
+    """
+
+    def __init__(self, topics: Mapping[str, TopicMetadata], ghosts: Iterable[tuple[str, int]] = ()) -> None:
+        self.topics = java_sorted(topics)
+        self.number_of_topic = {topic: number for number, topic in enumerate(self.topics)}
+        self.counts = [topics[topic].partitions for topic in self.topics]
+        self.total = sum(self.counts)
+        self.first: list[int] = []
+        self.topic_of: list[int] = []
+        self.partition_of: list[int] = []
+        self.ghosts: dict[tuple[str, int], int] = {}
+        apart = set(ghosts)
+        self._spans: list[range] = []
+        for number, topic in enumerate(self.topics):
+            start = len(self.topic_of)
+            strays = sorted(partition for name, partition in apart if name == topic) if apart else []
+            self._number(number, [partition for partition in strays if partition < 0])
+            self.first.append(len(self.topic_of))
+            self.topic_of.extend([number] * self.counts[number])
+            self.partition_of.extend(range(self.counts[number]))
+            self._number(number, [partition for partition in strays if partition >= self.counts[number]])
+            self._spans.append(range(start, len(self.topic_of)))
+        self.size = len(self.topic_of)
+        self._kept_order: list[int] | None = None
+
+    def _number(self, topic: int, ghosts: Iterable[int]) -> None:
+        for partition in ghosts:
+            self.ghosts[self.topics[topic], partition] = len(self.topic_of)
+            self.topic_of.append(topic)
+            self.partition_of.append(partition)
+
+    def ids(self, topic: str, partitions: Sequence[int]) -> list[int]:
+        """The numbers of these partitions, without those that have none."""
+        number = self.number_of_topic.get(topic)
+        if number is None:
+            return []
+        first, count = self.first[number], self.counts[number]
+        if partitions and min(partitions) >= 0 and max(partitions) < count:
+            return [first + partition for partition in partitions]
+        known = (
+            first + partition if 0 <= partition < count else self.ghosts.get((topic, partition))
+            for partition in partitions
+        )
+        return [identity for identity in known if identity is not None]
+
+    def real(self, topic: int) -> range:
+        """The numbers of a topic's partitions."""
+        return range(self.first[topic], self.first[topic] + self.counts[topic])
+
+    def span(self, topic: int) -> range:
+        """The numbers of a topic's partitions and of its ghosts."""
+        return self._spans[topic]
+
+    def name(self, identity: int) -> TopicPartition:
+        return TopicPartition(self.topics[self.topic_of[identity]], self.partition_of[identity])
+
+    @property
+    def kept_key(self) -> Callable[[int], int] | None:
+        """A sort key by (partition, topic), the order in which owned partitions are kept.
+
+        So that a member that has to give something up keeps partitions of every topic
+        (KAFKA-16277). None where the order of the numbers is that order.
+        """
+        topics = len(self.topics)
+        if topics == 1:
+            return None
+        if self._kept_order is None:
+            self._kept_order = [
+                partition * topics + topic
+                for partition, topic in zip(self.partition_of, self.topic_of, strict=True)
+            ]
+        return self._kept_order.__getitem__

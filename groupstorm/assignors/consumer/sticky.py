@@ -1,0 +1,187 @@
+"""Kafka's sticky assignors: balanced, and as much as possible stays where it is.
+
+Both compute the same assignment; they differ in what they believe and what they hand out:
+
+* `StickyAssignor` is eager: members give up everything before they join, so what they owned travels
+  in the user data, and the assignment is handed out whole.
+* `CooperativeStickyAssignor` reads the owned partitions of the subscription. What has to change
+  hands is withheld from its new owner: the old owner sees it missing, revokes it and joins again,
+  and the next round hands it out. Two rounds, and nobody stops working on what he keeps (KIP-429).
+
+Equal subscriptions take the constrained form, others the general one (`plan`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import ClassVar
+
+from groupstorm.assignors.consumer.claims import Claim
+from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.plan import Plan, Rules, make_plan
+from groupstorm.assignors.contract import (
+    AssignmentResult,
+    MapOrder,
+    RebalanceProtocol,
+    TopicMetadata,
+    subscribed_topics,
+)
+from groupstorm.assignors.userdata import (
+    MemberData,
+    Subscription,
+    TopicPartition,
+    decode_generation,
+    decode_sticky,
+    encode_generation,
+    encode_sticky,
+)
+
+
+@dataclass(frozen=True)
+class StickyAssignor:
+    """Kafka's StickyAssignor; ``bug_compat``: do as Kafka does even where that is no valid answer."""
+
+    order: MapOrder = MapOrder.JAVA_HASH
+    bug_compat: bool = False
+
+    name: ClassVar[str] = "sticky"
+    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
+    needs_equal_subscriptions: ClassVar[bool] = False
+    withholds: ClassVar[bool] = False
+
+    def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
+        """The last assignment and its generation (version 1); nothing before the first."""
+        return None if owned is None else encode_sticky(owned, generation)
+
+    def owned_data(self, subscription: Subscription) -> MemberData:
+        """The user data alone counts, never the owned partitions of the subscription."""
+        return decode_sticky(subscription.user_data)
+
+    def assign(
+        self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
+    ) -> AssignmentResult:
+        """Assign as StickyAssignor.assignPartitions does."""
+        return _assign(self, topics, subscriptions)
+
+
+@dataclass(frozen=True)
+class CooperativeStickyAssignor:
+    """Kafka's CooperativeStickyAssignor; ``bug_compat`` as in `StickyAssignor`."""
+
+    order: MapOrder = MapOrder.JAVA_HASH
+    bug_compat: bool = False
+
+    name: ClassVar[str] = "cooperative-sticky"
+    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (
+        RebalanceProtocol.COOPERATIVE,
+        RebalanceProtocol.EAGER,
+    )
+    needs_equal_subscriptions: ClassVar[bool] = False
+    withholds: ClassVar[bool] = True
+
+    def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
+        """The generation of the last assignment, -1 before the first."""
+        return encode_generation(-1 if owned is None else generation)
+
+    def owned_data(self, subscription: Subscription) -> MemberData:
+        """The subscription's own fields; its generation comes from user data below version 2 (KIP-792)."""
+        if subscription.generation >= 0:
+            return MemberData(subscription.owned, subscription.generation)
+        return MemberData(subscription.owned, decode_generation(subscription.user_data))
+
+    def assign(
+        self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
+    ) -> AssignmentResult:
+        """Assign as CooperativeStickyAssignor.assignPartitions does."""
+        return _assign(self, topics, subscriptions)
+
+
+AnySticky = StickyAssignor | CooperativeStickyAssignor
+
+
+def plan_and_withhold(
+    assignor: AnySticky,
+    index: PartitionIndex,
+    topics: Mapping[str, TopicMetadata],
+    claims: Sequence[Claim],
+    visit: Sequence[int],
+) -> Plan:
+    """The plan as it is handed out: a cooperative one without what changes hands."""
+    plan = make_plan(index, topics, claims, visit, Rules(assignor.order, assignor.bug_compat))
+    if not assignor.withholds:
+        return plan
+    transferring = plan.transferring
+    if transferring is None:
+        transferring = _changes_hands(claims, plan.assigned)
+    for partition, member in transferring.items():
+        plan.assigned[member].remove(partition)
+    return plan
+
+
+def _changes_hands(claims: Sequence[Claim], assigned: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Partitions that somebody gets and somebody else still has (computePartitionsTransferringOwnership)."""
+    added: dict[int, int] = {}
+    revoked: set[int] = set()
+    for member, (claim, mine) in enumerate(zip(claims, assigned, strict=True)):
+        owned = set(claim.owned)
+        added.update((partition, member) for partition in mine if partition not in owned)
+        revoked.update(owned.difference(mine))
+    return {partition: member for partition, member in added.items() if partition in revoked}
+
+
+def _assign(
+    assignor: AnySticky, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
+) -> AssignmentResult:
+    wanted = subscribed_topics(topics, subscriptions.values(), assignor.order)
+    owned = {member: assignor.owned_data(subscription) for member, subscription in subscriptions.items()}
+    index = PartitionIndex(wanted, _ghosts(wanted, (data.partitions for data in owned.values())))
+    claims = [
+        Claim(
+            member,
+            subscription.topics,
+            _ids(index, owned[member].partitions),
+            owned[member].generation,
+            max(subscription.generation, -1),
+            subscription.rack,
+        )
+        for member, subscription in subscriptions.items()
+    ]
+    number = {member: place for place, member in enumerate(subscriptions)}
+    visit = [number[member] for member in assignor.order.arrange(subscriptions)]
+    plan = plan_and_withhold(assignor, index, wanted, claims, visit)
+    return _named(index, list(subscriptions), plan)
+
+
+def _ids(index: PartitionIndex, partitions: Iterable[TopicPartition]) -> list[int]:
+    ids: list[int] = []
+    for topic, group in groupby(partitions, key=lambda tp: tp[0]):
+        ids.extend(index.ids(topic, [tp[1] for tp in group]))
+    return ids
+
+
+def _ghosts(
+    topics: Mapping[str, TopicMetadata], claimed: Iterable[Sequence[TopicPartition]]
+) -> set[tuple[str, int]]:
+    return {
+        (topic, partition)
+        for partitions in claimed
+        for topic, partition in partitions
+        if topic in topics and not 0 <= partition < topics[topic].partitions
+    }
+
+
+def _named(index: PartitionIndex, members: Sequence[str], plan: Plan) -> AssignmentResult:
+    partitions = {
+        member: [index.name(partition) for partition in assigned]
+        for member, assigned in zip(members, plan.assigned, strict=True)
+    }
+    if plan.transferring is None:
+        return AssignmentResult(partitions, constrained=False, max_generation=plan.max_generation)
+    transferring: dict[str, list[TopicPartition]] = {}
+    for partition in sorted(plan.transferring):
+        transferring.setdefault(members[plan.transferring[partition]], []).append(index.name(partition))
+    return AssignmentResult(
+        partitions, constrained=True, transferring=transferring, max_generation=plan.max_generation
+    )

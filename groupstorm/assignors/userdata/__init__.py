@@ -1,0 +1,56 @@
+"""What travels inside the group protocol: bytes <-> data.
+
+* ConsumerProtocol subscriptions and assignments, versions 0 to 3 (`consumer_protocol`);
+* the user data of Kafka's sticky assignors (`sticky`);
+* Kafka's strings: their order and their UTF-8 (`strings`).
+
+Every length is checked before it is believed. What cannot be read raises `UserDataError`, and
+nothing else; `SchemaError` is the part of it that Kafka's own callers expect.
+"""
+
+from __future__ import annotations
+
+from groupstorm.assignors.userdata.consumer_protocol import (
+    HIGHEST_VERSION,
+    Assignment,
+    Subscription,
+    SubscriptionFields,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+    read_subscription,
+)
+from groupstorm.assignors.userdata.sticky import (
+    NO_GENERATION,
+    MemberData,
+    decode_generation,
+    decode_sticky,
+    encode_generation,
+    encode_sticky,
+)
+from groupstorm.assignors.userdata.strings import java_key, java_sorted
+from groupstorm.assignors.userdata.wire import SchemaError, TopicPartition, UserDataError
+
+__all__ = [
+    "HIGHEST_VERSION",
+    "NO_GENERATION",
+    "Assignment",
+    "MemberData",
+    "SchemaError",
+    "Subscription",
+    "SubscriptionFields",
+    "TopicPartition",
+    "UserDataError",
+    "decode_assignment",
+    "decode_generation",
+    "decode_sticky",
+    "decode_subscription",
+    "encode_assignment",
+    "encode_generation",
+    "encode_sticky",
+    "encode_subscription",
+    "java_key",
+    "java_sorted",
+    "read_subscription",
+]

@@ -1,0 +1,178 @@
+"""ConsumerProtocol: what consumers put into JoinGroup (subscription) and SyncGroup (assignment).
+
+Versions 0 to 3, not flexible, after an int16 version (Kafka's ConsumerProtocolSubscription.json
+and ConsumerProtocolAssignment.json):
+
+===================  ===========================  ========  ==============================
+subscription field   type                         versions
+===================  ===========================  ========  ==============================
+topics               []string                     0+        sorted when written
+user data            nullable bytes               0+
+owned partitions     []{topic, []int32}           1+        KIP-429; sorted when written
+generation           int32, -1 for none           2+        KIP-792
+rack                 nullable string              3+        KIP-881
+===================  ===========================  ========  ==============================
+
+An assignment is ``[]{topic, []int32}`` and nullable user data in every version. A version above
+3 is read as 3 and what follows is ignored. Written lists are sorted because the coordinator
+compares subscriptions as bytes: an unstable order would start a rebalance at every join
+(KAFKA-12898).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+from groupstorm.assignors.userdata.strings import java_key, java_sorted
+from groupstorm.assignors.userdata.wire import (
+    INT16,
+    INT32,
+    SchemaError,
+    TopicPartition,
+    nullable_bytes,
+    read_array_length,
+    read_int16,
+    read_int32,
+    read_nullable_bytes,
+    read_nullable_string,
+    read_string,
+    read_topic_partitions,
+    string,
+    topic_partitions,
+)
+
+HIGHEST_VERSION = 3
+OWNED_SINCE = 1
+_GENERATION_SINCE = 2
+_RACK_SINCE = 3
+
+
+class Subscription(NamedTuple):
+    """What a member wants and has. ``generation`` -1: none known; ``instance``: its group.instance.id.
+
+    The instance id does not travel in these bytes: the coordinator adds it.
+    """
+
+    topics: tuple[str, ...]
+    user_data: bytes | None = None
+    owned: tuple[TopicPartition, ...] = ()
+    generation: int = -1
+    rack: str | None = None
+    instance: str | None = None
+
+
+class SubscriptionFields(NamedTuple):
+    """A subscription as it stands in the bytes: owned partitions still in (topic, partitions) groups."""
+
+    topics: tuple[str, ...]
+    user_data: bytes | None
+    owned: list[tuple[str, tuple[int, ...]]]
+    generation: int
+    rack: str | None
+
+
+class Assignment(NamedTuple):
+    """What a member gets, in the assignor's order."""
+
+    partitions: tuple[TopicPartition, ...]
+    user_data: bytes | None = None
+
+
+def _readable_version(data: bytes) -> tuple[int, int]:
+    version, at = read_int16(data, 0)
+    if version < 0:
+        raise SchemaError(f"version {version} of ConsumerProtocol: there is none below 0")
+    return min(version, HIGHEST_VERSION), at
+
+
+def _writable_version(version: int) -> int:
+    if version < 0:
+        raise SchemaError(f"version {version} of ConsumerProtocol: there is none below 0")
+    return min(version, HIGHEST_VERSION)
+
+
+def read_topics(data: bytes) -> tuple[int, tuple[str, ...], int]:
+    """The front of a subscription: its version (at most 3), its topics, and where the rest begins."""
+    version, at = _readable_version(data)
+    count, at = read_array_length(data, at)
+    topics: list[str] = []
+    for _ in range(count):
+        topic, at = read_string(data, at)
+        topics.append(topic)
+    return version, tuple(topics), at
+
+
+def read_generation_and_rack(data: bytes, at: int, version: int) -> tuple[int, str | None]:
+    """The end of a subscription; -1 and None where the version has no such fields."""
+    generation, rack = -1, None
+    if version >= _GENERATION_SINCE:
+        generation, at = read_int32(data, at)
+    if version >= _RACK_SINCE:
+        rack, at = read_nullable_string(data, at)
+    return generation, rack
+
+
+def smallest_tail(version: int) -> int:
+    """How many bytes follow the owned partitions, if there is no rack."""
+    return (4 if version >= _GENERATION_SINCE else 0) + (2 if version >= _RACK_SINCE else 0)
+
+
+def read_subscription(data: bytes) -> SubscriptionFields:
+    """Read subscription bytes field by field; `UserDataError` where they are none."""
+    version, topics, at = read_topics(data)
+    user_data, at = read_nullable_bytes(data, at)
+    owned: list[tuple[str, tuple[int, ...]]] = []
+    if version >= OWNED_SINCE:
+        owned, at = read_topic_partitions(data, at)
+    generation, rack = read_generation_and_rack(data, at, version)
+    return SubscriptionFields(topics, user_data, owned, generation, rack)
+
+
+def decode_subscription(data: bytes) -> Subscription:
+    """ConsumerProtocol.deserializeSubscription; an empty rack is none. `UserDataError` on garbage."""
+    fields = read_subscription(data)
+    return Subscription(
+        fields.topics, fields.user_data, _ungrouped(fields.owned), fields.generation, fields.rack or None
+    )
+
+
+def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
+    """ConsumerProtocol.serializeSubscription: lists sorted; fields that ``version`` lacks are dropped."""
+    version = _writable_version(version)
+    topics = java_sorted(subscription.topics)
+    parts = [INT16.pack(version), INT32.pack(len(topics)), *map(string, topics)]
+    parts.append(nullable_bytes(subscription.user_data))
+    if version >= OWNED_SINCE:
+        owned = sorted(subscription.owned, key=lambda tp: (java_key(tp[0]), tp[1]))
+        groups = groupby(owned, key=lambda tp: tp[0])
+        parts.append(topic_partitions((topic, [tp[1] for tp in group]) for topic, group in groups))
+    if version >= _GENERATION_SINCE:
+        parts.append(INT32.pack(max(subscription.generation, -1)))
+    if version >= _RACK_SINCE:
+        parts.append(INT16.pack(-1) if subscription.rack is None else string(subscription.rack))
+    return b"".join(parts)
+
+
+def encode_assignment(
+    partitions: Iterable[tuple[str, int]], user_data: bytes | None = None, version: int = HIGHEST_VERSION
+) -> bytes:
+    """ConsumerProtocol.serializeAssignment: grouped by topic, topics and partitions in the order given."""
+    groups: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        groups.setdefault(topic, []).append(partition)
+    header = INT16.pack(_writable_version(version))
+    return header + topic_partitions(groups.items()) + nullable_bytes(user_data)
+
+
+def decode_assignment(data: bytes) -> Assignment:
+    """ConsumerProtocol.deserializeAssignment. `UserDataError` on garbage, the empty bytes included."""
+    _, at = _readable_version(data)
+    groups, at = read_topic_partitions(data, at)
+    user_data, _ = read_nullable_bytes(data, at)
+    return Assignment(_ungrouped(groups), user_data)
+
+
+def _ungrouped(groups: Iterable[tuple[str, tuple[int, ...]]]) -> tuple[TopicPartition, ...]:
+    return tuple([TopicPartition(topic, number) for topic, numbers in groups for number in numbers])

@@ -1,0 +1,84 @@
+"""The user data of Kafka's sticky assignors.
+
+``sticky`` sends what it owns, because an eager member owns nothing by the time it joins:
+version 0 is ``[]{topic, []int32}``, version 1 (KIP-341) adds the int32 generation. The bytes do
+not say their version: Kafka reads version 1, then version 0, then gives up (StickyAssignor).
+``cooperative-sticky`` sends its int32 generation, for subscriptions older than version 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from groupstorm.assignors.userdata.wire import (
+    INT32,
+    TopicPartition,
+    UserDataError,
+    read_int32,
+    read_topic_partitions,
+    topic_partitions,
+)
+from groupstorm.javahash import hash_order
+
+#: AbstractStickyAssignor.DEFAULT_GENERATION: the generation of garbage, and of members without one.
+NO_GENERATION = -1
+
+
+class MemberData(NamedTuple):
+    """What a member says that it owned, and in which generation; None: it did not say."""
+
+    partitions: tuple[TopicPartition, ...]
+    generation: int | None
+
+
+def encode_sticky(partitions: Iterable[tuple[str, int]], generation: int | None) -> bytes:
+    """What StickyAssignor sends after having been assigned ``partitions``; version 0 without a generation.
+
+    Topics stand in the order of Java's hash table, partitions in their own. Kafka fills the table
+    with ``computeIfAbsent``, which puts a new key in front of those of its bucket.
+    """
+    groups: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        groups.setdefault(topic, []).append(partition)
+    data = topic_partitions((topic, groups[topic]) for topic in hash_order(reversed(groups)))
+    return data if generation is None else data + INT32.pack(generation)
+
+
+def read_sticky(data: bytes) -> tuple[list[tuple[str, tuple[int, ...]]], int, int | None]:
+    """Topic partitions, where they end, and the generation (version 1) or None (version 0).
+
+    Garbage is nothing, ending at 0, in generation -1.
+    """
+    try:
+        groups, end = read_topic_partitions(data, 0)
+    except UserDataError:
+        return [], 0, NO_GENERATION
+    try:
+        return groups, end, read_int32(data, end)[0]
+    except UserDataError:
+        return groups, end, None
+
+
+def decode_sticky(data: bytes | None) -> MemberData:
+    """What StickyAssignor makes of user data: garbage is nothing owned in generation -1, never an error."""
+    if not data:
+        return MemberData((), None)
+    groups, _, generation = read_sticky(data)
+    owned = tuple([TopicPartition(topic, number) for topic, numbers in groups for number in numbers])
+    return MemberData(owned, generation)
+
+
+def encode_generation(generation: int) -> bytes:
+    """What CooperativeStickyAssignor sends: the generation of its last assignment, -1 before the first."""
+    return INT32.pack(generation)
+
+
+def decode_generation(data: bytes | None) -> int | None:
+    """The generation in the user data; None without user data, -1 where there are not even four bytes."""
+    if data is None:
+        return None
+    try:
+        return read_int32(data, 0)[0]
+    except UserDataError:
+        return NO_GENERATION

@@ -1,0 +1,125 @@
+"""The few types of Kafka's wire format that user data is made of, with Kafka's checks.
+
+Integers are big endian; a string is an int16 length and UTF-8; an array is an int32 length and
+its elements; "topic partitions" are an array of (string, array of int32), in subscriptions,
+assignments and the sticky assignor's user data alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from struct import Struct, error, pack, unpack_from
+from typing import NamedTuple
+
+from groupstorm.assignors.userdata.strings import from_utf8, to_utf8
+
+INT16 = Struct(">h")
+INT32 = Struct(">i")
+_MAX_STRING_BYTES = 0x7FFF
+_INT32_BYTES = 4
+
+
+class UserDataError(ValueError):
+    """Bytes that are not what they should be."""
+
+
+class SchemaError(UserDataError):
+    """What Kafka reports as ``SchemaException``: the bytes end early, or the version is below 0.
+
+    The rest (a length that is negative or beyond the end) leaves Kafka's parser as a bare
+    RuntimeException, which Kafka's callers do not always expect.
+    """
+
+
+class TopicPartition(NamedTuple):
+    """One partition; prints as Kafka prints it, ``topic-0``."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+def read_int16(data: bytes, at: int) -> tuple[int, int]:
+    """The number at ``at``, and the position behind it."""
+    try:
+        return INT16.unpack_from(data, at)[0], at + 2
+    except error:
+        raise SchemaError(f"the bytes end at {len(data)}, within an int16 at {at}") from None
+
+
+def read_int32(data: bytes, at: int) -> tuple[int, int]:
+    """The number at ``at``, and the position behind it."""
+    try:
+        return INT32.unpack_from(data, at)[0], at + _INT32_BYTES
+    except error:
+        raise SchemaError(f"the bytes end at {len(data)}, within an int32 at {at}") from None
+
+
+def read_array_length(data: bytes, at: int) -> tuple[int, int]:
+    """An array's length: not null, and not more elements than there are bytes left."""
+    length, at = read_int32(data, at)
+    if not 0 <= length <= len(data) - at:
+        raise UserDataError(f"an array of {length} elements at {at - 4}, with {len(data) - at} bytes left")
+    return length, at
+
+
+def read_nullable_string(data: bytes, at: int) -> tuple[str | None, int]:
+    """A string; None where its length is negative."""
+    length, at = read_int16(data, at)
+    if length < 0:
+        return None, at
+    if length > len(data) - at:
+        raise UserDataError(f"a string of {length} bytes at {at - 2}, with {len(data) - at} bytes left")
+    return from_utf8(data[at : at + length]), at + length
+
+
+def read_string(data: bytes, at: int) -> tuple[str, int]:
+    """A string that must be there."""
+    text, behind = read_nullable_string(data, at)
+    if text is None:
+        raise UserDataError(f"a null string at {at}")
+    return text, behind
+
+
+def read_nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    """Bytes; None where their length is negative."""
+    length, at = read_int32(data, at)
+    if length < 0:
+        return None, at
+    if length > len(data) - at:
+        raise UserDataError(f"{length} bytes of user data at {at - 4}, with {len(data) - at} bytes left")
+    return data[at : at + length], at + length
+
+
+def read_topic_partitions(data: bytes, at: int) -> tuple[list[tuple[str, tuple[int, ...]]], int]:
+    """Topic partitions, topic by topic as they stand there, and the position behind them."""
+    count, at = read_array_length(data, at)
+    groups: list[tuple[str, tuple[int, ...]]] = []
+    for _ in range(count):
+        topic, at = read_string(data, at)
+        length, at = read_array_length(data, at)
+        if length * _INT32_BYTES > len(data) - at:
+            raise SchemaError(f"the bytes end at {len(data)}, within {length} partitions at {at}")
+        groups.append((topic, unpack_from(f">{length}i", data, at)))
+        at += length * _INT32_BYTES
+    return groups, at
+
+
+def string(text: str) -> bytes:
+    """A string's bytes; Kafka's limit is 32767 of them."""
+    encoded = to_utf8(text)
+    if len(encoded) > _MAX_STRING_BYTES:
+        raise UserDataError(f"a string of {len(encoded)} bytes: at most {_MAX_STRING_BYTES} can be written")
+    return INT16.pack(len(encoded)) + encoded
+
+
+def nullable_bytes(data: bytes | None) -> bytes:
+    return INT32.pack(-1) if data is None else INT32.pack(len(data)) + data
+
+
+def topic_partitions(groups: Iterable[tuple[str, Sequence[int]]]) -> bytes:
+    """The bytes of (topic, partitions) groups, in the order given."""
+    parts = [string(topic) + pack(f">i{len(numbers)}i", len(numbers), *numbers) for topic, numbers in groups]
+    return INT32.pack(len(parts)) + b"".join(parts)

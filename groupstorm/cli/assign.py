@@ -1,0 +1,54 @@
+"""`groupstorm assign`: run assignors on cases, JSON lines in, JSON lines out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groupstorm.assignors.cases import answers
+from groupstorm.problems import InputError
+
+
+class Mode(StrEnum):
+    """Whose assignors: the consumers' own, the broker's (KIP-848), or those of Kafka Streams."""
+
+    CONSUMER = "consumer"
+    SERVER = "server"
+    STREAMS = "streams"
+
+
+def assign(
+    file: Annotated[
+        Path | None, typer.Argument(help="Cases, one JSON object a line; standard input if absent.")
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="Whose assignors the cases ask for.")] = Mode.CONSUMER,
+    plug_in: Annotated[
+        list[str] | None,
+        typer.Option(help="An assignor of your own, module:attribute, that cases may name (repeatable)."),
+    ] = None,
+) -> None:
+    """Answer cases: what would this assignor give to these members?"""
+    if mode is not Mode.CONSUMER:
+        raise InputError(f"--mode {mode}: not offered yet, expected consumer")
+    if file is None:
+        _answer(sys.stdin.buffer, plug_in or ())
+        return
+    try:
+        opened = file.open("rb")
+    except OSError as problem:
+        raise InputError(f"{file}: expected a file of cases: {problem.strerror}") from problem
+    with opened:
+        _answer(opened, plug_in or ())
+
+
+def _answer(lines: Iterable[bytes], plug_ins: Collection[str]) -> None:
+    """Print every answer as soon as there is one, so that those before a bad line are out."""
+    out = sys.stdout.buffer
+    for answer in answers(lines, plug_ins):
+        out.write(answer.encode("utf-8", "backslashreplace") + b"\n")
+        out.flush()

@@ -1,0 +1,278 @@
+"""The iteration order of Java's hash tables, for the decisions of Kafka that depend on it.
+
+Which member leads after the leader has gone, ties of the protocol vote, who keeps a partition
+too many: Kafka settles these by whatever ``java.util.HashMap`` yields first. The rules here are
+those of JDK 17 (a copy constructor of JDK 19 and later sizes its table differently) and of
+Kafka's own ``TimelineHashMap``.
+
+Buckets that Java turns into trees (more than 8 keys of one bucket in a table of 64 or more) keep
+insertion order here; Java's order differs there, and for keys that are not ``Comparable`` it
+differs from run to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_MASK_32 = 0xFFFFFFFF
+_MASK_64 = 0xFFFFFFFFFFFFFFFF
+_DEFAULT_CAPACITY = 16
+_TREEIFY_THRESHOLD = 8
+_MIN_TREEIFY_CAPACITY = 64
+#: 2**64 divided by the golden ratio, as a signed long (BaseHashTable.baseElementIndex).
+_FIBONACCI = -7046029254386353131
+
+
+@lru_cache(maxsize=1 << 17)
+def string_hash(text: str) -> int:
+    """``String.hashCode`` as an unsigned 32 bit number: s[0]*31^(n-1)+... over UTF-16 code units."""
+    result = 0
+    if text.isascii():
+        for unit in text.encode("ascii"):
+            result = 31 * result + unit
+        return result & _MASK_32
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        result = 31 * result + (high << 8 | low)
+    return result & _MASK_32
+
+
+def topic_partition_hash(topic_partition: tuple[str, int]) -> int:
+    """``TopicPartition.hashCode`` of (topic, partition), unsigned."""
+    topic, partition = topic_partition
+    return (31 * (31 + partition) + string_hash(topic)) & _MASK_32
+
+
+def integer_hash(number: int) -> int:
+    """``Integer.hashCode``, unsigned."""
+    return number & _MASK_32
+
+
+def signed(number: int) -> int:
+    """An unsigned 32 bit number as Java's ``int``."""
+    return number - (1 << 32) if number & 0x80000000 else number
+
+
+def _spread(unsigned_hash: int) -> int:
+    """``HashMap.hash``: the upper half takes part in choosing the bucket."""
+    return unsigned_hash ^ (unsigned_hash >> 16)
+
+
+def _table_size_for(capacity: int) -> int:
+    """``HashMap.tableSizeFor``: the next power of two."""
+    return 1 if capacity <= 1 else 1 << (capacity - 1).bit_length()
+
+
+class JavaHashMap(Generic[K, V]):
+    """A map that iterates as ``java.util.HashMap`` of JDK 17 with the same history would.
+
+    A bucket keeps the order of insertion, and a growing table keeps the order within its buckets,
+    so the whole order is the order of insertion stably sorted by bucket: a dict and the table's
+    size are all there is to keep. ``hash_of`` gives a key's ``hashCode`` (unsigned or signed).
+    The table never shrinks, so the order depends on every key that was ever in the map.
+    """
+
+    __slots__ = ("_capacity", "_hash_of", "_head", "_order", "_spreads", "_threshold", "_values")
+
+    def __init__(
+        self, hash_of: Callable[[K], int] | None = None, *, initial_capacity: int | None = None
+    ) -> None:
+        """``new HashMap<>()``, or ``new HashMap<>(initial_capacity)``."""
+        self._hash_of: Callable[[K], int] = hash_of or string_hash
+        self._values: dict[K, V] = {}
+        self._spreads: dict[K, int] = {}
+        wanted = _DEFAULT_CAPACITY if initial_capacity is None else initial_capacity
+        self._capacity = _table_size_for(wanted)
+        self._threshold = int(self._capacity * 0.75)
+        self._order: list[K] | None = None
+        self._head = 0
+
+    @classmethod
+    def copy_of(cls, source: Mapping[K, V], hash_of: Callable[[K], int] | None = None) -> JavaHashMap[K, V]:
+        """``new HashMap<>(map)`` of JDK 17: sized for the source, filled in the source's order."""
+        copy = cls(hash_of, initial_capacity=int(len(source) / 0.75 + 1.0))
+        for key, value in source.items():
+            copy.put(key, value)
+        return copy
+
+    @classmethod
+    def set_of(cls, keys: Iterable[K], hash_of: Callable[[K], int] | None = None) -> JavaHashMap[K, None]:
+        """``new HashSet<>(collection)`` of JDK 17, as a map to None; duplicates count for its size."""
+        listed = list(keys)
+        table: JavaHashMap[K, None] = JavaHashMap(
+            hash_of, initial_capacity=max(int(len(listed) / 0.75) + 1, _DEFAULT_CAPACITY)
+        )
+        for key in listed:
+            table.put(key, None)
+        return table
+
+    def put(self, key: K, value: V) -> None:
+        """``put``: a key that is there keeps its place."""
+        if key in self._values:
+            self._values[key] = value
+            return
+        spread = _spread(self._hash_of(key) & _MASK_32)
+        self._values[key] = value
+        self._spreads[key] = spread
+        self._order = None
+        if self._capacity < _MIN_TREEIFY_CAPACITY and len(self._spreads) > _TREEIFY_THRESHOLD:
+            mask = self._capacity - 1
+            bucket = spread & mask
+            if sum(other & mask == bucket for other in self._spreads.values()) > _TREEIFY_THRESHOLD:
+                self._double()  # HashMap.treeifyBin grows a small table instead
+        if len(self._values) > self._threshold:
+            self._double()
+
+    def _double(self) -> None:
+        self._capacity *= 2
+        self._threshold = int(self._capacity * 0.75)
+
+    def remove(self, key: K) -> V | None:
+        """``remove``: the value that was there, or None."""
+        if key not in self._values:
+            return None
+        del self._spreads[key]
+        return self._values.pop(key)
+
+    def clear(self) -> None:
+        """``clear``: empty, but the table keeps its size."""
+        self._values.clear()
+        self._spreads.clear()
+        self._order = None
+
+    def get(self, key: K) -> V | None:
+        return self._values.get(key)
+
+    def first(self) -> K:
+        """The key that iteration yields first; KeyError where there is none.
+
+        Asking again after a removal does not walk the table again.
+        """
+        order = self._ordered()
+        while self._head < len(order):
+            if order[self._head] in self._values:
+                return order[self._head]
+            self._head += 1
+        raise KeyError("the map is empty")
+
+    def _ordered(self) -> list[K]:
+        """Keys in order, perhaps with removed ones among them; a key that comes invalidates the list."""
+        if self._order is None:
+            mask = self._capacity - 1
+            spreads = self._spreads
+            self._order = sorted(spreads, key=lambda key: spreads[key] & mask)
+            self._head = 0
+        return self._order
+
+    def keys(self) -> list[K]:
+        """The keys in Java's order, a list of the caller's own."""
+        order = self._ordered()
+        if len(order) != len(self._values):
+            self._order = order = [key for key in order if key in self._values]
+            self._head = 0
+        return order.copy()
+
+    def items(self) -> Iterator[tuple[K, V]]:
+        """Key and value in Java's order; the map may change meanwhile, the walk does not see it."""
+        values = self._values
+        return iter([(key, values[key]) for key in self.keys()])
+
+    def values(self) -> list[V]:
+        """The values in Java's order, a list of the caller's own."""
+        values = self._values
+        return [values[key] for key in self.keys()]
+
+    def unordered_items(self) -> ItemsView[K, V]:
+        """Key and value in no particular order, without the price of ordering."""
+        return self._values.items()
+
+    def __getitem__(self, key: K) -> V:
+        return self._values[key]
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.put(key, value)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.keys())
+
+    def __repr__(self) -> str:
+        return f"JavaHashMap({{{', '.join(f'{key!r}: {value!r}' for key, value in self.items())}}})"
+
+
+def hash_order(keys: Iterable[K], hash_of: Callable[[K], int] | None = None) -> list[K]:
+    """The order of a ``HashMap`` or ``HashSet`` that grew from empty by ``keys`` in their order."""
+    table: JavaHashMap[K, None] = JavaHashMap(hash_of)
+    for key in keys:
+        table.put(key, None)
+    return table.keys()
+
+
+class TimelineHashMap(Generic[K, V]):
+    """A map that iterates as Kafka's ``TimelineHashMap`` does at its latest epoch.
+
+    Fibonacci hashing, at least two slots, doubled while more than 4/3 keys a slot would be in it,
+    and each slot's keys last first (server-common: BaseHashTable, SnapshottableHashTable).
+    Old epochs are not kept: whoever reverts has kept the old values.
+    """
+
+    __slots__ = ("_hash_of", "_hashes", "_slots", "_values")
+
+    def __init__(self, hash_of: Callable[[K], int] | None = None, *, expected_size: int = 0) -> None:
+        self._hash_of: Callable[[K], int] = hash_of or string_hash
+        self._values: dict[K, V] = {}
+        self._hashes: dict[K, int] = {}
+        wanted = -(-expected_size * 4 // 3)
+        self._slots = max(2, 0 if wanted <= 0 else _table_size_for(wanted))
+
+    def put(self, key: K, value: V) -> None:
+        """``put``: a key that is there keeps its place, but may make the table grow all the same."""
+        if (len(self._values) + 1) * 0.75 > self._slots:
+            self._slots *= 2
+        if key not in self._values:
+            self._hashes[key] = signed(self._hash_of(key) & _MASK_32) * _FIBONACCI & _MASK_64
+        self._values[key] = value
+
+    def remove(self, key: K) -> V | None:
+        """``remove``: the value that was there, or None."""
+        if key not in self._values:
+            return None
+        del self._hashes[key]
+        return self._values.pop(key)
+
+    def get(self, key: K) -> V | None:
+        return self._values.get(key)
+
+    def keys(self) -> list[K]:
+        """The keys in Kafka's order, a list of the caller's own."""
+        shift = 65 - self._slots.bit_length()
+        hashes = self._hashes
+        last_first = list(self._values)
+        last_first.reverse()
+        return sorted(last_first, key=lambda key: hashes[key] >> shift)
+
+    def items(self) -> Iterator[tuple[K, V]]:
+        """Key and value in Kafka's order."""
+        return iter([(key, self._values[key]) for key in self.keys()])
+
+    def __getitem__(self, key: K) -> V:
+        return self._values[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.keys())

@@ -1,0 +1,147 @@
+"""`groupstorm assign`: answers in order, wrong lines named, nothing lost of what was answered."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupstorm.assignors.cases import answers
+from groupstorm.assignors.userdata import decode_assignment
+from groupstorm.problems import InputError
+
+CASE: dict[str, Any] = {
+    "id": 1,
+    "assignor": "range",
+    "topics": {"t": {"partitions": 2}},
+    "members": [{"id": "b", "topics": ["t"]}, {"id": "a", "topics": ["t"]}],
+}
+MEMBER = {"id": "a", "topics": ["t"]}
+
+
+def run(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "groupstorm", "assign", *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def test_answers_come_before_the_line_that_is_no_case() -> None:
+    good = json.dumps(CASE)
+    done = run(f"{good}\n{good}\nnot json\n{good}\n")
+    assert done.returncode == 2
+    assert len(done.stdout.splitlines()) == 2
+    assert done.stderr.startswith("groupstorm: line 3: expected a case")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_members_in_the_order_of_the_case(tmp_path: Path) -> None:
+    file = tmp_path / "cases.jsonl"
+    file.write_text(json.dumps(CASE) + "\n\n", encoding="utf-8")
+    done = run("", str(file))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == '{"id": 1, "assignment": {"b": [["t", 1]], "a": [["t", 0]]}}\n'
+
+
+def test_other_modes_and_missing_files_are_refused() -> None:
+    for arguments, told in (
+        (["--mode", "server"], "--mode server: not offered yet"),
+        (["no-such-file.jsonl"], "no-such-file.jsonl: expected a file of cases"),
+    ):
+        done = run("", *arguments)
+        assert done.returncode == 2
+        assert told in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"assignor": "rang"}, "field assignor: assignor 'rang': expected one of range"),
+        ({"assignor": "os:getcwd"}, "a file cannot name code"),
+        ({"assignor": 7}, "field assignor: 7: expected a string"),
+        ({"topics": []}, "field topics: []: expected a JSON object"),
+        ({"topics": {"t": {"partitions": -1}}}, "field topics.t.partitions: -1: expected an integer from 0"),
+        ({"topics": {"t": {"partitions": True}}}, "field topics.t.partitions: true: expected an integer"),
+        ({"topics": {"t": {"partitions": 2, "racks": [["r1"]]}}}, "one list for each of the 2 partitions"),
+        ({"topics": {"t": {"partitions": 2**31 - 1}}}, "at most 5000000 partitions in all"),
+        ({"members": {}}, "field members: {}: expected a list"),
+        ({"members": [{"topics": []}]}, "field members.0.id: null: expected a value"),
+        ({"members": [MEMBER | {"owned": [["t"]]}]}, 'field members.0.owned.0: ["t"]: expected [topic, part'),
+        ({"members": [MEMBER | {"userdata_hex": "xyz"}]}, "bytes in hexadecimal"),
+        ({"members": [MEMBER | {"generation": 2**31}]}, "an integer from -2147483648 to 2147483647"),
+        ({"order": "random"}, "one of java-hash, sorted"),
+        ({"bug_compat": "yes"}, 'field bug_compat: "yes": expected true or false'),
+        ({"version": -1}, "field version: -1: expected an integer from 0"),
+        ({"id": ...}, "field id: expected one"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_value(change: dict[str, Any], told: str) -> None:
+    case = {name: value for name, value in (CASE | change).items() if value is not ...}
+    with pytest.raises(InputError) as raised:
+        list(answers([json.dumps(case).encode()]))
+    assert str(raised.value).startswith("line 1: ")
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("line", [b"[]", b"3", b"\xff\xfe", b"[" * 100_000, b'{"id": 1', b"null"])
+def test_a_line_that_is_no_object(line: bytes) -> None:
+    with pytest.raises(InputError, match=r"^line 1: "):
+        list(answers([line]))
+
+
+def test_bytes_are_the_assignment() -> None:
+    (text,) = answers([json.dumps(CASE | {"emit_bytes": True}).encode()])
+    answer = json.loads(text)
+    for member, partitions in answer["assignment"].items():
+        data = bytes.fromhex(answer["bytes"][member])
+        assert [list(tp) for tp in decode_assignment(data).partitions] == partitions
+        assert data[:2] == b"\x00\x03"
+
+
+def test_a_version_drops_what_it_lacks() -> None:
+    """On version 0 bytes there are no owned partitions: nothing is sticky without user data."""
+    member = MEMBER | {"owned": [["t", 1]], "generation": 3}
+    case = CASE | {"assignor": "cooperative-sticky", "members": [MEMBER | {"id": "b"}, member]}
+    with_version = [{**case, "version": 0}, {**case, "version": 3}]
+    dropped, kept = (json.loads(text) for text in answers(json.dumps(one).encode() for one in with_version))
+    assert (dropped["max_generation"], dropped["assignment"]["a"]) == (-1, [["t", 0]])
+    assert (kept["max_generation"], kept["assignment"]["a"]) == (3, [["t", 1]])
+
+
+def test_sorted_order_visits_members_by_id() -> None:
+    """Three of four keep their second partition: the first three by id, or the first three by hash."""
+    owners = ["a", "b", "c", "p"]
+    order: dict[str, list[str]] = {}
+    for chosen in ("java-hash", "sorted"):
+        members = [
+            {"id": name, "topics": ["t"], "owned": [["t", 2 * n], ["t", 2 * n + 1]], "generation": 1}
+            for n, name in enumerate(owners)
+        ]
+        case = {
+            "id": 1,
+            "assignor": "cooperative-sticky",
+            "topics": {"t": {"partitions": 8}},
+            "members": [*members[::-1], {"id": "é", "topics": ["t"], "generation": -1}],
+            "order": chosen,
+        }
+        (text,) = answers([json.dumps(case).encode()])
+        assignment = json.loads(text)["assignment"]
+        order[chosen] = [name for name in owners if len(assignment[name]) == 2]
+    assert order["sorted"] == ["a", "b", "c"]
+    assert order["java-hash"] == ["a", "b", "p"]  # "p" is in the first bucket
+
+
+def test_plug_ins_are_named_on_the_command_line() -> None:
+    name = "tests.assignors.test_registry:EverythingToTheFirst"
+    (text,) = answers([json.dumps(CASE | {"assignor": name}).encode()], [name])
+    assert json.loads(text) == {"id": 1, "assignment": {"b": [], "a": [["t", 0], ["t", 1]]}}

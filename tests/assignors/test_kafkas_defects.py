@@ -1,0 +1,158 @@
+"""Where Kafka's sticky assignors throw or answer wrongly: as Kafka with bug_compat, validly without.
+
+The cases are those of Kafka 4.3.1's defects; what Kafka does in each was seen by running it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from groupstorm.assignors.cases import answers
+
+
+def ask(bug_compat: bool = False, assignor: str = "cooperative-sticky", /, **case: Any) -> dict[str, Any]:
+    line = json.dumps({"id": 1, "assignor": assignor, "bug_compat": bug_compat, **case})
+    (answer,) = answers([line.encode()])
+    return json.loads(answer)
+
+
+def member(
+    name: str, topics: list[str], owned: list[tuple[str, int]] | None = None, generation: int = 1
+) -> dict[str, Any]:
+    return {"id": name, "topics": topics, "owned": owned or [], "generation": generation}
+
+
+GHOST: dict[str, Any] = {
+    "topics": {"t1": {"partitions": 3}},
+    "members": [
+        member("a", ["t1"], [("t1", 0), ("t1", 5)], 4),
+        member("b", ["t1"], [("t1", 1), ("t1", 2)], 4),
+    ],
+}
+
+
+def test_a_ghost_partition_makes_the_constrained_form_throw() -> None:
+    """t1 was created anew with 3 partitions, and a still says that it owns t1-5."""
+    assert ask(True, **GHOST) == {
+        "id": 1,
+        "error": "IllegalStateException",
+        "message": "No more unfilled consumers to be assigned.",
+    }
+    assert ask(**GHOST)["assignment"] == {"a": [["t1", 0]], "b": [["t1", 1], ["t1", 2]]}
+
+
+def test_a_ghost_partition_stays_in_the_general_form() -> None:
+    case: dict[str, Any] = {
+        "topics": {"t": {"partitions": 2}, "u": {"partitions": 1}},
+        "members": [member("a", ["t"], [("t", 7)]), member("b", ["t", "u"], [("t", 0), ("t", 1)])],
+    }
+    kafkas = ask(True, **case)["assignment"]
+    assert ["t", 7] in kafkas["a"]
+    ours = ask(False, "sticky", **_with_user_data(case))["assignment"]
+    assert sorted(ours["a"] + ours["b"]) == [["t", 0], ["t", 1], ["u", 0]]
+
+
+def test_an_older_claim_on_a_topic_that_its_member_has_left_throws() -> None:
+    """b only subscribes to u now, and is fixed; Kafka looks up its load all the same."""
+    case: dict[str, Any] = {
+        "topics": {"t": {"partitions": 2}, "u": {"partitions": 1}},
+        "members": [
+            member("a", ["t"], [("t", 0), ("t", 1)], 5),
+            member("b", ["u"], [("t", 0)], 4),
+            member("c", ["t"], [], 5),
+        ],
+    }
+    assert ask(True, **case)["error"] == "NullPointerException"
+    answer = ask(False, "sticky", **_with_user_data(case))["assignment"]
+    assert sorted(answer["a"] + answer["c"]) == [["t", 0], ["t", 1]]
+    assert answer["b"] == [["u", 0]]
+
+
+UNSUBSCRIBED: dict[str, Any] = {
+    "topics": {"topic-0": {"partitions": 1}, "topic-2": {"partitions": 2}},
+    "members": [
+        member("z", ["topic-2"], [("topic-0", 0)], 7),
+        member("b", ["topic-0", "topic-2"], [("topic-2", 1), ("topic-0", 0)], 8),
+        member("c", ["topic-0", "topic-2"], [], 8),
+    ],
+}
+
+
+def _with_user_data(case: dict[str, Any]) -> dict[str, Any]:
+    members = [{**member, "userdata_owned": member["owned"]} for member in case["members"]]
+    return {**case, "members": members}
+
+
+def test_the_general_form_gives_a_topic_to_a_member_without_it() -> None:
+    """z claimed topic-0 in an older generation and has left it since."""
+    case = _with_user_data(UNSUBSCRIBED)
+    assert ["topic-0", 0] in ask(True, "sticky", **case)["assignment"]["z"]
+    ours = ask(False, "sticky", **case)["assignment"]
+    assert ["topic-0", 0] not in ours["z"]
+    assert sorted(ours["z"] + ours["b"] + ours["c"]) == [["topic-0", 0], ["topic-2", 0], ["topic-2", 1]]
+
+
+def test_a_member_without_topics_gets_some_if_it_is_visited_first() -> None:
+    case: dict[str, Any] = {
+        "topics": {"t": {"partitions": 4}},
+        "members": [member("a", []), member("b", ["t"]), member("c", ["t"])],
+    }
+    kafkas = ask(True, **case)
+    assert kafkas["constrained"]
+    assert kafkas["assignment"]["a"]
+    ours = ask(**case)
+    assert ours["constrained"]
+    assert ours["assignment"]["a"] == []
+    assert sorted(ours["assignment"]["b"] + ours["assignment"]["c"]) == [["t", n] for n in range(4)]
+
+
+def test_topics_listed_twice_pass_for_equal_subscriptions() -> None:
+    """[a, a] has the length of {a, b} and lies within it: Kafka calls them equal."""
+    case: dict[str, Any] = {
+        "topics": {"a": {"partitions": 2}, "b": {"partitions": 2}},
+        "members": [member("m1", ["a", "b"]), member("m2", ["a", "a"])],
+    }
+    assert ask(True, **case)["constrained"]
+    ours = ask(**case)
+    assert not ours["constrained"]
+    assert all(topic == "a" for topic, _ in ours["assignment"]["m2"])
+
+
+@pytest.mark.parametrize(
+    ("assignor", "error"),
+    [
+        ("sticky", "ArithmeticException"),
+        ("cooperative-sticky", "ArithmeticException"),
+        ("roundrobin", "IllegalArgumentException"),
+    ],
+)
+def test_no_members_at_all(assignor: str, error: str) -> None:
+    empty: dict[str, Any] = {"topics": {"t": {"partitions": 1}}, "members": []}
+    assert ask(True, assignor, **empty)["error"] == error
+    assert ask(False, assignor, **empty)["assignment"] == {}
+
+
+def test_two_claims_of_one_generation_void_each_other() -> None:
+    """On version 3 the generation decides, on version 1 whoever comes later (KAFKA-12984)."""
+    claims = [member("a", ["t"], [("t", 0)], 5), member("b", ["t"], [("t", 0)], 4)]
+    for claim in claims:
+        claim["userdata_generation"] = claim["generation"]
+    case = {"topics": {"t": {"partitions": 2}}, "members": claims}
+    assert ["t", 0] in ask(version=3, **case)["assignment"]["a"]
+    assert ["t", 0] in ask(version=1, **case)["assignment"]["b"]
+    same = [member("a", ["t"], [("t", 0)], 5), member("b", ["t"], [("t", 0)], 5)]
+    answer = ask(topics={"t": {"partitions": 2}}, members=same)
+    assert [["t", 0]] in answer["transferring"].values()
+
+
+def test_three_claimants_void_even_the_newest() -> None:
+    """Generations 5, 5, 6 in that order: the partition stays disputed, and the third loses it, too."""
+    members = [
+        member(name, ["t"], [("t", 0)], generation) for name, generation in (("a", 5), ("b", 5), ("c", 6))
+    ]
+    answer = ask(topics={"t": {"partitions": 3}}, members=members)
+    assert [["t", 0]] in answer["transferring"].values()
+    assert all(["t", 0] not in partitions for partitions in answer["assignment"].values())

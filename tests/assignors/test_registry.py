@@ -1,0 +1,86 @@
+"""Assignors by name: Kafka's, entry points, module:attribute."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, EntryPoints
+from typing import Any
+
+import pytest
+
+from groupstorm.assignors import registry
+from groupstorm.assignors.contract import AssignmentResult, MapOrder, RebalanceProtocol
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.problems import InputError
+
+
+class EverythingToTheFirst:
+    """A third party's assignor: no base class, only the attributes."""
+
+    name = "first"
+    protocols = (RebalanceProtocol.EAGER,)
+    needs_equal_subscriptions = False
+
+    def user_data(self, owned: object, generation: int) -> None:
+        return None
+
+    def assign(self, topics: dict, subscriptions: dict) -> AssignmentResult:
+        every = [TopicPartition(topic, p) for topic in topics for p in range(topics[topic].partitions)]
+        first = min(subscriptions)
+        return AssignmentResult({member: every if member == first else [] for member in subscriptions})
+
+
+class WantsArguments(EverythingToTheFirst):
+    def __init__(self, needed: int) -> None:
+        self.needed = needed
+
+
+made = EverythingToTheFirst()
+not_an_assignor = object()
+
+
+def test_kafkas_by_their_names() -> None:
+    for name in ("range", "roundrobin", "sticky", "cooperative-sticky"):
+        assert registry.get(name).name == name
+    assert registry.get("cooperative-sticky").protocols == (
+        RebalanceProtocol.COOPERATIVE,
+        RebalanceProtocol.EAGER,
+    )
+    assert registry.get("sticky", order=MapOrder.SORTED, bug_compat=True) == registry.get(
+        "sticky", order=MapOrder.SORTED, bug_compat=True
+    )
+
+
+@pytest.mark.parametrize("attribute", ["EverythingToTheFirst", "made"])
+def test_a_class_or_an_object_of_a_module(attribute: str) -> None:
+    assert registry.get(f"{__name__}:{attribute}").name == "first"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("stickyy", "expected one of range, roundrobin, sticky, cooperative-sticky"),
+        ("no.such.module:X", "to import: No module named"),
+        (f"{__name__}:nothing", "to import"),
+        (":X", "to import"),
+        (f"{__name__}:not_an_assignor", "this has no name"),
+        (f"{__name__}:WantsArguments", "without arguments"),
+        ("builtins:dict", "no assign"),
+    ],
+)
+def test_what_cannot_be_found_is_named(name: str, told: str) -> None:
+    with pytest.raises(InputError) as raised:
+        registry.get(name)
+    assert repr(name) in str(raised.value)
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = EntryPoint("first-come", f"{__name__}:EverythingToTheFirst", registry.ENTRY_POINT_GROUP)
+
+    def entry_points(**chosen: Any) -> EntryPoints:
+        return EntryPoints([entry]).select(**chosen)
+
+    monkeypatch.setattr(registry, "entry_points", entry_points)
+    assert registry.get("first-come").name == "first"
+    assert registry.names() == ["range", "roundrobin", "sticky", "cooperative-sticky", "first-come"]
