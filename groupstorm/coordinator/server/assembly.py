@@ -1,0 +1,62 @@
+"""A broker from Kafka's option names: what `groupstorm serve` and embedded servers have in common."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.server.apis.api import BrokerState
+from groupstorm.coordinator.server.broker import Broker
+from groupstorm.coordinator.server.config import OPTIONS as BROKER_OPTIONS
+from groupstorm.coordinator.server.config import BrokerConfig
+from groupstorm.coordinator.server.log.topics import TopicError, Topics
+from groupstorm.problems import InputError
+
+
+def make_broker(options: Mapping[str, str], topics: Mapping[str, int]) -> Broker:
+    """A broker with these settings and topics (name -> partitions).
+
+    Raises InputError for an option that neither the broker nor the coordinator has, for a value that
+    it cannot take, and for a topic that Kafka would refuse.
+    """
+    _check_names(options)
+    config = BrokerConfig.from_mapping(_only(options, BROKER_OPTIONS))
+    coordinator_config = CoordinatorConfig.from_mapping(_only(options, COORDINATOR_OPTIONS))
+    state = BrokerState(config, cluster_id=_cluster_id(), topics=Topics(config.log_retention_bytes))
+    for name, partitions in topics.items():
+        try:
+            state.topics.create(name, partitions)
+        except TopicError as problem:
+            raise InputError(str(problem)) from problem
+    return Broker(state, GroupCoordinator(coordinator_config, member_ids=random_member_id))
+
+
+def random_member_id(prefix: str) -> str:
+    """As the coordinator makes them: the client or instance id and a random UUID."""
+    return f"{prefix}-{uuid.uuid4()}"
+
+
+def _cluster_id() -> str:
+    return uuid.uuid4().hex[:22]
+
+
+def _only(options: Mapping[str, str], known: Mapping[str, object]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if name in known}
+
+
+#: Options of groups that are not emulated and of the coordinator's threads: checked, without effect.
+_WITHOUT_EFFECT = ("group.consumer.", "group.share.", "group.streams.", "group.coordinator.")
+
+
+def _check_names(options: Mapping[str, str]) -> None:
+    known = sorted({*BROKER_OPTIONS, *COORDINATOR_OPTIONS})
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            listed = ", ".join(option for option in known if not option.startswith(_WITHOUT_EFFECT))
+            raise InputError(f"option {name}: not known here; {hint}accepted are {listed}")

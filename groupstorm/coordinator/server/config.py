@@ -1,0 +1,102 @@
+"""The broker's own settings, by Kafka's names and with Kafka's defaults (ServerConfigs, ServerLogConfigs).
+
+The group coordinator has its own (`groupstorm.coordinator.config`); `groupstorm serve --set` takes both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from groupstorm.problems import InputError
+
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+_LISTENER = re.compile(
+    r"(?:(?P<name>[A-Za-z0-9_]+)://)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+):(?P<port>\d{1,5})"
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a client reaches the broker."""
+
+    host: str
+    port: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """What the broker does apart from groups; field names are Kafka's with underscores for dots."""
+
+    node_id: int = 1
+    """The id under which the broker appears in Metadata."""
+    broker_rack: str | None = None
+    auto_create_topics_enable: bool = True
+    num_partitions: int = 1
+    """Partitions of a topic that is created on demand, or without a number."""
+    message_max_bytes: int = 1_048_588
+    """The largest record batch."""
+    log_retention_bytes: int = -1
+    """Per partition: the oldest batches go when more than this is kept; -1 keeps all."""
+    fetch_max_bytes: int = 57_671_680
+    """The most that one Fetch answers, whatever it asks for."""
+    socket_request_max_bytes: int = 104_857_600
+    """The largest request; a larger one closes the connection before it is read."""
+    advertised_listeners: Endpoint | None = None
+    """What clients are told to connect to; None: the address at which they reached us."""
+
+    @classmethod
+    def from_mapping(cls, options: Mapping[str, str]) -> BrokerConfig:
+        """Settings by Kafka's names, those of `OPTIONS`. Raises InputError naming the one that is wrong."""
+        values: dict[str, Any] = {
+            name.replace(".", "_"): OPTIONS[name](name, text) for name, text in options.items()
+        }
+        return dataclasses.replace(cls(), **values)
+
+
+def _boolean(name: str, text: str) -> bool:
+    if text.strip().lower() not in ("true", "false"):
+        raise InputError(f"option {name}={text}: expected true or false")
+    return text.strip().lower() == "true"
+
+
+def _integer(least: int, most: int) -> Callable[[str, str], int]:
+    def parse(name: str, text: str) -> int:
+        digits = text.strip()
+        if re.fullmatch(r"[+-]?[0-9]{1,19}", digits) and least <= int(digits) <= most:
+            return int(digits)
+        raise InputError(f"option {name}={text}: expected an integer from {least} to {most}")
+
+    return parse
+
+
+def _text(name: str, text: str) -> str:
+    if not text:
+        raise InputError(f"option {name}: expected a text that is not empty")
+    return text
+
+
+def _endpoint(name: str, text: str) -> Endpoint:
+    match = _LISTENER.fullmatch(text.strip())
+    if match is None or not 0 < int(match["port"]) < 2**16:
+        raise InputError(f"option {name}={text}: expected one [PLAINTEXT://]HOST:PORT")
+    if (match["name"] or "PLAINTEXT").upper() != "PLAINTEXT":
+        raise InputError(f"option {name}={text}: expected a PLAINTEXT listener, the only kind there is here")
+    return Endpoint(match["host"].strip("[]"), int(match["port"]))
+
+
+#: What `--set` accepts for the broker, and how each is read.
+OPTIONS: dict[str, Callable[[str, str], object]] = {
+    "node.id": _integer(0, INT32_MAX),
+    "broker.rack": _text,
+    "auto.create.topics.enable": _boolean,
+    "num.partitions": _integer(1, INT32_MAX),
+    "message.max.bytes": _integer(0, INT32_MAX),
+    "log.retention.bytes": _integer(-1, INT64_MAX),
+    "fetch.max.bytes": _integer(1024, INT32_MAX),
+    "socket.request.max.bytes": _integer(1, INT32_MAX),
+    "advertised.listeners": _endpoint,
+}

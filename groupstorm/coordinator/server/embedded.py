@@ -1,0 +1,73 @@
+"""A broker inside this process, on a thread of its own: for tests and notebooks whose clients block.
+
+with EmbeddedBroker({"group.initial.rebalance.delay.ms": "0"}, {"orders": 3}) as broker:
+    consumer = KafkaConsumer("orders", bootstrap_servers=broker.address)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TypeVar
+
+from groupstorm.coordinator.events import Event
+from groupstorm.coordinator.server.assembly import make_broker
+from groupstorm.coordinator.server.broker import Broker
+from groupstorm.coordinator.server.shell import Server
+
+_T = TypeVar("_T")
+
+
+class EmbeddedBroker:
+    """Listens on a free port of the loopback interface from entering the context to leaving it.
+
+    ``events`` collects what the coordinator did, with microseconds since the start. ``call`` runs a
+    function on the broker's thread, where alone its state may be touched.
+    """
+
+    def __init__(
+        self, options: Mapping[str, str] | None = None, topics: Mapping[str, int] | None = None
+    ) -> None:
+        self.broker: Broker = make_broker(options or {}, topics or {})
+        self.events: list[tuple[int, Event]] = []
+        self.closed: list[tuple[str, str]] = []
+        self.host = "127.0.0.1"
+        self.port = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-broker", daemon=True)
+        self._server = Server(self.broker, self._on_events, lambda *closed: self.closed.append(closed))
+
+    @property
+    def address(self) -> str:
+        """What clients call bootstrap servers."""
+        return f"{self.host}:{self.port}"
+
+    def __enter__(self) -> EmbeddedBroker:
+        self._thread.start()
+        endpoint = asyncio.run_coroutine_threadsafe(self._server.start(self.host, 0), self._loop).result()
+        self.port = endpoint.port
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def call(self, function: Callable[[], _T]) -> _T:
+        """Run a function on the broker's thread and give its result."""
+
+        async def run() -> _T:
+            return function()
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+
+    def _on_events(self, time_us: int, events: Sequence[Event]) -> None:
+        self.events.extend((time_us, event) for event in events)

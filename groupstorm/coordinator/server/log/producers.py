@@ -1,0 +1,78 @@
+"""Idempotent producers of one partition: what is a repetition, what is out of order (KIP-98, KIP-360).
+
+The rules of ProducerStateManager and ProducerAppendInfo without transactions.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.server.log.batches import NO_PRODUCER_ID, Batch, BatchError
+
+#: A producer has at most five requests in flight, so that a repeated batch is one of the last five.
+BATCHES_KEPT = 5
+#: Producers kept per partition; Kafka forgets them by time (producer.id.expiration.ms), we by number.
+PRODUCERS_KEPT = 10_000
+
+
+class _Appended(NamedTuple):
+    base_sequence: int
+    last_sequence: int
+    base_offset: int
+
+
+@dataclass(slots=True)
+class _Producer:
+    epoch: int
+    batches: deque[_Appended] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))
+
+
+class Producers:
+    """The producers that wrote to one partition."""
+
+    def __init__(self) -> None:
+        self._producers: dict[int, _Producer] = {}
+
+    def repeated(self, batch: Batch) -> int | None:
+        """The offset at which this very batch was appended before, or None."""
+        producer = self._producers.get(batch.producer_id)
+        if producer is None or producer.epoch != batch.producer_epoch:
+            return None
+        for appended in producer.batches:
+            if appended[:2] == (batch.base_sequence, batch.last_sequence):
+                return appended.base_offset
+        return None
+
+    def check(self, batch: Batch) -> None:
+        """Raises BatchError for an old epoch or a sequence number that does not follow."""
+        producer = self._producers.get(batch.producer_id)
+        if batch.producer_id == NO_PRODUCER_ID or producer is None:
+            return
+        if batch.producer_epoch < producer.epoch:
+            raise BatchError(
+                Error.INVALID_PRODUCER_EPOCH,
+                f"epoch {batch.producer_epoch} of producer {batch.producer_id}, which is at {producer.epoch}",
+            )
+        expected = 0
+        if batch.producer_epoch == producer.epoch and producer.batches:
+            expected = (producer.batches[-1].last_sequence + 1) & 0x7FFF_FFFF
+        if batch.base_sequence != expected:
+            raise BatchError(
+                Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"sequence {batch.base_sequence} of producer {batch.producer_id}, expected {expected}",
+            )
+
+    def appended(self, batch: Batch, base_offset: int) -> None:
+        """Remember a batch that was checked and written."""
+        if batch.producer_id == NO_PRODUCER_ID:
+            return
+        producer = self._producers.pop(batch.producer_id, None)
+        if producer is None or producer.epoch != batch.producer_epoch:
+            producer = _Producer(batch.producer_epoch)
+        producer.batches.append(_Appended(batch.base_sequence, batch.last_sequence, base_offset))
+        self._producers[batch.producer_id] = producer  # the last one is the most recent
+        if len(self._producers) > PRODUCERS_KEPT:
+            del self._producers[next(iter(self._producers))]

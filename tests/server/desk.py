@@ -1,0 +1,58 @@
+"""A broker without sockets and with a clock that the test moves: one connection asks at a time."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from groupstorm.coordinator.server.assembly import make_broker
+from groupstorm.coordinator.server.broker import Peer
+from groupstorm.coordinator.server.config import Endpoint
+from tests.server import wire
+
+PEER = Peer("/127.0.0.1", Endpoint("127.0.0.1", 9092))
+
+
+class Desk:
+    """`ask` gives the answer; `send` gives a connection whose answer may come later, in `answers`."""
+
+    def __init__(self, options: dict[str, str] | None = None, topics: dict[str, int] | None = None) -> None:
+        self.broker = make_broker(options or {}, topics or {})
+        self.now_ms = 1000
+        self.answers: dict[int, Any] = {}
+        self.closed: dict[int, str] = {}
+        self.events: list[Any] = []
+        self._connections = itertools.count(1)
+        self._asked: dict[int, tuple[int, int]] = {}
+
+    def ask(self, api_key: int, version: int, **values: Any) -> Any:
+        connection = self.send(api_key, version, **values)
+        assert connection not in self.closed, self.closed
+        return self.answers[connection]
+
+    def send(self, api_key: int, version: int, **values: Any) -> int:
+        connection = next(self._connections)
+        self._asked[connection] = (api_key, version)
+        frame = wire.request(api_key, version, connection, **values)
+        self._take(self.broker.receive(connection, PEER, frame, self.now_ms))
+        return connection
+
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass, timer by timer."""
+        until_ms = self.now_ms + duration_ms
+        while (deadline_ms := self.broker.next_deadline()) is not None and deadline_ms <= until_ms:
+            self.now_ms = max(self.now_ms, deadline_ms)
+            self._take(self.broker.fire(self.now_ms))
+        self.now_ms = until_ms
+
+    def _take(self, step: Any) -> None:
+        self.events.extend(step.events)
+        for connection, payload, close in step.answers:
+            assert connection not in self.answers, "answered twice"
+            assert connection not in self.closed, "answered after it was closed"
+            if payload is not None:
+                correlation_id, message = wire.parse_response(*self._asked[connection], payload[4:])
+                assert correlation_id == connection
+                self.answers[connection] = message
+            if close is not None:
+                self.closed[connection] = close

@@ -1,0 +1,142 @@
+"""`groupstorm serve` as a process: its first line, its end, its trace, and what it refuses."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from groupstorm.cli import app
+from groupstorm.coordinator.errors import Error
+from groupstorm.trace.reader import read_rows
+from tests.server import wire
+from tests.server.test_connections import join
+from tests.server.wire import RawClient
+
+PATIENCE_S = 20
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+    command = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert first.startswith("listening on 127.0.0.1:"), first
+        yield process, ("127.0.0.1", int(first.rpartition(":")[2]))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(folder: Path) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not list(folder.glob("*.jsonl")):
+        assert time.monotonic() < deadline_s, "no file of the trace appeared"
+        time.sleep(0.02)
+
+
+def test_a_broker_from_its_first_line_to_its_graceful_end(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    options = (
+        "--topic",
+        "orders:4",
+        "--set",
+        "group.initial.rebalance.delay.ms=60000",
+        "--trace",
+        str(trace),
+    )
+    with serving(*options) as (process, address), RawClient(address) as parked, RawClient(address) as asking:
+        (topic,) = asking.ask(wire.METADATA, 1, topics=None).topics
+        assert (topic.name, len(topic.partitions)) == ("orders", 4)
+        parked.send(join("g"))
+        wait_for(trace)
+        assert [row["event"] for row in read_rows(trace) if row["event"] == "join_parked"], (
+            "readable while it runs"
+        )
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
+        assert parked.is_closed_by_server()
+    assert "group state changed" in log
+    assert "group=g" in log
+    assert "Traceback" not in log
+    rows = list(read_rows(trace))
+    assert [row["seq"] for row in rows] == list(range(len(rows)))
+    assert {row["source"] for row in rows} == {"coordinator"}
+    assert not list(trace.glob(".*")), "nothing half written is left"
+
+
+def test_interrupting_ends_it_gracefully_as_well() -> None:
+    with serving() as (process, address):
+        with RawClient(address) as client:
+            assert client.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=PATIENCE_S)
+        assert (process.returncode, output) == (0, "")
+
+
+def refusal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """What `groupstorm serve` prints when it ends with exit code 2."""
+    monkeypatch.setattr(sys, "argv", ["groupstorm", "serve", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--topic", "orders"), "--topic orders: expected NAME:PARTITIONS"),
+        (("--topic", "orders:"), "--topic orders:: expected NAME:PARTITIONS"),
+        (("--topic", "orders:-1"), "--topic orders:-1: expected NAME:PARTITIONS"),
+        (("--topic", "orders:0"), "1 partition or more"),
+        (("--topic", "orders:99999999999"), "do not fit"),
+        (("--topic", "a:1", "--topic", "a:2"), "--topic a:2: a was named before"),
+        (("--topic", "a/b:2"), "topic 'a/b'"),
+        (("--set", "num.partitions"), "--set num.partitions: expected KAFKA.OPTION=VALUE"),
+        (("--set", "num.partitions=x"), "num.partitions=x: expected an integer"),
+        (("--port", "70000"), "--port 70000: expected a number from 0 to 65535"),
+        (("--host", "192.0.2.1", "--port", "0"), "--host 192.0.2.1 --port 0: cannot listen there"),
+    ],
+)
+def test_what_cannot_be_understood_is_one_line_and_exit_2(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    expected: str,
+) -> None:
+    assert expected in refusal(capsys, monkeypatch, *arguments)
+
+
+def test_a_port_in_use_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert f"--port {port}: cannot listen there" in refusal(capsys, monkeypatch, "--port", port)
+
+
+def test_a_folder_that_cannot_hold_a_trace_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    assert f"--trace {file}" in refusal(capsys, monkeypatch, "--port", "0", "--trace", str(file))
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "trace-000000.jsonl").write_text("")
+    assert "holds a trace already" in refusal(
+        capsys, monkeypatch, "--port", "0", "--trace", str(tmp_path / "old")
+    )

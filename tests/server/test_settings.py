@@ -1,0 +1,78 @@
+"""Settings by Kafka's names: what is accepted, and how the rest is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.coordinator.server.assembly import make_broker
+from groupstorm.coordinator.server.config import BrokerConfig, Endpoint
+from groupstorm.coordinator.server.shell import java_address
+from groupstorm.problems import InputError
+
+
+def test_kafkas_defaults() -> None:
+    assert BrokerConfig.from_mapping({}) == BrokerConfig(
+        auto_create_topics_enable=True,
+        num_partitions=1,
+        message_max_bytes=1_048_588,
+        log_retention_bytes=-1,
+        fetch_max_bytes=55 * 1024 * 1024,
+        socket_request_max_bytes=100 * 1024 * 1024,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "endpoint"),
+    [
+        ("kafka:9092", Endpoint("kafka", 9092)),
+        ("PLAINTEXT://kafka.example:19092", Endpoint("kafka.example", 19092)),
+        ("PLAINTEXT://[::1]:9092", Endpoint("::1", 9092)),
+    ],
+)
+def test_advertised_listeners(text: str, endpoint: Endpoint) -> None:
+    assert BrokerConfig.from_mapping({"advertised.listeners": text}).advertised_listeners == endpoint
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("num.partitions", "0", "an integer from 1"),
+        ("num.partitions", "three", "an integer from 1"),
+        ("num.partitions", "\u0661", "an integer from 1"),
+        ("auto.create.topics.enable", "yes", "true or false"),
+        ("broker.rack", "", "not empty"),
+        ("advertised.listeners", "kafka", "HOST:PORT"),
+        ("advertised.listeners", "kafka:0", "HOST:PORT"),
+        ("advertised.listeners", "a:1,b:2", "HOST:PORT"),
+        ("advertised.listeners", "SSL://kafka:1", "PLAINTEXT"),
+        ("group.initial.rebalance.delay.ms", "soon", "group.initial.rebalance.delay.ms"),
+        ("num.partition", "3", "did you mean num.partitions"),
+        ("group.initial.rebalance.delay", "3", "did you mean group.initial.rebalance.delay.ms"),
+        ("zookeeper.connect", "localhost", "accepted are advertised.listeners, auto.create"),
+    ],
+)
+def test_wrong_settings_are_named_with_what_was_expected(name: str, value: str, expected: str) -> None:
+    with pytest.raises(InputError, match=expected) as refused:
+        make_broker({name: value}, {})
+    assert name in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_topic_that_kafka_would_refuse_is_refused() -> None:
+    with pytest.raises(InputError, match="topic 'a/b'"):
+        make_broker({}, {"a/b": 1})
+    with pytest.raises(InputError, match="1 partition or more"):
+        make_broker({}, {"a": 0})
+
+
+@pytest.mark.parametrize(
+    ("host", "printed"),
+    [
+        ("127.0.0.1", "/127.0.0.1"),
+        ("::1", "/0:0:0:0:0:0:0:1"),
+        ("fe80::1%eth0", "/fe80:0:0:0:0:0:0:1"),
+        ("::ffff:10.0.0.1", "/10.0.0.1"),
+    ],
+)
+def test_addresses_are_printed_as_java_prints_them(host: str, printed: str) -> None:
+    assert java_address(host) == printed
