@@ -307,7 +307,8 @@ class Membership:
     @property
     def heartbeating(self) -> bool:
         """Whether the heartbeat thread sends: from the JoinGroup's answer until the next JoinGroup."""
-        return self.state in (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+        state = self.state
+        return state is MemberState.STABLE or state is MemberState.COMPLETING_REBALANCE
 
     def heartbeat(self, generation: Generation) -> Heartbeat:
         """A heartbeat as it was sent in ``generation``."""

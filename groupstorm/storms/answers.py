@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import LeaveGroupResponse, OffsetCommitResponse, Response
 
@@ -11,12 +13,15 @@ def first_error(response: OffsetCommitResponse) -> Error:
     return next((error for _, _, error in response.partitions if error is not Error.NONE), Error.NONE)
 
 
-def answer_error(response: Response) -> str | None:
-    """Kafka's name of the error that a response carries; None where there is none."""
+def answer_of(response: Response) -> tuple[str, str | None]:
+    """Kafka's names of the API that a response answers and of the error that it carries, if any."""
     if isinstance(response, OffsetCommitResponse):
         error = first_error(response)
     else:
         error = response.error
-        if error is Error.NONE and isinstance(response, LeaveGroupResponse):
+        if isinstance(response, LeaveGroupResponse) and error is Error.NONE:
             error = next((member.error for member in response.members), Error.NONE)
-    return None if error is Error.NONE else error.name
+    return _API_NAMES[type(response)], None if error is Error.NONE else error.name
+
+
+_API_NAMES = {kind: kind.__name__.removesuffix("Response") for kind in get_args(Response)}

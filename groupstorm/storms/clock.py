@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Any
 
 
@@ -22,19 +22,21 @@ class Clock:
         if time_us < self.now_us:
             raise ValueError(f"{time_us} us lies before now ({self.now_us} us)")
         self._scheduled += 1
-        heapq.heappush(self._heap, (time_us, self._scheduled, action, arguments))
+        heappush(self._heap, (time_us, self._scheduled, action, arguments))
 
     def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None:
-        self.at(self.now_us + delay_us, action, *arguments)
+        """Call ``action(*arguments)`` in ``delay_us`` (not negative)."""
+        self._scheduled += 1
+        heappush(self._heap, (self.now_us + delay_us, self._scheduled, action, arguments))
 
-    def next_us(self) -> int | None:
-        """When the next action is due; None if nothing is to come."""
-        return self._heap[0][0] if self._heap else None
-
-    def run_next(self) -> None:
-        """Jump to the next action and do it."""
-        self.now_us, _, action, arguments = heapq.heappop(self._heap)
+    def run_next(self, before_us: int) -> bool:
+        """Jump to the next action and do it, if it is due before ``before_us``; else False."""
+        heap = self._heap
+        if not heap or heap[0][0] >= before_us:
+            return False
+        self.now_us, _, action, arguments = heappop(heap)
         action(*arguments)
+        return True
 
     def advance_to(self, time_us: int) -> None:
         """Move the clock without doing anything: for a time that lies elsewhere (the coordinator's timers)."""

@@ -46,13 +46,13 @@ class Connection:
         self.parked: Exchange | None = None
         self._queue: deque[Exchange] = deque()
         self._in_flight: set[Exchange] = set()
-        self._broken_until_us = 0
+        self.broken_until_us = 0
         self._latencies = Stream(world.seed, "net", consumer.name, incarnation)
         self._exchanges = 0
 
     @property
     def broken(self) -> bool:
-        return self.world.clock.now_us < self._broken_until_us
+        return self.world.clock.now_us < self.broken_until_us
 
     def heartbeat_latency_us(self, sent_us: int) -> int:
         """The way to the coordinator of a request sent at a fixed interval: by its time alone."""
@@ -80,7 +80,7 @@ class Connection:
         """A round trip to any broker, once there is a way to one."""
         clock = self.world.clock
         self.world.count("FindCoordinator", None, 1)
-        reachable_us = max(clock.now_us, self._broken_until_us)
+        reachable_us = max(clock.now_us, self.broken_until_us)
         clock.at(reachable_us + self._next_latency_us() + self._next_latency_us(), on_found)
 
     def _arrive(self, exchange: Exchange, timeout_ms: int) -> None:
@@ -121,7 +121,7 @@ class Connection:
 
     def break_for(self, duration_us: int) -> None:
         """Nothing passes for ``duration_us``; what is under way is lost."""
-        self._broken_until_us = self.world.clock.now_us + duration_us
+        self.broken_until_us = self.world.clock.now_us + duration_us
         self._abandon()
 
     def _abandon(self) -> None:

@@ -63,6 +63,7 @@ class VirtualConsumer:
 
     def __init__(self, world: World, index: int, incarnation: int, config: ConsumerConfig) -> None:
         self.world = world
+        self._clock = world.clock
         self.index = index
         self.name = config.client_id
         self.config = config
@@ -94,7 +95,7 @@ class VirtualConsumer:
         """The first poll()."""
         config = self.config
         self.started = True
-        self._started_us = self.world.clock.now_us
+        self._started_us = self._clock.now_us
         self._emit(
             events.MemberStarted(config.group_id, self.name, config.group_instance_id, config.topics)
         )
@@ -116,7 +117,7 @@ class VirtualConsumer:
         """SIGKILL or node loss: nothing is sent, nothing is heard any more."""
         if not self.alive:
             return
-        now_us = self.world.clock.now_us
+        now_us = self._clock.now_us
         membership = self.membership
         partitions = self.work.partitions
         if self._flow is not None:
@@ -142,11 +143,11 @@ class VirtualConsumer:
         """The process stands still: no heartbeat, no poll, no processing."""
         if not self.alive or self._stands_still():
             return
-        now_us = self.world.clock.now_us
+        now_us = self._clock.now_us
         self._paused_until_us = now_us + duration_us
         self.pulse.stop()
         self._hold_processing(duration_us, "pause")
-        self.world.clock.after(duration_us, self._end_of_pause)
+        self._clock.after(duration_us, self._end_of_pause)
 
     def busy(self, duration_us: int) -> None:
         """The application works on one batch: no poll() until it is done; heartbeats go on."""
@@ -155,15 +156,15 @@ class VirtualConsumer:
         if not self._waits_for_poll or self.membership.rejoin_needed:
             self._slow_batch_us = duration_us  # the batch comes with the next records
             return
-        now_us = self.world.clock.now_us
+        now_us = self._clock.now_us
         self._slow_batch_us = 0
         self._busy_until_us = now_us + duration_us
         self.pulse.stop_commits()
         self._hold_processing(duration_us, "slow-batch")
         max_poll_us = self.config.max_poll_interval_ms * 1000
         if duration_us > max_poll_us:
-            self.world.clock.after(max_poll_us, self._poll_timed_out, self._busy_until_us)
-        self.world.clock.after(duration_us, self._end_of_batch)
+            self._clock.after(max_poll_us, self._poll_timed_out, self._busy_until_us)
+        self._clock.after(duration_us, self._end_of_batch)
 
     def disconnect(self, duration_us: int) -> None:
         """Cut off from the broker; the process works on what it owns."""
@@ -172,16 +173,16 @@ class VirtualConsumer:
         self.pulse.cut()
         self.membership.coordinator_known = False
         self.connection.break_for(duration_us)
-        self.world.clock.after(duration_us, self._reconnected)
+        self._clock.after(duration_us, self._reconnected)
 
     def metadata_may_have_changed(self) -> None:
         """Topics changed: the client sees it at its next metadata refresh."""
         refresh_us = self.config.metadata_max_age_ms * 1000
-        age_us = self.world.clock.now_us - self._started_us
+        age_us = self._clock.now_us - self._started_us
         due_us = self._started_us + (age_us // refresh_us + 1) * refresh_us
         if self.alive and self._metadata_check_us != due_us:
             self._metadata_check_us = due_us
-            self.world.clock.at(due_us, self._metadata_refreshed)
+            self._clock.at(due_us, self._metadata_refreshed)
 
     @property
     def settled(self) -> bool:
@@ -216,15 +217,15 @@ class VirtualConsumer:
         """``result`` after a while, or at once if it takes no time."""
         if not delay_us:
             return result
-        self.world.clock.after(delay_us, self._completed, self._step, result)
+        self._clock.after(delay_us, self._completed, self._step, result)
         return TAKES_TIME
 
     def _completed(self, step: int, result: Any) -> None:
         if step != self._step or not self.alive:
             return
-        now_us = self.world.clock.now_us
+        now_us = self._clock.now_us
         if now_us < self._paused_until_us:
-            self.world.clock.at(self._paused_until_us, self._completed, step, result)
+            self._clock.at(self._paused_until_us, self._completed, step, result)
         else:
             self._advance(result)
 
@@ -252,19 +253,19 @@ class VirtualConsumer:
         if membership.rejoin_needed or membership.failure is not None:
             self.pulse.stop_commits()
             self._poll_is_due = True
-            now_us = self.world.clock.now_us
+            now_us = self._clock.now_us
             interval = self.world.settings.distribution("poll_interval_ms")
             interval_us = interval.at(self._draw(DRAW_POLL_INTERVAL))
             wait_us = self._draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
             poll_us = max(now_us + wait_us, self._busy_until_us, self._paused_until_us)
-            self.world.clock.at(poll_us, self._poll, self._step)
+            self._clock.at(poll_us, self._poll, self._step)
 
     def _poll(self, step: int) -> None:
         self._poll_is_due = False
-        now_us = self.world.clock.now_us
+        now_us = self._clock.now_us
         if step == self._step and self.alive and now_us < max(self._paused_until_us, self._busy_until_us):
             self._poll_is_due = True
-            self.world.clock.at(max(self._paused_until_us, self._busy_until_us), self._poll, step)
+            self._clock.at(max(self._paused_until_us, self._busy_until_us), self._poll, step)
         else:
             self._completed(step, None)
 
@@ -273,7 +274,7 @@ class VirtualConsumer:
 
     def _stop_processing(self, operation: StopProcessing) -> None:
         self.pulse.settle_commits()
-        self.work.stop(operation.partitions, self.world.clock.now_us)
+        self.work.stop(operation.partitions, self._clock.now_us)
 
     def _assign(self, operation: Assign) -> Any:
         response = operation.response
@@ -302,7 +303,7 @@ class VirtualConsumer:
         return self._later(duration_us, plan)
 
     def _commit_positions(self, _: CommitPositions) -> Any:
-        request = self.offset_commit(self.world.clock.now_us)
+        request = self.offset_commit(self._clock.now_us)
         if request is None:
             return Error.NONE
         sent, step = self.membership.generation, self._step
@@ -346,7 +347,7 @@ class VirtualConsumer:
     def _run_callback(self, operation: RunCallback) -> Any:
         if operation.kind is CallbackKind.ASSIGNED:
             return self._run_assigned(operation.partitions)
-        now_us = self.world.clock.now_us
+        now_us = self._clock.now_us
         self.pulse.stop_commits()
         self.pulse.settle_commits()
         event_type = _GIVEN_UP[operation.kind]
@@ -376,7 +377,7 @@ class VirtualConsumer:
             """The callback has returned and the committed offsets are known: fetching begins."""
             if not self.alive:
                 return
-            now_us = self.world.clock.now_us
+            now_us = self._clock.now_us
             begun = tuple(tp for tp in added if tp in self.membership.owned and tp not in self.work)
             positions = self.work.start(begun, self.world.committed(begun), now_us)
             if self._stands_still():
@@ -403,7 +404,7 @@ class VirtualConsumer:
                 taken()
 
         if duration_us:
-            self.world.clock.after(duration_us, returned)
+            self._clock.after(duration_us, returned)
         else:
             returned()
         return self._later(duration_us)
@@ -417,22 +418,19 @@ class VirtualConsumer:
     # -- what befalls the process ----------------------------------------------------------------
 
     def _stands_still(self) -> bool:
-        now_us = self.world.clock.now_us
+        now_us = self._clock.now_us
         return now_us < self._paused_until_us or now_us < self._busy_until_us
 
     @property
     def reachable(self) -> bool:
         """Whether it can send heartbeats now."""
-        return (
-            self.alive
-            and not self.connection.broken
-            and self.world.clock.now_us >= self._paused_until_us
-        )
+        now_us = self._clock.now_us
+        return self.alive and now_us >= self.connection.broken_until_us and now_us >= self._paused_until_us
 
     def _hold_processing(self, duration_us: int, cause: str) -> None:
         self.pulse.settle_commits()
         partitions = self.work.partitions
-        positions = self.work.stop(partitions, self.world.clock.now_us)
+        positions = self.work.stop(partitions, self._clock.now_us)
         member_id = self.membership.generation.member_id
         group = self.config.group_id
         self._emit(
@@ -447,7 +445,7 @@ class VirtualConsumer:
             return
         self._paused_until_us = self._busy_until_us = 0
         partitions = self.work.partitions
-        now_us = self.world.clock.now_us
+        now_us = self._clock.now_us
         self.work.resume(now_us)
         positions = tuple(self.work.position(partition, now_us) for partition in partitions)
         member_id = self.membership.generation.member_id
@@ -492,7 +490,7 @@ class VirtualConsumer:
     def _topic_metadata(self) -> Mapping[str, int]:
         """The topics as of this client's last metadata refresh."""
         refresh_us = self.config.metadata_max_age_ms * 1000
-        age_us = self.world.clock.now_us - self._started_us
+        age_us = self._clock.now_us - self._started_us
         return self.world.topics_at(self._started_us + age_us // refresh_us * refresh_us)
 
     def _callback_us(self, setting: str) -> int:
@@ -500,7 +498,7 @@ class VirtualConsumer:
         return distribution.at(self._draw(DRAW_CALLBACK))
 
     def _draw(self, purpose: int) -> int:
-        return self._draws.at(DRAWS_PER_INSTANT * self.world.clock.now_us + purpose)
+        return self._draws.at(DRAWS_PER_INSTANT * self._clock.now_us + purpose)
 
     def _exit(self) -> None:
         self.alive = False

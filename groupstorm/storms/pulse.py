@@ -40,8 +40,10 @@ class Pulse:
     def follow(self) -> None:
         """The membership's state may have changed: heartbeats run in CompletingRebalance and Stable."""
         membership = self._consumer.membership
-        wanted = membership.heartbeating and self._consumer.reachable
         stream = self._heartbeats
+        wanted = membership.heartbeating and self._consumer.reachable
+        if stream is None and not wanted:
+            return
         if stream is not None and not (wanted and stream.generation is membership.generation):
             self._end_heartbeats()
         if wanted and self._heartbeats is None:
@@ -52,7 +54,7 @@ class Pulse:
                 # An overdue heartbeat leaves as soon as the assignor has let go of the client's lock.
                 start_us = max(self._held_since_us, now_us - interval_us)
             self._heartbeats = self._open(HEARTBEAT, start_us, interval_us)
-        self._held_since_us = None
+            self._held_since_us = None
 
     def hold(self, duration_us: int) -> None:
         """The assignor runs: no heartbeats for ``duration_us``."""

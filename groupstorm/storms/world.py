@@ -20,7 +20,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import OffsetCommit, Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.states import GroupState
-from groupstorm.storms.answers import answer_error
+from groupstorm.storms.answers import answer_of
 from groupstorm.storms.checkers import Checkers
 from groupstorm.storms.clock import Clock
 from groupstorm.storms.connection import Exchange
@@ -70,7 +70,6 @@ class World:
         self.consumers: dict[str, VirtualConsumer] = {}
         self.consumers_by_id: dict[str, VirtualConsumer] = {}
         self.requests: Counter[tuple[str, str | None]] = Counter()
-        self.events = 0
         self._sink = sink
         self._incarnations: Counter[str] = Counter()
         self._busy_until_us = 0
@@ -100,17 +99,13 @@ class World:
                 self._coordinator_touched = False
                 deadline_ms = coordinator.next_deadline()
                 self._deadline_us = _NEVER_US if deadline_ms is None else deadline_ms * 1000
-            next_us = clock.next_us()
             deadline_us = self._deadline_us
-            if next_us is None or deadline_us <= next_us:
-                if deadline_us > end_us:
-                    break
-                clock.advance_to(max(deadline_us, clock.now_us))
-                self._carry_out(coordinator.fire(clock.now_us // 1000))
-            elif next_us > end_us:
+            if clock.run_next(min(deadline_us, end_us + 1)):
+                continue
+            if deadline_us > end_us:
                 break
-            else:
-                clock.run_next()
+            clock.advance_to(max(deadline_us, clock.now_us))
+            self._carry_out(coordinator.fire(clock.now_us // 1000))
         clock.advance_to(max(end_us, clock.now_us))
 
     # -- consumers -------------------------------------------------------------------------------
@@ -182,11 +177,11 @@ class World:
         for event in effects.events:
             self._coordinator_event(event)
         for token, response in effects.replies:
-            self._count_answer(response)
-            if isinstance(token, Exchange):
+            self.requests[answer_of(response)] += 1
+            if type(token) is Exchange:
                 self._open_tokens.discard(token)
                 token.connection.answered(token, response)
-            elif isinstance(token, Question):
+            elif type(token) is Question:
                 token.on_answer(response)
 
     def _append(self, _records: Sequence[Record], cause: AppendCause) -> tuple[int, Error | None]:
@@ -201,9 +196,15 @@ class World:
         return self._busy_until_us
 
     def _coordinator_event(self, event: coordinator_events.Event) -> None:
-        if type(event) is coordinator_events.OffsetsCommitted:
+        kind = type(event)
+        if kind is coordinator_events.OffsetsCommitted:
             return  # positions are told with the ownership that they belong to
-        self.trace(Source.COORDINATOR, event)
+        self._sink.add(self.clock.now_us, Source.COORDINATOR, event)
+        if kind in _WATCHED:
+            self._react(event)
+
+    def _react(self, event: coordinator_events.Event) -> None:
+        """The group has changed: heartbeats may be answered otherwise from now on."""
         if isinstance(event, coordinator_events.GroupStateChanged):
             self.checkers.see(event)
             if event.state in _WAKING_STATES:
@@ -302,7 +303,6 @@ class World:
     # -- what is told ----------------------------------------------------------------------------
 
     def trace(self, source: Source, event: TracedEvent) -> None:
-        self.events += 1
         self._sink.add(self.clock.now_us, source, event)
 
     def is_current(self, generation: Generation) -> bool:
@@ -323,9 +323,6 @@ class World:
     def count(self, api: str, error: str | None, number: int) -> None:
         if number:
             self.requests[api, error] += number
-
-    def _count_answer(self, response: Response) -> None:
-        self.count(type(response).__name__.removesuffix("Response"), answer_error(response), 1)
 
     # -- the state of things ---------------------------------------------------------------------
 
@@ -351,6 +348,15 @@ class World:
             if exchange.connection.consumer.alive and exchange.connection.parked is exchange
         ]
 
+
+#: Events that may change the answer to a heartbeat.
+_WATCHED = frozenset(
+    {
+        coordinator_events.GroupStateChanged,
+        coordinator_events.MemberRemoved,
+        coordinator_events.MemberReplaced,
+    }
+)
 
 #: Later than any time of a scenario.
 _NEVER_US = 1 << 62

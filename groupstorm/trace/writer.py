@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from groupstorm.problems import InputError
 from groupstorm.trace.rows import TracedEvent, TraceSink, as_mapping, values
@@ -71,26 +71,33 @@ class ParquetWriter:
         from pyarrow import parquet
 
         self._writer = parquet.ParquetWriter(self._partial, self._schema, compression="zstd")
-        self._rows: list[tuple[Any, ...]] = []
-        self.rows = 0
+        self._events: list[tuple[int, Source, TracedEvent]] = []
+        self._written = 0
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
-        self._rows.append(values(self.rows, time_us, source, event))
-        self.rows += 1
-        if len(self._rows) >= ROWS_PER_BATCH:
+        events = self._events
+        events.append((time_us, source, event))
+        if len(events) >= ROWS_PER_BATCH:
             self._flush()
 
     def _flush(self) -> None:
-        if not self._rows:
+        if not self._events:
             return
         import pyarrow
 
+        rows = [values(seq, *told) for seq, told in enumerate(self._events, start=self._written)]
         columns = [
             pyarrow.array(column, type=field.type)
-            for column, field in zip(zip(*self._rows, strict=True), self._schema, strict=True)
+            for column, field in zip(zip(*rows, strict=True), self._schema, strict=True)
         ]
         self._writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
-        self._rows.clear()
+        self._written += len(rows)
+        self._events.clear()
+
+    @property
+    def rows(self) -> int:
+        """How many were added."""
+        return self._written + len(self._events)
 
     def close(self) -> None:
         self._flush()

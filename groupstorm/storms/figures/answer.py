@@ -24,7 +24,9 @@ def answer(figures: Figures) -> str:
 
 def seconds(value: float) -> str:
     """A duration for people: three figures that matter, thousands marked."""
-    if 0 < value < 0.001:
+    if value == 0:
+        return "0 s"
+    if value < 0.001:
         return "less than 1 ms"
     if value < 1:
         return f"{value * 1000:.0f} ms"
