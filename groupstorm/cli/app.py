@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from groupstorm import __version__
-from groupstorm.cli import assign, compare, presets, replay, run, script, serve, trace
+from groupstorm.cli import analyze, assign, compare, presets, replay, run, script, serve, trace
 from groupstorm.problems import CheckFailed, InputError
 
 app = typer.Typer(
@@ -29,7 +29,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     pass
@@ -38,6 +39,7 @@ def _options(
 app.command("list")(presets.list_presets)
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
+app.command("analyze")(analyze.analyze)
 app.command("replay")(replay.replay)
 app.command("trace")(trace.trace)
 app.command("assign")(assign.assign)

@@ -1,0 +1,38 @@
+"""`groupstorm script`: scenarios for the coordinator alone, in virtual time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groupstorm.coordinator.script.run import run_lines
+from groupstorm.problems import InputError
+
+
+def script(
+    file: Annotated[
+        Path | None, typer.Argument(help="Scenarios, one JSON object a line.", show_default="standard input")
+    ] = None,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Show a state only when it differs from the last one.")
+    ] = False,
+) -> None:
+    """Run scenarios against the coordinator, as Kafka 4.3.1 to the letter: JSON lines in, JSON lines out."""
+    if file is None:
+        _run(sys.stdin, "standard input", changes)
+        return
+    try:
+        with file.open(encoding="utf-8") as lines:
+            _run(lines, str(file), changes)
+    except OSError as problem:
+        raise InputError(f"{file}: {problem.strerror}") from problem
+
+
+def _run(lines: Iterable[str], place: str, changes: bool) -> None:
+    """Answers are printed as they come, so that those before a bad line are there."""
+    for answer in run_lines(lines, place, changes=changes):
+        print(answer, flush=True)

@@ -1,0 +1,219 @@
+"""Kafka's options of the group coordinator, by name, with Kafka's defaults and bounds.
+
+Source: GroupCoordinatorConfig.CONFIG_DEF of Kafka 4.3.1. Options that mean nothing to an
+emulator (threads, buffers, the offsets topic's files) or belong to other kinds of groups are
+checked as Kafka checks them, and have no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from groupstorm.problems import InputError
+
+INT_MAX = 2**31 - 1
+_INT_MIN = -(2**31)
+_LONG_MAX = 2**63 - 1
+
+#: How long a new member may be parked in JoinGroup, in ms: its connection is muted meanwhile, so that
+#: nobody sees it go (GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS).
+NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
+
+#: Our own option: which Kafka's defects are kept.
+COMPATIBILITY = "groupstorm.compatibility"
+
+
+class Compatibility(StrEnum):
+    """Which Kafka decides where two releases differ."""
+
+    #: To the letter: members whose metadata breaks the subscription's format freeze their group.
+    KAFKA_4_3_1 = "4.3.1"
+    #: Their joins are answered.
+    KAFKA_4_4_0 = "4.4.0"
+
+
+class _Int(NamedTuple):
+    default: int
+    at_least: int = _INT_MIN
+    at_most: int = INT_MAX
+
+
+class _Choice(NamedTuple):
+    default: str
+    values: tuple[str, ...]
+
+
+class _Names(NamedTuple):
+    """A list of names, as a list or with commas between them."""
+
+    default: str
+    values: tuple[str, ...]
+
+
+_Option = _Int | _Choice | _Names
+
+
+def _timeouts(kind: str, max_size: _Int) -> dict[str, _Option]:
+    """The options that consumer, share and streams groups each have (KIP-848, KIP-932, KIP-1071)."""
+    return {
+        f"group.{kind}.session.timeout.ms": _Int(45_000, 1),
+        f"group.{kind}.min.session.timeout.ms": _Int(45_000, 1),
+        f"group.{kind}.max.session.timeout.ms": _Int(60_000, 1),
+        f"group.{kind}.heartbeat.interval.ms": _Int(5_000, 1),
+        f"group.{kind}.min.heartbeat.interval.ms": _Int(5_000, 1),
+        f"group.{kind}.max.heartbeat.interval.ms": _Int(15_000, 1),
+        f"group.{kind}.max.size": max_size,
+        f"group.{kind}.assignment.interval.ms": _Int(1_000, 0),
+        f"group.{kind}.min.assignment.interval.ms": _Int(0, 0),
+        f"group.{kind}.max.assignment.interval.ms": _Int(15_000, 0),
+    }
+
+
+OPTIONS: dict[str, _Option] = {
+    COMPATIBILITY: _Choice(Compatibility.KAFKA_4_4_0, tuple(Compatibility)),
+    # the classic protocol
+    "group.initial.rebalance.delay.ms": _Int(3_000),
+    "group.min.session.timeout.ms": _Int(6_000),
+    "group.max.session.timeout.ms": _Int(1_800_000),
+    "group.max.size": _Int(INT_MAX, 1),
+    "offset.metadata.max.bytes": _Int(4_096),
+    "offsets.commit.timeout.ms": _Int(5_000, 1),
+    # without effect here
+    "offsets.retention.minutes": _Int(7 * 24 * 60, 1),
+    "offsets.retention.check.interval.ms": _Int(600_000, 1, _LONG_MAX),
+    "offsets.load.buffer.size": _Int(5 * 1024 * 1024, 1),
+    "offsets.topic.num.partitions": _Int(50, 1),
+    "offsets.topic.segment.bytes": _Int(100 * 1024 * 1024, 1),
+    "offsets.topic.replication.factor": _Int(3, 1, 2**15 - 1),
+    "offsets.topic.compression.codec": _Int(0, 0, 4),
+    "group.coordinator.append.linger.ms": _Int(-1, -1),
+    "group.coordinator.threads": _Int(4, 1),
+    "group.coordinator.background.threads": _Int(2, 1),
+    "group.coordinator.cached.buffer.max.bytes": _Int(1024 * 1024 + 12, 512 * 1024),
+    "group.coordinator.rebalance.protocols": _Names(
+        "classic,consumer,streams", ("classic", "consumer", "share", "streams")
+    ),
+    # other kinds of groups
+    **_timeouts("consumer", _Int(INT_MAX, 1)),
+    "group.consumer.assignors": _Names("uniform,range", ("uniform", "range")),
+    "group.consumer.migration.policy": _Choice(
+        "bidirectional", ("bidirectional", "upgrade", "downgrade", "disabled")
+    ),
+    "group.consumer.regex.refresh.interval.ms": _Int(600_000, 10_000),
+    **_timeouts("share", _Int(200, 1, 1000)),
+    "group.share.assignors": _Names("simple", ("simple",)),
+    "group.share.initialize.retry.interval.ms": _Int(30_000, 1),
+    **_timeouts("streams", _Int(INT_MAX, 1)),
+    "group.streams.num.standby.replicas": _Int(0, 0),
+    "group.streams.max.standby.replicas": _Int(2, 0),
+    "group.streams.initial.rebalance.delay.ms": _Int(3_000, 0),
+}
+
+#: Pairs of which the first must not be greater than the second (GroupCoordinatorConfig's constructor).
+_ORDERED: tuple[tuple[str, str], ...] = (
+    *(
+        pair
+        for kind in ("consumer", "share", "streams")
+        for what in ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms")
+        for pair in (
+            (f"group.{kind}.min.{what}", f"group.{kind}.max.{what}"),
+            (f"group.{kind}.min.{what}", f"group.{kind}.{what}"),
+            (f"group.{kind}.{what}", f"group.{kind}.max.{what}"),
+        )
+    ),
+    ("group.streams.num.standby.replicas", "group.streams.max.standby.replicas"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorConfig:
+    """The options that a classic group feels, in milliseconds and bytes."""
+
+    initial_rebalance_delay_ms: int = 3_000
+    min_session_timeout_ms: int = 6_000
+    max_session_timeout_ms: int = 1_800_000
+    max_size: int = INT_MAX
+    offset_metadata_max_bytes: int = 4_096
+    commit_timeout_ms: int = 5_000
+    compatibility: Compatibility = Compatibility.KAFKA_4_4_0
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> CoordinatorConfig:
+        """Kafka's options by name, values as text or as what they are; `InputError` names what is wrong."""
+        parsed = {name: _default(option) for name, option in OPTIONS.items()}
+        for name, value in values.items():
+            if name not in OPTIONS:
+                near = get_close_matches(name, OPTIONS, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise InputError(f"{name}: Kafka's group coordinator has no such option{hint}")
+            parsed[name] = _parse(name, OPTIONS[name], value)
+        _check_relations(parsed)
+        return cls(
+            initial_rebalance_delay_ms=parsed["group.initial.rebalance.delay.ms"],
+            min_session_timeout_ms=parsed["group.min.session.timeout.ms"],
+            max_session_timeout_ms=parsed["group.max.session.timeout.ms"],
+            max_size=parsed["group.max.size"],
+            offset_metadata_max_bytes=parsed["offset.metadata.max.bytes"],
+            commit_timeout_ms=parsed["offsets.commit.timeout.ms"],
+            compatibility=Compatibility(parsed[COMPATIBILITY]),
+        )
+
+
+def _default(option: _Option) -> Any:
+    return option.default.split(",") if isinstance(option, _Names) else option.default
+
+
+def _parse(name: str, option: _Option, value: Any) -> Any:
+    match option:
+        case _Int():
+            return parse_int(name, value, option.at_least, option.at_most)
+        case _Choice():
+            text = value.strip().lower() if isinstance(value, str) else value
+            if text not in option.values:
+                raise InputError(f"{name}: {value!r} is not one of {', '.join(option.values)}")
+            return text
+        case _Names():
+            return _parse_names(name, option, value)
+
+
+def parse_int(name: str, value: Any, at_least: int = _INT_MIN, at_most: int = INT_MAX) -> int:
+    """A whole number, or the text of one, within its bounds; `InputError` where it is not."""
+    number = value
+    if isinstance(value, str):
+        try:
+            number = int(value.strip()) if value.strip().lstrip("+-").isdecimal() else None
+        except ValueError:
+            number = None
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InputError(f"{name}: {value!r} is not a whole number")
+    if not at_least <= number <= at_most:
+        raise InputError(f"{name}: {number} is not between {at_least} and {at_most}")
+    return number
+
+
+def _parse_names(name: str, option: _Names, value: Any) -> list[str]:
+    if isinstance(value, str):
+        names = [part.strip() for part in value.split(",")]
+    elif isinstance(value, list) and all(isinstance(part, str) for part in value):
+        names = value
+    else:
+        raise InputError(f"{name}: {value!r} is not a list of names")
+    if not names or len(set(names)) < len(names) or any(part not in option.values for part in names):
+        allowed = ", ".join(option.values)
+        raise InputError(f"{name}: {value!r} is not a list of different names out of {allowed}")
+    return names
+
+
+def _check_relations(parsed: Mapping[str, Any]) -> None:
+    for small, large in _ORDERED:
+        if parsed[small] > parsed[large]:
+            raise InputError(f"{small}: {parsed[small]} is more than {large}, {parsed[large]}")
+    for kind in ("consumer", "share", "streams"):
+        heartbeat, session = f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms"
+        every_ms, within_ms = parsed[heartbeat], parsed[session]
+        if every_ms >= within_ms:
+            raise InputError(f"{heartbeat}: {every_ms} is not less than {session}, {within_ms}")

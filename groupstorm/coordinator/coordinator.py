@@ -1,0 +1,180 @@
+"""The group coordinator: requests and time in, replies and events out.
+
+    coordinator = GroupCoordinator(CoordinatorConfig(), member_ids=random_member_id)
+    effects = coordinator.handle(JoinGroup(...), now_ms, token)
+    ...
+    while (deadline := coordinator.next_deadline()) is not None and deadline <= now_ms:
+        effects = coordinator.fire(now_ms)
+
+No socket, no clock, no randomness: ``now_ms`` comes with every call and must not go back, member
+ids come from ``member_ids``, and what happens to records says ``append``. A reply names the token
+of its request, which may have come many calls before. Who drives it (a server, a storm in virtual
+time, a script, a test) is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import cast
+
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.descriptions import handle_describe, handle_list
+from groupstorm.coordinator.effects import Answer, Effects
+from groupstorm.coordinator.error_responses import error_response
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.group import ClassicGroup
+from groupstorm.coordinator.heartbeats import handle_heartbeat
+from groupstorm.coordinator.joins import handle_join
+from groupstorm.coordinator.leaves import handle_leave
+from groupstorm.coordinator.messages import (
+    DescribeGroup,
+    Heartbeat,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    ListGroups,
+    OffsetCommit,
+    OffsetFetch,
+    Request,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from groupstorm.coordinator.offset_requests import delete_topics, handle_commit, handle_fetch
+from groupstorm.coordinator.rebalances import InitialDelay, on_join_timer, on_sync_timer
+from groupstorm.coordinator.records import AppendPolicy, immediate, operation_error
+from groupstorm.coordinator.sessions import LastContact, on_session_timer
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.syncs import handle_sync
+from groupstorm.coordinator.timers import Timer, TimerKind
+from groupstorm.coordinator.writes import Write
+
+_Handler = Callable[[Shard, Request, Answer], Write | None]
+
+_HANDLERS: dict[type, _Handler] = cast(
+    "dict[type, _Handler]",
+    {
+        JoinGroup: handle_join,
+        SyncGroup: handle_sync,
+        Heartbeat: handle_heartbeat,
+        LeaveGroup: handle_leave,
+        OffsetCommit: handle_commit,
+        OffsetFetch: handle_fetch,
+        DescribeGroup: handle_describe,
+        ListGroups: handle_list,
+    },
+)
+
+
+class GroupCoordinator:
+    """Kafka's coordinator of classic groups, as a value that time and requests change."""
+
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        *,
+        member_ids: Callable[[str], str],
+        append: AppendPolicy = immediate,
+        last_contact: LastContact | None = None,
+    ) -> None:
+        """``member_ids(prefix)`` draws a whole id, ``<prefix>-<uuid>``, and is asked only when no
+        check refuses the join. ``last_contact(group, member_id, deadline_ms)`` is asked when a
+        member's session is about to expire: when was it last heard of, if later than the
+        coordinator knows (heartbeats that were not delivered one by one)? A time it has given
+        before would be believed again: it must answer None the next time."""
+        self._shard = Shard(config, member_ids, append)
+        self._last_contact = last_contact
+
+    def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:
+        """One request; its reply, for ``token``, comes now or with a later call."""
+        shard = self._shard
+        shard.now_ms = now_ms
+        answer = Answer(token)
+        try:
+            write = _HANDLERS[type(request)](shard, request, answer)
+            if write is not None:
+                write.refuse = lambda error: self._refuse(request, answer, operation_error(error))
+                shard.writes.submit(write)
+        except CoordinatorFault as fault:
+            if isinstance(request, ListGroups):
+                raise
+            shard.fault(request.group, getattr(request, "member_id", None), fault)
+            self._refuse(request, answer, Error.UNKNOWN_SERVER_ERROR)
+        return shard.take_effects()
+
+    def _refuse(self, request: Request, answer: Answer, error: Error) -> None:
+        if answer.done or isinstance(request, ListGroups):
+            return
+        shard = self._shard
+        response = error_response(request, error)
+        if isinstance(request, JoinGroup) and isinstance(response, JoinGroupResponse):
+            shard.join_answered(answer, request.group, request.client_id, request.member_id, response)
+        elif isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):
+            who = (request.group, request.client_id, request.member_id)
+            shard.sync_answered(answer, *who, request.generation, response)
+        else:
+            shard.answer(answer, response)
+
+    def on_topics_deleted(self, topics: Sequence[str], now_ms: int) -> Effects:
+        """Topics were deleted: committed offsets for them go too, in all groups."""
+        self._shard.now_ms = now_ms
+        for write in delete_topics(self._shard, list(topics)):
+            self._shard.writes.submit(write)
+        return self._shard.take_effects()
+
+    def next_deadline(self) -> int | None:
+        """When `fire` is due next, in ms; None: nothing is waiting for time to pass."""
+        return self._shard.timers.next_deadline()
+
+    def fire(self, now_ms: int) -> Effects:
+        """Everything that is due by ``now_ms``, the earliest first, equals in the order of setting."""
+        self._shard.now_ms = now_ms
+        while self._fire_next(now_ms):
+            pass
+        return self._shard.take_effects()
+
+    def fire_one(self, now_ms: int) -> Effects | None:
+        """Only the first of what is due; None where nothing is."""
+        self._shard.now_ms = now_ms
+        return self._shard.take_effects() if self._fire_next(now_ms) else None
+
+    def _fire_next(self, now_ms: int) -> bool:
+        timer = self._shard.timers.pop_due(now_ms)
+        if timer is None:
+            return False
+        if timer.kind is TimerKind.APPEND:
+            self._shard.writes.on_timer(cast("Write", timer.payload))
+            return True
+        group = self._shard.groups.get(timer.group)
+        if group is None:
+            return True
+        try:
+            write = self._on_group_timer(group, timer)
+            if write is not None:
+                self._shard.writes.submit(write)
+        except CoordinatorFault as fault:
+            self._shard.fault(timer.group, timer.name or None, fault)
+        return True
+
+    def _on_group_timer(self, group: ClassicGroup, timer: Timer) -> Write | None:
+        match timer.kind:
+            case TimerKind.SESSION:
+                return on_session_timer(self._shard, group, timer.name, timer.deadline_ms, self._last_contact)
+            case TimerKind.JOIN:
+                return on_join_timer(self._shard, group, cast("InitialDelay | None", timer.payload))
+            case _:
+                return on_sync_timer(self._shard, group, cast("int", timer.payload))
+
+    @property
+    def groups(self) -> list[str]:
+        """Names of the groups that there are, in Kafka's order."""
+        return self._shard.groups.keys()
+
+    def group(self, name: str) -> ClassicGroup | None:
+        """The group as it is now, to look at: changing it is for the coordinator alone."""
+        return self._shard.groups.get(name)
+
+    def __repr__(self) -> str:
+        due = self.next_deadline()
+        groups = " ".join(repr(group) for _, group in self._shard.groups.items())
+        return f"<GroupCoordinator next_deadline={due} {groups}>"

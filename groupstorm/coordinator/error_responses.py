@@ -1,0 +1,73 @@
+"""The answer that says only what went wrong, for each kind of request (Kafka: getErrorResponse)."""
+
+from __future__ import annotations
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    CommittedOffset,
+    DescribeGroup,
+    DescribeGroupResponse,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    LeaveGroupResponse,
+    LeftMember,
+    OffsetCommit,
+    OffsetCommitResponse,
+    OffsetFetch,
+    OffsetFetchResponse,
+    Response,
+    SyncGroup,
+    SyncGroupResponse,
+)
+
+#: Requests that are about one group.
+GroupRequest = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | OffsetFetch | DescribeGroup
+
+
+def error_response(request: GroupRequest, error: Error) -> Response:
+    """The response to ``request`` that carries ``error``, where that API has a place for it."""
+    response: Response
+    match request:
+        case JoinGroup():
+            response = JoinGroupResponse(error)
+        case SyncGroup():
+            response = SyncGroupResponse(error)
+        case Heartbeat():
+            response = HeartbeatResponse(error)
+        case LeaveGroup():
+            response = _leave(request, error)
+        case OffsetCommit():
+            response = _commit(request, error)
+        case OffsetFetch():
+            response = _fetch(request, error)
+        case DescribeGroup():
+            response = DescribeGroupResponse(error, request.group, "", "", "")
+    return response
+
+
+def _leave(request: LeaveGroup, error: Error) -> LeaveGroupResponse:
+    """An unknown group is told as members that are unknown (GroupCoordinatorService.leaveGroup)."""
+    if error is not Error.UNKNOWN_MEMBER_ID:
+        return LeaveGroupResponse(error)
+    members = [LeftMember(who.member_id, who.group_instance_id, error) for who in request.members]
+    return LeaveGroupResponse(Error.NONE, tuple(members))
+
+
+def _commit(request: OffsetCommit, error: Error) -> OffsetCommitResponse:
+    partitions = [
+        (topic, partition, error) for topic, offsets in request.offsets.items() for partition in offsets
+    ]
+    return OffsetCommitResponse(tuple(partitions))
+
+
+def _fetch(request: OffsetFetch, error: Error) -> OffsetFetchResponse:
+    """Since version 2 the group has an error of its own; before, every partition repeats it."""
+    if request.version >= 2 or request.topics is None:
+        return OffsetFetchResponse(error)
+    nothing = CommittedOffset(-1)
+    topics = request.topics.items()
+    partitions = [(topic, partition, nothing, error) for topic, numbers in topics for partition in numbers]
+    return OffsetFetchResponse(error, tuple(partitions))

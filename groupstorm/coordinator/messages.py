@@ -1,0 +1,227 @@
+"""Requests and responses of the classic group protocol, as plain values.
+
+One type per request and per response, independent of the version on the wire:
+a request carries its ``version`` because Kafka's semantics depend on it, and a
+response holds the coordinator's own values *before* they are cut to what that
+version can carry. Durations are milliseconds. Field names are Kafka's.
+
+They are named tuples because storms make millions of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from groupstorm.coordinator.errors import Error
+
+#: An empty member id in a request: "I have none yet" (JoinGroupRequest.UNKNOWN_MEMBER_ID).
+NO_MEMBER_ID = ""
+#: An empty generation: the request does not come from a member (JoinGroupRequest.UNKNOWN_GENERATION_ID).
+NO_GENERATION = -1
+
+
+class JoinGroup(NamedTuple):
+    """JoinGroup 0-9. ``rebalance_timeout_ms`` of a version 0 request is its session timeout."""
+
+    group: str
+    member_id: str
+    group_instance_id: str | None
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: tuple[tuple[str, bytes], ...]
+    version: int
+    client_id: str
+    client_host: str = "/127.0.0.1"
+    reason: str | None = None
+
+
+class JoinGroupMember(NamedTuple):
+    """One member as the leader sees it: the metadata is that of the chosen protocol."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+class JoinGroupResponse(NamedTuple):
+    """``members`` is filled for the leader only, in the order of Kafka's member map."""
+
+    error: Error
+    generation: int = NO_GENERATION
+    member_id: str = NO_MEMBER_ID
+    leader: str = ""
+    protocol_type: str | None = None
+    protocol: str | None = ""
+    skip_assignment: bool = False
+    members: tuple[JoinGroupMember, ...] = ()
+
+
+class SyncGroup(NamedTuple):
+    """SyncGroup 0-5; ``assignments`` (member id -> bytes) is the leader's."""
+
+    group: str
+    member_id: str
+    group_instance_id: str | None
+    generation: int
+    protocol_type: str | None
+    protocol: str | None
+    assignments: tuple[tuple[str, bytes], ...]
+    version: int
+    client_id: str = ""
+
+
+class SyncGroupResponse(NamedTuple):
+    error: Error
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignment: bytes = b""
+
+
+class Heartbeat(NamedTuple):
+    """Heartbeat 0-4."""
+
+    group: str
+    member_id: str
+    group_instance_id: str | None
+    generation: int
+    version: int
+    client_id: str = ""
+
+
+class HeartbeatResponse(NamedTuple):
+    error: Error
+
+
+class LeavingMember(NamedTuple):
+    """Who leaves: by member id, or (static members) by instance id with an empty member id."""
+
+    member_id: str
+    group_instance_id: str | None = None
+    reason: str | None = None
+
+
+class LeaveGroup(NamedTuple):
+    """LeaveGroup 0-5: below version 3 exactly one member."""
+
+    group: str
+    members: tuple[LeavingMember, ...]
+    version: int
+    client_id: str = ""
+
+
+class LeftMember(NamedTuple):
+    member_id: str
+    group_instance_id: str | None
+    error: Error
+
+
+class LeaveGroupResponse(NamedTuple):
+    error: Error
+    members: tuple[LeftMember, ...] = ()
+
+
+class CommittedOffset(NamedTuple):
+    """A committed position: ``leader_epoch`` -1 and ``metadata`` "" where there is none."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+class OffsetCommit(NamedTuple):
+    """OffsetCommit 2-9 (10 by topic id is a matter of the wire): topic -> partition -> offset."""
+
+    group: str
+    member_id: str
+    group_instance_id: str | None
+    generation: int
+    offsets: Mapping[str, Mapping[int, CommittedOffset]]
+    version: int
+    client_id: str = ""
+
+
+class OffsetCommitResponse(NamedTuple):
+    """One error per partition, in the order of the request."""
+
+    partitions: tuple[tuple[str, int, Error], ...]
+
+
+class OffsetFetch(NamedTuple):
+    """OffsetFetch of one group; ``topics`` None asks for every partition that has an offset."""
+
+    group: str
+    topics: Mapping[str, tuple[int, ...]] | None
+    version: int
+    member_id: str | None = None
+    member_epoch: int = NO_GENERATION
+    require_stable: bool = False
+
+
+class OffsetFetchResponse(NamedTuple):
+    """Offset -1 where nothing was committed."""
+
+    error: Error
+    partitions: tuple[tuple[str, int, CommittedOffset, Error], ...] = ()
+
+
+class DescribeGroup(NamedTuple):
+    """One group of a DescribeGroups 0-6 request."""
+
+    group: str
+    version: int
+
+
+class DescribedMember(NamedTuple):
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+class DescribeGroupResponse(NamedTuple):
+    error: Error
+    group: str
+    state: str
+    protocol_type: str
+    protocol: str
+    members: tuple[DescribedMember, ...] = ()
+    error_message: str | None = None
+
+
+class ListGroups(NamedTuple):
+    """ListGroups 0-5; empty filters let everything pass."""
+
+    states: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    version: int = 5
+
+
+class ListedGroup(NamedTuple):
+    group: str
+    protocol_type: str
+    state: str
+    group_type: str
+
+
+class ListGroupsResponse(NamedTuple):
+    error: Error
+    groups: tuple[ListedGroup, ...] = ()
+
+
+Request = (
+    JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | OffsetFetch | DescribeGroup | ListGroups
+)
+Response = (
+    JoinGroupResponse
+    | SyncGroupResponse
+    | HeartbeatResponse
+    | LeaveGroupResponse
+    | OffsetCommitResponse
+    | OffsetFetchResponse
+    | DescribeGroupResponse
+    | ListGroupsResponse
+)

@@ -1,0 +1,168 @@
+"""OffsetCommit and OffsetFetch.
+
+Version notes
+* OffsetCommit 7: group.instance.id (KIP-345). 9: GROUP_ID_NOT_FOUND where a group is not there (KIP-848).
+* OffsetFetch 7: require stable (KIP-447): wait for the writes in flight.
+
+Kafka: OffsetMetadataManager.commitOffset, fetchOffsets, fetchAllOffsets;
+ClassicGroup.validateOffsetCommit.
+"""
+
+from __future__ import annotations
+
+from groupstorm.coordinator import events
+from groupstorm.coordinator.effects import Answer
+from groupstorm.coordinator.error_responses import error_response
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.group import ClassicGroup
+from groupstorm.coordinator.messages import (
+    NO_MEMBER_ID,
+    CommittedOffset,
+    OffsetCommit,
+    OffsetCommitResponse,
+    OffsetFetch,
+    OffsetFetchResponse,
+)
+from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.states import GroupState
+from groupstorm.coordinator.writes import Write
+
+_GROUP_ID_NOT_FOUND_SINCE = 9
+_NOTHING = CommittedOffset(-1)
+
+
+def handle_commit(shard: Shard, request: OffsetCommit, answer: Answer) -> Write | None:
+    """Store the offsets if the sender may; a member's commit counts as a heartbeat."""
+    group = shard.groups.get(request.group)
+    error = _validate(group, request)
+    if error:
+        shard.answer(answer, error_response(request, error))
+        _tell(shard, request, error)
+        return None
+    if group is None:
+        # Somebody who manages its partitions itself: its offsets get a group without members.
+        group = shard.create_group(request.group, "offset-commit")
+    if group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
+        shard.restart_session(group, group.members[request.member_id])
+    return _store(shard, request, answer)
+
+
+def _validate(group: ClassicGroup | None, request: OffsetCommit) -> Error:
+    """Members of the present generation may commit, except between join and sync; outsiders while
+    the group is empty, or not there yet."""
+    outside = request.generation < 0
+    if group is None:
+        known = request.version >= _GROUP_ID_NOT_FOUND_SINCE
+        refused = Error.GROUP_ID_NOT_FOUND if known else Error.ILLEGAL_GENERATION
+        return Error.NONE if outside else refused
+    if outside and group.state is GroupState.EMPTY:
+        return Error.NONE
+    if outside and request.member_id == NO_MEMBER_ID and request.group_instance_id is None:
+        return Error.UNKNOWN_MEMBER_ID
+    error = group.validate(request.member_id, request.group_instance_id)
+    if not error and request.generation != group.generation:
+        return Error.ILLEGAL_GENERATION
+    if not error and group.state is GroupState.COMPLETING_REBALANCE:
+        return Error.REBALANCE_IN_PROGRESS
+    return error
+
+
+def _store(shard: Shard, request: OffsetCommit, answer: Answer) -> Write | None:
+    """Write what can be stored; a partition whose metadata is too long is refused alone."""
+    limit = shard.config.offset_metadata_max_bytes
+    records: list[OffsetCommitRecord] = []
+    results: list[tuple[str, int, Error]] = []
+    for topic, offsets in request.offsets.items():
+        for partition, committed in offsets.items():
+            if _java_length(committed.metadata) > limit:
+                results.append((topic, partition, Error.OFFSET_METADATA_TOO_LARGE))
+                continue
+            results.append((topic, partition, Error.NONE))
+            records.append(OffsetCommitRecord(request.group, topic, partition, committed))
+    response = OffsetCommitResponse(tuple(results))
+    first_error = next((error for _, _, error in results if error), Error.NONE)
+    if not records:
+        shard.writes.answer_in_turn(request, answer, response)
+        _tell(shard, request, first_error)
+        return None
+
+    def on_written(error: Error | None) -> None:
+        if error is None:
+            shard.answer(answer, response)
+        _tell(shard, request, error or first_error)
+
+    def apply() -> None:
+        for group, topic, partition, committed in records:
+            if committed is not None:
+                shard.offsets.put(group, topic, partition, committed)
+
+    return Write(request.group, records, AppendCause.OFFSET_COMMIT, on_written, apply)
+
+
+def _java_length(text: str) -> int:
+    """``String.length()``: UTF-16 code units (Kafka compares them with a number of bytes)."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
+
+
+def _tell(shard: Shard, request: OffsetCommit, error: Error) -> None:
+    partitions = [(topic, number) for topic, offsets in request.offsets.items() for number in offsets]
+    shard.emit(
+        events.OffsetsCommitted(
+            request.group,
+            request.member_id or None,
+            request.generation,
+            tuple([f"{topic}-{number}" for topic, number in partitions]),
+            tuple([request.offsets[topic][number].offset for topic, number in partitions]),
+            error.name if error else None,
+        )
+    )
+
+
+def handle_fetch(shard: Shard, request: OffsetFetch, answer: Answer) -> None:
+    """What is committed; -1 where nothing is, also for groups that do not exist.
+
+    With ``require_stable`` the answer waits for the group's writes in flight and tells what was
+    committed when the request came.
+    """
+    known = shard.committed_group(request.group) is not None
+    if request.topics is None:
+        found = [(*row, Error.NONE) for row in shard.offsets.of_group(request.group)] if known else []
+    else:
+        found = [
+            (topic, partition, _look_up(shard, request.group, topic, partition, known), Error.NONE)
+            for topic, partitions in request.topics.items()
+            for partition in partitions
+        ]
+    response = OffsetFetchResponse(Error.NONE, tuple(found))
+    if request.require_stable:
+        shard.writes.answer_in_turn(request, answer, response)
+    else:
+        shard.answer(answer, response)
+
+
+def _look_up(shard: Shard, group: str, topic: str, partition: int, known: bool) -> CommittedOffset:
+    return (shard.offsets.get(group, topic, partition) if known else None) or _NOTHING
+
+
+def delete_topics(shard: Shard, topics: list[str]) -> list[Write]:
+    """Topics are gone: so are the offsets committed for them (OffsetMetadataManager.onTopicsDeleted)."""
+    writes = []
+    for topic in topics:
+        for group in shard.offsets.groups_with(topic):
+            writes.append(_forget_topic(shard, group, topic))
+    return writes
+
+
+def _forget_topic(shard: Shard, group: str, topic: str) -> Write:
+    records = [
+        OffsetCommitRecord(group, topic, partition, None)
+        for name, partition, _ in shard.offsets.of_group(group)
+        if name == topic
+    ]
+    return Write(
+        group,
+        records,
+        AppendCause.TOPICS_DELETED,
+        apply=lambda: shard.offsets.remove_topic(group, topic),
+    )

@@ -1,0 +1,166 @@
+"""A round: it opens, waits for the members, closes with a new generation, and hands out the plan.
+
+Kafka: GroupMetadataManager.prepareRebalance, maybeCompleteJoinPhase, completeClassicGroupJoin,
+tryCompleteInitialRebalanceElseSchedule, propagateAssignment. Functions that may write return the
+write for their caller to submit, as Kafka returns records: a request is answered after its write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from groupstorm.coordinator import events
+from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.group import ClassicGroup
+from groupstorm.coordinator.messages import JoinGroupResponse
+from groupstorm.coordinator.records import AppendCause
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.states import Cause, GroupState
+from groupstorm.coordinator.subscriptions import subscribed_topics
+from groupstorm.coordinator.timers import TimerKind
+from groupstorm.coordinator.writes import Write
+
+
+class InitialDelay(NamedTuple):
+    """The wait that a new group is in, and what may still be added to it."""
+
+    delay_ms: int
+    remaining_ms: int
+
+
+def rebalance_or_complete(
+    shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None
+) -> Write | None:
+    """Open a round; if one is open, see whether it can close (GMM.maybePrepareRebalanceOrCompleteJoin)."""
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return maybe_complete_join(shard, group, member_id)
+    return prepare_rebalance(shard, group, cause, member_id)
+
+
+def prepare_rebalance(shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None) -> Write | None:
+    """Open a round. A group that was empty first waits for more members (KIP-134)."""
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        hand_out(shard, group, {}, Error.REBALANCE_IN_PROGRESS)
+    group.pending_sync.clear()
+    shard.timers.cancel(TimerKind.SYNC, group.name)
+    if group.state is GroupState.EMPTY:
+        delay_ms = shard.config.initial_rebalance_delay_ms
+        remaining_ms = max(group.rebalance_timeout_ms() - delay_ms, 0)
+        _set_join_timer(shard, group, delay_ms, InitialDelay(delay_ms, remaining_ms))
+        shard.transition(group, cause, member_id)
+        return None
+    shard.transition(group, cause, member_id)
+    if group.all_joined():
+        return complete_join(shard, group, Cause.ALL_JOINED, member_id)
+    _set_join_timer(shard, group, group.rebalance_timeout_ms(), None)
+    return None
+
+
+def _set_join_timer(shard: Shard, group: ClassicGroup, delay_ms: int, initial: InitialDelay | None) -> None:
+    shard.timers.set(TimerKind.JOIN, group.name, "", shard.now_ms + delay_ms, initial)
+
+
+def maybe_complete_join(shard: Shard, group: ClassicGroup, member_id: str | None) -> Write | None:
+    """Close the round if all have joined; the initial delay is waited for in full
+    (GMM.maybeCompleteJoinPhase)."""
+    if (
+        group.state is GroupState.PREPARING_REBALANCE
+        and group.previous_state is not GroupState.EMPTY
+        and group.all_joined()
+    ):
+        return complete_join(shard, group, Cause.ALL_JOINED, member_id)
+    return None
+
+
+def on_join_timer(shard: Shard, group: ClassicGroup, initial: InitialDelay | None) -> Write | None:
+    """The round's time is over. The initial delay is extended while new members come, at most up
+    to the rebalance timeout (GMM.tryCompleteInitialRebalanceElseSchedule)."""
+    if initial is None:
+        return complete_join(shard, group, Cause.REBALANCE_TIMEOUT, None)
+    if not group.new_member_added or initial.remaining_ms == 0:
+        return complete_join(shard, group, Cause.INITIAL_DELAY, None)
+    group.new_member_added = False
+    delay_ms = min(shard.config.initial_rebalance_delay_ms, initial.remaining_ms)
+    remaining_ms = max(initial.remaining_ms - initial.delay_ms, 0)
+    _set_join_timer(shard, group, delay_ms, InitialDelay(delay_ms, remaining_ms))
+    shard.emit(events.InitialDelayExtended(group.name, delay_ms * 1000))
+    return None
+
+
+def complete_join(shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None) -> Write | None:
+    """Close the round: who did not join again goes, unless static; who did gets the new generation.
+
+    Where nobody joined and static members remain, the round stays open until their sessions end.
+    """
+    shard.timers.cancel(TimerKind.JOIN, group.name)
+    if group.awaiting_join != len(group.members):
+        _remove_absent(shard, group)
+    if not group.elect_joined_leader() and group.members:
+        # a zero timeout would come up again at this very instant, for ever
+        _set_join_timer(shard, group, max(group.rebalance_timeout_ms(), 1), None)
+        return None
+    _next_generation(shard, group, cause, member_id)
+    if group.state is GroupState.EMPTY:
+        return Write(group.name, [shard.group_record(group)], AppendCause.EMPTY_GROUP)
+    _answer_joins(shard, group)
+    timeout_ms = group.rebalance_timeout_ms()
+    shard.timers.set(TimerKind.SYNC, group.name, "", shard.now_ms + timeout_ms, group.generation)
+    return None
+
+
+def _remove_absent(shard: Shard, group: ClassicGroup) -> None:
+    for member in group.members.values():
+        if member.join is None and member.group_instance_id is None:
+            group.remove(member.member_id)
+            shard.timers.cancel(TimerKind.SESSION, group.name, member.member_id)
+            shard.removed(group, member, Cause.REBALANCE_TIMEOUT)
+
+
+def _next_generation(shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None) -> None:
+    """Count up, choose the protocol, change the state; a fault on the way leaves the first two done
+    (ClassicGroup.initNextGeneration)."""
+    group.generation += 1
+    group.protocol = group.select_protocol() if group.members else None
+    if shard.config.compatibility is Compatibility.KAFKA_4_3_1:
+        subscribed_topics(group, Compatibility.KAFKA_4_3_1)  # for its fault alone
+    shard.transition(group, cause if group.members else Cause.NO_MEMBERS, member_id)
+    group.pending_sync.clear()
+
+
+def _answer_joins(shard: Shard, group: ClassicGroup) -> None:
+    """Every member gets the generation, the leader all members' metadata; now their sessions count."""
+    leader = group.leader or ""
+    follows = JoinGroupResponse(Error.NONE, group.generation, "", leader, group.protocol_type, group.protocol)
+    for member_id, member in group.members.items():
+        response = follows._replace(member_id=member_id)
+        if member_id == leader:
+            response = response._replace(members=group.described_members())
+        shard.answer_join(group, member, response)
+        shard.restart_session(group, member)
+        member.is_new = False
+        group.pending_sync[member_id] = None
+
+
+def hand_out(shard: Shard, group: ClassicGroup, plan: Mapping[str, bytes], error: Error) -> None:
+    """Set every member's assignment and answer the parked syncs with it, or with ``error``
+    (GMM.propagateAssignment). An answered sync restarts the session."""
+    for member_id, member in group.members.items():
+        member.assignment = plan.get(member_id, b"")
+        if shard.answer_sync(group, member, error):
+            shard.restart_session(group, member)
+
+
+def on_sync_timer(shard: Shard, group: ClassicGroup, generation: int) -> Write | None:
+    """Members that were given the generation and did not sync go, static ones too
+    (GMM.expirePendingSync)."""
+    in_generation = group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
+    if generation != group.generation or not in_generation or not group.pending_sync:
+        return None
+    for member_id in list(group.pending_sync):
+        member = group.remove(member_id)
+        shard.timers.cancel(TimerKind.SESSION, group.name, member_id)
+        if member is not None:
+            shard.removed(group, member, Cause.SYNC_TIMEOUT)
+    return prepare_rebalance(shard, group, Cause.SYNC_TIMEOUT, None)

@@ -1,0 +1,84 @@
+"""What the coordinator writes to the offsets topic, and the policy that says how that goes.
+
+The records name what was written; nothing here makes bytes of them. Kafka: GroupMetadataValue,
+OffsetCommitValue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import CommittedOffset
+
+
+class GroupMetadataRecord(NamedTuple):
+    """A generation of a group: ``members`` of them, under ``leader`` (None: nobody is left)."""
+
+    group: str
+    generation: int
+    protocol_type: str | None
+    protocol: str | None
+    leader: str | None
+    members: int
+
+
+class OffsetCommitRecord(NamedTuple):
+    """A committed position; ``committed`` None is a tombstone."""
+
+    group: str
+    topic: str
+    partition: int
+    committed: CommittedOffset | None
+
+
+Record = GroupMetadataRecord | OffsetCommitRecord
+
+
+class AppendCause(StrEnum):
+    """Why records are written."""
+
+    EMPTY_GROUP = "empty-group"  # a group is new, or its last member has gone
+    STATIC_MEMBER = "static-member"  # a static member came back and the group stays as it is
+    GENERATION = "generation"  # the leader's plan
+    OFFSET_COMMIT = "offset-commit"
+    TOPICS_DELETED = "topics-deleted"  # offsets of topics that are gone
+
+
+#: How an append goes: the records of one write and their cause -> (delay in ms until it is committed,
+#: the error it ends in, or None). An append never completes before an earlier one of its group.
+AppendPolicy = Callable[[Sequence[Record], AppendCause], tuple[int, Error | None]]
+
+
+def immediate(records: Sequence[Record], cause: AppendCause) -> tuple[int, Error | None]:
+    """Every append is committed at once."""
+    del records, cause
+    return 0, None
+
+
+#: Errors of an append, turned into those that clients of the group protocol know.
+_APPEND_ERRORS = {
+    Error.UNKNOWN_TOPIC_OR_PARTITION: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_ENOUGH_REPLICAS: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.REQUEST_TIMED_OUT: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_LEADER_OR_FOLLOWER: Error.NOT_COORDINATOR,
+    Error.KAFKA_STORAGE_ERROR: Error.NOT_COORDINATOR,
+    Error.MESSAGE_TOO_LARGE: Error.UNKNOWN_SERVER_ERROR,
+    Error.RECORD_LIST_TOO_LARGE: Error.UNKNOWN_SERVER_ERROR,
+    Error.INVALID_FETCH_SIZE: Error.UNKNOWN_SERVER_ERROR,
+}
+
+
+def group_append_error(error: Error) -> Error:
+    """The error of a join or sync whose group could not be written
+    (GMM.appendGroupMetadataErrorToResponseError)."""
+    return _APPEND_ERRORS.get(error, error)
+
+
+def operation_error(error: Error) -> Error:
+    """The error of any other request (CoordinatorOperationExceptionHelper.handleOperationException)."""
+    if error is Error.NETWORK_EXCEPTION:
+        return Error.COORDINATOR_LOAD_IN_PROGRESS
+    return _APPEND_ERRORS.get(error, error)

@@ -1,0 +1,110 @@
+"""What a client label remembers from the answers to it, and how steps refer to that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    Request,
+    Response,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from groupstorm.coordinator.script.names import Names, is_name
+
+_NUMBER = re.compile(r"\$(?P<label>.*?)(?P<plus>[+-]\d+)?", re.DOTALL)
+PENDING = "PENDING"
+
+
+class InvalidStep(Exception):
+    """The step cannot be made into a request; the message says why."""
+
+
+class Client:
+    """One label's memory."""
+
+    def __init__(self) -> None:
+        self.member = ""
+        self.generation = -1
+        self.protocol_type: str | None = None
+        self.protocol: str | None = None
+        self.leads = False
+        self.skips = False
+        self.members: tuple[str, ...] = ()
+        self.assignment: bytes | None = None
+        self.epoch = 0
+        self.last: str | None = None
+
+    def sent(self, kind: str, request: Request) -> None:
+        """Joins and syncs may be parked: from now on the last answer is pending."""
+        if isinstance(request, JoinGroup | SyncGroup):
+            self.last = f"{kind}:{PENDING}"
+
+    def answered(self, kind: str, member_id: str | None, response: Response, *, by_members: bool) -> None:
+        """Remember an answer. ``member_id``: the one that the request used; ``by_members``: a
+        LeaveGroup that named its members."""
+        match response:
+            case JoinGroupResponse():
+                self._joined(response)
+            case SyncGroupResponse() if not response.error:
+                self.assignment = response.assignment
+            case LeaveGroupResponse() if not by_members:
+                if not any(member.error for member in response.members):
+                    self.member = ""
+        if isinstance(response, JoinGroupResponse | SyncGroupResponse | HeartbeatResponse):
+            self.last = f"{kind}:{response.error.name}"
+            if response.error is Error.UNKNOWN_MEMBER_ID and member_id == self.member:
+                self.member = ""
+
+    def _joined(self, response: JoinGroupResponse) -> None:
+        if response.member_id:
+            self.member = response.member_id
+        if not response.error:
+            self.generation = response.generation
+            self.protocol_type = response.protocol_type
+            self.protocol = response.protocol
+            self.leads = response.leader == response.member_id
+            self.skips = response.skip_assignment
+            self.members = tuple(member.member_id for member in response.members)
+
+
+class Clients:
+    """All labels of a scenario, and the variables that steps may use."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._clients: dict[str, Client] = {}
+
+    def get(self, label: str) -> Client:
+        """The label's memory, empty at first."""
+        return self._clients.setdefault(label, Client())
+
+    def member_id(self, label: str, value: Any) -> str:
+        """A member id: "$" the client's own, "$r1" client r1's, "$m3" the id named m3, else literally."""
+        if not isinstance(value, str):
+            raise InvalidStep(f"member: {value!r} is no text")
+        if not value.startswith("$"):
+            return value
+        other = value[1:]
+        if is_name(other):
+            return self._names.member_id(other)
+        return self._known(other or label).member
+
+    def number(self, field: str, label: str, value: Any, read: Callable[[Client], int]) -> int:
+        """A number, or "$", "$r1", "$+1", "$r1-1": a client's own and something added to it."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            raise InvalidStep(f"{field}: {value!r} is no number")
+        return read(self._known(match["label"] or label)) + int(match["plus"] or 0)
+
+    def _known(self, label: str) -> Client:
+        return self._clients.get(label) or Client()

@@ -1,0 +1,62 @@
+"""Ids: how they are drawn, and the short names m1, m2, ... that stand for them in the output."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Iterable
+
+_NAME = re.compile(r"m\d+")
+
+
+def scenario_uuid(scenario_id: str | int, number: int) -> uuid.UUID:
+    """The n-th UUID that a scenario draws: MD5 of "<id>:<n>" with the bits of a random UUID."""
+    digest = hashlib.md5(f"{scenario_id}:{number}".encode(), usedforsecurity=False).digest()
+    return uuid.UUID(bytes=digest, version=4)
+
+
+def is_name(text: str) -> bool:
+    """Whether a text could be one of our names."""
+    return _NAME.fullmatch(text) is not None
+
+
+class Names:
+    """Draws ids and names them in the order in which they are first seen."""
+
+    def __init__(self, scenario_id: str | int) -> None:
+        self._scenario_id = scenario_id
+        self._drawn: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
+
+    def draw(self, prefix: str) -> str:
+        """A new member id."""
+        member_id = f"{prefix}-{scenario_uuid(self._scenario_id, len(self._drawn) + 1)}"
+        self._drawn[member_id] = len(self._drawn)
+        return member_id
+
+    def see(self, ids: Iterable[str]) -> None:
+        """Name those that were drawn and have no name yet, in the order in which they were drawn."""
+        new = {member_id for member_id in ids if member_id in self._drawn and member_id not in self._names}
+        for member_id in sorted(new, key=self._drawn.__getitem__):
+            name = f"m{len(self._names) + 1}"
+            self._names[member_id] = name
+            self._ids[name] = member_id
+
+    def name(self, member_id: str) -> str:
+        """The id's name; an id that was not drawn here stands for itself."""
+        return self._names.get(member_id, member_id)
+
+    def member_id(self, name: str) -> str:
+        """The id of that name; "no-m3" where m3 does not exist yet."""
+        return self._ids.get(name, f"no-{name}")
+
+    def key(self, name: str) -> tuple[int, int, str]:
+        """Sort key: our names first, by number, then the rest as text."""
+        return (0, int(name[1:]), "") if name in self._ids else (1, 0, name)
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """Name -> id, in the order of naming."""
+        return dict(self._ids)

@@ -1,0 +1,293 @@
+"""Steps become requests: defaults, variables, subscriptions and plans filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from groupstorm.assignors.userdata import (
+    Subscription,
+    TopicPartition,
+    UserDataError,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+    java_sorted,
+)
+from groupstorm.coordinator.config import INT_MAX
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    CommittedOffset,
+    DescribeGroup,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    LeavingMember,
+    OffsetCommit,
+    OffsetFetch,
+    Request,
+    SyncGroup,
+)
+from groupstorm.coordinator.script.clients import Client, Clients, InvalidStep
+from groupstorm.coordinator.script.fields import (
+    LONG_MAX,
+    Fields,
+    from_base64,
+    partition_number,
+    whole_number,
+)
+from groupstorm.coordinator.script.names import Names
+
+_PROTOCOL_SINCE_SYNC = 5
+
+
+class Scene(NamedTuple):
+    """What a step may refer to."""
+
+    clients: Clients
+    names: Names
+    topics: Mapping[str, int]
+
+
+def build_request(step: Mapping[str, Any], label: str, scene: Scene) -> Request:
+    """The request of a step; `InvalidStep` where there is none."""
+    op = step.get("op")
+    builder = _BUILDERS.get(op) if isinstance(op, str) else None
+    if builder is None:
+        raise InvalidStep(f"op: {op!r} is not offered; known: {', '.join(_BUILDERS)}, advance, topics")
+    return builder(Fields(step), label, scene)
+
+
+def append_error(step: Mapping[str, Any]) -> Error | None:
+    """Why the records that the request makes cannot be appended."""
+    name = step.get("append_error")
+    if name is None:
+        return None
+    if not isinstance(name, str) or name not in Error.__members__ or name == Error.NONE.name:
+        raise InvalidStep(f"append_error: {name!r} is no error's name")
+    return Error[name]
+
+
+def _generation(client: Client) -> int:
+    return client.generation
+
+
+def _epoch(client: Client) -> int:
+    return client.epoch
+
+
+def _join(fields: Fields, label: str, scene: Scene) -> JoinGroup:
+    version = fields.version(9, 0, 9)
+    session_timeout_ms = fields.int32("session", 10_000)
+    rebalance_timeout_ms = fields.int32("rebalance", 60_000)
+    if version == 0:  # it carries no rebalance timeout (JoinGroupRequest.maybeOverrideRebalanceTimeout)
+        rebalance_timeout_ms = session_timeout_ms
+    return JoinGroup(
+        group=fields.optional_text("group", "g") or "",
+        member_id=scene.clients.member_id(label, fields.value("member", "")),
+        group_instance_id=fields.optional_text("instance"),
+        session_timeout_ms=session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        protocol_type=fields.text("type", "consumer"),
+        protocols=_protocols(fields.value("protocols", [["range", ""]]), label, scene),
+        version=version,
+        client_id=fields.text("client_id", "client"),
+        reason=fields.optional_text("reason"),
+    )
+
+
+def _protocols(value: Any, label: str, scene: Scene) -> tuple[tuple[str, bytes], ...]:
+    if not isinstance(value, list):
+        raise InvalidStep(f"protocols: {value!r} is no list of pairs")
+    protocols = []
+    for pair in value:
+        match pair:
+            case [str(name), dict(subscription)]:
+                protocols.append((name, _subscription(Fields(subscription), label, scene)))
+            case [str(name), metadata]:
+                protocols.append((name, from_base64("protocols", metadata)))
+            case _:
+                raise InvalidStep(f"protocols: {pair!r} is no pair of name and metadata")
+    return tuple(protocols)
+
+
+def _subscription(fields: Fields, label: str, scene: Scene) -> bytes:
+    """Subscription bytes as Kafka's client writes them."""
+    topics = fields.value("topics", [])
+    if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
+        raise InvalidStep(f"topics: {topics!r} is no list of topics")
+    generation = scene.clients.number("generation", label, fields.value("generation", -1), _generation)
+    subscription = Subscription(
+        tuple(topics),
+        owned=_owned(fields, scene.clients.get(label)),
+        generation=whole_number("generation", generation, INT_MAX),
+        rack=fields.optional_text("rack"),
+    )
+    try:
+        return encode_subscription(subscription, fields.int32("version", 1))
+    except UserDataError as problem:
+        raise InvalidStep(f"protocols: {problem}") from problem
+
+
+def _owned(fields: Fields, client: Client) -> tuple[TopicPartition, ...]:
+    """Owned partitions by topic; "$": those of the last sync answer."""
+    if fields.value("owned") == "$":
+        try:
+            return decode_assignment(client.assignment).partitions if client.assignment else ()
+        except UserDataError:
+            return ()
+    owned = []
+    for topic, partitions in fields.table("owned").items():
+        if not isinstance(partitions, list):
+            raise InvalidStep(f"owned: {partitions!r} is no list of partitions")
+        owned += [TopicPartition(topic, whole_number("owned", number, INT_MAX)) for number in partitions]
+    return tuple(owned)
+
+
+def _sync(fields: Fields, label: str, scene: Scene) -> SyncGroup:
+    version = fields.version(5, 0, 5)
+    client = scene.clients.get(label)
+    knows_protocol = version >= _PROTOCOL_SINCE_SYNC
+    return SyncGroup(
+        group=fields.optional_text("group", "g") or "",
+        member_id=scene.clients.member_id(label, fields.value("member", "$")),
+        group_instance_id=fields.optional_text("instance"),
+        generation=_group_generation(fields, label, scene),
+        protocol_type=fields.optional_text("type", client.protocol_type if knows_protocol else None),
+        protocol=fields.optional_text("protocol", client.protocol if knows_protocol else None),
+        assignments=_assignments(fields.value("assignments"), label, scene),
+        version=version,
+        client_id=fields.text("client_id", "client"),
+    )
+
+
+def _group_generation(fields: Fields, label: str, scene: Scene) -> int:
+    number = scene.clients.number("generation", label, fields.value("generation", "$"), _generation)
+    return whole_number("generation", number, INT_MAX)
+
+
+def _assignments(value: Any, label: str, scene: Scene) -> tuple[tuple[str, bytes], ...]:
+    if value is None:
+        return ()
+    if value in ("auto", "auto-consumer"):
+        client = scene.clients.get(label)
+        if not client.leads or client.skips:
+            return ()
+        members = sorted(client.members, key=lambda member: scene.names.key(scene.names.name(member)))
+        return _texts(client, members, scene) if value == "auto" else _dealt(members, scene)
+    if not isinstance(value, dict):
+        raise InvalidStep(f"assignments: {value!r} is neither an object nor auto")
+    return tuple(
+        (scene.clients.member_id(label, member), from_base64("assignments", data))
+        for member, data in value.items()
+    )
+
+
+def _texts(client: Client, members: list[str], scene: Scene) -> tuple[tuple[str, bytes], ...]:
+    """For each member the bytes of `<generation>:<name>`."""
+    return tuple((member, f"{client.generation}:{scene.names.name(member)}".encode()) for member in members)
+
+
+def _dealt(members: list[str], scene: Scene) -> tuple[tuple[str, bytes], ...]:
+    """All partitions, by topic and number, dealt to the members in turn."""
+    partitions = [
+        (topic, number) for topic in java_sorted(scene.topics) for number in range(scene.topics[topic])
+    ]
+    return tuple(
+        (member, encode_assignment(partitions[turn :: len(members)], None, 1))
+        for turn, member in enumerate(members)
+    )
+
+
+def _heartbeat(fields: Fields, label: str, scene: Scene) -> Heartbeat:
+    return Heartbeat(
+        group=fields.optional_text("group", "g") or "",
+        member_id=scene.clients.member_id(label, fields.value("member", "$")),
+        group_instance_id=fields.optional_text("instance"),
+        generation=_group_generation(fields, label, scene),
+        version=fields.version(4, 0, 4),
+        client_id=fields.text("client_id", "client"),
+    )
+
+
+def _leave(fields: Fields, label: str, scene: Scene) -> LeaveGroup:
+    if "members" in fields:
+        members = _leaving(fields.value("members"), label, scene)
+    else:
+        own = scene.clients.member_id(label, fields.value("member", "$"))
+        members = (LeavingMember(own, fields.optional_text("instance")),)
+    return LeaveGroup(
+        group=fields.optional_text("group", "g") or "",
+        members=members,
+        version=fields.version(5, 0, 5),
+        client_id=fields.text("client_id", "client"),
+    )
+
+
+def _leaving(value: Any, label: str, scene: Scene) -> tuple[LeavingMember, ...]:
+    if not isinstance(value, list):
+        raise InvalidStep(f"members: {value!r} is no list of pairs")
+    members = []
+    for pair in value:
+        match pair:
+            case [member, str() | None as instance]:
+                members.append(LeavingMember(scene.clients.member_id(label, member), instance))
+            case _:
+                raise InvalidStep(f"members: {pair!r} is no pair of member and instance")
+    return tuple(members)
+
+
+def _commit(fields: Fields, label: str, scene: Scene) -> OffsetCommit:
+    read = _epoch if fields.value("epoch") is True else _generation
+    generation = scene.clients.number("generation", label, fields.value("generation", "$"), read)
+    offsets: dict[str, dict[int, CommittedOffset]] = {}
+    for topic, partitions in fields.table("offsets").items():
+        if not isinstance(partitions, dict):
+            raise InvalidStep(f"offsets: {partitions!r} does not give offsets by partition")
+        offsets[topic] = {
+            partition_number("offsets", number): CommittedOffset(whole_number("offsets", offset, LONG_MAX))
+            for number, offset in partitions.items()
+        }
+    return OffsetCommit(
+        group=fields.text("group", "g"),
+        member_id=scene.clients.member_id(label, fields.value("member", "$")),
+        group_instance_id=fields.optional_text("instance"),
+        generation=whole_number("generation", generation, INT_MAX),
+        offsets=offsets,
+        version=fields.version(9, 2, 10),
+        client_id=fields.text("client_id", "client"),
+    )
+
+
+def _fetch_offsets(fields: Fields, label: str, scene: Scene) -> OffsetFetch:
+    topics: dict[str, tuple[int, ...]] | None = None
+    if fields.value("topics") is not None:
+        topics = {}
+        for topic, partitions in fields.table("topics").items():
+            if not isinstance(partitions, list):
+                raise InvalidStep(f"topics: {partitions!r} is no list of partitions")
+            topics[topic] = tuple(whole_number("topics", number, INT_MAX) for number in partitions)
+    member = fields.value("member")
+    return OffsetFetch(
+        group=fields.text("group", "g"),
+        topics=topics,
+        version=fields.version(9, 1, 10),
+        member_id=None if member is None else scene.clients.member_id(label, member),
+        member_epoch=scene.clients.number("generation", label, fields.value("generation", -1), _epoch),
+    )
+
+
+def _describe(fields: Fields, label: str, scene: Scene) -> DescribeGroup:
+    del label, scene
+    return DescribeGroup(group=fields.text("group", "g"), version=fields.version(6, 0, 6))
+
+
+_BUILDERS: dict[str, Callable[[Fields, str, Scene], Request]] = {
+    "join": _join,
+    "sync": _sync,
+    "heartbeat": _heartbeat,
+    "leave": _leave,
+    "commit": _commit,
+    "fetch_offsets": _fetch_offsets,
+    "describe": _describe,
+}

@@ -1,0 +1,119 @@
+"""A scenario: one JSON line, `{"id": ..., "config": {...}, "steps": [...]}`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from groupstorm.coordinator.config import (
+    COMPATIBILITY,
+    OPTIONS,
+    Compatibility,
+    CoordinatorConfig,
+    parse_int,
+)
+from groupstorm.problems import InputError
+
+#: Keys of `config` that are no options of the broker.
+_OWN_KEYS = ("topics", "racks", "groups")
+
+#: Options of one group and their smallest values (GroupConfig); those without numbers are not looked at.
+_GROUP_OPTIONS = {
+    "consumer.session.timeout.ms": 1,
+    "consumer.heartbeat.interval.ms": 1,
+    "consumer.assignment.interval.ms": 0,
+    "share.session.timeout.ms": 1,
+    "share.heartbeat.interval.ms": 1,
+    "share.assignment.interval.ms": 0,
+    "share.record.lock.duration.ms": 1000,
+    "share.delivery.count.limit": 2,
+    "share.partition.max.record.locks": 100,
+    "streams.session.timeout.ms": 1,
+    "streams.heartbeat.interval.ms": 1,
+    "streams.num.standby.replicas": 0,
+    "streams.initial.rebalance.delay.ms": 0,
+    "streams.assignment.interval.ms": 0,
+}
+
+
+class ScenarioFailed(Exception):
+    """The scenario is one, but cannot be run; the message says why."""
+
+
+class Scenario(NamedTuple):
+    id: str | int
+    config: Mapping[str, Any]
+    steps: list[dict[str, Any]]
+
+
+def read_scenario(line: str, place: str) -> Scenario:
+    """Parse one line; `InputError`, naming ``place``, where it is no scenario."""
+    try:
+        value = json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as problem:
+        raise InputError(f"{place}: not JSON ({problem}); expected a scenario") from problem
+    if not isinstance(value, dict):
+        raise InputError(f'{place}: {_short(value)} is no scenario {{"id", "config", "steps"}}')
+    if not isinstance(value.get("id"), str | int) or isinstance(value["id"], bool):
+        raise InputError(f"{place}: id: {_short(value.get('id'))} is no name of a scenario")
+    config = value.get("config", {})
+    if not isinstance(config, dict):
+        raise InputError(f"{place}: config: {_short(config)} is no object of options")
+    steps = value.get("steps")
+    if not isinstance(steps, list):
+        raise InputError(f"{place}: steps: {_short(steps)} is no list of steps")
+    for index, step in enumerate(steps):
+        if not isinstance(step, dict):
+            raise InputError(f"{place}: steps[{index}]: {_short(step)} is no object with an op")
+    return Scenario(value["id"], config, steps)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def broker_config(scenario: Scenario) -> CoordinatorConfig:
+    """The broker's options, as Kafka 4.3.1 takes them: names that it does not know have no effect.
+
+    `ScenarioFailed` where Kafka would refuse the values.
+    """
+    options = {name: value for name, value in scenario.config.items() if name in OPTIONS}
+    options[COMPATIBILITY] = Compatibility.KAFKA_4_3_1
+    try:
+        _check_own_keys(scenario.config)
+        return CoordinatorConfig.from_mapping(options)
+    except InputError as problem:
+        raise ScenarioFailed(f"config: {problem}") from problem
+
+
+def _check_own_keys(config: Mapping[str, Any]) -> None:
+    if not isinstance(config.get("racks", False), bool):
+        raise InputError(f"racks: {_short(config['racks'])} is neither true nor false")
+    groups = config.get("groups", {})
+    if not isinstance(groups, dict) or not all(isinstance(group, dict) for group in groups.values()):
+        raise InputError(f"groups: {_short(groups)} does not give options by group")
+    for group, options in groups.items():
+        for name, value in options.items():
+            if name in _GROUP_OPTIONS:
+                parse_int(f"groups: {group}: {name}", value, _GROUP_OPTIONS[name])
+
+
+def initial_topics(scenario: Scenario) -> dict[str, int]:
+    """Topic -> number of partitions."""
+    topics = scenario.config.get("topics", {})
+    try:
+        return partition_counts(topics)
+    except InputError as problem:
+        raise ScenarioFailed(f"config: topics: {problem}") from problem
+
+
+def partition_counts(topics: Any) -> dict[str, int]:
+    """Check an object of topics; `InputError` names the wrong one."""
+    if not isinstance(topics, dict):
+        raise InputError(f"{_short(topics)} does not give a number of partitions by topic")
+    for topic, count in topics.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InputError(f"{topic}: {_short(count)} is no number of partitions")
+    return topics

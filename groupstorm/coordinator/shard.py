@@ -1,0 +1,207 @@
+"""What every decision of the coordinator works on: groups, timers, the clock of this call, and
+the effects that it collects. Kafka: GroupCoordinatorShard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from groupstorm.coordinator import events
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.effects import Answer, Effects, Reply
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.group import ClassicGroup, Member
+from groupstorm.coordinator.messages import JoinGroupResponse, Response, SyncGroupResponse
+from groupstorm.coordinator.offsets import Offsets
+from groupstorm.coordinator.records import AppendPolicy, GroupMetadataRecord, Record, group_append_error
+from groupstorm.coordinator.states import Cause, next_state
+from groupstorm.coordinator.subscriptions import assigned_partitions
+from groupstorm.coordinator.timers import TimerKind, Timers
+from groupstorm.coordinator.writes import Writes
+from groupstorm.javahash import TimelineHashMap
+
+
+class Shard:
+    """State and effects; ``now_ms`` is set by whoever calls in."""
+
+    __slots__ = (
+        "_replies",
+        "append",
+        "config",
+        "events",
+        "groups",
+        "member_ids",
+        "now_ms",
+        "offsets",
+        "records",
+        "timers",
+        "writes",
+    )
+
+    def __init__(
+        self, config: CoordinatorConfig, member_ids: Callable[[str], str], append: AppendPolicy
+    ) -> None:
+        self.config = config
+        self.member_ids = member_ids
+        self.append = append
+        self.groups: TimelineHashMap[str, ClassicGroup] = TimelineHashMap()
+        self.offsets = Offsets()
+        self.timers = Timers()
+        self.writes = Writes(self)
+        self.now_ms = 0
+        self._replies: list[Reply] = []
+        self.events: list[events.Event] = []
+        self.records: list[Record] = []
+
+    def take_effects(self) -> Effects:
+        """What has come about since the last call."""
+        effects = Effects(self._replies, self.events, self.records)
+        self._replies, self.events, self.records = [], [], []
+        return effects
+
+    def emit(self, event: events.Event) -> None:
+        self.events.append(event)
+
+    def answer(self, answer: Answer, response: Response) -> None:
+        """Reply, unless this request has had its answer."""
+        if not answer.done:
+            answer.done = True
+            self._replies.append(Reply(answer.token, response))
+
+    def fault(self, group: str, member_id: str | None, fault: CoordinatorFault) -> None:
+        """An operation broke off: the group stays as it is at this moment."""
+        known = self.groups.get(group)
+        generation = known.generation if known is not None else -1
+        self.emit(events.OperationFailed(group, member_id, generation, str(fault)))
+
+    # groups
+
+    def create_group(self, name: str, cause: str) -> ClassicGroup:
+        """A new empty group; it is gone again if the next write fails."""
+        group = ClassicGroup(name)
+        self.groups.put(name, group)
+        self.writes.created.append(group)
+        self.emit(events.GroupCreated(name, cause))
+        return group
+
+    def exists(self, group: ClassicGroup) -> bool:
+        """Whether this is still the group of its name: a write may outlive it."""
+        return self.groups.get(group.name) is group
+
+    def forget(self, group: ClassicGroup, error: Error) -> None:
+        """Its first record could not be written: the group was never there.
+
+        Who came while that write was under way is told; Kafka would leave it waiting.
+        """
+        if not self.exists(group):
+            return
+        for member in group.members.values():
+            self.answer_join(group, member, JoinGroupResponse(group_append_error(error)))
+            self.answer_sync(group, member, group_append_error(error))
+        self.groups.remove(group.name)
+        self.emit(events.GroupDeleted(group.name, Cause.APPEND_FAILED))
+
+    def committed_group(self, name: str) -> ClassicGroup | None:
+        """The group as reads see it."""
+        group = self.groups.get(name)
+        return group if group is not None and group.committed else None
+
+    def transition(self, group: ClassicGroup, cause: Cause, member_id: str | None) -> None:
+        """The one place where a group's state changes."""
+        state = next_state(group.name, group.state, cause)
+        group.previous_state, group.state = group.state, state
+        self.emit(
+            events.GroupStateChanged(
+                group.name,
+                group.previous_state,
+                state,
+                group.generation,
+                cause,
+                member_id,
+                group.protocol,
+                group.leader,
+                len(group.members),
+            )
+        )
+
+    def group_record(self, group: ClassicGroup) -> GroupMetadataRecord:
+        return GroupMetadataRecord(
+            group.name,
+            group.generation,
+            group.protocol_type,
+            group.protocol,
+            group.leader,
+            len(group.members),
+        )
+
+    # members
+
+    def restart_session(self, group: ClassicGroup, member: Member, timeout_ms: int | None = None) -> None:
+        """The member was heard of (GMM.rescheduleClassicGroupMemberHeartbeat)."""
+        duration_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
+        self.timers.set(TimerKind.SESSION, group.name, member.member_id, self.now_ms + duration_ms)
+
+    def removed(self, group: ClassicGroup, member: Member, cause: Cause) -> None:
+        """Tell that a member has been removed."""
+        self.emit(
+            events.MemberRemoved(
+                group.name,
+                member.client_id,
+                member.member_id,
+                member.group_instance_id,
+                group.generation,
+                cause,
+            )
+        )
+
+    def answer_join(self, group: ClassicGroup, member: Member, response: JoinGroupResponse) -> bool:
+        """Answer a parked join, if there is one (ClassicGroup.completeJoinFuture)."""
+        parked = member.join
+        if parked is None:
+            return False
+        member.join = None
+        if group.members.get(member.member_id) is member:
+            group.awaiting_join -= 1
+        self.join_answered(parked, group.name, member.client_id, member.member_id, response)
+        return True
+
+    def join_answered(
+        self, answer: Answer, group: str, client_id: str, member_id: str, response: JoinGroupResponse
+    ) -> None:
+        """Answer a join and tell it; ``member_id``: the one that the request came for."""
+        if answer.done:
+            return
+        self.answer(answer, response)
+        error = response.error.name if response.error else None
+        self.emit(events.JoinAnswered(group, client_id, member_id, response.generation, error))
+
+    def answer_sync(self, group: ClassicGroup, member: Member, error: Error) -> bool:
+        """Answer a parked sync, if there is one, with the error or the member's assignment
+        (ClassicGroup.completeSyncFuture)."""
+        parked = member.sync
+        if parked is None:
+            return False
+        member.sync = None
+        if error:
+            response = SyncGroupResponse(error)
+        else:
+            response = SyncGroupResponse(error, group.protocol_type, group.protocol, member.assignment)
+        self.sync_answered(parked, group.name, member.client_id, member.member_id, group.generation, response)
+        return True
+
+    def sync_answered(
+        self,
+        answer: Answer,
+        group: str,
+        client_id: str,
+        member_id: str,
+        generation: int,
+        response: SyncGroupResponse,
+    ) -> None:
+        """Answer a sync and tell it."""
+        if answer.done:
+            return
+        self.answer(answer, response)
+        error = response.error.name if response.error else None
+        partitions = None if error else assigned_partitions(response.assignment)
+        self.emit(events.SyncAnswered(group, client_id, member_id, generation, error, partitions))

@@ -1,0 +1,94 @@
+"""SyncGroup: the leader's plan comes in, everybody's share goes out.
+
+Version notes
+* 3: group.instance.id (KIP-345).
+* 5: protocol type and name, checked against the group's (KIP-559).
+
+Kafka: GroupMetadataManager.classicGroupSyncToClassicGroup, validateSyncGroup.
+"""
+
+from __future__ import annotations
+
+from groupstorm.coordinator import events
+from groupstorm.coordinator.effects import Answer
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.group import ClassicGroup
+from groupstorm.coordinator.messages import SyncGroup, SyncGroupResponse
+from groupstorm.coordinator.rebalances import hand_out, rebalance_or_complete
+from groupstorm.coordinator.records import AppendCause, group_append_error
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.states import Cause, GroupState
+from groupstorm.coordinator.timers import TimerKind
+from groupstorm.coordinator.writes import Write
+
+
+def handle_sync(shard: Shard, request: SyncGroup, answer: Answer) -> Write | None:
+    """Answer at once, or park until the leader's plan is written."""
+    group = shard.groups.get(request.group)
+    error = _validate(request, group)
+    if error or group is None:
+        who = (request.group, request.client_id, request.member_id)
+        shard.sync_answered(answer, *who, request.generation, SyncGroupResponse(error))
+        return None
+    member = group.members[request.member_id]
+    if group.state is GroupState.STABLE:
+        _has_synced(shard, group, request.member_id)
+        response = SyncGroupResponse(Error.NONE, group.protocol_type, group.protocol, member.assignment)
+        shard.sync_answered(
+            answer, group.name, member.client_id, member.member_id, group.generation, response
+        )
+        return None
+    member.sync = answer
+    _has_synced(shard, group, request.member_id)
+    shard.emit(events.SyncParked(group.name, member.client_id, member.member_id, group.generation))
+    return _write_plan(shard, request, group) if group.leader == request.member_id else None
+
+
+def _validate(request: SyncGroup, group: ClassicGroup | None) -> Error:
+    if not request.group:
+        return Error.INVALID_GROUP_ID
+    if group is None or group.state is GroupState.EMPTY:
+        return Error.UNKNOWN_MEMBER_ID
+    return _validate_member(request, group)
+
+
+def _validate_member(request: SyncGroup, group: ClassicGroup) -> Error:
+    error = group.validate(request.member_id, request.group_instance_id)
+    if error:
+        return error
+    if request.generation != group.generation:
+        return Error.ILLEGAL_GENERATION
+    for asked, chosen in (
+        (request.protocol_type, group.protocol_type),
+        (request.protocol, group.protocol),
+    ):
+        if asked is not None and chosen is not None and asked != chosen:
+            return Error.INCONSISTENT_GROUP_PROTOCOL
+    return Error.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else Error.NONE
+
+
+def _has_synced(shard: Shard, group: ClassicGroup, member_id: str) -> None:
+    """When nobody is missing, nobody will be removed for it."""
+    group.pending_sync.pop(member_id, None)
+    if not group.pending_sync:
+        shard.timers.cancel(TimerKind.SYNC, group.name)
+
+
+def _write_plan(shard: Shard, request: SyncGroup, group: ClassicGroup) -> Write:
+    """The leader's plan counts once it is written, if the group still waits for it then.
+
+    A member that the leader left out gets an empty assignment: no bytes at all.
+    """
+
+    def on_written(error: Error | None) -> None:
+        awaited = shard.exists(group) and group.state is GroupState.COMPLETING_REBALANCE
+        if not awaited or request.generation != group.generation:
+            return
+        if error is None:
+            hand_out(shard, group, dict(request.assignments), Error.NONE)
+            shard.transition(group, Cause.ASSIGNED, request.member_id)
+        else:
+            hand_out(shard, group, {}, group_append_error(error))
+            rebalance_or_complete(shard, group, Cause.APPEND_FAILED, request.member_id)
+
+    return Write(group.name, [shard.group_record(group)], AppendCause.GENERATION, on_written)

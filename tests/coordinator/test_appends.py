@@ -1,0 +1,253 @@
+"""Writes that take time or fail: what waits for them, what they take back."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.coordinator import events
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    CommittedOffset,
+    Heartbeat,
+    LeaveGroup,
+    LeavingMember,
+    OffsetCommit,
+)
+from groupstorm.coordinator.records import (
+    AppendCause,
+    GroupMetadataRecord,
+    group_append_error,
+    operation_error,
+)
+from tests.coordinator.world import World, no_delay
+
+
+def _heartbeat(world: World, member: str) -> object:
+    return world.send(Heartbeat("g", member, None, world.group.generation, 4))
+
+
+def test_what_is_written_and_why() -> None:
+    world = World(no_delay())
+    world.stable(1)
+    world.commit("m1", generation=1)
+    world.leave("m1")
+    assert [cause for _, cause in world.appended] == [
+        AppendCause.EMPTY_GROUP,
+        AppendCause.GENERATION,
+        AppendCause.OFFSET_COMMIT,
+        AppendCause.EMPTY_GROUP,
+    ]
+    assert world.appended[1][0] == [GroupMetadataRecord("g", 1, "consumer", "range", "m1", 1)]
+    assert world.appended[3][0] == [GroupMetadataRecord("g", 2, "consumer", None, None, 0)]
+
+
+@pytest.mark.parametrize(
+    ("error", "to_members", "to_others"),
+    [
+        (Error.NOT_ENOUGH_REPLICAS, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE),
+        (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE),
+        (Error.REQUEST_TIMED_OUT, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE),
+        (Error.NOT_LEADER_OR_FOLLOWER, Error.NOT_COORDINATOR, Error.NOT_COORDINATOR),
+        (Error.KAFKA_STORAGE_ERROR, Error.NOT_COORDINATOR, Error.NOT_COORDINATOR),
+        (Error.MESSAGE_TOO_LARGE, Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR),
+        (Error.RECORD_LIST_TOO_LARGE, Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR),
+        (Error.INVALID_FETCH_SIZE, Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR),
+        (Error.NETWORK_EXCEPTION, Error.NETWORK_EXCEPTION, Error.COORDINATOR_LOAD_IN_PROGRESS),
+        (Error.INVALID_REQUEST, Error.INVALID_REQUEST, Error.INVALID_REQUEST),
+    ],
+)
+def test_errors_of_appends_as_clients_see_them(error: Error, to_members: Error, to_others: Error) -> None:
+    assert (group_append_error(error), operation_error(error)) == (to_members, to_others)
+
+
+def test_a_plan_that_cannot_be_written_sends_everybody_back() -> None:
+    world = World(no_delay())
+    world.stable()
+    world.join("m1")
+    world.join("m2")
+    follower = world.sync("m2")
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    leader = world.sync("m1", {"m2": b"plan"})
+    assert world.error(follower) is world.error(leader) is Error.COORDINATOR_NOT_AVAILABLE
+    assert world.state == "PreparingRebalance"
+    assert world.group.members["m2"].assignment == b""
+    assert [(event.error, event.cause) for event in world.of(events.AppendFailed)] == [
+        ("NOT_ENOUGH_REPLICAS", "generation")
+    ]
+
+
+def test_a_group_whose_first_record_cannot_be_written_was_never_there() -> None:
+    world = World(no_delay())
+    world.append_error = Error.NOT_LEADER_OR_FOLLOWER
+    answer = world.joined(world.join())
+    assert (answer.error, answer.member_id, answer.protocol) == (Error.NOT_COORDINATOR, "", "")
+    assert world.coordinator.groups == []
+    assert [event.cause for event in world.of(events.GroupDeleted)] == ["append-failed"]
+
+
+def test_member_id_required_does_not_wait_for_the_groups_first_record() -> None:
+    world = World(no_delay())
+    world.append_error = Error.NOT_LEADER_OR_FOLLOWER
+    assert world.joined(world.join(version=4)).error is Error.MEMBER_ID_REQUIRED
+    assert world.coordinator.groups == []
+    assert world.error(world.join("m1", version=4)) is Error.UNKNOWN_MEMBER_ID
+
+
+def test_timers_of_a_group_that_was_never_there_do_nothing_or_break_off_as_in_kafka() -> None:
+    world = World()
+    world.append_error = Error.NOT_LEADER_OR_FOLLOWER
+    world.join(session=6_000)
+    world.append_error = None
+    world.join(version=4, session=60_000)
+    assert (world.state, world.group.generation) == ("Empty", 0)
+    world.advance(3_000)  # the old group's round closes in the new group, which is empty
+    assert (world.state, world.group.generation) == ("Empty", 1)
+    assert "cannot leave Empty" in world.of(events.OperationFailed)[0].detail
+
+
+def test_a_simple_group_whose_commit_fails_was_never_there() -> None:
+    world = World()
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    assert world.commit() is Error.COORDINATOR_NOT_AVAILABLE
+    assert world.coordinator.groups == []
+    world.append_error = None
+    assert world.committed() == -1
+    assert world.commit() is Error.NONE
+    world.append_error = Error.NETWORK_EXCEPTION
+    assert world.commit(offset=2) is Error.COORDINATOR_LOAD_IN_PROGRESS
+    assert world.committed() == 1
+    assert [event.error for event in world.of(events.OffsetsCommitted)] == [
+        "NOT_ENOUGH_REPLICAS",
+        None,
+        "NETWORK_EXCEPTION",
+    ]
+
+
+def test_a_group_that_no_write_covers_goes_with_the_next_one_that_fails() -> None:
+    """As Kafka reverts its timeline: the refused commit made a group, and no record of it."""
+    world = World()
+    assert world.commit(metadata="x" * 5_000, group="dirty") is Error.OFFSET_METADATA_TOO_LARGE
+    assert world.coordinator.groups == ["dirty"]
+    assert world.describe("dirty").state == "Dead", "reads see what is committed"
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    world.commit(group="other")
+    assert world.coordinator.groups == []
+
+
+def test_the_last_leaver_waits_for_the_empty_groups_record() -> None:
+    world = World(no_delay())
+    world.stable(1)
+    world.append_delay_ms = 10
+    token = world.send(LeaveGroup("g", (LeavingMember("m1"),), 5))
+    assert world.state == "Empty"
+    world.advance(9)
+    assert token not in world.replies
+    world.advance(1)
+    assert token in world.replies
+
+
+def test_a_leave_whose_record_fails_has_an_error_of_its_own_and_the_member_is_gone() -> None:
+    world = World(no_delay())
+    world.stable(1)
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    assert world.leave("m1") == [Error.COORDINATOR_NOT_AVAILABLE]
+    assert (world.state, world.group.generation) == ("Empty", 2)
+
+
+def test_heartbeats_wait_for_writes_before_them_joins_do_not() -> None:
+    world = World(no_delay())
+    world.stable()
+    world.append_delay_ms = 10
+    commit = world.send(
+        OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(7)}}, 9)
+    )
+    heartbeat = _heartbeat(world, "m1")
+    assert world.heartbeat("nobody") is Error.UNKNOWN_MEMBER_ID, "what is refused does not wait"
+    assert world.error(world.join("m2")) is Error.NONE
+    assert world.committed() == -1
+    world.advance(10)
+    assert world.order[-2:] == [commit, heartbeat]
+    assert world.committed() == 7
+
+
+def test_what_waits_for_a_write_that_fails_fails_with_it() -> None:
+    world = World(no_delay())
+    world.stable()
+    world.append_delay_ms, world.append_error = 10, Error.NOT_LEADER_OR_FOLLOWER
+    world.send(OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(7)}}, 9))
+    heartbeat = _heartbeat(world, "m1")
+    world.advance(10)
+    assert world.replies[heartbeat] == (Error.NOT_COORDINATOR,)
+
+
+def test_writes_of_a_group_complete_in_their_order() -> None:
+    world = World(no_delay())
+    world.stable()
+    generation = world.group.generation
+    tokens = []
+    for delay_ms, offset in ((20, 1), (0, 2), (5, 3)):
+        world.append_delay_ms = delay_ms
+        offsets = {"t": {0: CommittedOffset(offset)}}
+        tokens.append(world.send(OffsetCommit("g", "m1", None, generation, offsets, 9)))
+    world.advance(20)
+    assert world.order[-3:] == tokens
+    assert world.committed() == 3
+
+
+def test_a_write_beyond_the_commit_timeout_fails_its_request_and_lands_later() -> None:
+    """offsets.commit.timeout.ms: the coordinator gives up waiting, not the log."""
+    world = World(no_delay(commit_timeout_ms=100))
+    world.stable()
+    world.append_delay_ms = 500
+    token = world.send(
+        OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(7)}}, 9)
+    )
+    world.advance(100)
+    assert world.replies[token] == ((("t", 0, Error.COORDINATOR_NOT_AVAILABLE),),)
+    assert world.committed() == -1
+    world.advance(400)
+    assert world.committed() == 7
+
+
+def test_a_plan_that_lands_in_another_round_counts_for_nothing() -> None:
+    world = World(no_delay())
+    world.stable()
+    world.join("m1")
+    world.join("m2")
+    world.append_delay_ms = 10
+    world.sync("m1", {"m1": b"late"})
+    follower = world.sync("m2")
+    world.join("m2", protocols=(("range", b"other"),))
+    assert world.error(follower) is Error.REBALANCE_IN_PROGRESS
+    world.advance(10)
+    assert world.state == "PreparingRebalance"
+    world.join("m1")
+    assert world.group.members["m1"].assignment == b""
+
+
+def test_the_same_plan_sent_twice_counts_once() -> None:
+    world = World(no_delay())
+    world.stable()
+    world.join("m1")
+    world.join("m2")
+    world.append_delay_ms = 10
+    first = world.sync("m1", {"m1": b"one"})
+    second = world.sync("m1", {"m1": b"two"})
+    world.advance(10)
+    assert world.error(first) is None
+    assert world.synced(second).assignment == b"one"
+    assert len([e for e in world.of(events.GroupStateChanged) if e.state == "Stable"]) == 2
+
+
+def test_a_returning_static_member_that_goes_before_its_write_ends_gets_an_error() -> None:
+    world = World(no_delay())
+    world.join(instance="i1")
+    world.advance(0)
+    world.complete()
+    world.append_delay_ms, world.append_error = 10, Error.NOT_ENOUGH_REPLICAS
+    world.join(instance="i1", token="comes back")
+    world.send(LeaveGroup("g", (LeavingMember("", "i1"),), 5))
+    assert world.error("comes back") is Error.UNKNOWN_MEMBER_ID
+    world.advance(20)
+    assert world.group.awaiting_join == 0
+    assert world.state == "Empty"

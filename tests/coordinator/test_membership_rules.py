@@ -1,0 +1,136 @@
+"""Who may be in a group, who leads it, which protocol it speaks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupstorm.coordinator import events
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.group import ClassicGroup, Member, _vote
+from groupstorm.javahash import JavaHashMap
+from tests.coordinator.world import World, no_delay
+
+
+def test_pending_ids_do_not_count_but_awaiting_members_do_in_an_open_round() -> None:
+    world = World(no_delay(max_size=2))
+    for _ in range(3):
+        world.join(version=4)
+    tokens = [world.join(f"m{number}", version=4) for number in (1, 2, 3)]
+    assert [world.error(token) for token in tokens] == [None, None, Error.GROUP_MAX_SIZE_REACHED]
+    assert world.joined(tokens[2]).member_id == ""
+    assert not world.group.pending_members, "the refused id is forgotten"
+    assert [event.cause for event in world.of(events.PendingMemberRemoved)] == ["group-full"]
+
+
+def test_in_an_open_round_the_places_go_to_those_who_come_first() -> None:
+    world = World(no_delay(max_size=2))
+    world.stable(2)
+    world.join("m1")
+    newcomer = world.join()
+    assert world.error(newcomer) is None
+    late = world.join("m2")
+    assert world.error(late) is Error.GROUP_MAX_SIZE_REACHED
+    assert "m2" not in world.group.members
+    assert [event.cause for event in world.of(events.MemberRemoved)] == ["group-full"]
+
+
+def test_a_full_stable_group_keeps_its_members_and_takes_no_others() -> None:
+    world = World(no_delay(max_size=2))
+    world.stable(2)
+    assert world.error(world.join()) is Error.GROUP_MAX_SIZE_REACHED
+    assert world.error(world.join("m2")) is Error.NONE
+    assert world.state == "Stable"
+
+
+def test_an_empty_group_takes_any_type_but_not_none() -> None:
+    world = World(no_delay())
+    assert world.error(world.join(kind="")) is Error.INCONSISTENT_GROUP_PROTOCOL
+    assert world.error(world.join(protocols=())) is Error.INCONSISTENT_GROUP_PROTOCOL
+    assert world.error(world.join(kind="connect", protocols=(("sessioned", b""),))) is None
+    assert world.group.protocol_type == "connect"
+
+
+def test_ids_are_drawn_after_the_refusals() -> None:
+    world = World(no_delay(max_size=1))
+    world.stable(1)
+    world.join()
+    world.join(kind="connect", instance="i1")
+    world.leave("m1")
+    world.join()
+    assert "m2" in world.group.members
+
+
+def test_a_pending_id_cannot_come_back_as_a_static_member() -> None:
+    """Kafka throws IllegalStateException there: UNKNOWN_SERVER_ERROR."""
+    world = World(no_delay())
+    world.join(version=4)
+    answer = world.joined(world.join("m1", "i1", version=5))
+    assert (answer.error, answer.member_id, answer.protocol) == (Error.UNKNOWN_SERVER_ERROR, "", "")
+    assert [event.member_id for event in world.of(events.OperationFailed)] == ["m1"]
+
+
+def test_protocols_listed_twice_leave_nothing_to_vote_for() -> None:
+    """As in Kafka: a name that counts twice for one member is not counted once by all."""
+    world = World(no_delay())
+    token = world.join(protocols=(("range", b""), ("range", b"")))
+    world.advance(0)
+    assert world.error(token) is None
+    assert (world.state, world.group.generation) == ("PreparingRebalance", 1)
+    assert "supports none" in world.of(events.OperationFailed)[0].detail
+
+
+def test_the_leader_leaves_and_javas_order_decides_who_follows() -> None:
+    world = World(no_delay())
+    ids = world.stable(12)
+    order = JavaHashMap[str, None]()
+    for member in ids:
+        order.put(member, None)
+    while len(order) > 1:
+        leader = world.group.leader
+        assert leader is not None
+        order.remove(leader)
+        world.leave(leader)
+        assert world.group.leader == order.first()
+
+
+def test_a_leader_that_does_not_come_back_is_replaced_by_one_that_did() -> None:
+    """KAFKA-8220: leading needs having joined, being a static member that stays is not enough."""
+    world = World(no_delay())
+    world.join(instance="i1", session=60_000, rebalance=6_000)
+    world.advance(0)
+    world.complete()
+    world.join(rebalance=6_000)
+    world.advance(6_000)
+    assert world.group.leader == "m2"
+    assert set(world.group.members) == {"m1", "m2"}
+
+
+_NAMES = ["range", "roundrobin", "sticky", "cooperative-sticky", "a", "b", "Aa", "BB"]
+_LISTS = st.lists(st.permutations(_NAMES).map(tuple), min_size=1, max_size=12)
+
+
+@given(_LISTS, st.sets(st.sampled_from(_NAMES), min_size=1))
+def test_the_vote_equals_counting_one_by_one(lists: list[tuple[str, ...]], common: set[str]) -> None:
+    """Ties, and names of one bucket ("Aa" and "BB" have one hash), go as Java's HashMap of votes yields."""
+    group = ClassicGroup("g")
+    for number, names in enumerate(lists):
+        protocols = tuple((name, b"") for name in names if name in common)
+        group.add(Member(f"member-{number * 7919}", None, ("c", ""), (1, 1), "consumer", protocols), None)
+    votes: JavaHashMap[str, int] = JavaHashMap()
+    for member in group.members.values():
+        choice = _vote(member.names, common)
+        votes.put(choice, (votes.get(choice) or 0) + 1)
+    winner, most = "", 0
+    for name, count in votes.items():
+        if count > most:
+            winner, most = name, count
+    assert group.select_protocol() == winner
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_only_versions_below_four_join_without_an_id(version: int) -> None:
+    world = World(no_delay())
+    token = world.join(version=version)
+    assert world.error(token) is (None if version < 4 else Error.MEMBER_ID_REQUIRED)

@@ -1,0 +1,116 @@
+"""Committed offsets: what is stored, what is read, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.coordinator import events
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    CommittedOffset,
+    ListGroups,
+    ListGroupsResponse,
+    OffsetCommit,
+    OffsetCommitResponse,
+    OffsetFetch,
+    OffsetFetchResponse,
+)
+from tests.coordinator.world import World, no_delay
+
+
+def _fetch(world: World, topics: dict[str, tuple[int, ...]] | None) -> OffsetFetchResponse:
+    response = world.replies[world.send(OffsetFetch("g", topics, 9))]
+    assert isinstance(response, OffsetFetchResponse)
+    return response
+
+
+def test_a_commit_from_outside_makes_a_group_without_members() -> None:
+    world = World()
+    assert world.commit(offset=42) is Error.NONE
+    assert (world.state, world.group.generation, world.group.protocol_type) == ("Empty", 0, None)
+    assert [event.cause for event in world.of(events.GroupCreated)] == ["offset-commit"]
+    assert world.committed() == 42
+
+
+def test_nothing_is_minus_one_whether_or_not_the_group_exists() -> None:
+    world = World()
+    nothing = CommittedOffset(-1, -1, "")
+    assert _fetch(world, {"t": (3,)}).partitions == (("t", 3, nothing, Error.NONE),)
+    world.commit()
+    assert _fetch(world, {"t": (0, 3)}).partitions[1] == ("t", 3, nothing, Error.NONE)
+    assert world.committed("other") == -1
+
+
+@pytest.mark.parametrize(("metadata", "refused"), [("x" * 8, False), ("x" * 9, True), ("😀" * 5, True)])
+def test_long_metadata_is_refused_partition_by_partition(metadata: str, refused: bool) -> None:
+    """Kafka counts UTF-16 code units: five emoji are ten."""
+    world = World(CoordinatorConfig(offset_metadata_max_bytes=8))
+    offsets = {"t": {0: CommittedOffset(1, metadata=metadata), 1: CommittedOffset(2)}}
+    response = world.replies[world.send(OffsetCommit("g", "", None, -1, offsets, 9))]
+    assert isinstance(response, OffsetCommitResponse)
+    error = Error.OFFSET_METADATA_TOO_LARGE if refused else Error.NONE
+    assert response.partitions == (("t", 0, error), ("t", 1, Error.NONE))
+    assert world.committed() == (-1 if refused else 1)
+
+
+def test_all_offsets_come_in_the_order_of_kafkas_map() -> None:
+    world = World()
+    offsets = {
+        topic: {number: CommittedOffset(number) for number in range(5)} for topic in ("a", "b", "c", "zz")
+    }
+    world.send(OffsetCommit("g", "", None, -1, offsets, 9))
+    everything = _fetch(world, None).partitions
+    assert {(topic, number) for topic, number, _, _ in everything} == {
+        (topic, number) for topic in offsets for number in range(5)
+    }
+    by_topic = list(dict.fromkeys(topic for topic, *_ in everything))
+    assert by_topic == ["c", "b", "zz", "a"], "as Kafka's TimelineHashMap yields these four"
+    assert _fetch(World(), None).partitions == ()
+
+
+def test_leader_epoch_and_metadata_come_back() -> None:
+    world = World()
+    world.send(OffsetCommit("g", "", None, -1, {"t": {0: CommittedOffset(5, 3, "note")}}, 9))
+    assert _fetch(world, {"t": (0,)}).partitions[0][2] == (5, 3, "note")
+
+
+def test_stable_reads_wait_for_writes_in_flight() -> None:
+    world = World()
+    world.commit()
+    world.append_delay_ms = 10
+    world.send(OffsetCommit("g", "", None, -1, {"t": {0: CommittedOffset(2)}}, 9))
+    at_once = world.send(OffsetFetch("g", {"t": (0,)}, 9))
+    later = world.send(OffsetFetch("g", {"t": (0,)}, 9, require_stable=True))
+    assert at_once in world.replies
+    assert later not in world.replies
+    world.advance(10)
+    assert later in world.replies
+
+
+def test_deleted_topics_take_their_offsets_along() -> None:
+    world = World()
+    for group in ("g", "h"):
+        for topic in ("t", "u"):
+            world.send(OffsetCommit(group, "", None, -1, {topic: {0: CommittedOffset(1)}}, 9))
+    world.take(world.coordinator.on_topics_deleted(["t", "never was"], 0))
+    assert world.committed("g") == world.committed("h") == -1
+    assert [row[0] for row in _fetch(world, None).partitions] == ["u"]
+
+
+def test_groups_are_listed_by_state_and_type() -> None:
+    world = World(no_delay())
+    world.stable(1)
+    world.commit(group="simple")
+
+    def listed(states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+        response = world.replies[world.send(ListGroups(states, types))]
+        assert isinstance(response, ListGroupsResponse)
+        return sorted(tuple(group) for group in response.groups)
+
+    both = [("g", "consumer", "Stable", "classic"), ("simple", "", "Empty", "classic")]
+    assert listed() == both
+    assert listed(states=("stable ",)) == both[:1]
+    assert listed(states=("EMPTY", "Dead")) == both[1:]
+    assert listed(types=("Classic",)) == both
+    assert listed(types=("consumer",)) == []

@@ -1,0 +1,249 @@
+"""What each request is answered in each state of the group (GMM and ClassicGroup of Kafka 4.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import LeaveGroup, LeaveGroupResponse, SyncGroup
+from tests.coordinator.world import World, no_delay
+
+PARKED = None
+
+
+def _in_state(state: str) -> World:
+    """m1 leads and m2 follows, both of generation 1 or later; empty: they have left."""
+    world = World(no_delay())
+    if state == "no group":
+        return world
+    world.stable()
+    match state:
+        case "Empty":
+            world.leave("m1", "m2")
+        case "PreparingRebalance":
+            world.join("m1")
+        case "CompletingRebalance":
+            world.join("m1")
+            world.join("m2")
+    assert world.state == state
+    return world
+
+
+Ask = Callable[[World], Any]
+_ASK: dict[str, Ask] = {
+    "join, new": lambda world: world.error(world.join()),
+    "join, new, sent back for an id": lambda world: world.error(world.join(version=4)),
+    "join, member again": lambda world: world.error(world.join("m2")),
+    "join, leader again": lambda world: world.error(world.join("m1")),
+    "join, member with other metadata": lambda world: world.error(
+        world.join("m2", protocols=(("range", b"x"),))
+    ),
+    "join, unknown id": lambda world: world.error(world.join("nobody")),
+    "join, other type": lambda world: world.error(world.join(kind="connect")),
+    "join, no protocol in common": lambda world: world.error(world.join(protocols=(("sticky", b""),))),
+    "sync": lambda world: world.error(world.sync("m2")),
+    "sync, unknown id": lambda world: world.error(world.sync("nobody")),
+    "sync, old generation": lambda world: world.error(world.sync("m2", generation=0)),
+    "sync, other protocol": lambda world: world.error(world.sync("m2", protocol="sticky")),
+    "sync, other type": lambda world: world.error(world.sync("m2", kind="connect")),
+    "heartbeat": lambda world: world.heartbeat("m2"),
+    "heartbeat, unknown id": lambda world: world.heartbeat("nobody"),
+    "heartbeat, old generation": lambda world: world.heartbeat("m2", generation=0),
+    "leave": lambda world: world.leave("m2")[0],
+    "leave, unknown id": lambda world: world.leave("nobody")[0],
+    "leave, no id": lambda world: world.leave("")[0],
+    "commit": lambda world: world.commit("m2", generation=_generation(world)),
+    "commit, old generation": lambda world: world.commit("m2", generation=0),
+    "commit, old version": lambda world: world.commit("m2", generation=_generation(world), version=8),
+    "commit, unknown id": lambda world: world.commit("nobody", generation=_generation(world)),
+    "commit from outside": lambda world: world.commit(),
+    "commit from outside with an id": lambda world: world.commit("m2"),
+}
+
+
+def _generation(world: World) -> int:
+    group = world.coordinator.group("g")
+    return group.generation if group is not None else 1
+
+
+_STATES = ("no group", "Empty", "PreparingRebalance", "CompletingRebalance", "Stable")
+_UNKNOWN, _GENERATION = Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION
+_BUSY, _FOREIGN, _OK = Error.REBALANCE_IN_PROGRESS, Error.INCONSISTENT_GROUP_PROTOCOL, Error.NONE
+_SENT_BACK, _NO_GROUP = Error.MEMBER_ID_REQUIRED, Error.GROUP_ID_NOT_FOUND
+
+# request: (no group, Empty, PreparingRebalance, CompletingRebalance, Stable)
+_TABLE: dict[str, tuple[Error | None, ...]] = {
+    "join, new": (PARKED, PARKED, PARKED, PARKED, PARKED),
+    "join, new, sent back for an id": (_SENT_BACK,) * 5,
+    "join, member again": (_UNKNOWN, _UNKNOWN, _OK, _OK, _OK),
+    "join, leader again": (_UNKNOWN, _UNKNOWN, PARKED, _OK, PARKED),
+    "join, member with other metadata": (_UNKNOWN, _UNKNOWN, _OK, PARKED, PARKED),
+    "join, unknown id": (_UNKNOWN,) * 5,
+    "join, other type": (PARKED, PARKED, _FOREIGN, _FOREIGN, _FOREIGN),
+    "join, no protocol in common": (PARKED, PARKED, _FOREIGN, _FOREIGN, _FOREIGN),
+    "sync": (_UNKNOWN, _UNKNOWN, _BUSY, PARKED, _OK),
+    "sync, unknown id": (_UNKNOWN,) * 5,
+    "sync, old generation": (_UNKNOWN, _UNKNOWN, _GENERATION, _GENERATION, _GENERATION),
+    "sync, other protocol": (_UNKNOWN, _UNKNOWN, _FOREIGN, _FOREIGN, _FOREIGN),
+    "sync, other type": (_UNKNOWN, _UNKNOWN, _FOREIGN, _FOREIGN, _FOREIGN),
+    "heartbeat": (_UNKNOWN, _UNKNOWN, _BUSY, _OK, _OK),
+    "heartbeat, unknown id": (_UNKNOWN,) * 5,
+    "heartbeat, old generation": (_UNKNOWN, _UNKNOWN, _GENERATION, _GENERATION, _GENERATION),
+    "leave": (_UNKNOWN, _UNKNOWN, _OK, _OK, _OK),
+    "leave, unknown id": (_UNKNOWN,) * 5,
+    "leave, no id": (_UNKNOWN,) * 5,
+    "commit": (_NO_GROUP, _UNKNOWN, _OK, _BUSY, _OK),
+    "commit, old generation": (_NO_GROUP, _UNKNOWN, _GENERATION, _GENERATION, _GENERATION),
+    "commit, old version": (_GENERATION, _UNKNOWN, _OK, _BUSY, _OK),
+    "commit, unknown id": (_NO_GROUP, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN),
+    "commit from outside": (_OK, _OK, _UNKNOWN, _UNKNOWN, _UNKNOWN),
+    "commit from outside with an id": (_OK, _OK, _GENERATION, _GENERATION, _GENERATION),
+}
+_CASES = [
+    pytest.param(what, state, answer, id=f"{what} - {state}")
+    for what, answers in _TABLE.items()
+    for state, answer in zip(_STATES, answers, strict=True)
+]
+
+
+@pytest.mark.parametrize(("what", "state", "answer"), _CASES)
+def test_answer(what: str, state: str, answer: Error | None) -> None:
+    assert _ASK[what](_in_state(state)) is answer
+
+
+def test_all_is_asked() -> None:
+    assert set(_ASK) == set(_TABLE)
+
+
+@pytest.mark.parametrize("ask", ["join", "sync", "heartbeat", "leave"])
+def test_group_ids_must_not_be_empty(ask: str) -> None:
+    world = World()
+    match ask:
+        case "join":
+            answer = world.joined(world.join("m7", group=""))
+            assert (answer.error, answer.member_id) == (Error.INVALID_GROUP_ID, "m7")
+        case "sync":
+            assert world.error(world.sync("m7", group="")) is Error.INVALID_GROUP_ID
+        case "heartbeat":
+            assert world.heartbeat("m7", group="") is Error.INVALID_GROUP_ID
+        case _:
+            response = world.replies[world.send(LeaveGroup("", (), 5))]
+            assert response == LeaveGroupResponse(Error.INVALID_GROUP_ID)
+    assert world.coordinator.groups == []
+
+
+def test_the_empty_group_may_commit_and_be_described() -> None:
+    """For old clients (KIP-289): only membership needs a name."""
+    world = World()
+    assert world.commit(group="") is Error.NONE
+    assert world.describe("").state == "Empty"
+
+
+@pytest.mark.parametrize(("session", "refused"), [(5_999, True), (6_000, False), (1_800_001, True)])
+def test_session_timeout_bounds(session: int, refused: bool) -> None:
+    world = World()
+    token = world.join(session=session)
+    assert world.error(token) is (Error.INVALID_SESSION_TIMEOUT if refused else PARKED)
+    assert world.coordinator.groups == ([] if refused else ["g"])
+
+
+def test_the_lost_answer_is_given_again_and_only_the_leader_gets_the_members() -> None:
+    world = _in_state("CompletingRebalance")
+    leader, follower = world.joined(world.join("m1")), world.joined(world.join("m2"))
+    assert [member.member_id for member in leader.members] == sorted(world.group.members)
+    assert follower.members == ()
+    assert leader.generation == follower.generation == world.group.generation
+    assert follower.leader == leader.member_id == "m1"
+
+
+def test_a_second_join_replaces_the_parked_first_one() -> None:
+    world = _in_state("Stable")
+    first = world.join("m1")
+    second = world.join("m1")
+    world.join("m2")
+    assert world.error(first) is None
+    assert world.error(second) is Error.NONE
+
+
+def test_a_second_sync_replaces_the_parked_first_one() -> None:
+    world = _in_state("CompletingRebalance")
+    first, second = world.sync("m2"), world.sync("m2")
+    world.sync("m1", {"m2": b"plan"})
+    assert world.error(first) is None
+    assert world.synced(second).assignment == b"plan"
+
+
+def test_whom_the_leader_leaves_out_gets_no_bytes_at_all() -> None:
+    world = _in_state("CompletingRebalance")
+    token = world.sync("m2")
+    world.sync("m1", {"m1": b"all", "ghost": b"none"})
+    assert world.synced(token).assignment == b""
+    assert world.synced(world.sync("m1")).assignment == b"all"
+
+
+def test_only_the_leaders_plan_counts() -> None:
+    world = _in_state("CompletingRebalance")
+    token = world.sync("m2", {"m2": b"mine"})
+    assert world.error(token) is PARKED
+    world.sync("m1", {"m2": b"the leader's"})
+    assert world.synced(token).assignment == b"the leader's"
+
+
+def test_sync_answers_name_type_and_protocol_and_errors_do_not() -> None:
+    world = _in_state("Stable")
+    answer = world.synced(world.sync("m2", kind="consumer", protocol="range"))
+    assert (answer.protocol_type, answer.protocol) == ("consumer", "range")
+    refused = world.replies[world.send(SyncGroup("g", "x", None, 1, None, None, (), 5))]
+    assert refused == (Error.UNKNOWN_MEMBER_ID, None, None, b"")
+
+
+def test_parked_joins_of_those_who_leave_are_told_to_start_again() -> None:
+    world = _in_state("PreparingRebalance")
+    token = world.join()
+    assert world.leave("m3") == [Error.NONE]
+    assert (world.joined(token).error, world.joined(token).member_id) == (_UNKNOWN, "")
+
+
+def test_a_batch_of_leavers_brings_one_rebalance() -> None:
+    world = World(no_delay())
+    world.stable(4)
+    before = world.group.generation
+    assert world.leave("m2", "nobody", "m3", "m3") == [_OK, _UNKNOWN, _OK, _UNKNOWN]
+    assert world.state == "PreparingRebalance"
+    world.join("m1")
+    world.join("m4")
+    assert world.group.generation == before + 1
+
+
+def test_a_batch_in_which_nobody_is_known_changes_nothing() -> None:
+    world = _in_state("Stable")
+    assert world.leave("ghost", "", ("", "i9")) == [_UNKNOWN] * 3
+    assert world.state == "Stable"
+
+
+def test_describe_tells_protocol_and_metadata_of_stable_groups_only() -> None:
+    world = World(no_delay())
+    world.stable(protocols=(("range", b"meta"),))
+    stable = world.describe()
+    assert (stable.protocol, stable.members[0].metadata, stable.members[0].assignment) == (
+        "range",
+        b"meta",
+        stable.members[0].member_id.encode(),
+    )
+    world.join("m1")
+    open_round = world.describe()
+    assert (open_round.state, open_round.protocol_type, open_round.protocol) == (
+        "PreparingRebalance",
+        "consumer",
+        "",
+    )
+    assert open_round.members[0].metadata == b""
+
+
+@pytest.mark.parametrize(("version", "error"), [(5, Error.NONE), (6, Error.GROUP_ID_NOT_FOUND)])
+def test_an_unknown_group_is_dead(version: int, error: Error) -> None:
+    answer = World().describe(version=version)
+    assert (answer.state, answer.error) == ("Dead", error)

@@ -1,0 +1,65 @@
+"""The heap of deadlines: order, ties, resets."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupstorm.coordinator.timers import TimerKind, Timers
+
+
+def _drain(timers: Timers, now_ms: int) -> list[tuple[str, int]]:
+    fired = []
+    while (timer := timers.pop_due(now_ms)) is not None:
+        fired.append((timer.name, timer.deadline_ms))
+    return fired
+
+
+def test_equal_deadlines_fire_in_the_order_of_setting_and_a_reset_is_a_new_set() -> None:
+    timers = Timers()
+    for name in "abc":
+        timers.set(TimerKind.SESSION, "g", name, 10)
+    timers.set(TimerKind.SESSION, "g", "a", 10)
+    assert _drain(timers, 10) == [("b", 10), ("c", 10), ("a", 10)]
+
+
+def test_a_timer_can_be_set_earlier_as_well_as_later() -> None:
+    timers = Timers()
+    timers.set(TimerKind.SESSION, "g", "a", 100)
+    timers.set(TimerKind.SESSION, "g", "a", 5)
+    assert timers.next_deadline() == 5
+    timers.set(TimerKind.SESSION, "g", "a", 200)
+    assert timers.next_deadline() == 200
+    assert timers.pop_due(199) is None
+    assert _drain(timers, 200) == [("a", 200)]
+    assert timers.next_deadline() is None
+
+
+_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("set"), st.sampled_from("abcd"), st.integers(0, 30)),
+        st.tuples(st.just("cancel"), st.sampled_from("abcd"), st.just(0)),
+        st.tuples(st.just("fire"), st.just(""), st.integers(0, 30)),
+    )
+)
+
+
+@given(_STEPS)
+def test_equals_a_sorted_list(steps: list[tuple[str, str, int]]) -> None:
+    timers = Timers()
+    model: dict[str, tuple[int, int]] = {}
+    for number, (what, name, time_ms) in enumerate(steps):
+        if what == "set":
+            timers.set(TimerKind.SESSION, "g", name, time_ms, number)
+            model[name] = (time_ms, number)
+        elif what == "cancel":
+            timers.cancel(TimerKind.SESSION, "g", name)
+            model.pop(name, None)
+        else:
+            due = sorted((when, key) for key, when in model.items() if when[0] <= time_ms)
+            assert _drain(timers, time_ms) == [(key, when[0]) for when, key in due]
+            for _, gone in due:
+                del model[gone]
+        earliest = min((when[0] for when in model.values()), default=None)
+        assert timers.next_deadline() == earliest
+        assert len(timers) == len(model)
