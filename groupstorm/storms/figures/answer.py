@@ -28,9 +28,9 @@ def seconds(value: float) -> str:
         return "0 s"
     if value < 0.001:
         return "less than 1 ms"
-    if value < 1:
+    if value < 0.9995:
         return f"{value * 1000:.0f} ms"
-    return f"{value:,.1f} s" if value < 100 else f"{value:,.0f} s"
+    return f"{value:,.1f} s" if value < 99.95 else f"{value:,.0f} s"
 
 
 def _counted(count: int, what: str) -> str:

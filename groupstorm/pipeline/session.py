@@ -1,0 +1,97 @@
+"""One Spark session per command: on this machine, quiet, without a trace of it left behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groupstorm.pipeline.java import java_home
+from groupstorm.problems import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Tasks of one shuffle: more than that costs more than it brings on one machine.
+SHUFFLE_PARTITIONS = 2
+
+#: A command's JVM lives for seconds: the second compiler never earns back what it costs (measured: half the
+#: CPU time without it), and one collector thread is enough.
+_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": _JVM_OPTIONS,
+    "spark.sql.adaptive.enabled": "false",  # many small plans: to plan again costs more than it saves
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.ansi.enabled": "true",  # an overflow is an error, not another number
+    "spark.sql.session.timeZone": "UTC",
+}
+
+_LOG_LINES_SHOWN = 3
+
+
+@contextmanager
+def spark_session() -> Iterator[SparkSession]:
+    """A session on all cores of this machine; it is stopped and its files are removed at the end.
+
+    Inside another one it is the same session, which goes on (a test run has one for all its tests).
+    Raises InputError, saying what to install, where PySpark or Java is missing or does not start.
+    """
+    try:
+        import pandas  # noqa: F401  # what Spark hands to Python functions
+        from pyspark.sql import SparkSession
+    except ImportError as missing:
+        raise InputError(f"{missing.name} is not installed: pip install 'groupstorm[spark]'") from missing
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    os.environ["JAVA_HOME"] = str(java_home())
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    with tempfile.TemporaryDirectory(prefix="groupstorm-spark-") as folder:
+        builder = SparkSession.builder.master("local[*]").appName("groupstorm")
+        for name, value in _SETTINGS.items():
+            builder = builder.config(name, value)
+        builder = builder.config("spark.local.dir", folder)
+        builder = builder.config("spark.sql.warehouse.dir", str(Path(folder, "warehouse")))
+        log = Path(folder, "spark.log")
+        with _stderr_to(log):
+            try:
+                spark = builder.getOrCreate()
+            except RuntimeError as failure:  # what PySpark raises when its JVM ends before it answers
+                raise InputError(f"Spark does not start: {_last_words(log) or failure}") from failure
+        spark.sparkContext.setLogLevel("OFF")
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """Send the standard error of processes that start meanwhile to a file: the JVM's start-up warnings."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _last_words(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+    return " | ".join(lines[-_LOG_LINES_SHOWN:])

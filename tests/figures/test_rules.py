@@ -1,0 +1,450 @@
+"""Each rule of docs/figures.md on a trace of a few rows that can be checked by eye."""
+
+from __future__ import annotations
+
+from groupstorm.clients import events as member_events
+from groupstorm.coordinator import events
+from groupstorm.storms import events as world_events
+from groupstorm.storms.figures import Figures, FiguresAccumulator, figures_by_group
+from groupstorm.storms.figures.coordinator_view import is_cooperative
+from groupstorm.storms.figures.moves import moves_needed
+from groupstorm.trace.rows import TracedEvent, as_mapping, values
+from groupstorm.trace.schema import Source
+
+SECOND = 1_000_000
+TOPIC = frozenset({"t"})
+
+
+class Trace:
+    """Writes a trace in seconds, one method per row."""
+
+    def __init__(self, group: str = "g", members_told: bool = True) -> None:
+        self.group = group
+        self.members_told = members_told
+        self.rows: list[tuple[int, Source, TracedEvent]] = []
+        self.state = "Empty"
+
+    def add(self, at_s: float, source: Source, event: TracedEvent) -> None:
+        self.rows.append((int(at_s * SECOND), source, event))
+
+    def scenario(self, *partitions: str, record_rate: int = 0, process_rate: int = 1) -> None:
+        started = world_events.ScenarioStarted(self.group, "{}", partitions, record_rate, process_rate)
+        self.add(0, Source.WORLD, started)
+
+    def state_to(
+        self,
+        at_s: float,
+        state: str,
+        generation: int,
+        cause: str = "x",
+        by: str = "",
+        protocol: str = "range",
+    ) -> None:
+        event = events.GroupStateChanged(
+            self.group, self.state, state, generation, cause, by or None, protocol, None, 1
+        )
+        self.state = state
+        self.add(at_s, Source.COORDINATOR, event)
+
+    def start(self, at_s: float, member: str, topics: tuple[str, ...] = ("t",)) -> None:
+        if self.members_told:
+            self.add(at_s, Source.MEMBER, member_events.MemberStarted(self.group, member, None, topics))
+        added = events.MemberAdded(self.group, member, f"{member}-id", None, 0, "new-member")
+        self.add(at_s, Source.COORDINATOR, added)
+
+    def remove(self, at_s: float, member: str) -> None:
+        event = events.MemberRemoved(self.group, member, f"{member}-id", None, 0, "session-expired")
+        self.add(at_s, Source.COORDINATOR, event)
+
+    def join(self, at_s: float, member: str, generation: int) -> None:
+        event = events.JoinAnswered(self.group, member, f"{member}-id", generation, None)
+        self.add(at_s, Source.COORDINATOR, event)
+
+    def park(self, at_s: float, member: str, generation: int) -> None:
+        self.add(at_s, Source.COORDINATOR, events.JoinParked(self.group, member, f"{member}-id", generation))
+
+    def sync(self, at_s: float, member: str, generation: int, *partitions: str, member_id: str = "") -> None:
+        who = (self.group, member, member_id or f"{member}-id", generation)
+        self.add(at_s, Source.COORDINATOR, events.SyncAnswered(*who, None, partitions))
+
+    def take(
+        self, at_s: float, member: str, generation: int, *partitions: str, at: int = 0, callback_s: float = 0
+    ) -> None:
+        who = (self.group, member, f"{member}-id", generation)
+        positions = (at,) * len(partitions)
+        event = member_events.PartitionsAssigned(*who, partitions, positions, int(callback_s * SECOND))
+        self.add(at_s, Source.MEMBER, event)
+
+    def revoke(
+        self,
+        at_s: float,
+        member: str,
+        generation: int,
+        *partitions: str,
+        at: int = 0,
+        callback_s: float = 0,
+        cause: str = "rebalance",
+    ) -> None:
+        who = (self.group, member, f"{member}-id", generation)
+        where = (partitions, (at,) * len(partitions), (at,) * len(partitions))
+        event = member_events.PartitionsRevoked(*who, *where, int(callback_s * SECOND), cause)
+        self.add(at_s, Source.MEMBER, event)
+
+    def crash(self, at_s: float, member: str, generation: int, *partitions: str, at: int = 0) -> None:
+        who = (self.group, member, f"{member}-id", generation)
+        where = (partitions, (at,) * len(partitions), (at,) * len(partitions))
+        self.add(at_s, Source.MEMBER, member_events.MemberCrashed(*who, *where))
+
+    def pause(self, at_s: float, member: str, *partitions: str, at: int = 0) -> None:
+        who = (self.group, member, f"{member}-id")
+        event = member_events.MemberPaused(*who, partitions, (at,) * len(partitions), 0, "pause")
+        self.add(at_s, Source.MEMBER, event)
+
+    def resume(self, at_s: float, member: str, *partitions: str, at: int = 0) -> None:
+        who = (self.group, member, f"{member}-id")
+        event = member_events.MemberResumed(*who, partitions, (at,) * len(partitions))
+        self.add(at_s, Source.MEMBER, event)
+
+    def rejoin(self, at_s: float, member: str, cause: str = "group-rebalancing") -> None:
+        event = member_events.RejoinRequested(self.group, member, f"{member}-id", 0, cause)
+        self.add(at_s, Source.MEMBER, event)
+
+    def end(self, at_s: float) -> None:
+        self.add(at_s, Source.WORLD, world_events.ScenarioEnded(self.group))
+
+    def round(
+        self, at_s: float, generation: int, plan: dict[str, tuple[str, ...]], cause: str = "x", at: int = 0
+    ) -> None:
+        """A whole generation in one instant; who owned something else gives it up before."""
+        self.state_to(at_s, "PreparingRebalance", generation - 1, cause)
+        self.state_to(at_s, "CompletingRebalance", generation)
+        for member in plan:
+            self.join(at_s, member, generation)
+        self.state_to(at_s, "Stable", generation)
+        for member, partitions in plan.items():
+            self.sync(at_s, member, generation, *partitions)
+        if self.members_told:
+            for member, partitions in plan.items():
+                self.take(at_s, member, generation, *partitions, at=at)
+
+    def figures(self) -> Figures:
+        accumulator = FiguresAccumulator()
+        for row in self.rows:
+            accumulator.add(*row)
+        return accumulator.figures()
+
+
+def test_gaps_count_from_the_first_complete_assignment() -> None:
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.take(5, "a", 1, "t-0")
+    trace.take(8, "b", 1, "t-1")
+    trace.revoke(10, "a", 1, "t-0", callback_s=1)
+    trace.take(14, "b", 2, "t-0", callback_s=0.5)
+    trace.crash(20, "b", 2, "t-0", "t-1")
+    trace.end(30)
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds == 4 + 10 + 10
+    assert figures.unowned_max_seconds == 10
+    assert figures.unowned_p50_seconds == 10
+    assert figures.nobody_consuming_seconds == 10
+    assert figures.paused_partition_seconds == 1.5  # the two callbacks of the first gap; a crash has none
+    assert figures.settled_after_ms == 20_000
+    assert figures.records_processed is None  # no records in this scenario
+    assert figures.lag_peak is None
+
+
+def test_without_a_complete_assignment_gaps_have_no_meaning() -> None:
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.take(5, "a", 1, "t-0")
+    trace.end(30)
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds is None
+    assert figures.nobody_consuming_seconds is None
+    assert figures.paused_partition_seconds is None
+    assert figures.moves is None
+    assert "at no time" in figures.answer
+
+
+def test_a_partition_that_is_created_later_counts_from_its_creation() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.take(5, "a", 1, "t-0")
+    trace.add(10, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-1",)))
+    trace.take(17, "a", 2, "t-1", callback_s=2)
+    trace.end(20)
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds == 7
+    assert figures.paused_partition_seconds == 2
+
+
+def test_what_is_revoked_and_returned_was_paused_all_the_time() -> None:
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.take(1, "a", 1, "t-0", "t-1")
+    trace.revoke(10, "a", 1, "t-0", "t-1", callback_s=1)
+    trace.take(14, "a", 2, "t-0")
+    trace.take(15, "b", 2, "t-1")
+    trace.revoke(20, "b", 2, "t-1", cause="close")
+    trace.take(22, "b", 3, "t-1")
+    trace.end(30)
+    figures = trace.figures()
+    assert figures.revoked_and_returned == 1
+    assert figures.paused_partition_seconds == 4 + 1 + 2
+
+
+def test_a_zombie_processes_beside_the_new_owner() -> None:
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=100)
+    trace.take(0, "a", 1, "t-0")
+    trace.pause(10, "a", "t-0", at=100)
+    trace.take(20, "b", 2, "t-0", at=90)
+    trace.resume(25, "a", "t-0", at=100)
+    trace.revoke(30, "a", 1, "t-0", at=300)
+    trace.end(40)
+    figures = trace.figures()
+    assert figures.dual_owner_seconds == 5
+    assert figures.paused_partition_seconds == 10  # until b owns it as well
+    assert figures.unowned_partition_seconds == 0
+    assert figures.unowned_max_seconds == 0
+    assert figures.records_processed == 300 + 310
+    assert figures.records_duplicated == 210
+    assert figures.lag_peak == 101  # b works its way through what a has done, while the log grows by one
+
+
+def test_records_that_nobody_processed_are_skipped() -> None:
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=10)
+    trace.take(0, "a", 1, "t-0", at=0)
+    trace.crash(10, "a", 1, "t-0", at=100)
+    trace.take(20, "a", 2, "t-0", at=150)
+    trace.end(21)
+    figures = trace.figures()
+    assert figures.records_processed == 100 + 10
+    assert figures.records_skipped == 50
+    assert figures.records_duplicated == 0
+
+
+def test_lag_recovers_when_it_is_back_for_good() -> None:
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=30)
+    trace.start(0, "a")
+    trace.round(0, 1, {"a": ("t-0",)})
+    trace.start(10, "b")
+    trace.revoke(10, "a", 1, "t-0", at=100)
+    trace.round(20, 2, {"a": ("t-0",), "b": ()}, at=100)
+    trace.end(60)
+    figures = trace.figures()
+    assert figures.lag_peak == 100  # ten seconds without an owner
+    assert figures.lag_recovery_seconds == 15  # and five to catch up at 20 a second
+
+
+def test_latency_ends_with_the_last_first_answer() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.state_to(1, "PreparingRebalance", 0)
+    trace.state_to(4, "CompletingRebalance", 1)
+    trace.state_to(5, "Stable", 1)
+    trace.sync(5, "a", 1, "t-0")
+    trace.sync(5.5, "b", 1)
+    trace.sync(90, "a", 1, "t-0")  # asked again
+    trace.add(95, Source.COORDINATOR, events.MemberReplaced("g", "b", "b-2", "b-id", "i", 1))
+    trace.sync(96, "b", 1, member_id="b-2")  # a static member that came back (KIP-345)
+    trace.state_to(100, "PreparingRebalance", 1)
+    trace.state_to(101, "CompletingRebalance", 2)
+    trace.state_to(102, "PreparingRebalance", 2)  # generation 2 never became Stable
+    trace.state_to(103, "CompletingRebalance", 3)
+    trace.state_to(103, "Stable", 3)
+    trace.sync(103, "a", 3)
+    figures = trace.figures()
+    assert figures.generations == 2
+    assert figures.rebalance_latency_max_ms == 4500
+    assert figures.rebalance_latency_avg_ms == (4500 + 1000) / 2
+
+
+def test_rounds_per_change_counts_until_the_group_is_settled() -> None:
+    """A new member under the cooperative protocol: one round to revoke, one to assign (KIP-429)."""
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.start(0, "a")
+    trace.round(1, 1, {"a": ("t-0", "t-1")})
+    trace.start(10, "b")
+    trace.state_to(10, "PreparingRebalance", 1, "new-member", "b-id")
+    trace.state_to(10, "CompletingRebalance", 2)
+    trace.join(10, "a", 2)
+    trace.join(10, "b", 2)
+    trace.state_to(10, "Stable", 2)
+    trace.sync(10, "a", 2, "t-0")
+    trace.sync(10, "b", 2)
+    trace.take(11, "b", 2)
+    trace.revoke(11, "a", 2, "t-1", cause="assignment")
+    trace.take(11, "a", 2)
+    trace.rejoin(11, "a", "revoked-partitions")
+    trace.state_to(12, "PreparingRebalance", 2, "member-updated", "a-id")  # no change of its own
+    trace.state_to(12, "CompletingRebalance", 3)
+    trace.join(12, "a", 3)
+    trace.join(12, "b", 3)
+    trace.state_to(12, "Stable", 3)
+    trace.sync(12, "a", 3, "t-0")
+    trace.sync(12, "b", 3, "t-1")
+    trace.take(13, "a", 3)
+    assert trace.figures().moves == 0  # b has not taken t-1 yet: the group is not settled
+    trace.take(13, "b", 3, "t-1")
+    trace.end(20)
+    figures = trace.figures()
+    assert figures.rounds_per_change == 1.5  # a's arrival took one, b's two
+    assert (figures.moves, figures.moves_lower_bound, figures.moves_wasted) == (1, 1, 0)
+    trace.state_to(21, "PreparingRebalance", 3, "member-updated", "a-id")  # this time a has not revoked
+    trace.round(22, 4, {"a": (), "b": ()})
+    assert trace.figures().rounds_per_change == 1.333
+
+
+def test_a_crashed_member_is_not_waited_for() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.start(0, "a")
+    trace.start(0, "b")
+    trace.state_to(1, "PreparingRebalance", 0)
+    trace.state_to(1, "CompletingRebalance", 1)
+    trace.join(1, "a", 1)
+    trace.join(1, "b", 1)
+    trace.state_to(1, "Stable", 1)
+    trace.sync(1, "a", 1, "t-0")
+    trace.take(1, "a", 1, "t-0")
+    assert trace.figures().moves is None
+    trace.crash(2, "b", -1)
+    assert trace.figures().moves == 0
+
+
+def test_imbalance_and_idle_members_when_settled() -> None:
+    trace = Trace()
+    trace.scenario("t-0", "t-1", "t-2", "u-0")
+    for member, topics in (("a", ("t",)), ("b", ("t",)), ("c", ("u",)), ("d", ("t",))):
+        trace.start(0, member, topics)
+    trace.round(1, 1, {"a": ("t-0", "t-1", "t-2"), "b": (), "c": ("u-0",), "d": ()})
+    figures = trace.figures()
+    assert figures.imbalance_max == 3
+    assert figures.idle_members_max == 2
+    assert figures.moves_lower_bound == 0  # one settled point: nothing could have moved yet
+    trace.remove(10, "d")
+    trace.round(11, 2, {"a": (), "b": (), "c": ()})
+    assert trace.figures().moves_lower_bound is None  # subscriptions differ
+
+
+def test_moves_needed() -> None:
+    live = {"a": TOPIC, "b": TOPIC, "c": TOPIC}
+    assert moves_needed({"a": 6}, live, 6) == 4
+    assert moves_needed({"a": 2, "b": 2, "c": 2}, live, 6) == 0
+    assert moves_needed({"a": 4, "b": 3}, live, 7) == 2  # 3, 2, 2
+    assert moves_needed({"a": 3, "b": 3, "gone": 1}, live, 7) == 2  # gone's partition and one of b's
+    assert moves_needed({"a": 3}, {}, 3) == 0
+    assert moves_needed({}, {"a": TOPIC, "b": frozenset({"u"})}, 3) is None
+
+
+def coordinator_trace(protocol: str) -> Trace:
+    """What a coordinator sees of two members, one of which comes later, and joins again to share."""
+    trace = Trace(members_told=False)
+    trace.start(0, "a")
+    trace.state_to(0, "PreparingRebalance", 0, "new-member", "a-id")
+    trace.state_to(3, "CompletingRebalance", 1, protocol=protocol)
+    trace.join(3, "a", 1)
+    trace.state_to(3, "Stable", 1)
+    trace.sync(3, "a", 1, "t-0", "t-1")
+    trace.start(10, "b")
+    trace.state_to(10, "PreparingRebalance", 1, "new-member", "b-id")
+    trace.park(10, "b", 1)
+    trace.park(12, "a", 1)
+    trace.state_to(12, "CompletingRebalance", 2, protocol=protocol)
+    trace.join(12, "a", 2)
+    trace.join(12, "b", 2)
+    trace.state_to(13, "Stable", 2)
+    trace.sync(13, "a", 2, "t-0")
+    return trace
+
+
+def test_the_coordinators_view_of_an_eager_group() -> None:
+    trace = coordinator_trace("range")
+    assert trace.figures().moves == 0  # b's SyncGroup is not answered yet
+    trace.sync(14, "b", 2, "t-1")
+    trace.remove(20, "a")
+    trace.state_to(25, "PreparingRebalance", 2)
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds == 1 + 2 + 5
+    assert figures.nobody_consuming_seconds == 1
+    assert figures.revoked_and_returned == 1
+    assert figures.moves == 1
+    assert figures.rounds_per_change == 1
+    assert figures.idle_members_max == 0
+    unknown: tuple[str, ...] = (
+        "paused_partition_seconds",
+        "dual_owner_seconds",
+        "moves_lower_bound",
+        "imbalance_max",
+    )
+    unknown += ("records_processed", "lag_peak", "requests", "errors", "commits_rejected", "invariants")
+    assert [name for name in unknown if getattr(figures, name) is not None] == []
+
+
+def test_the_coordinators_view_of_a_cooperative_group() -> None:
+    trace = coordinator_trace("cooperative-sticky")
+    trace.sync(14, "b", 2, "t-1")
+    trace.sync(15, "a", 2, "t-0")
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds == 1  # t-1 between the two answers
+    assert figures.revoked_and_returned == 0
+
+
+def test_a_static_member_that_comes_back_keeps_its_name_in_the_coordinators_view() -> None:
+    trace = Trace(members_told=False)
+    trace.add(0, Source.COORDINATOR, events.MemberAdded("g", "rdkafka", "id-1", "i", 0, "static-member"))
+    trace.state_to(0, "PreparingRebalance", 0)
+    trace.state_to(3, "CompletingRebalance", 1)
+    trace.state_to(3, "Stable", 1)
+    trace.sync(3, "rdkafka", 1, "t-0", member_id="id-1")
+    trace.add(10, Source.COORDINATOR, events.MemberReplaced("g", "rdkafka", "id-2", "id-1", "i", 1))
+    trace.sync(11, "rdkafka", 1, "t-0", member_id="id-2")
+    trace.rejoin(12, "never-read")  # rows of members play no part in it
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds == 1
+    assert figures.revoked_and_returned == 0
+    assert figures.moves == 0
+
+
+def test_which_protocols_are_cooperative() -> None:
+    assert is_cooperative("cooperative-sticky")
+    assert is_cooperative("constrained-cooperative-sticky")
+    assert is_cooperative("stream")
+    assert not is_cooperative("stream-join-sticky")
+    assert not is_cooperative("range")
+    assert not is_cooperative(None)
+
+
+def test_requests_and_invariants_are_summed_by_name() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    for api, error, count in (
+        ("SyncGroup", None, 7),
+        ("OffsetCommit", "ILLEGAL_GENERATION", 2),
+        ("OffsetCommit", None, 5),
+        ("JoinGroup", "ILLEGAL_GENERATION", 1),
+    ):
+        trace.add(1, Source.WORLD, world_events.RequestsCounted("g", api, error, count))
+    trace.add(1, Source.WORLD, world_events.InvariantChecked("g", "one_owner", "broke: t-0"))
+    figures = trace.figures()
+    assert figures.requests == {"JoinGroup": 1, "OffsetCommit": 7, "SyncGroup": 7}
+    assert figures.errors == {"ILLEGAL_GENERATION": 3}
+    assert figures.commits_rejected == {"ILLEGAL_GENERATION": 2}
+    assert figures.invariants == {"one_owner": "broke: t-0"}
+    assert figures.answer.endswith("violated: one_owner.")
+
+
+def test_groups_of_one_trace_are_apart_and_end_with_it() -> None:
+    one, other = coordinator_trace("range"), Trace("h", members_told=False)
+    other.start(40, "x")
+    rows = [as_mapping(values(seq, *row)) for seq, row in enumerate([*one.rows, *other.rows])]
+    found = figures_by_group(rows)
+    assert list(found) == ["g", "h"]
+    assert found["g"].generations == 2
+    assert found["g"].unowned_partition_seconds == 1 + 28
+    assert found["h"].settled_after_ms is None

@@ -1,0 +1,118 @@
+"""Names, order, rounding; rows read back."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, get_args
+
+import pytest
+
+from groupstorm.clients import events as member_events
+from groupstorm.coordinator import events as coordinator_events
+from groupstorm.problems import InputError
+from groupstorm.storms import events as world_events
+from groupstorm.storms.figures import Figures, FiguresAccumulator
+from groupstorm.storms.figures.rows import event_types, read_row
+from groupstorm.storms.figures.totals import nearest_rank, percentile
+from groupstorm.trace.rows import as_mapping, values
+from tests.figures.synthetic import trace
+
+NAMES = [
+    "generations",
+    "rounds_per_change",
+    "rebalance_latency_avg_ms",
+    "rebalance_latency_max_ms",
+    "settled_after_ms",
+    "unowned_partition_seconds",
+    "unowned_max_seconds",
+    "unowned_p50_seconds",
+    "unowned_p95_seconds",
+    "nobody_consuming_seconds",
+    "paused_partition_seconds",
+    "dual_owner_seconds",
+    "moves",
+    "moves_lower_bound",
+    "moves_wasted",
+    "revoked_and_returned",
+    "imbalance_max",
+    "idle_members_max",
+    "lag_peak",
+    "lag_recovery_seconds",
+    "records_processed",
+    "records_duplicated",
+    "records_skipped",
+    "commits_rejected",
+    "requests",
+    "errors",
+    "cross_rack_bytes",
+    "cross_rack_usd",
+    "invariants",
+    "answer",
+]
+
+
+def test_names_and_order() -> None:
+    assert [field.name for field in fields(Figures)] == NAMES
+    assert list(FiguresAccumulator().figures().to_json()) == NAMES
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_and_events_give_the_same(seed: int) -> None:
+    events, rows = FiguresAccumulator(), FiguresAccumulator()
+    for seq, row in enumerate(trace(seed)):
+        events.add(*row)
+        rows.add_row(as_mapping(values(seq, *row)))
+    assert events.figures() == rows.figures()
+
+
+def test_percentiles_are_nearest_ranks() -> None:
+    assert [percentile([10, 20, 30, 40], percent) for percent in (50, 95)] == [20, 40]
+    assert percentile([7], 50) == 7
+    assert percentile([], 95) == 0
+    assert nearest_rank(20, 95) == 19
+    assert nearest_rank(21, 95) == 20
+
+
+def test_every_event_type_has_one_name() -> None:
+    assert event_types()["partitions_assigned"].__name__ == "PartitionsAssigned"
+    unions = (coordinator_events.Event, member_events.Event, world_events.Event)
+    assert len(event_types()) == sum(len(get_args(union)) for union in unions)
+
+
+GOOD = {
+    "seq": 4,
+    "time_us": 10,
+    "source": "member",
+    "event": "partitions_assigned",
+    "group": "g",
+    "member": "m",
+    "member_id": "m-1",
+    "generation": 1,
+    "partitions": ["t-0"],
+    "positions": [0],
+    "duration_us": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            {"time_us": "soon"},
+            "trace row 4 (partitions_assigned): time_us: 'soon': expected a whole number of at",
+        ),
+        ({"time_us": 1}, "time_us: 1: expected a whole number of at least 2"),
+        ({"source": "me"}, "source: 'me': expected one of coordinator, member, world"),
+        ({"event": "lunch"}, "event: 'lunch': expected an event of the trace's schema"),
+        ({"duration_us": None}, "duration_us: None: expected a whole number"),
+        ({"member": 7}, "member: 7: expected a text"),
+        ({"partitions": "t-0"}, "partitions: 't-0': expected a list"),
+        ({"positions": [1, 2]}, "positions: [1, 2]: expected one for each of ['t-0']"),
+    ],
+)
+def test_rows_that_are_none(change: dict[str, Any], expected: str) -> None:
+    read_row(GOOD, 2)
+    with pytest.raises(InputError) as caught:
+        read_row(GOOD | change, 2)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)

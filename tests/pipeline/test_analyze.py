@@ -1,0 +1,138 @@
+"""`groupstorm analyze` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from groupstorm.cli.app import app
+from groupstorm.pipeline.analysis import SlowHandover, compare_with_files, figures_schema
+from groupstorm.pipeline.terminal import why
+from groupstorm.problems import CheckFailed, InputError
+from groupstorm.storms.figures import Figures, FiguresAccumulator
+from tests.figures.synthetic import trace
+from tests.figures.test_rules import coordinator_trace
+from tests.pipeline.traces import write_trace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_figures_as_json_and_held_against_the_files(spark: SparkSession, tmp_path: Path) -> None:
+    """Three traces: one whose figures.json is right, one whose is not, and one of two groups that has none."""
+    right = write_trace(trace(0), tmp_path / "right", told=True)
+    wrong = write_trace(trace(3), tmp_path / "wrong")
+    told = json.dumps(wrong.to_json() | {"generations": -1})
+    (tmp_path / "wrong" / "figures.json").write_text(told, "utf-8")
+    one, other = coordinator_trace("range"), coordinator_trace("cooperative-sticky")
+    theirs = [(at, source, event._replace(group="h")) for at, source, event in other.rows]  # type: ignore[attr-defined]  # named tuples
+    write_trace(sorted([*one.rows, *theirs], key=lambda row: row[0]), tmp_path / "served")
+
+    result = CliRunner().invoke(app, ["analyze", str(tmp_path), "--json"])
+    assert json.loads(result.stdout) == {
+        "right": right.to_json(),
+        "served:g": one.figures().to_json(),
+        "served:h": other.figures().to_json(),
+        "wrong": wrong.to_json(),
+    }
+    assert isinstance(result.exception, CheckFailed)
+    file = tmp_path / "wrong" / "figures.json"
+    assert str(result.exception) == f"{file}: generations: -1, but the trace gives {wrong.generations}"
+
+
+def test_tables_for_people_and_as_parquet(spark: SparkSession, tmp_path: Path) -> None:
+    figures = write_trace(trace(2), tmp_path / "stormy", told=True)
+    out = tmp_path / "tables"
+    arguments = ["analyze", str(tmp_path / "stormy"), "--out", str(out), "--slowest", "2"]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    for text in (
+        "stormy",
+        "generations",
+        "Slowest handovers: stormy",
+        "Rounds by cause",
+        "figures.json says the same",
+    ):
+        assert text in result.stdout
+    written = spark.read.parquet(str(out / "figures")).collect()
+    assert [row["run"] for row in written] == ["stormy"]
+    assert written[0]["answer"] == figures.answer
+    assert written[0]["requests"] == figures.requests
+    handovers = spark.read.parquet(str(out / "handovers"))
+    gaps = handovers.agg({"gap_us": "sum"}).collect()[0][0]
+    assert gaps / 1_000_000 == figures.unowned_partition_seconds
+    for table in ("intervals", "rounds", "members"):
+        assert spark.read.parquet(str(out / table)).count() > 0
+
+
+def test_figures_file_that_is_none(tmp_path: Path) -> None:
+    figures = FiguresAccumulator().figures()
+    for content in ("{", "[]"):
+        (tmp_path / "figures.json").write_text(content, "utf-8")
+        with pytest.raises(InputError, match="not the figures of a run"):
+            compare_with_files({"run": figures}, {"run": tmp_path})
+
+
+def test_no_trace_is_told_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(InputError, match="no trace found"):
+        CliRunner().invoke(app, ["analyze", str(tmp_path)], catch_exceptions=False)
+
+
+def test_missing_spark_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_trace(trace(0, actions=1), tmp_path / "run")
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(InputError, match=r"pip install 'groupstorm\[spark\]'"):
+        CliRunner().invoke(app, ["analyze", str(tmp_path)], catch_exceptions=False)
+
+
+def test_out_holds_something_else(tmp_path: Path) -> None:
+    write_trace(trace(0, actions=1), tmp_path / "run")
+    (tmp_path / "out" / "rounds").mkdir(parents=True)
+    with pytest.raises(InputError, match="no table of an earlier analysis"):
+        CliRunner().invoke(
+            app, ["analyze", str(tmp_path / "run"), "--out", str(tmp_path / "out")], catch_exceptions=False
+        )
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(InputError, match="cannot be written"):
+        CliRunner().invoke(
+            app, ["analyze", str(tmp_path / "run"), "--out", str(tmp_path / "file")], catch_exceptions=False
+        )
+
+
+def handover(
+    ended_by: str,
+    cause: str | None = None,
+    new_owner: str | None = "b",
+    generations: int | None = 1,
+    round_us: int | None = 2_000_000,
+) -> SlowHandover:
+    return SlowHandover("r", "t-0", 1, 1_000_000, 5_000_000, "a", new_owner, generations, ended_by, cause, round_us, "left")  # fmt: skip  # noqa: E501
+
+
+def test_why() -> None:
+    assert why(handover("member_crashed", new_owner="b", generations=2)) == (
+        "a crashed; the next round began 1.0 s later (left); b took it 2 generations later"
+    )
+    assert why(handover("partitions_revoked", "rebalance", round_us=1)) == (
+        "a gave up everything to join again; in a round because of left; b took it"
+    )
+    assert why(handover("partitions_lost", "poll-timeout", None, None, None)) == (
+        "a was out of the group (poll-timeout); nobody took it until the end"
+    )
+    assert why(handover("partitions_revoked", "close", "a", 0, None)) == "a closed; a got it back"
+    assert why(handover("partitions_created", None, "b", None, None)) == "it was created; b took it"
+
+
+def test_the_table_of_figures_has_a_column_for_each() -> None:
+    columns = figures_schema().split(", ")
+    assert columns[0] == "run string"
+    assert "generations bigint" in columns
+    assert "lag_recovery_seconds double" in columns
+    assert "commits_rejected map<string, bigint>" in figures_schema()
+    assert len(Figures.__annotations__) == 30
