@@ -82,15 +82,15 @@ def _folder(folder: Path, variant: str, seed: int, seeds: int) -> Path:
     return folder / variant if seeds == 1 else folder / variant / f"seed-{seed}"
 
 
-def _print_tables(
-    console: Console, name: str, runs: dict[str, list[Run]], folder: Path, answer: str
-) -> None:
+def _print_tables(console: Console, name: str, runs: dict[str, list[Run]], folder: Path, answer: str) -> None:
     first: Sequence[Run] = next(iter(runs.values()))
     if len(first) == 1:
         title = f"{name}, seed {first[0].scenario.seed}"
         console.print(figures_table(title, {variant: each[0].figures for variant, each in runs.items()}))
     else:
         for variant, each in runs.items():
-            console.print(spread_table(f"{name} ({variant}), {len(each)} seeds", [run.figures for run in each]))
+            console.print(
+                spread_table(f"{name} ({variant}), {len(each)} seeds", [run.figures for run in each])
+            )
     console.print(answer)
     console.print(f"\nFiles in {folder}; with Spark: groupstorm analyze {folder}", highlight=False)

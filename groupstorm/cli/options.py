@@ -13,22 +13,31 @@ from groupstorm.problems import InputError
 from groupstorm.storms.scenario import MAX_SEED
 
 ScenarioArgument = Annotated[
-    str, typer.Argument(metavar="PRESET|FILE", help="A preset (`groupstorm list`) or a scenario file (.yaml, .toml).")
+    str,
+    typer.Argument(
+        metavar="PRESET|FILE", help="A preset (`groupstorm list`) or a scenario file (.yaml, .toml)."
+    ),
 ]
 SeedOption = Annotated[
     int | None,
-    typer.Option("--seed", min=0, max=MAX_SEED, help="The same seed gives the same trace, to the byte. [default: 0]"),
+    typer.Option(
+        "--seed", min=0, max=MAX_SEED, help="The same seed gives the same trace, to the byte. [default: 0]"
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Change a setting (`groupstorm list --settings`). Repeatable."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Change a setting (`groupstorm list --settings`). Repeatable."
+    ),
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the files go.")]
 FormatOption = Annotated[str, typer.Option("--format", help="jsonl or parquet.")]
 ExactOption = Annotated[
     bool, typer.Option("--exact", help="Simulate heartbeats one by one: slower, the same trace.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output instead of tables.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="One JSON object on standard output instead of tables.")
+]
 
 
 def overrides(written: Sequence[str] | None) -> dict[str, Any]:

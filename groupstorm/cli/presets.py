@@ -18,7 +18,9 @@ from groupstorm.storms.steps import STEP_KINDS
 def list_presets(
     as_json: JsonOption = False,
     settings: Annotated[bool, typer.Option("--settings", help="The settings of scenarios instead.")] = False,
-    steps: Annotated[bool, typer.Option("--steps", help="The steps that a scenario file can have instead.")] = False,
+    steps: Annotated[
+        bool, typer.Option("--steps", help="The steps that a scenario file can have instead.")
+    ] = False,
 ) -> None:
     """The presets: name, question, variants."""
     if settings:

@@ -34,17 +34,23 @@ from groupstorm.storms.several import Order, run_all
 
 def run(
     scenario: ScenarioArgument,
-    variant: Annotated[str | None, typer.Option("--variant", help="Which variant. [default: the first]")] = None,
+    variant: Annotated[
+        str | None, typer.Option("--variant", help="Which variant. [default: the first]")
+    ] = None,
     seed: SeedOption = None,
     settings: SetOption = None,
     out: OutOption = None,
     trace_format: FormatOption = "jsonl",
     exact: ExactOption = False,
     as_json: JsonOption = False,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="So many seeds from --seed on, in parallel.")] = 1,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="So many seeds from --seed on, in parallel.")
+    ] = 1,
     require: Annotated[
         list[str] | None,
-        typer.Option("--require", metavar="FIGURE<NUMBER", help="Exit 1 where a figure does not meet it. Repeatable."),
+        typer.Option(
+            "--require", metavar="FIGURE<NUMBER", help="Exit 1 where a figure does not meet it. Repeatable."
+        ),
     ] = None,
 ) -> None:
     """Storm a group in virtual time and print what it cost.

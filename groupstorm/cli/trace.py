@@ -14,7 +14,9 @@ from groupstorm.trace.reader import read_rows
 
 def trace(
     path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="A run's folder, or a trace.")],
-    member: Annotated[str | None, typer.Option("--member", help="Tell of one member, by its client id.")] = None,
+    member: Annotated[
+        str | None, typer.Option("--member", help="Tell of one member, by its client id.")
+    ] = None,
     partition: Annotated[
         str | None, typer.Option("--partition", help="Tell how one partition changed hands: topic-0-17.")
     ] = None,

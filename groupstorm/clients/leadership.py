@@ -42,7 +42,8 @@ def lead(
         granted = _granted_before_revoked(members, plan)
         if granted:
             return AssignmentFailed(
-                "IllegalStateException", f"{assignor.name} assigned {granted} before its owner had given it up"
+                "IllegalStateException",
+                f"{assignor.name} assigned {granted} before its owner had given it up",
             )
     return tuple(plan.items())
 

@@ -431,7 +431,9 @@ class Membership:
 
     def _reset(self, reset_member_id: bool) -> None:
         self.state = MemberState.UNJOINED
-        self.generation = Generation(NO_GENERATION, NO_MEMBER_ID if reset_member_id else self.generation.member_id)
+        self.generation = Generation(
+            NO_GENERATION, NO_MEMBER_ID if reset_member_id else self.generation.member_id
+        )
 
     def _reset_and_rejoin(self, cause: str, reset_member_id: bool) -> None:
         """resetStateAndRejoin: what is owned counts as lost when the member next joins."""

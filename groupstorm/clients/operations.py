@@ -89,12 +89,5 @@ class Assign(NamedTuple):
 
 
 Operation = (
-    Send
-    | FindCoordinator
-    | AwaitPoll
-    | Backoff
-    | RunCallback
-    | StopProcessing
-    | CommitPositions
-    | Assign
+    Send | FindCoordinator | AwaitPoll | Backoff | RunCallback | StopProcessing | CommitPositions | Assign
 )

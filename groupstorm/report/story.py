@@ -29,7 +29,9 @@ def tell(rows: Iterable[Row], wanted: Filter) -> Iterator[str]:
     """The lines of the story, in the trace's order."""
     until_us = wanted.to_us
     shown = takewhile(lambda row: until_us is None or row["time_us"] <= until_us, rows)
-    for time_us, lines in _tell_partition(shown, wanted.partition) if wanted.partition else _tell(shown, wanted):
+    for time_us, lines in (
+        _tell_partition(shown, wanted.partition) if wanted.partition else _tell(shown, wanted)
+    ):
         if time_us >= wanted.from_us:
             yield from lines
 
@@ -165,7 +167,9 @@ def _state_changed(row: Row) -> str:
     if row["state"] == "PreparingRebalance":
         return line + (f" ({_client(row['member_id'])})" if row.get("member_id") else "")
     if row["state"] == "CompletingRebalance":
-        return f"{line}; generation {row['generation']}, {row.get('protocol')}, {_count(row['count'], 'member')}"
+        return (
+            f"{line}; generation {row['generation']}, {row.get('protocol')}, {_count(row['count'], 'member')}"
+        )
     return f"{line}; generation {row['generation']}"
 
 
@@ -173,7 +177,9 @@ def _callback(name: str) -> Callable[..., str]:
     def sentence(row: Row, partition: str | None = None) -> str:
         took = f", {row['duration_us'] / 1000:g} ms" if row.get("duration_us") else ""
         why = f" ({row['cause']})" if "cause" in row else ""
-        return f"{_who(row):10} {name} {partition or _some(row['partitions'])}{why}{took}, {_in_generation(row)}"
+        return (
+            f"{_who(row):10} {name} {partition or _some(row['partitions'])}{why}{took}, {_in_generation(row)}"
+        )
 
     return sentence
 
@@ -200,7 +206,9 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "initial_delay_extended": lambda row: f"group      waits {row['duration_us'] / 1e6:g} s more for members",
     "append_failed": lambda row: f"group      an append failed: {row['error']} ({row['cause']})",
     "member_pending": lambda row: f"{_who(row):10} is told its member id: {row['member_id']}",
-    "pending_member_removed": lambda row: f"group      forgets the unused id {row['member_id']}: {row['cause']}",
+    "pending_member_removed": lambda row: (
+        f"group      forgets the unused id {row['member_id']}: {row['cause']}"
+    ),
     "member_added": lambda row: f"{_who(row):10} is added to the group: {row['cause']}",
     "member_replaced": lambda row: f"{_who(row):10} is back as {row['instance']} under a new id",
     "member_updated": lambda row: f"{_who(row):10} has joined with other metadata",
@@ -224,7 +232,9 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "member_crashed": lambda row, partition=None: (
         f"{_who(row):10} crashed, holding {partition or _some(row['partitions'])}"
     ),
-    "member_paused": lambda row: f"{_who(row):10} stands still ({row['cause']}), {row['duration_us'] / 1e6:g} s",
+    "member_paused": lambda row: (
+        f"{_who(row):10} stands still ({row['cause']}), {row['duration_us'] / 1e6:g} s"
+    ),
     "member_resumed": lambda row: f"{_who(row):10} goes on with {_some(row['partitions'])}",
     "member_closed": lambda row: f"{_who(row):10} has closed: {row['cause']}",
     "member_failed": lambda row: f"{_who(row):10} failed: {row['error']}",

@@ -96,9 +96,7 @@ class VirtualConsumer:
         config = self.config
         self.started = True
         self._started_us = self._clock.now_us
-        self._emit(
-            events.MemberStarted(config.group_id, self.name, config.group_instance_id, config.topics)
-        )
+        self._emit(events.MemberStarted(config.group_id, self.name, config.group_instance_id, config.topics))
         self._flow = self.membership.run()
         self._advance(None)
 

@@ -79,7 +79,11 @@ class Plan:
             self._spawn(index, self._name(index), delay_us + self._draw_us("start_ms"))
 
     def _spawn(
-        self, index: int, name: str, delay_us: int, on_started: Callable[[VirtualConsumer], None] | None = None
+        self,
+        index: int,
+        name: str,
+        delay_us: int,
+        on_started: Callable[[VirtualConsumer], None] | None = None,
     ) -> None:
         """A new process under ``name`` polls for the first time after ``delay_us``."""
         self._begin()

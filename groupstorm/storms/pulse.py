@@ -263,4 +263,3 @@ class Pulse:
             consumer.membership.commit_answered(error, stream.generation)
         self.follow()
         consumer.nudge()
-

@@ -31,7 +31,9 @@ class Requirement:
         """A sentence when ``figures`` do not meet it, else None."""
         value = getattr(figures, self.figure)
         if value is None:
-            return f"{self.figure} has no value in this run, but {self.comparison} {self.limit:g} was required"
+            return (
+                f"{self.figure} has no value in this run, but {self.comparison} {self.limit:g} was required"
+            )
         if COMPARISONS[self.comparison](value, self.limit):
             return None
         return f"{self.figure} is {value:g}, but {self.comparison} {self.limit:g} was required"

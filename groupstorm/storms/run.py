@@ -96,7 +96,9 @@ def _prepare(folder: Path) -> None:
             if path.name not in RUN_FILES and not path.name.startswith(".trace")
         ]
         if foreign:
-            raise InputError(f"{folder}: holds {foreign[0]}, which is no run's: name another folder with --out")
+            raise InputError(
+                f"{folder}: holds {foreign[0]}, which is no run's: name another folder with --out"
+            )
         for name in RUN_FILES:
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
@@ -125,6 +127,8 @@ def require_invariants(run: Run) -> None:
     scenario = run.scenario
     lines = [f"{scenario.name} ({scenario.variant}), seed {scenario.seed}: an invariant broke"]
     lines += [f"  {name}: {sentence}" for name, sentence in run.violations.items()]
-    lines.append("  with " + ", ".join(f"{name}={json.dumps(value)}" for name, value in scenario.settings.written()))
+    lines.append(
+        "  with " + ", ".join(f"{name}={json.dumps(value)}" for name, value in scenario.settings.written())
+    )
     lines.append(f"  again: groupstorm run {run.folder / 'scenario.yaml'}")
     raise CheckFailed("\n".join(lines))

@@ -39,7 +39,9 @@ class Scenario:
     seed: int | None = None
     variant: str | None = None
 
-    def resolve(self, variant: str | None, seed: int | None, overrides: Mapping[str, Any]) -> ResolvedScenario:
+    def resolve(
+        self, variant: str | None, seed: int | None, overrides: Mapping[str, Any]
+    ) -> ResolvedScenario:
         """One variant with one seed; ``overrides`` are the command line's. Raises InputError."""
         chosen = variant or self.variant or next(iter(self.variants))
         if chosen not in self.variants:
@@ -92,7 +94,9 @@ class ResolvedScenario:
 
 def preset_names() -> tuple[str, ...]:
     folder = resources.files("groupstorm.storms") / "presets"
-    return tuple(sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")))
+    return tuple(
+        sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
+    )
 
 
 def presets() -> Iterator[Scenario]:
@@ -170,7 +174,9 @@ def _text(where: str, value: Any) -> str:
 
 
 def _seed(source: str, value: Any) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SEED):
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SEED
+    ):
         raise InputError(f"{source}: seed: {value!r}: expected a whole number from 0 to {MAX_SEED}")
     return value
 
@@ -190,7 +196,9 @@ def _check_consistency(settings: Settings) -> None:
     """What no single setting can tell."""
     heartbeat, session = settings.integer("heartbeat.interval.ms"), settings.integer("session.timeout.ms")
     if heartbeat >= session:
-        raise InputError(f"heartbeat.interval.ms: {heartbeat} must be lower than session.timeout.ms ({session})")
+        raise InputError(
+            f"heartbeat.interval.ms: {heartbeat} must be lower than session.timeout.ms ({session})"
+        )
     for name in ("heartbeat.interval.ms", "auto.commit.interval.ms"):
         largest_us = settings.distribution("net_latency_ms").largest_us
         if largest_us >= settings.integer(name) * 1000:

@@ -77,10 +77,19 @@ SETTINGS: tuple[Setting, ...] = (
     # the broker
     Setting("group.initial.rebalance.delay.ms", "integer", 3_000, "wait for more members on a first join"),
     Setting("group.max.size", "integer", INT_MAX, "members that a group may have", 1),
-    Setting("group.min.session.timeout.ms", "integer", 6_000, "shortest session.timeout.ms that is allowed", 1),
+    Setting(
+        "group.min.session.timeout.ms", "integer", 6_000, "shortest session.timeout.ms that is allowed", 1
+    ),
     Setting("group.max.session.timeout.ms", "integer", 1_800_000, "longest one", 1),
     Setting("coordinator_service_us", "integer", 20, "what the coordinator works on one request"),
-    Setting("append_latency_ms", "integer", 2, "what a write of group metadata to the offsets topic takes", 0, 60_000),
+    Setting(
+        "append_latency_ms",
+        "integer",
+        2,
+        "what a write of group metadata to the offsets topic takes",
+        0,
+        60_000,
+    ),
     Setting(
         "net_latency_ms",
         "distribution",
@@ -89,12 +98,19 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     # the records
     Setting("record_rate", "integer", 100, "records a second into every partition; 0: no records", 0, 10**9),
-    Setting("process_rate", "integer", 300, "records a second that a partition's owner can process", 1, 10**9),
+    Setting(
+        "process_rate", "integer", 300, "records a second that a partition's owner can process", 1, 10**9
+    ),
     # deployments
     Setting("max_surge", "integer", 0, "processes that may run beside the wanted number while deploying"),
     Setting("max_unavailable", "integer", 1, "processes that may be missing while deploying"),
     Setting("stop_grace_ms", "distribution", 500, "from SIGTERM until the consumer is closed"),
-    Setting("start_ms", "distribution", {"p50": 20_000, "p95": 35_000}, "from a process's start to its first poll()"),
+    Setting(
+        "start_ms",
+        "distribution",
+        {"p50": 20_000, "p95": 35_000},
+        "from a process's start to its first poll()",
+    ),
     Setting("ready_ms", "distribution", 10_000, "from its first poll() until a new process counts as ready"),
     Setting(
         "order",
@@ -107,7 +123,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("arrival_ms", "integer", 0, "window in which the first members arrive"),
     Setting("warm_up_ms", "integer", 60_000, "quiet time before the scenario's own steps"),
     Setting("slow_batch_ms", "integer", 240_000, "how long a slow member works on one batch"),
-    Setting("settle_timeout_ms", "integer", 600_000, "how long after the last step a group may take to settle"),
+    Setting(
+        "settle_timeout_ms", "integer", 600_000, "how long after the last step a group may take to settle"
+    ),
     Setting("tail_ms", "integer", 10_000, "quiet time behind the settled group"),
 )
 
@@ -118,7 +136,9 @@ def setting(name: str, where: str) -> Setting:
     """The row of a name. Raises InputError that names the nearest ones."""
     if name not in BY_NAME:
         near = get_close_matches(name, BY_NAME, n=2)
-        hint = f": did you mean {' or '.join(near)}?" if near else "; `groupstorm list --settings` has them all"
+        hint = (
+            f": did you mean {' or '.join(near)}?" if near else "; `groupstorm list --settings` has them all"
+        )
         raise InputError(f"{where}{name}: no such setting{hint}")
     return BY_NAME[name]
 
@@ -178,7 +198,13 @@ class Settings:
 
 
 def _plain(written: Any, resolved: Any) -> Any:
-    return resolved.as_written if isinstance(resolved, Distribution) else resolved if written is not None else None
+    return (
+        resolved.as_written
+        if isinstance(resolved, Distribution)
+        else resolved
+        if written is not None
+        else None
+    )
 
 
 def _integer(row: Setting, written: Any, where: str) -> int:

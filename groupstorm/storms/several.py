@@ -36,7 +36,9 @@ def run_order(order: Order) -> Run:
 
 def run_all(orders: Sequence[Order]) -> Iterator[Run]:
     """Do the runs, as many at once as there are cores; they come in the order in which they were given."""
-    workers = min(len(orders), os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1)
+    workers = min(
+        len(orders), os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1
+    )
     if workers <= 1:
         yield from map(run_order, orders)
         return

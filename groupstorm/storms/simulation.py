@@ -91,7 +91,9 @@ def _close(world: World) -> None:
     world.checkers.finish(world)
     for consumer in tuple(world.consumers.values()):
         consumer.pulse.stop()
-    for (api, error), count in sorted(world.requests.items(), key=lambda item: (item[0][0], item[0][1] or "")):
+    for (api, error), count in sorted(
+        world.requests.items(), key=lambda item: (item[0][0], item[0][1] or "")
+    ):
         world.trace(Source.WORLD, RequestsCounted(GROUP, api, error, count))
     for invariant, verdict in world.checkers.verdicts.items():
         world.trace(Source.WORLD, InvariantChecked(GROUP, invariant, verdict))

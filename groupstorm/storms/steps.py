@@ -25,16 +25,26 @@ class StepKind:
 
 STEP_KINDS: tuple[StepKind, ...] = (
     StepKind("start", "first members join, spread over over_ms", optional=frozenset({"members", "over_ms"})),
-    StepKind("add", "count more processes start (start_ms each), spread over over_ms", optional=frozenset({"count", "over_ms"})),
+    StepKind(
+        "add",
+        "count more processes start (start_ms each), spread over over_ms",
+        optional=frozenset({"count", "over_ms"}),
+    ),
     StepKind("stop", "SIGTERM: stop_grace_ms, close(), gone", frozenset({"members"})),
     StepKind("crash", "SIGKILL, node loss: gone without a word", frozenset({"members"})),
     StepKind("restart", "stop, then start again under the same name", frozenset({"members"})),
     StepKind("crash-restart", "crash, then start again under the same name", frozenset({"members"})),
     StepKind("rolling-restart", "replace all processes (max_surge, max_unavailable, order)"),
     StepKind("busy", "works on one batch for for_ms: no poll() until then", frozenset({"members", "for_ms"})),
-    StepKind("pause", "the whole process stands still for for_ms (GC, SIGSTOP)", frozenset({"members", "for_ms"})),
-    StepKind("disconnect", "cut off from the broker for for_ms, and working on", frozenset({"members", "for_ms"})),
-    StepKind("add-partitions", "topic has partitions partitions from now on", frozenset({"topic", "partitions"})),
+    StepKind(
+        "pause", "the whole process stands still for for_ms (GC, SIGSTOP)", frozenset({"members", "for_ms"})
+    ),
+    StepKind(
+        "disconnect", "cut off from the broker for for_ms, and working on", frozenset({"members", "for_ms"})
+    ),
+    StepKind(
+        "add-partitions", "topic has partitions partitions from now on", frozenset({"topic", "partitions"})
+    ),
 )
 KINDS_BY_NAME: Mapping[str, StepKind] = {kind.name: kind for kind in STEP_KINDS}
 
@@ -93,7 +103,9 @@ def read_step(where: str, written: Any, settings: Settings) -> Step:
 def _time(where: str, written: Any, settings: Settings) -> int:
     if isinstance(written, str):
         if written not in BY_NAME or BY_NAME[written].kind != "integer":
-            raise InputError(f"{where}: {written!r} is neither milliseconds nor the name of a duration's setting")
+            raise InputError(
+                f"{where}: {written!r} is neither milliseconds nor the name of a duration's setting"
+            )
         return settings.integer(written)
     return _whole(where, written, 0, MAX_TIME_MS)
 
@@ -107,7 +119,9 @@ def _whole(where: str, written: Any, least: int, most: int) -> int:
 def _topic(where: str, written: Any, settings: Settings) -> str:
     topics = topic_names(settings)
     if written not in topics:
-        raise InputError(f"{where}: {written!r} is none of this scenario's topics ({topics[0]} .. {topics[-1]})")
+        raise InputError(
+            f"{where}: {written!r} is none of this scenario's topics ({topics[0]} .. {topics[-1]})"
+        )
     return str(written)
 
 
@@ -116,7 +130,11 @@ def _members(where: str, written: Any, settings: Settings) -> tuple[int, ...] | 
         return None
     indexes = written if isinstance(written, list) else [written]
     for index in indexes:
-        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < settings.integer("members"):
+        if (
+            isinstance(index, bool)
+            or not isinstance(index, int)
+            or not 0 <= index < settings.integer("members")
+        ):
             raise InputError(
                 f"{where}: {index!r}: expected all, or numbers of members from 0 to {settings.integer('members') - 1}"
             )

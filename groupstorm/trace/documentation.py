@@ -11,7 +11,9 @@ from groupstorm.trace.schema import COLUMNS, SCHEMA_VERSION
 def columns_table() -> str:
     """The columns of a trace as a Markdown table."""
     rows = [f"| `{column.name}` | {column.type.value} | {column.meaning} |" for column in COLUMNS]
-    return "\n".join([f"Schema version {SCHEMA_VERSION}.", "", "| column | type | meaning |", "|---|---|---|", *rows])
+    return "\n".join(
+        [f"Schema version {SCHEMA_VERSION}.", "", "| column | type | meaning |", "|---|---|---|", *rows]
+    )
 
 
 def events_table(event_types: Iterable[type]) -> str:

@@ -57,7 +57,9 @@ def _json_rows(file: Path) -> Iterator[Row]:
                 raise InputError(f"{file}: line {number}: not a row of a trace: no event or no time_us")
             unknown = next((name for name in row if name not in COLUMN_NAMES), None)
             if unknown is not None:
-                raise InputError(f"{file}: line {number}: unknown column {unknown!r}: another schema version?")
+                raise InputError(
+                    f"{file}: line {number}: unknown column {unknown!r}: another schema version?"
+                )
             yield row
 
 

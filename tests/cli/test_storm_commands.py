@@ -37,7 +37,9 @@ def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
     from groupstorm.trace.reader import read_rows
 
     for trace_format in ("jsonl", "parquet"):
-        groupstorm("run", "cold-start", "--format", trace_format, "--out", trace_format, *SMALL[:4], cwd=tmp_path)
+        groupstorm(
+            "run", "cold-start", "--format", trace_format, "--out", trace_format, *SMALL[:4], cwd=tmp_path
+        )
     assert list(read_rows(tmp_path / "jsonl")) == list(read_rows(tmp_path / "parquet"))
     assert groupstorm("replay", "parquet", cwd=tmp_path).returncode == 0
 
@@ -51,7 +53,9 @@ def test_compare_runs_every_variant_and_says_the_difference(tmp_path: Path) -> N
     assert list(content["variants"]) == ["eager", "cooperative", "static"]
     for variant, figures in content["variants"].items():
         assert figures == json.loads((tmp_path / "c" / variant / "figures.json").read_text())
-    only = groupstorm("compare", "rolling-deploy", "--variant", "static", "--json", "--out", "d", *SMALL, cwd=tmp_path)
+    only = groupstorm(
+        "compare", "rolling-deploy", "--variant", "static", "--json", "--out", "d", *SMALL, cwd=tmp_path
+    )
     assert list(json.loads(only.stdout)["variants"]) == ["static"]
 
 
@@ -60,7 +64,11 @@ def test_several_seeds_give_the_spread(tmp_path: Path) -> None:
     content = json.loads(result.stdout)
     assert list(content["seeds"]) == ["0", "1", "2"]
     settled = sorted(figures["settled_after_ms"] for figures in content["seeds"].values())
-    assert content["spread"]["settled_after_ms"] == {"least": settled[0], "median": settled[1], "most": settled[2]}
+    assert content["spread"]["settled_after_ms"] == {
+        "least": settled[0],
+        "median": settled[1],
+        "most": settled[2],
+    }
     assert (tmp_path / "s" / "seed-2" / "trace.jsonl").is_file()
 
 

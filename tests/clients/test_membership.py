@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from groupstorm.assignors.registry import get
-from groupstorm.assignors.userdata import TopicPartition, decode_sticky, decode_subscription, encode_assignment
+from groupstorm.assignors.userdata import (
+    TopicPartition,
+    decode_sticky,
+    decode_subscription,
+    encode_assignment,
+)
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.membership import Generation, Membership, MemberState
@@ -51,7 +56,9 @@ class Consumer:
         config = ConsumerConfig("g", "c", ("t",), partition_assignment_strategy=tuple(strategy), **settings)
         self.told: list[events.Event] = []
         self.topics = {"t": 3}
-        self.membership = Membership(config, [get(name) for name in strategy], lambda: self.topics, self.told.append)
+        self.membership = Membership(
+            config, [get(name) for name in strategy], lambda: self.topics, self.told.append
+        )
         self._flow = self.membership.run()
         self.asked: Operation | None = next(self._flow)
 
@@ -193,7 +200,9 @@ def test_heartbeat_that_says_it_is_out_makes_it_lose_everything(error: Error) ->
 def test_heartbeat_of_an_older_generation_changes_nothing() -> None:
     consumer = Consumer()
     consumer.join(T0)
-    consumer.membership.heartbeat_answered(Error.UNKNOWN_MEMBER_ID, Generation(0, "c-0", "cooperative-sticky"))
+    consumer.membership.heartbeat_answered(
+        Error.UNKNOWN_MEMBER_ID, Generation(0, "c-0", "cooperative-sticky")
+    )
     assert consumer.membership.state is MemberState.STABLE
     assert not consumer.membership.rejoin_needed
 

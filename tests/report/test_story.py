@@ -41,7 +41,9 @@ def test_the_overview_is_short_and_begins_and_ends_with_the_scenario(rows: list[
     assert "scenario   begins with 12 partitions" in lines[0]
     assert lines[-1].endswith("scenario   ends")
     assert len(lines) < len(rows) / 3
-    assert any(re.search(r"round of \d+\.\d{3} s, 6 members, \d+ partitions? given up", line) for line in lines)
+    assert any(
+        re.search(r"round of \d+\.\d{3} s, 6 members, \d+ partitions? given up", line) for line in lines
+    )
 
 
 def test_a_partition_is_followed_from_owner_to_owner(rows: list[Row]) -> None:
@@ -59,7 +61,10 @@ def test_a_member_is_followed(rows: list[Row]) -> None:
 
 
 def test_time_is_cut_out(rows: list[Row]) -> None:
-    whole, part = story(rows, everything=True), story(rows, everything=True, from_us=60_000_000, to_us=70_000_000)
+    whole, part = (
+        story(rows, everything=True),
+        story(rows, everything=True, from_us=60_000_000, to_us=70_000_000),
+    )
     assert part
     assert set(part) <= set(whole)
     times = [float(line.split(" s ")[0]) for line in part if " s  " in line and line.lstrip()[0].isdigit()]

@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from groupstorm.assignors.contract import AssignmentRefused, AssignmentResult, RebalanceProtocol, TopicMetadata
+from groupstorm.assignors.contract import (
+    AssignmentRefused,
+    AssignmentResult,
+    RebalanceProtocol,
+    TopicMetadata,
+)
 from groupstorm.assignors.userdata import Subscription, TopicPartition
 from groupstorm.coordinator import events
 from groupstorm.storms.checkers import HELD, Checkers
@@ -55,7 +60,9 @@ STEPS = [START, {"at_ms": 60_000, "do": "add", "count": 2}]
 
 
 def storm(assignor: Dealer) -> Storm:
-    resolved = scenario(STEPS, members=3, partitions=12, settle_timeout_ms=20_000, **FIXED).resolve(None, 1, {})
+    resolved = scenario(STEPS, members=3, partitions=12, settle_timeout_ms=20_000, **FIXED).resolve(
+        None, 1, {}
+    )
     sink = Memory()
     return Storm(sink.rows, simulate(resolved, [assignor], sink))
 

@@ -16,7 +16,9 @@ ALL_STEPS = Path(__file__).parent / "all-steps.yaml"
 
 def cases(seeds: int) -> list[tuple[str, str, int]]:
     names = ["rolling-deploy", "cold-start", "slow-member-hostage", str(ALL_STEPS)]
-    return [(name, variant, seed) for name in names for variant in load(name).variants for seed in range(seeds)]
+    return [
+        (name, variant, seed) for name in names for variant in load(name).variants for seed in range(seeds)
+    ]
 
 
 def assert_equal_traces(name: str, variant: str, seed: int) -> None:

@@ -24,7 +24,9 @@ def test_there_are_presets_and_each_has_a_question_and_variants() -> None:
 
 
 def test_a_resolved_scenario_is_a_file_that_resolves_to_itself(tmp_path: Path) -> None:
-    resolved = load("rolling-deploy").resolve("static", 7, {"members": 12, "net_latency_ms": {"uniform": [1, 2]}})
+    resolved = load("rolling-deploy").resolve(
+        "static", 7, {"members": 12, "net_latency_ms": {"uniform": [1, 2]}}
+    )
     file = tmp_path / "scenario.yaml"
     file.write_text(resolved.as_yaml())
     again = load(str(file)).resolve(None, None, {})
@@ -75,7 +77,10 @@ def test_command_line_beats_variant_beats_settings_beats_default() -> None:
         ("steps: [{at_ms: later, do: start}]", "'later'"),
         ("steps: [{at_ms: -1, do: start}]", "-1"),
         ("steps: [{at_ms: 0, do: start, colour: red}]", "colour"),
-        ("steps: [{at_ms: 0, do: start}, {at_ms: 1, do: add-partitions, topic: x, partitions: 3}]", "topic-0"),
+        (
+            "steps: [{at_ms: 0, do: start}, {at_ms: 1, do: add-partitions, topic: x, partitions: 3}]",
+            "topic-0",
+        ),
         ("steps: [{at_ms: 1, do: rolling-restart}]", "nobody ever starts"),
         ("seed: -3\n" + MINIMAL, "seed: -3"),
         ("variant: x\n" + MINIMAL, "'x' is not one of default"),
@@ -107,7 +112,11 @@ def test_steps_are_written_as_they_are_read() -> None:
         "members": [1], "for_ms": 5, "over_ms": 7, "count": 2, "topic": "topic-0", "partitions": 30
     }  # fmt: skip
     steps = [
-        {"at_ms": 0, "do": kind.name, **{name: fields[name] for name in sorted(kind.required | kind.optional)}}
+        {
+            "at_ms": 0,
+            "do": kind.name,
+            **{name: fields[name] for name in sorted(kind.required | kind.optional)},
+        }
         for kind in STEP_KINDS
     ]
     resolved = parse(yaml.safe_dump({"steps": steps}), "yaml", "f").resolve(None, 1, {})

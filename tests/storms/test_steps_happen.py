@@ -168,16 +168,18 @@ def test_an_assignment_that_outlasts_the_session_costs_the_leader_its_membership
 def test_callbacks_take_their_time() -> None:
     steps = [START, {"at_ms": 60_000, "do": "add"}]
     result = storm(
-        scenario(steps, members=3, partitions=6, revoke_callback_ms=700, assign_callback_ms=300, **FIXED, **EAGER)
+        scenario(
+            steps, members=3, partitions=6, revoke_callback_ms=700, assign_callback_ms=300, **FIXED, **EAGER
+        )
     )
     for _, event in result.events("partitions_revoked"):
         assert event.duration_us == 700_000
-    assert {event.duration_us for _, event in result.events("partitions_assigned") if event.partitions} == {300_000}
+    assert {event.duration_us for _, event in result.events("partitions_assigned") if event.partitions} == {
+        300_000
+    }
 
 
 def test_a_group_that_nobody_can_join_does_not_settle() -> None:
-    result = storm(
-        scenario([START], members=3, settle_timeout_ms=5_000, **FIXED, **{"group.max.size": 2})
-    )
+    result = storm(scenario([START], members=3, settle_timeout_ms=5_000, **FIXED, **{"group.max.size": 2}))
     assert [event.error for _, event in result.events("member_failed")] == ["GROUP_MAX_SIZE_REACHED"]
     assert held(result), "the two that are in do settle"
