@@ -19,7 +19,8 @@ def replay(
     """Run a run again from its scenario.yaml and check that every event comes out the same.
 
     Exit 1, and the first row that differs, if not. With --exact the other way to compute heartbeats
-    is held against the one that made the trace. --set is for what a file cannot name: an assignor of your own.
+    is held against the one that made the trace. --set is for what a file cannot name: an assignor
+    of your own.
     """
     rows = replay_run(folder, exact, overrides(settings))
     print(f"{folder}: all {rows:,} rows came out the same")

@@ -58,7 +58,7 @@ def run(
     Files: DIR/trace.jsonl (or .parquet), scenario.yaml, figures.json, measured.json;
     DIR is runs/<preset>-<seed> unless --out says otherwise.
 
-    Example: groupstorm run rolling-deploy --variant static --set members=100 --require 'unowned_max_seconds<5'
+    Example: groupstorm run rolling-deploy --variant static --require 'unowned_max_seconds<60'
     """
     required = [requirements.parse(text) for text in require or ()]
     changed = overrides(settings)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.coordinator import events
-from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.effects import Answer, Effects, Reply
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import CoordinatorFault
@@ -91,11 +91,12 @@ class Shard:
     def forget(self, group: ClassicGroup, error: Error) -> None:
         """Its first record could not be written: the group was never there.
 
-        Who came while that write was under way is told; Kafka would leave it waiting.
+        Who came while that write was under way is told; Kafka leaves it waiting.
         """
         if not self.exists(group):
             return
-        for member in group.members.values():
+        to_the_letter = self.config.compatibility is Compatibility.KAFKA_4_3_1
+        for member in [] if to_the_letter else group.members.values():
             self.answer_join(group, member, JoinGroupResponse(group_append_error(error)))
             self.answer_sync(group, member, group_append_error(error))
         self.groups.remove(group.name)

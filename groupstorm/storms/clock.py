@@ -39,5 +39,5 @@ class Clock:
         return True
 
     def advance_to(self, time_us: int) -> None:
-        """Move the clock without doing anything: for a time that lies elsewhere (the coordinator's timers)."""
+        """Move the clock without doing anything: for what is due elsewhere (the coordinator's timers)."""
         self.now_us = time_us

@@ -67,7 +67,7 @@ class Connection:
         return self.world.latency.at(self._latencies.at(-self._exchanges))
 
     def send(self, request: Request, timeout_ms: int, on_result: OnResult) -> None:
-        """Send; ``on_result`` gets the response, or `Disconnected` when the connection or the time is gone."""
+        """Send; ``on_result`` gets the response, or `Disconnected` if connection or patience is lost."""
         clock = self.world.clock
         if self.broken:
             clock.after(0, on_result, Disconnected())

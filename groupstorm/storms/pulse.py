@@ -75,7 +75,7 @@ class Pulse:
             self._ended_commits = stream
 
     def settle_commits(self) -> None:
-        """Before positions change hands or stand still: let the background commits that have arrived count."""
+        """Before positions change hands or stand still: let the commits that have arrived count."""
         for stream in (self._ended_commits, self._commits):
             if stream is not None:
                 self._flush(stream)

@@ -112,7 +112,8 @@ def load(name_or_path: str) -> Scenario:
     path = Path(name_or_path)
     if path.suffix not in (".yaml", ".yml", ".toml"):
         raise InputError(
-            f"{name_or_path}: neither a preset ({', '.join(preset_names())}) nor a scenario file (.yaml, .toml)"
+            f"{name_or_path}: neither a preset ({', '.join(preset_names())}) "
+            "nor a scenario file (.yaml, .toml)"
         )
     try:
         text = path.read_text("utf-8")

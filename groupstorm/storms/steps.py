@@ -136,7 +136,8 @@ def _members(where: str, written: Any, settings: Settings) -> tuple[int, ...] | 
             or not 0 <= index < settings.integer("members")
         ):
             raise InputError(
-                f"{where}: {index!r}: expected all, or numbers of members from 0 to {settings.integer('members') - 1}"
+                f"{where}: {index!r}: expected all, or numbers of members "
+                f"from 0 to {settings.integer('members') - 1}"
             )
     return tuple(indexes)
 

@@ -45,7 +45,10 @@ _FIRST_FIELD = 5
 
 
 class RowLayout(NamedTuple):
-    """How events of one type become rows: ``arrange`` puts (seq, time, source, name, None, *event) in order."""
+    """How events of one type become rows.
+
+    ``arrange`` puts (seq, time, source, name, None, *event) into the order of the columns.
+    """
 
     name: str
     arrange: Callable[[tuple[Any, ...]], tuple[Any, ...]]

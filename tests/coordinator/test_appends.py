@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.coordinator import events
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -251,3 +252,29 @@ def test_a_returning_static_member_that_goes_before_its_write_ends_gets_an_error
     world.advance(20)
     assert world.group.awaiting_join == 0
     assert world.state == "Empty"
+
+
+@pytest.mark.parametrize("compatibility", Compatibility)
+def test_who_is_parked_in_a_group_that_is_taken_back(compatibility: Compatibility) -> None:
+    """Kafka 4.3.1 forgets them; otherwise they are told."""
+    world = World(no_delay(compatibility=compatibility))
+    world.commit(metadata="x" * 5_000)  # makes the group, and no record of it
+    token = world.join(version=3)
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    world.commit(group="other")
+    told = compatibility is not Compatibility.KAFKA_4_3_1
+    assert world.error(token) is (Error.COORDINATOR_NOT_AVAILABLE if told else None)
+    assert world.coordinator.groups == []
+
+
+def test_a_plan_that_lands_after_its_group_was_taken_back_counts_for_nothing() -> None:
+    world = World(no_delay())
+    world.append_delay_ms, world.append_error = 20, Error.NOT_ENOUGH_REPLICAS
+    world.join()
+    world.append_error = None
+    world.advance(0)
+    token = world.sync("m1", {"m1": b"plan"})
+    world.advance(20)
+    assert world.error(token) is Error.COORDINATOR_NOT_AVAILABLE
+    assert world.coordinator.groups == []
+    assert [event.state for event in world.of(events.GroupStateChanged)][-1] == "CompletingRebalance"

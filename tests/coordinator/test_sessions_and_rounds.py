@@ -53,7 +53,7 @@ def test_new_member_is_parked_for_five_minutes_at_most() -> None:
 
 
 def test_a_static_member_that_came_back_is_not_new() -> None:
-    """kafka-4.3.1, executed: the five minutes do not count for the one that replaces another."""
+    """As Kafka 4.3.1 was seen to do: the five minutes do not count for the one that replaces another."""
     world = World(CoordinatorConfig(initial_rebalance_delay_ms=2 * NEW_MEMBER_JOIN_TIMEOUT_MS))
     world.join(instance="i1", rebalance=4 * NEW_MEMBER_JOIN_TIMEOUT_MS)
     token = world.join(instance="i1", rebalance=4 * NEW_MEMBER_JOIN_TIMEOUT_MS)
@@ -243,7 +243,7 @@ def test_extension_subtracts_what_has_elapsed() -> None:
 
 
 def test_leaving_does_not_end_the_initial_delay_but_an_expiry_does() -> None:
-    """kafka-4.3.1, executed (1b): only the expiry of a session or of a pending id closes it early."""
+    """As Kafka 4.3.1 was seen to do: only the expiry of a session or of a pending id closes it early."""
     world = World(CoordinatorConfig(initial_rebalance_delay_ms=30_000))
     token = world.join()
     world.join()

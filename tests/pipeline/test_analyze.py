@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def test_figures_as_json_and_held_against_the_files(spark: SparkSession, tmp_path: Path) -> None:
-    """Three traces: one whose figures.json is right, one whose is not, and one of two groups that has none."""
+    """Three traces: a right figures.json beside one, a wrong one beside another, none beside the last."""
     right = write_trace(trace(0), tmp_path / "right", told=True)
     wrong = write_trace(trace(3), tmp_path / "wrong")
     told = json.dumps(wrong.to_json() | {"generations": -1})

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_a_partition_is_followed_from_owner_to_owner(rows: list[Row]) -> None:
     lines = story(rows, partition="topic-0-3")
     hops = [match for line in lines if (match := re.search(r"topic-0-3: (\S+) -> (\S+), un-owned", line))]
     assert len(hops) >= 2
-    assert all(before[2] == after[1] for before, after in zip(hops, hops[1:], strict=False))
+    assert all(before[2] == after[1] for before, after in pairwise(hops))
     assert not any("topic-0-4" in line for line in lines)
 
 

@@ -39,7 +39,7 @@ class Storm:
         return [
             (time_us, event)
             for time_us, _, event in self.rows
-            if event_name(type(event)) == name
+            if event_name(event.__class__) == name
             and all(getattr(event, field) == value for field, value in fields.items())
         ]
 

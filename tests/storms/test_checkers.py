@@ -102,7 +102,8 @@ def test_partitions_that_nobody_gets_are_found() -> None:
         ([("Stable", "PreparingRebalance", 0)], {"states_follow"}),
         (
             [("Empty", "PreparingRebalance", 1), ("PreparingRebalance", "CompletingRebalance", 1),
-             ("CompletingRebalance", "PreparingRebalance", 1), ("PreparingRebalance", "CompletingRebalance", 1)],
+             ("CompletingRebalance", "PreparingRebalance", 1),
+             ("PreparingRebalance", "CompletingRebalance", 1)],
             {"generations_increase"},
         ),
     ],
