@@ -20,14 +20,17 @@ OnResult = Callable[[Response | Disconnected], None]
 class Exchange:
     """One request on its way; the coordinator keeps it as its token."""
 
-    __slots__ = ("connection", "done", "epoch", "on_result", "request", "sent_us")
+    __slots__ = ("answer_draw", "connection", "done", "epoch", "on_result", "request", "sent_us")
 
-    def __init__(self, connection: Connection, request: Request, on_result: OnResult) -> None:
+    def __init__(
+        self, connection: Connection, request: Request, on_result: OnResult, sent_us: int, answer_draw: int
+    ) -> None:
         self.connection = connection
         self.request = request
         self.on_result = on_result
         self.epoch = connection.epoch
-        self.sent_us = connection.world.clock.now_us
+        self.sent_us = sent_us
+        self.answer_draw = answer_draw
         self.done = False
 
     def time_out(self) -> None:
@@ -45,7 +48,7 @@ class Connection:
         self.epoch = 0
         self.parked: Exchange | None = None
         self._queue: deque[Exchange] = deque()
-        self._in_flight: set[Exchange] = set()
+        self._in_flight: dict[Exchange, None] = {}  # in the order of sending
         self.broken_until_us = 0
         self._latencies = Stream(world.seed, "net", consumer.name, incarnation)
         self._exchanges = 0
@@ -61,10 +64,11 @@ class Connection:
     def heartbeat_answer_latency_us(self, sent_us: int) -> int:
         return self.world.latency.at(self._latencies.at(2 * sent_us + 1))
 
-    def _next_latency_us(self) -> int:
+    def _draws(self) -> tuple[int, int]:
+        """For the way of a request and the way of its answer."""
         # Negative: disjoint from the indexes of the heartbeats, so that these do not change them.
         self._exchanges += 1
-        return self.world.latency.at(self._latencies.at(-self._exchanges))
+        return self._latencies.pair(-self._exchanges)
 
     def send(self, request: Request, timeout_ms: int, on_result: OnResult) -> None:
         """Send; ``on_result`` gets the response, or `Disconnected` if connection or patience is lost."""
@@ -72,16 +76,18 @@ class Connection:
         if self.broken:
             clock.after(0, on_result, Disconnected())
             return
-        exchange = Exchange(self, request, on_result)
-        self._in_flight.add(exchange)
-        clock.after(self._next_latency_us(), self._arrive, exchange, timeout_ms)
+        request_draw, answer_draw = self._draws()
+        exchange = Exchange(self, request, on_result, clock.now_us, answer_draw)
+        self._in_flight[exchange] = None
+        clock.after(self.world.latency.at(request_draw), self._arrive, exchange, timeout_ms)
 
     def find_coordinator(self, on_found: Callable[[], None]) -> None:
         """A round trip to any broker, once there is a way to one."""
-        clock = self.world.clock
+        clock, latency = self.world.clock, self.world.latency
         self.world.count("FindCoordinator", None, 1)
         reachable_us = max(clock.now_us, self.broken_until_us)
-        clock.at(reachable_us + self._next_latency_us() + self._next_latency_us(), on_found)
+        there, back = self._draws()
+        clock.at(reachable_us + latency.at(there) + latency.at(back), on_found)
 
     def _arrive(self, exchange: Exchange, timeout_ms: int) -> None:
         if exchange.epoch != self.epoch:
@@ -102,7 +108,7 @@ class Connection:
         exchange.done = True
         current = exchange.epoch == self.epoch
         if current:
-            answer_us = self.world.answer_leaves_us() + self._next_latency_us()
+            answer_us = self.world.answer_leaves_us() + self.world.latency.at(exchange.answer_draw)
             self.world.clock.at(answer_us, self._deliver, exchange, response)
         if self.parked is exchange:
             self.parked = None
@@ -111,7 +117,7 @@ class Connection:
 
     def _deliver(self, exchange: Exchange, response: Response) -> None:
         if exchange in self._in_flight:
-            self._in_flight.discard(exchange)
+            del self._in_flight[exchange]
             exchange.on_result(response)
 
     def timed_out(self, exchange: Exchange) -> None:
@@ -129,7 +135,7 @@ class Connection:
         self.epoch += 1
         self.parked = None
         self._queue.clear()
-        waiting = sorted(self._in_flight, key=lambda exchange: exchange.sent_us)
+        waiting = tuple(self._in_flight)
         self._in_flight.clear()
         for exchange in waiting:
             self.world.clock.after(0, exchange.on_result, Disconnected())

@@ -30,7 +30,15 @@ class Stream:
         z = (self._base + index * _GOLDEN) & _MASK
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-        return (z ^ (z >> 31)) >> (64 - DRAW_BITS)
+        return (z ^ (z >> 31)) >> DRAW_BITS
+
+    def pair(self, index: int) -> tuple[int, int]:
+        """Two integers in [0, DRAW_SPAN) for the price of one; the first is `at(index)`."""
+        z = (self._base + index * _GOLDEN) & _MASK
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        z ^= z >> 31
+        return z >> DRAW_BITS, z & (DRAW_SPAN - 1)
 
     def below(self, index: int, limit: int) -> int:
         """An integer in [0, limit)."""

@@ -98,3 +98,4 @@ def _close(world: World) -> None:
     for invariant, verdict in world.checkers.verdicts.items():
         world.trace(Source.WORLD, InvariantChecked(GROUP, invariant, verdict))
     world.trace(Source.WORLD, ScenarioEnded(GROUP))
+    world.hand_over()

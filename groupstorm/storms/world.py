@@ -30,7 +30,7 @@ from groupstorm.storms.member_ids import SeededMemberIds
 from groupstorm.storms.records import Records
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.steps import topic_names
-from groupstorm.trace.rows import TracedEvent, TraceSink
+from groupstorm.trace.rows import Told, TracedEvent, TraceSink
 from groupstorm.trace.schema import Source
 
 GROUP = "storm"
@@ -71,12 +71,13 @@ class World:
         self.consumers_by_id: dict[str, VirtualConsumer] = {}
         self.requests: Counter[tuple[str, str | None]] = Counter()
         self._sink = sink
+        self._told: list[Told] = []
         self._incarnations: Counter[str] = Counter()
         self._busy_until_us = 0
         self._coordinator_touched = True
         self._deadline_us = _NEVER_US
         self._service_us = settings.integer("coordinator_service_us")
-        self._open_tokens: set[Exchange] = set()
+        self._open_tokens: dict[Exchange, None] = {}
         self._ending: tuple[int, list[str]] = (-1, [])
         self._timeouts: dict[int, deque[tuple[int, Exchange]]] = {}
         self._topic_changes: list[tuple[int, Mapping[str, int]]] = [
@@ -107,6 +108,7 @@ class World:
             clock.advance_to(max(deadline_us, clock.now_us))
             self._carry_out(coordinator.fire(clock.now_us // 1000))
         clock.advance_to(max(end_us, clock.now_us))
+        self.hand_over()
 
     # -- consumers -------------------------------------------------------------------------------
 
@@ -146,7 +148,7 @@ class World:
 
     def handle(self, request: Request, exchange: Exchange) -> None:
         """A request has arrived: its answer goes to ``exchange``, now or later."""
-        self._open_tokens.add(exchange)
+        self._open_tokens[exchange] = None
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, exchange))
 
     def watch(self, exchange: Exchange, timeout_ms: int) -> None:
@@ -179,7 +181,7 @@ class World:
         for token, response in effects.replies:
             self.requests[answer_of(response)] += 1
             if type(token) is Exchange:
-                self._open_tokens.discard(token)
+                self._open_tokens.pop(token, None)
                 token.connection.answered(token, response)
             elif type(token) is Question:
                 token.on_answer(response)
@@ -199,7 +201,7 @@ class World:
         kind = type(event)
         if kind is coordinator_events.OffsetsCommitted:
             return  # positions are told with the ownership that they belong to
-        self._sink.add(self.clock.now_us, Source.COORDINATOR, event)
+        self._told.append((self.clock.now_us, Source.COORDINATOR, event))
         if kind in _WATCHED:
             self._react(event)
 
@@ -303,7 +305,13 @@ class World:
     # -- what is told ----------------------------------------------------------------------------
 
     def trace(self, source: Source, event: TracedEvent) -> None:
-        self._sink.add(self.clock.now_us, source, event)
+        """Tell an event that happens now."""
+        self._told.append((self.clock.now_us, source, event))
+
+    def hand_over(self) -> None:
+        """Hand what was told on to the sink."""
+        self._sink.add_all(self._told)
+        self._told.clear()
 
     def is_current(self, generation: Generation) -> bool:
         """Whether the coordinator would answer a heartbeat of this generation without an error."""

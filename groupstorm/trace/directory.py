@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from groupstorm.problems import InputError
-from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.rows import Told, TracedEvent
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import JsonLinesWriter
 
@@ -37,6 +38,10 @@ class DirectorySink:
         self._rows = self._writer.rows
         if self._rows % self._rows_per_file == 0:
             self.rotate()
+
+    def add_all(self, told: Iterable[Told]) -> None:
+        for time_us, source, event in told:
+            self.add(time_us, source, event)
 
     def rotate(self) -> None:
         """Close the file at hand, if it holds anything: it is readable from now on."""

@@ -22,11 +22,18 @@ class TracedEvent(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
+#: An event as it is told: when (microseconds since the trace began), who saw it, what it was.
+Told = tuple[int, Source, TracedEvent]
+
+
 class TraceSink(Protocol):
     """Whatever takes the events of a run as they happen, in order."""
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         """Take one event that happened ``time_us`` microseconds after the trace began."""
+
+    def add_all(self, told: Iterable[Told]) -> None:
+        """Take several, in their order."""
 
     def close(self) -> None:
         """Nothing more comes: make what was written complete."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from groupstorm.problems import InputError
-from groupstorm.trace.rows import TracedEvent, TraceSink, as_mapping, values
+from groupstorm.trace.rows import Told, TracedEvent, TraceSink, as_mapping, values
 from groupstorm.trace.schema import COLUMNS, SCHEMA_VERSION, ColumnType, Source
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class JsonLinesWriter:
         if len(self._lines) >= ROWS_PER_BATCH:
             self._flush()
 
+    def add_all(self, told: Iterable[Told]) -> None:
+        for time_us, source, event in told:
+            self.add(time_us, source, event)
+
     def _flush(self) -> None:
         if self._lines:
             self._lines.append("")
@@ -71,13 +75,15 @@ class ParquetWriter:
         from pyarrow import parquet
 
         self._writer = parquet.ParquetWriter(self._partial, self._schema, compression="zstd")
-        self._events: list[tuple[int, Source, TracedEvent]] = []
+        self._events: list[Told] = []
         self._written = 0
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
-        events = self._events
-        events.append((time_us, source, event))
-        if len(events) >= ROWS_PER_BATCH:
+        self.add_all([(time_us, source, event)])
+
+    def add_all(self, told: Iterable[Told]) -> None:
+        self._events.extend(told)
+        if len(self._events) >= ROWS_PER_BATCH:
             self._flush()
 
     def _flush(self) -> None:
@@ -135,6 +141,10 @@ class Tee:
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         for sink in self._sinks:
             sink.add(time_us, source, event)
+
+    def add_all(self, told: Iterable[Told]) -> None:
+        for sink in self._sinks:
+            sink.add_all(told)
 
     def close(self) -> None:
         for sink in self._sinks:

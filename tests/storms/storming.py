@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from groupstorm.storms.figures import Figures
 from groupstorm.storms.run import chosen_assignors
 from groupstorm.storms.scenario import Scenario, load, parse
 from groupstorm.storms.simulation import simulate
-from groupstorm.trace.rows import TracedEvent, event_name
+from groupstorm.trace.rows import Told, TracedEvent, event_name
 from groupstorm.trace.schema import Source
 
 
@@ -24,6 +24,10 @@ class Memory:
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         self.rows.append((time_us, str(source), event))
+
+    def add_all(self, told: Iterable[Told]) -> None:
+        for time_us, source, event in told:
+            self.add(time_us, source, event)
 
     def close(self) -> None:
         pass

@@ -18,7 +18,7 @@ from groupstorm.storms.figures.rows import read_row
 from groupstorm.storms.figures.settling import ASSIGNMENT, SettledPoint, Settling
 from groupstorm.storms.figures.table import Figures
 from groupstorm.storms.figures.totals import Totals
-from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.rows import Told, TracedEvent
 from groupstorm.trace.schema import Source
 
 #: A consumer that closes gives its partitions up for good: `partitions_revoked` with this cause.
@@ -64,6 +64,11 @@ class FiguresAccumulator:
         handler = self._handlers.get(type(event))
         if handler is not None:
             handler(time_us, event)
+
+    def add_all(self, told: Iterable[Told]) -> None:
+        """Take several, in their order."""
+        for time_us, source, event in told:
+            self.add(time_us, source, event)
 
     def add_row(self, row: Mapping[str, Any]) -> None:
         """Take one row of a trace, nulls left out or not.
