@@ -18,7 +18,8 @@ _WIDE = "decimal(19,0)"
 
 
 def lines(steps: DataFrame) -> DataFrame:
-    """The steps that move a partition's frontier, with what they tell: ``furthest`` is the position known.
+    """The steps that move a partition's frontier, with what they tell: ``furthest`` is the position known,
+    or the end of the log when the partition was created.
 
     An owner that stood at position p at time t is on the line p * MICRO - process_rate * t, ``own_line``
     of the step at which it begins and ``left_line`` of the one at which it stops; ``sum_of_lines`` is over
@@ -28,12 +29,14 @@ def lines(steps: DataFrame) -> DataFrame:
     in_order = Window.partitionBy(*PARTITION).orderBy("seq", "rank")
     change = f.col("processing_change")
     line = f.expr(f"position * {MICRO} - process_rate * time_us")
+    at_creation = f.col("record_rate") * f.col("time_us")
+    known = f.when(f.col("kind") == "exist", at_creation).otherwise(f.col("position") * MICRO)
     entered = f.coalesce("own_line", f.lit(0)) - f.coalesce("left_line", f.lit(0))
     return (
         steps.where("kind = 'exist' or processing_change != 0")
         .withColumn("own_line", f.when(change == 1, line))
         .withColumn("left_line", f.when(change == -1, f.lag("own_line").over(per_owner)))
-        .withColumn("furthest", f.greatest(f.max(f.col("position") * MICRO).over(in_order), f.lit(0)))
+        .withColumn("furthest", f.max(known).over(in_order))
         .withColumn("sum_of_lines", f.sum(entered).over(in_order))
         .select(
             *(

@@ -186,7 +186,7 @@ class BruteForce:
     def lag(self, row: int, now_us: int) -> Fraction:
         """The lag as of `row`, at a microsecond not before it."""
         total = Fraction(0)
-        for name, (created_row, _) in self.created.items():
+        for name, (created_row, created_us) in self.created.items():
             if created_row > row:
                 continue
             known = [s[3] for i in self.of(name) for s in i.stretches if s[0] <= row]
@@ -197,7 +197,8 @@ class BruteForce:
                         assert isinstance(stopped, (*ENDINGS, member_events.MemberPaused))
                         known.append(stopped.positions[stopped.partitions.index(name)])
             moving = [self._position(stretch, now_us) for _, stretch in self.processing(name, row)]
-            furthest = max([Fraction(0), *map(Fraction, known), *moving])
+            at_creation = Fraction(self.record_rate * created_us, 1_000_000)
+            furthest = max([at_creation, *map(Fraction, known), *moving])
             total += Fraction(self.record_rate * now_us, 1_000_000) - furthest
         return total
 

@@ -10,25 +10,29 @@ two microseconds, the curve bends at both of them, so that its values at whole m
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import pairwise
 
 from groupstorm.storms.figures.records import RecordModel
 from groupstorm.storms.figures.totals import MICRO
 
+#: A slope, and when it changes by how much.
+Course = tuple[int, tuple[tuple[int, int], ...]]
+
 
 @dataclass(slots=True)
 class _Frontier:
     """One partition: how far it was processed, and the lines on which owners process it now.
 
-    ``furthest`` is the furthest position that a row of the trace told; an owner that stood at position
-    p at time t is on the line ``p * MICRO - process_rate * t``, its value at time 0.
+    ``furthest`` is the furthest position that a row of the trace told, or the end of the log when the
+    partition was created. An owner that stood at position p at time t is on the line
+    ``p * MICRO - process_rate * t``, its value at time 0; ``line`` is the highest of them.
     """
 
-    furthest: int = 0
+    furthest: int
+    slope: int
     lines: list[int] = field(default_factory=list)
-    slope: int = 0
+    line: int | None = None
     bends: tuple[tuple[int, int], ...] = ()
 
 
@@ -47,6 +51,8 @@ class LagCurve:
         self._before = 0  # the value before the rows of this instant
         self._bends: dict[int, int] = {}  # time -> by how much the slope changes then
         self._bend_times: list[int] = []
+        #: Courses from this instant on: partitions that change hands together mostly run alike.
+        self._courses: dict[tuple[int, int], Course] = {}
         self._peak: int | None = None
         self._peak_counts = False
         self._marked_us: int | None = None
@@ -56,27 +62,26 @@ class LagCurve:
     def create(self, partition: str, now_us: int) -> None:
         """The partition exists from now on."""
         self._move_to(now_us)
-        frontier = self._frontiers[partition] = _Frontier()
-        self._value += self._lag(frontier, now_us)
-        self._bend_from_now(frontier)
+        rate = self._model.record_rate
+        frontier = self._frontiers[partition] = _Frontier(rate * now_us, rate)
+        self._slope += frontier.slope
 
     def start(self, partition: str, now_us: int, position: int) -> None:
         """An owner begins, or goes on, to process from ``position``."""
         frontier = self._frontiers[partition]
         before = self._straighten(frontier, now_us)
-        frontier.furthest = max(frontier.furthest, position * MICRO)
-        frontier.lines.append(self._line(position, now_us))
-        self._value += self._lag(frontier, now_us) - before
-        self._bend_from_now(frontier)
+        line = position * MICRO - self._model.process_rate * now_us
+        frontier.lines.append(line)
+        frontier.line = line if frontier.line is None else max(line, frontier.line)
+        self._bend(frontier, position * MICRO, before)
 
     def stop(self, partition: str, now_us: int, started: tuple[int, int], position: int) -> None:
         """The owner that began at ``started`` = (position, time) has stopped at ``position``."""
         frontier = self._frontiers[partition]
         before = self._straighten(frontier, now_us)
-        frontier.lines.remove(self._line(*started))
-        frontier.furthest = max(frontier.furthest, position * MICRO)
-        self._value += self._lag(frontier, now_us) - before
-        self._bend_from_now(frontier)
+        frontier.lines.remove(started[0] * MICRO - self._model.process_rate * started[1])
+        frontier.line = max(frontier.lines) if frontier.lines else None
+        self._bend(frontier, position * MICRO, before)
 
     def begin_peak(self) -> None:
         """From this instant on the peak counts."""
@@ -96,16 +101,10 @@ class LagCurve:
             return self._peak, None
         return self._peak, self._low_from_us - self._marked_us
 
-    def _line(self, position: int, at_us: int) -> int:
-        return position * MICRO - self._model.process_rate * at_us
-
-    def _lag(self, frontier: _Frontier, at_us: int) -> int:
-        line = max(frontier.lines) if frontier.lines else None
-        return lag(self._model, frontier.furthest, line, at_us)
-
     def _straighten(self, frontier: _Frontier, now_us: int) -> int:
         """Take the partition out of the curve from now on; returns its lag now."""
-        self._move_to(now_us)
+        if now_us != self._now_us:
+            self._move_to(now_us)
         slope = frontier.slope
         for time_us, change in frontier.bends:
             if time_us > now_us:
@@ -113,12 +112,20 @@ class LagCurve:
             else:
                 slope += change
         self._slope -= slope
-        return self._lag(frontier, now_us)
+        return lag(self._model, frontier.furthest, frontier.line, now_us)
 
-    def _bend_from_now(self, frontier: _Frontier) -> None:
-        """Put the partition into the curve from now on."""
-        line = max(frontier.lines) if frontier.lines else None
-        frontier.slope, frontier.bends = course(self._model, frontier.furthest, line, self._now_us)
+    def _bend(self, frontier: _Frontier, reached: int, before: int) -> None:
+        """Put the partition, whose lag was ``before``, back into the curve: it is known to be ``reached``."""
+        furthest = frontier.furthest = max(frontier.furthest, reached)
+        line, now_us = frontier.line, self._now_us
+        self._value += lag(self._model, furthest, line, now_us) - before
+        if line is None:
+            frontier.slope, frontier.bends = self._model.record_rate, ()
+        else:
+            known = self._courses.get((furthest, line))
+            if known is None:
+                known = self._courses[furthest, line] = course(self._model, furthest, line, now_us)
+            frontier.slope, frontier.bends = known
         self._slope += frontier.slope
         for time_us, change in frontier.bends:
             if time_us in self._bends:
@@ -145,6 +152,7 @@ class LagCurve:
             self._watch_recovery(end, now_us)
         self._now_us = now_us
         self._value = self._before = end
+        self._courses.clear()
 
     def _see(self, value: int) -> None:
         if self._peak_counts and (self._peak is None or value > self._peak):
@@ -167,16 +175,8 @@ def lag(model: RecordModel, furthest: int, line: int | None, at_us: int) -> int:
     return log_end - max(furthest, min(log_end, line + model.process_rate * at_us))
 
 
-@lru_cache(maxsize=4096)
-def course(
-    model: RecordModel, furthest: int, line: int | None, from_us: int
-) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """How the lag of one partition goes on if nothing happens: its slope now, and (time, change of slope).
-
-    Cached, since partitions of equal rates that change hands together mostly run alike.
-    """
-    if line is None:
-        return model.record_rate, ()
+def course(model: RecordModel, furthest: int, line: int, from_us: int) -> Course:
+    """How the lag of a partition goes on if nothing happens: its slope now, and (time, change of slope)."""
     knots = [from_us, *_knots(model, furthest, line, from_us)]
     knots.append(knots[-1] + 1)
     values = [lag(model, furthest, line, knot) for knot in knots]
