@@ -20,7 +20,6 @@ from groupstorm.clients.operations import (
     Assign,
     AwaitPoll,
     Backoff,
-    CallbackKind,
     CommitPositions,
     Disconnected,
     FindCoordinator,
@@ -34,14 +33,15 @@ from groupstorm.coordinator.messages import (
     CommittedOffset,
     OffsetCommit,
     OffsetCommitResponse,
-    OffsetFetch,
     Response,
 )
 from groupstorm.storms.answers import first_error
 from groupstorm.storms.connection import Connection
 from groupstorm.storms.pulse import Pulse
 from groupstorm.storms.randomness import DRAW_BITS, Stream
-from groupstorm.storms.records import Work
+from groupstorm.storms.rebalance_listener import RebalanceListener
+from groupstorm.storms.records import Work, names
+from groupstorm.storms.standstill import Standstill
 from groupstorm.trace.schema import Source
 
 if TYPE_CHECKING:
@@ -51,11 +51,10 @@ if TYPE_CHECKING:
 TAKES_TIME: Any = object()
 
 # What a process draws at one instant: each has its own number.
-DRAW_POLL_INTERVAL, DRAW_POLL_WAIT, DRAW_ASSIGN, DRAW_CALLBACK = range(4)
+DRAW_POLL_INTERVAL, DRAW_POLL_WAIT, DRAW_ASSIGN = range(3)
 DRAWS_PER_INSTANT = 4
 
 OFFSET_COMMIT_VERSION = 9
-OFFSET_FETCH_VERSION = 9
 
 
 class VirtualConsumer:
@@ -63,26 +62,25 @@ class VirtualConsumer:
 
     def __init__(self, world: World, index: int, incarnation: int, config: ConsumerConfig) -> None:
         self.world = world
-        self._clock = world.clock
+        self.clock = world.clock
         self.index = index
         self.name = config.client_id
         self.config = config
         self.alive = True
         self.started = False
         self.on_exit: Callable[[], None] | None = None
-        self.membership = Membership(config, world.assignors, self._topic_metadata, self._emit)
+        self.membership = Membership(config, world.assignors, self._topic_metadata, self.emit)
         self.work = Work(world.records, self.name)
         self.connection = Connection(world, self, incarnation)
         self.pulse = Pulse(world, self)
+        self.standstill = Standstill(self)
+        self._listener = RebalanceListener(self)
         self._draws = Stream(world.seed, "application", self.name, incarnation)
         self._flow: Flow | None = None
         self._step = 0
-        self._waits_for_poll = False
+        self.waits_for_poll = False
         self._poll_is_due = False
         self._started_us = 0
-        self._paused_until_us = 0
-        self._busy_until_us = 0
-        self._slow_batch_us = 0
         self._metadata_check_us: int | None = None
 
     def __repr__(self) -> str:
@@ -95,8 +93,8 @@ class VirtualConsumer:
         """The first poll()."""
         config = self.config
         self.started = True
-        self._started_us = self._clock.now_us
-        self._emit(events.MemberStarted(config.group_id, self.name, config.group_instance_id, config.topics))
+        self._started_us = self.clock.now_us
+        self.emit(events.MemberStarted(config.group_id, self.name, config.group_instance_id, config.topics))
         self._flow = self.membership.run()
         self._advance(None)
 
@@ -105,9 +103,9 @@ class VirtualConsumer:
         if not self.alive or self._flow is None:
             return
         self._flow.close()
-        self._resume_processing()
+        self.standstill.end()
         self._flow = self.membership.close()
-        self._waits_for_poll = False
+        self.waits_for_poll = False
         self.pulse.stop_commits()
         self._advance(None)
 
@@ -115,7 +113,7 @@ class VirtualConsumer:
         """SIGKILL or node loss: nothing is sent, nothing is heard any more."""
         if not self.alive:
             return
-        now_us = self._clock.now_us
+        now_us = self.clock.now_us
         membership = self.membership
         partitions = self.work.partitions
         if self._flow is not None:
@@ -124,73 +122,46 @@ class VirtualConsumer:
         self.pulse.settle_commits()
         positions = self.work.drop(partitions, now_us)
         if self.started:
-            self._emit(
+            self.emit(
                 events.MemberCrashed(
                     self.config.group_id,
                     self.name,
                     membership.generation.member_id,
                     membership.generation.id,
-                    _names(partitions),
+                    names(partitions),
                     positions,
                     self.world.committed(partitions),
                 )
             )
         self._exit()
 
-    def pause(self, duration_us: int) -> None:
-        """The process stands still: no heartbeat, no poll, no processing."""
-        if not self.alive or self._stands_still():
-            return
-        now_us = self._clock.now_us
-        self._paused_until_us = now_us + duration_us
-        self.pulse.stop()
-        self._hold_processing(duration_us, "pause")
-        self._clock.after(duration_us, self._end_of_pause)
-
-    def busy(self, duration_us: int) -> None:
-        """The application works on one batch: no poll() until it is done; heartbeats go on."""
-        if not self.alive or self._stands_still():
-            return
-        if not self._waits_for_poll or self.membership.rejoin_needed:
-            self._slow_batch_us = duration_us  # the batch comes with the next records
-            return
-        now_us = self._clock.now_us
-        self._slow_batch_us = 0
-        self._busy_until_us = now_us + duration_us
-        self.pulse.stop_commits()
-        self._hold_processing(duration_us, "slow-batch")
-        max_poll_us = self.config.max_poll_interval_ms * 1000
-        if duration_us > max_poll_us:
-            self._clock.after(max_poll_us, self._poll_timed_out, self._busy_until_us)
-        self._clock.after(duration_us, self._end_of_batch)
-
     def disconnect(self, duration_us: int) -> None:
         """Cut off from the broker; the process works on what it owns."""
-        if not self.alive or self._stands_still():
+        if not self.alive or self.standstill.lasts:
             return
         self.pulse.cut()
         self.membership.coordinator_known = False
         self.connection.break_for(duration_us)
-        self._clock.after(duration_us, self._reconnected)
+        self.clock.after(duration_us, self._reconnected)
 
     def metadata_may_have_changed(self) -> None:
         """Topics changed: the client sees it at its next metadata refresh."""
         refresh_us = self.config.metadata_max_age_ms * 1000
-        age_us = self._clock.now_us - self._started_us
+        age_us = self.clock.now_us - self._started_us
         due_us = self._started_us + (age_us // refresh_us + 1) * refresh_us
         if self.alive and self._metadata_check_us != due_us:
             self._metadata_check_us = due_us
-            self._clock.at(due_us, self._metadata_refreshed)
+            self.clock.at(due_us, self._metadata_refreshed)
 
     @property
     def settled(self) -> bool:
         """Whether it has joined and nothing is under way."""
         membership = self.membership
         return (
-            self._waits_for_poll
+            self.waits_for_poll
             and membership.state is MemberState.STABLE
             and not membership.rejoin_needed
-            and not self._stands_still()
+            and not self.standstill.lasts
             and not self.connection.broken
         )
 
@@ -200,7 +171,7 @@ class VirtualConsumer:
         """Hand the membership a result and carry out what it asks for, until something takes time."""
         while result is not TAKES_TIME and self._flow is not None:
             self._step += 1
-            self._waits_for_poll = False
+            self.waits_for_poll = False
             try:
                 operation = self._flow.send(result)
             except StopIteration:
@@ -211,19 +182,18 @@ class VirtualConsumer:
                 self.pulse.follow()  # the assignor holds the client's lock: no heartbeats while it runs
             result = _CARRIES_OUT[type(operation)](self, operation)
 
-    def _later(self, delay_us: int, result: Any = None) -> Any:
+    def later(self, delay_us: int, result: Any = None) -> Any:
         """``result`` after a while, or at once if it takes no time."""
         if not delay_us:
             return result
-        self._clock.after(delay_us, self._completed, self._step, result)
+        self.clock.after(delay_us, self._completed, self._step, result)
         return TAKES_TIME
 
     def _completed(self, step: int, result: Any) -> None:
         if step != self._step or not self.alive:
             return
-        now_us = self._clock.now_us
-        if now_us < self._paused_until_us:
-            self._clock.at(self._paused_until_us, self._completed, step, result)
+        if self.clock.now_us < self.standstill.paused_until_us:
+            self.clock.at(self.standstill.paused_until_us, self._completed, step, result)
         else:
             self._advance(result)
 
@@ -236,43 +206,40 @@ class VirtualConsumer:
         return TAKES_TIME
 
     def _await_poll(self, _: AwaitPoll) -> Any:
-        self._waits_for_poll = True
+        self.waits_for_poll = True
         self.pulse.start_commits()
-        if self._slow_batch_us:
-            self.busy(self._slow_batch_us)
+        self.standstill.next_batch()
         self.nudge()
         return TAKES_TIME
 
     def nudge(self) -> None:
         """Something may have made a rejoin necessary: the application notices at its next poll()."""
         membership = self.membership
-        if not self.alive or not self._waits_for_poll or self._poll_is_due:
+        if not self.alive or not self.waits_for_poll or self._poll_is_due:
             return
         if membership.rejoin_needed or membership.failure is not None:
             self.pulse.stop_commits()
             self._poll_is_due = True
-            now_us = self._clock.now_us
+            now_us = self.clock.now_us
             interval = self.world.settings.distribution("poll_interval_ms")
-            interval_us = interval.at(self._draw(DRAW_POLL_INTERVAL))
-            wait_us = self._draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
-            poll_us = max(now_us + wait_us, self._busy_until_us, self._paused_until_us)
-            self._clock.at(poll_us, self._poll, self._step)
+            interval_us = interval.at(self.draw(DRAW_POLL_INTERVAL))
+            wait_us = self.draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
+            self.clock.at(max(now_us + wait_us, self.standstill.until_us), self._poll, self._step)
 
     def _poll(self, step: int) -> None:
         self._poll_is_due = False
-        now_us = self._clock.now_us
-        if step == self._step and self.alive and now_us < max(self._paused_until_us, self._busy_until_us):
+        if step == self._step and self.alive and self.standstill.lasts:
             self._poll_is_due = True
-            self._clock.at(max(self._paused_until_us, self._busy_until_us), self._poll, step)
+            self.clock.at(self.standstill.until_us, self._poll, step)
         else:
             self._completed(step, None)
 
     def _back_off(self, operation: Backoff) -> Any:
-        return self._later(operation.delay_ms * 1000)
+        return self.later(operation.delay_ms * 1000)
 
     def _stop_processing(self, operation: StopProcessing) -> None:
         self.pulse.settle_commits()
-        self.work.stop(operation.partitions, self._clock.now_us)
+        self.work.stop(operation.partitions, self.clock.now_us)
 
     def _assign(self, operation: Assign) -> Any:
         response = operation.response
@@ -283,10 +250,10 @@ class VirtualConsumer:
         plan = lead(assignor, protocol, topics, members, self.world.leader_memory)
         settings = self.world.settings
         size = len(members) * sum(topics.values())
-        duration_us = settings.distribution("assign_ms").at(self._draw(DRAW_ASSIGN))
+        duration_us = settings.distribution("assign_ms").at(self.draw(DRAW_ASSIGN))
         duration_us += settings.integer("assign_ns_per_member_partition") * size // 1000
         generation = self.membership.generation
-        self._emit(
+        self.emit(
             events.AssignmentComputed(
                 self.config.group_id,
                 self.name,
@@ -298,10 +265,10 @@ class VirtualConsumer:
             )
         )
         self.pulse.hold(duration_us)
-        return self._later(duration_us, plan)
+        return self.later(duration_us, plan)
 
     def _commit_positions(self, _: CommitPositions) -> Any:
-        request = self.offset_commit(self._clock.now_us)
+        request = self.offset_commit(self.clock.now_us)
         if request is None:
             return Error.NONE
         sent, step = self.membership.generation, self._step
@@ -319,6 +286,9 @@ class VirtualConsumer:
 
         self.connection.send(request, self.config.request_timeout_ms, answered)
         return TAKES_TIME
+
+    def _run_callback(self, operation: RunCallback) -> Any:
+        return self._listener.run(operation)
 
     def offset_commit(self, at_us: int, sent: Generation | None = None) -> OffsetCommit | None:
         """A commit of every position as it was at ``at_us``; None when nothing is owned.
@@ -342,131 +312,27 @@ class VirtualConsumer:
             self.name,
         )
 
-    def _run_callback(self, operation: RunCallback) -> Any:
-        if operation.kind is CallbackKind.ASSIGNED:
-            return self._run_assigned(operation.partitions)
-        now_us = self._clock.now_us
-        self.pulse.stop_commits()
-        self.pulse.settle_commits()
-        event_type = _GIVEN_UP[operation.kind]
-        positions = self.work.drop(operation.partitions, now_us)
-        duration_us = self._callback_us("revoke_callback_ms")
-        generation = self.membership.generation
-        self._emit(
-            event_type(
-                self.config.group_id,
-                self.name,
-                generation.member_id,
-                generation.id,
-                _names(operation.partitions),
-                positions,
-                self.world.committed(operation.partitions),
-                duration_us,
-                operation.cause,
-            )
-        )
-        return self._later(duration_us)
-
-    def _run_assigned(self, added: tuple[TopicPartition, ...]) -> Any:
-        duration_us = self._callback_us("assign_callback_ms") if added else 0
-        generation = self.membership.generation
-
-        def taken(_: object = None) -> None:
-            """The callback has returned and the committed offsets are known: fetching begins."""
-            if not self.alive:
-                return
-            now_us = self._clock.now_us
-            begun = tuple(tp for tp in added if tp in self.membership.owned and tp not in self.work)
-            positions = self.work.start(begun, self.world.committed(begun), now_us)
-            if self._stands_still():
-                self.work.stop(begun, now_us)
-            self._emit(
-                events.PartitionsAssigned(
-                    self.config.group_id,
-                    self.name,
-                    generation.member_id,
-                    generation.id,
-                    _names(begun),
-                    positions,
-                    duration_us,
-                )
-            )
-            self.world.checkers.taken(self.world, begun, generation.id)
-
-        def returned() -> None:
-            if not self.alive:
-                return
-            if added:
-                self.connection.send(self._offset_fetch(added), self.config.request_timeout_ms, taken)
-            else:
-                taken()
-
-        if duration_us:
-            self._clock.after(duration_us, returned)
-        else:
-            returned()
-        return self._later(duration_us)
-
-    def _offset_fetch(self, partitions: tuple[TopicPartition, ...]) -> OffsetFetch:
-        topics: dict[str, tuple[int, ...]] = {}
-        for topic, partition in partitions:
-            topics[topic] = (*topics.get(topic, ()), partition)
-        return OffsetFetch(self.config.group_id, topics, OFFSET_FETCH_VERSION, None, -1, True)
-
     # -- what befalls the process ----------------------------------------------------------------
-
-    def _stands_still(self) -> bool:
-        now_us = self._clock.now_us
-        return now_us < self._paused_until_us or now_us < self._busy_until_us
 
     @property
     def reachable(self) -> bool:
         """Whether it can send heartbeats now."""
-        now_us = self._clock.now_us
-        return self.alive and now_us >= self.connection.broken_until_us and now_us >= self._paused_until_us
-
-    def _hold_processing(self, duration_us: int, cause: str) -> None:
-        self.pulse.settle_commits()
-        partitions = self.work.partitions
-        positions = self.work.stop(partitions, self._clock.now_us)
-        member_id = self.membership.generation.member_id
-        group = self.config.group_id
-        self._emit(
-            events.MemberPaused(
-                group, self.name, member_id, _names(partitions), positions, duration_us, cause
-            )
+        now_us = self.clock.now_us
+        return (
+            self.alive
+            and now_us >= self.connection.broken_until_us
+            and now_us >= self.standstill.paused_until_us
         )
 
-    def _resume_processing(self) -> None:
-        """Go on, if it stood still: what it believes to own is processed from where it stopped."""
-        if self._paused_until_us == 0 and self._busy_until_us == 0:
-            return
-        self._paused_until_us = self._busy_until_us = 0
-        partitions = self.work.partitions
-        now_us = self._clock.now_us
-        self.work.resume(now_us)
-        positions = tuple(self.work.position(partition, now_us) for partition in partitions)
-        member_id = self.membership.generation.member_id
-        self._emit(
-            events.MemberResumed(self.config.group_id, self.name, member_id, _names(partitions), positions)
-        )
+    def outlasts_poll_interval(self, duration_us: int) -> None:
+        """The application is about to be away from poll() for so long: what is under way now takes it."""
+        max_poll_us = self.config.max_poll_interval_ms * 1000
+        if duration_us > max_poll_us:
+            self.clock.after(max_poll_us, self._poll_timed_out, self._step)
 
-    def _end_of_pause(self) -> None:
-        if self.alive and self._paused_until_us:
-            self._resume_processing()
-            self.pulse.restart()
-            self.nudge()
-
-    def _end_of_batch(self) -> None:
-        if self.alive and self._busy_until_us:
-            self._resume_processing()
-            if self._waits_for_poll and not self.membership.rejoin_needed:
-                self.pulse.start_commits()
-            self.nudge()
-
-    def _poll_timed_out(self, batch_end_us: int) -> None:
-        """max.poll.interval.ms has passed: the heartbeat thread leaves the group."""
-        if not self.alive or self._busy_until_us != batch_end_us:
+    def _poll_timed_out(self, step: int) -> None:
+        """max.poll.interval.ms has passed: the heartbeat thread, if it runs, leaves the group."""
+        if step != self._step or not self.alive or not self.membership.heartbeating:
             return
         leave = self.membership.poll_timed_out()
         self.pulse.follow()
@@ -488,15 +354,11 @@ class VirtualConsumer:
     def _topic_metadata(self) -> Mapping[str, int]:
         """The topics as of this client's last metadata refresh."""
         refresh_us = self.config.metadata_max_age_ms * 1000
-        age_us = self._clock.now_us - self._started_us
+        age_us = self.clock.now_us - self._started_us
         return self.world.topics_at(self._started_us + age_us // refresh_us * refresh_us)
 
-    def _callback_us(self, setting: str) -> int:
-        distribution = self.world.settings.distribution(setting)
-        return distribution.at(self._draw(DRAW_CALLBACK))
-
-    def _draw(self, purpose: int) -> int:
-        return self._draws.at(DRAWS_PER_INSTANT * self._clock.now_us + purpose)
+    def draw(self, purpose: int) -> int:
+        return self._draws.at(DRAWS_PER_INSTANT * self.clock.now_us + purpose)
 
     def _exit(self) -> None:
         self.alive = False
@@ -506,18 +368,9 @@ class VirtualConsumer:
         if self.on_exit is not None:
             self.on_exit()
 
-    def _emit(self, event: events.Event) -> None:
+    def emit(self, event: events.Event) -> None:
         self.world.trace(Source.MEMBER, event)
 
-
-def _names(partitions: tuple[TopicPartition, ...]) -> tuple[str, ...]:
-    return tuple(map(str, partitions))
-
-
-_GIVEN_UP: Mapping[CallbackKind, Callable[..., events.Event]] = {
-    CallbackKind.REVOKED: events.PartitionsRevoked,
-    CallbackKind.LOST: events.PartitionsLost,
-}
 
 _CARRIES_OUT: Mapping[type[Operation], Callable[[VirtualConsumer, Any], Any]] = {
     Send: VirtualConsumer._send,

@@ -143,10 +143,10 @@ class Plan:
             self.world.clock.after(step.for_ms * 1000, self._end)
 
     def _busy(self, step: Step) -> None:
-        self._for_a_while(step, VirtualConsumer.busy)
+        self._for_a_while(step, lambda consumer, for_us: consumer.standstill.busy(for_us))
 
     def _pause(self, step: Step) -> None:
-        self._for_a_while(step, VirtualConsumer.pause)
+        self._for_a_while(step, lambda consumer, for_us: consumer.standstill.pause(for_us))
 
     def _disconnect(self, step: Step) -> None:
         self._for_a_while(step, VirtualConsumer.disconnect)

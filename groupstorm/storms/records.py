@@ -11,6 +11,11 @@ from groupstorm.assignors.userdata import TopicPartition
 MICROSECONDS = 1_000_000
 
 
+def names(partitions: tuple[TopicPartition, ...]) -> tuple[str, ...]:
+    """Partitions as a trace names them: topic-partition."""
+    return tuple(map(str, partitions))
+
+
 class Records:
     """What the whole group knows of the partitions: committed offsets and the furthest positions."""
 

@@ -183,3 +183,23 @@ def test_a_group_that_nobody_can_join_does_not_settle() -> None:
     result = storm(scenario([START], members=3, settle_timeout_ms=5_000, **FIXED, **{"group.max.size": 2}))
     assert [event.error for _, event in result.events("member_failed")] == ["GROUP_MAX_SIZE_REACHED"]
     assert held(result), "the two that are in do settle"
+
+
+def test_a_callback_beyond_max_poll_interval_costs_the_membership() -> None:
+    settings = {**FIXED, "max.poll.interval.ms": 20_000, "settle_timeout_ms": 60_000}
+    result = storm(scenario([START], members=1, assign_callback_ms=30_000, **settings))
+    [(called_us, _), *_] = result.events("sync_answered")
+    [(removed_us, removed), *_] = result.events("member_removed")
+    assert removed.cause == "left"
+    assert removed_us == called_us + 1_000 + 20_000_000 + 1_000, "answer, max.poll.interval.ms, LeaveGroup"
+    assert {event.cause for _, event in result.events("partitions_lost")} == {"poll-timeout"}
+
+
+def test_a_consumer_that_loses_its_connection_while_it_looks_up_its_offsets_asks_again() -> None:
+    # member-1 has its assignment at 6,007 ms and is cut off before the answer to OffsetFetch is back
+    steps = [START, {"at_ms": 6_008, "do": "disconnect", "members": [0, 1, 2], "for_ms": 10_000}]
+    result = storm(scenario(steps, members=3, partitions=6, **FIXED))
+    taken = [time_us for time_us, event in result.events("partitions_assigned") if event.partitions]
+    assert len(taken) == 3
+    assert min(taken) >= 16_008_000
+    assert held(result)
