@@ -22,7 +22,7 @@ from groupstorm.cli.options import (
     SetOption,
     overrides,
 )
-from groupstorm.problems import CheckFailed
+from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.tables import figures_table, spread, spread_table
 from groupstorm.storms import requirements
 from groupstorm.storms.requirements import Requirement
@@ -30,6 +30,7 @@ from groupstorm.storms.run import Run, require_invariants
 from groupstorm.storms.run import run as run_scenario
 from groupstorm.storms.scenario import ResolvedScenario, load
 from groupstorm.storms.several import Order, run_all
+from groupstorm.trace.log import LogSink, configure
 
 
 def run(
@@ -46,6 +47,7 @@ def run(
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="So many seeds from --seed on, in parallel.")
     ] = 1,
+    log: Annotated[bool, typer.Option("--log", help="Log every event to standard error.")] = False,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,12 +62,14 @@ def run(
 
     Example: groupstorm run rolling-deploy --variant static --require 'unowned_max_seconds<60'
     """
+    if log and seeds > 1:
+        raise InputError("--log: one run at a time, not --seeds")
     required = [requirements.parse(text) for text in require or ()]
     changed = overrides(settings)
     resolved = load(scenario).resolve(variant, seed, changed)
     folder = out or Path("runs") / f"{resolved.name}-{resolved.seed}"
     if seeds == 1:
-        runs = [_run_one(resolved, folder, trace_format, exact)]
+        runs = [_run_one(resolved, folder, trace_format, exact, log)]
     else:
         orders = [
             Order(scenario, variant, number, changed, folder / f"seed-{number}", trace_format, exact)
@@ -81,8 +85,11 @@ def run(
     _require(runs, required)
 
 
-def _run_one(scenario: ResolvedScenario, folder: Path, trace_format: str, exact: bool) -> Run:
-    """With a line of progress for whoever sits in front of it."""
+def _run_one(scenario: ResolvedScenario, folder: Path, trace_format: str, exact: bool, log: bool) -> Run:
+    """With a line of progress for whoever sits in front of it, or with all there is to log."""
+    if log:
+        configure(timestamps=False)
+        return run_scenario(scenario, folder, trace_format, exact, log=LogSink())
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as display:

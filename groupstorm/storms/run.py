@@ -21,7 +21,8 @@ from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.figures import Figures
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.simulation import Progress, simulate
-from groupstorm.trace.writer import TraceWriter, open_writer, partial_path
+from groupstorm.trace.rows import TraceSink
+from groupstorm.trace.writer import Tee, TraceWriter, open_writer, partial_path
 
 RUN_FILES = ("trace.jsonl", "trace.parquet", "scenario.yaml", "figures.json", "measured.json")
 
@@ -54,9 +55,11 @@ def run(
     trace_format: str = "jsonl",
     exact: bool = False,
     progress: Progress | None = None,
+    log: TraceSink | None = None,
 ) -> Run:
     """Run in virtual time and write the files into ``folder``, whose older run they replace.
 
+    ``log``: a second sink for every event, for people who watch.
     Raises InputError for a folder that holds something else, or that cannot be written.
     """
     assignors = chosen_assignors(scenario)
@@ -64,7 +67,8 @@ def run(
     started, cpu_started = time.perf_counter(), time.process_time()
     writer = open_writer(folder, "trace", trace_format)
     try:
-        figures = simulate(scenario, assignors, writer, exact, progress)
+        sink = writer if log is None else Tee(writer, log)
+        figures = simulate(scenario, assignors, sink, exact, progress)
     except BaseException:
         writer.discard()
         raise

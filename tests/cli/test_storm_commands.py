@@ -27,6 +27,22 @@ def test_run_writes_its_files_and_prints_figures_and_answer(tmp_path: Path) -> N
     assert groupstorm("replay", str(folder), "--exact", cwd=tmp_path).returncode == 0
 
 
+def test_run_logs_for_people_bound_with_group_generation_and_member(tmp_path: Path) -> None:
+    result = groupstorm("run", "cold-start", "--log", "--out", "x", *SMALL[:4], cwd=tmp_path)
+    assert result.returncode == 0
+    [line] = [
+        line
+        for line in result.stderr.splitlines()
+        if "partitions assigned" in line and "member=member-2" in line and "generation=1" in line
+    ]
+    assert "group=storm" in line
+    assert "at=3." in line
+    assert "join parked" not in result.stderr
+    assert "one run at a time" in refused(
+        groupstorm("run", "cold-start", "--log", "--seeds", "2", cwd=tmp_path)
+    )
+
+
 def test_run_json_is_the_figures(tmp_path: Path) -> None:
     result = groupstorm("run", "cold-start", "--json", "--out", "x", *SMALL[:4], cwd=tmp_path)
     assert json.loads(result.stdout) == json.loads((tmp_path / "x" / "figures.json").read_text())

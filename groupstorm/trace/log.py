@@ -1,0 +1,70 @@
+"""The log for people: one line per event on standard error, bound with group, generation and member.
+
+The trace is the record for machines; nothing reads these lines.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+
+from groupstorm.trace.rows import COLUMN_NAMES, Told, TracedEvent, event_name
+from groupstorm.trace.schema import Source
+
+#: What belongs to every line, so that one group or one member can be searched for.
+BOUND = ("group", "generation", "member")
+#: Steps of a round that would drown the others; they are in the trace. Logged only where they failed.
+STEPS = frozenset({"join_parked", "join_answered", "sync_parked", "sync_answered", "offsets_committed"})
+#: More names than this are counted.
+_LISTED_MAX = 6
+
+
+def configure(timestamps: bool = True) -> None:
+    """Lines to standard error, in colour where that is a terminal; ``timestamps``: of the real clock."""
+    stamp = [structlog.processors.TimeStamper(fmt="%H:%M:%S.%f", utc=False)] if timestamps else []
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            *stamp,
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), sort_keys=False, pad_event_to=24),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+    )
+
+
+def log_event(event: TracedEvent, **more: object) -> None:
+    """One line; fields that are null or empty are left out. ``more`` stands in front of them."""
+    fields: dict[str, Any] = {
+        name: value
+        for name, value in zip(event._fields, event, strict=True)
+        if name in COLUMN_NAMES and value not in (None, "", ())
+    }
+    kind = event_name(type(event))
+    if kind in STEPS and "error" not in fields:
+        return
+    bound = {name: fields.pop(name) for name in BOUND if name in fields}
+    shown = {name: _short(value) for name, value in fields.items()}
+    structlog.get_logger().bind(**bound).info(kind.replace("_", " "), **more, **shown)
+
+
+def _short(value: object) -> object:
+    if isinstance(value, tuple) and len(value) > _LISTED_MAX:
+        return f"{len(value)} values"
+    return value
+
+
+class LogSink:
+    """A trace sink that logs: each line with the virtual time in seconds."""
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        log_event(event, at=f"{time_us / 1e6:.6f}", source=str(source))
+
+    def add_all(self, told: Iterable[Told]) -> None:
+        for time_us, source, event in told:
+            self.add(time_us, source, event)
+
+    def close(self) -> None:
+        """Every line was written when it came."""
