@@ -221,8 +221,7 @@ class VirtualConsumer:
             self.pulse.stop_commits()
             self._poll_is_due = True
             now_us = self.clock.now_us
-            interval = self.world.settings.distribution("poll_interval_ms")
-            interval_us = interval.at(self.draw(DRAW_POLL_INTERVAL))
+            interval_us = self.world.poll_interval.at(self.draw(DRAW_POLL_INTERVAL))
             wait_us = self.draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
             self.clock.at(max(now_us + wait_us, self.standstill.until_us), self._poll, self._step)
 

@@ -64,6 +64,7 @@ class World:
         self.assignors = assignors
         self.clock = Clock()
         self.latency = settings.distribution("net_latency_ms")
+        self.poll_interval = settings.distribution("poll_interval_ms")
         self.records = Records(settings.integer("record_rate"), settings.integer("process_rate"))
         self.checkers = Checkers()
         self.leader_memory = LeaderMemory()

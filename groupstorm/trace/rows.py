@@ -61,7 +61,10 @@ class RowLayout(NamedTuple):
     arrange: Callable[[tuple[Any, ...]], tuple[Any, ...]]
 
 
-@cache
+#: The layouts of the event types that were met.
+_LAYOUTS: dict[type, RowLayout] = {}
+
+
 def layout(event_type: type, fields: tuple[str, ...]) -> RowLayout:
     """The layout of an event type. Raises ValueError for a field that is no column."""
     unknown = [field for field in fields if field not in COLUMN_NAMES[_COMMON:]]
@@ -75,8 +78,11 @@ def layout(event_type: type, fields: tuple[str, ...]) -> RowLayout:
 
 def values(seq: int, time_us: int, source: Source, event: TracedEvent) -> tuple[Any, ...]:
     """All columns of one row, in the order of the schema; None where the event has no such field."""
-    name, arrange = layout(type(event), event._fields)
-    return arrange((seq, time_us, source, name, None, *event))
+    kind = type(event)
+    known = _LAYOUTS.get(kind)
+    if known is None:
+        known = _LAYOUTS[kind] = layout(kind, event._fields)
+    return known.arrange((seq, time_us, source, known.name, None, *event))
 
 
 def as_mapping(row: Iterable[Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ compares subscriptions as bytes: an unstable order would start a rebalance at ev
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -141,9 +142,7 @@ def decode_subscription(data: bytes) -> Subscription:
 def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
     """ConsumerProtocol.serializeSubscription: lists sorted; fields that ``version`` lacks are dropped."""
     version = _writable_version(version)
-    topics = java_sorted(subscription.topics)
-    parts = [INT16.pack(version), INT32.pack(len(topics)), *map(string, topics)]
-    parts.append(nullable_bytes(subscription.user_data))
+    parts = [_front(version, tuple(subscription.topics)), nullable_bytes(subscription.user_data)]
     if version >= OWNED_SINCE:
         owned = sorted(subscription.owned, key=lambda tp: (java_key(tp[0]), tp[1]))
         groups = groupby(owned, key=lambda tp: tp[0])
@@ -153,6 +152,12 @@ def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSI
     if version >= _RACK_SINCE:
         parts.append(INT16.pack(-1) if subscription.rack is None else string(subscription.rack))
     return b"".join(parts)
+
+
+@lru_cache(maxsize=256)
+def _front(version: int, topics: tuple[str, ...]) -> bytes:
+    """Version and topics: the same for most members of a group."""
+    return b"".join([INT16.pack(version), INT32.pack(len(topics)), *map(string, java_sorted(topics))])
 
 
 def encode_assignment(

@@ -8,6 +8,7 @@ assignments and the sticky assignor's user data alike.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from struct import Struct, error, pack, unpack_from
 from typing import NamedTuple
 
@@ -107,8 +108,9 @@ def read_topic_partitions(data: bytes, at: int) -> tuple[list[tuple[str, tuple[i
     return groups, at
 
 
+@lru_cache(maxsize=4096)
 def string(text: str) -> bytes:
-    """A string's bytes; Kafka's limit is 32767 of them."""
+    """A string's bytes; Kafka's limit is 32767 of them. Cached: topics are written over and over."""
     encoded = to_utf8(text)
     if len(encoded) > _MAX_STRING_BYTES:
         raise UserDataError(f"a string of {len(encoded)} bytes: at most {_MAX_STRING_BYTES} can be written")
