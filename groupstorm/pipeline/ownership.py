@@ -174,22 +174,30 @@ def _paused() -> Column:
 
 
 def _with_round(gaps: DataFrame, rounds: DataFrame) -> DataFrame:
-    """Add the last round that was prepared before the gap was closed."""
-    spans = rounds.select(
-        *GROUP,
-        "prepared_us",
-        f.col("cause").alias("rebalance_cause"),
-        "prepared_seq",
-        "next_prepared_seq",
+    """Add the last round that was prepared before the gap was closed, or before the trace ended.
+
+    The closing rows and the rounds are sorted together, and each closing row looks back: a join of each
+    gap with all rounds before it would grow with the square of a storm.
+    """
+    keyed = gaps.withColumn("close_seq", f.coalesce("to_seq", f.lit(2**62)))
+    closings = keyed.select(*GROUP, f.col("close_seq").alias("at_seq")).distinct()
+    prepared = rounds.select(*GROUP, f.col("prepared_seq").alias("at_seq"), "prepared_us", "cause")
+    in_order = Window.partitionBy(*GROUP).orderBy("at_seq")
+    latest = f.last(
+        f.when(f.col("prepared_us").isNotNull(), f.struct("prepared_us", "cause")), ignorenulls=True
     )
-    last_row = f.lit(2**62)
-    closed_seq = f.coalesce("to_seq", last_row)
-    inside = (f.col("s.prepared_seq") < closed_seq) & (
-        closed_seq <= f.coalesce("s.next_prepared_seq", last_row)
+    found = (
+        closings.unionByName(prepared, allowMissingColumns=True)
+        .withColumn("round", latest.over(in_order))
+        .where("prepared_us is null")
+        .select(
+            *GROUP,
+            f.col("at_seq").alias("close_seq"),
+            f.col("round.prepared_us").alias("prepared_us"),
+            f.col("round.cause").alias("rebalance_cause"),
+        )
     )
-    same = (f.col("g.run") == f.col("s.run")) & (f.col("g.group") == f.col("s.group"))
-    joined = gaps.alias("g").join(f.broadcast(spans.alias("s")), same & inside, "left")
-    return joined.select("g.*", "s.prepared_us", "s.rebalance_cause")
+    return keyed.join(found, [*GROUP, "close_seq"], "left")
 
 
 def times(steps: DataFrame, completion: DataFrame) -> DataFrame:

@@ -36,14 +36,8 @@ def rounds(rows: DataFrame) -> DataFrame:
         f.min(f.when(stable, f.col("time_us"))).alias("stable_us"),
     )
     answers = _last_answers(numbered, found)
-    return (
-        found.join(answers, [*GROUP, "round"], "left")
-        .withColumn(
-            "latency_us", f.when(f.col("stable_us").isNotNull(), f.col("answered_us") - f.col("prepared_us"))
-        )
-        .withColumn(
-            "next_prepared_seq", f.lead("prepared_seq").over(Window.partitionBy(*GROUP).orderBy("round"))
-        )
+    return found.join(answers, [*GROUP, "round"], "left").withColumn(
+        "latency_us", f.when(f.col("stable_us").isNotNull(), f.col("answered_us") - f.col("prepared_us"))
     )
 
 

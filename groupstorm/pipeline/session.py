@@ -28,7 +28,6 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "2g",
     "spark.driver.extraJavaOptions": _JVM_OPTIONS,
     "spark.sql.adaptive.enabled": "false",  # many small plans: to plan again costs more than it saves
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -37,6 +36,7 @@ _SETTINGS = {
 }
 
 _LOG_LINES_SHOWN = 3
+_MIB = 1024 * 1024
 
 
 @contextmanager
@@ -60,10 +60,13 @@ def spark_session() -> Iterator[SparkSession]:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     with tempfile.TemporaryDirectory(prefix="groupstorm-spark-") as folder:
         builder = SparkSession.builder.master("local[*]").appName("groupstorm")
-        for name, value in _SETTINGS.items():
+        own = {
+            "spark.driver.memory": f"{_driver_memory_mib()}m",
+            "spark.local.dir": folder,
+            "spark.sql.warehouse.dir": str(Path(folder, "warehouse")),
+        }
+        for name, value in (_SETTINGS | own).items():
             builder = builder.config(name, value)
-        builder = builder.config("spark.local.dir", folder)
-        builder = builder.config("spark.sql.warehouse.dir", str(Path(folder, "warehouse")))
         log = Path(folder, "spark.log")
         with _stderr_to(log):
             try:
@@ -75,6 +78,12 @@ def spark_session() -> Iterator[SparkSession]:
             yield spark
         finally:
             spark.stop()
+
+
+def _driver_memory_mib() -> int:
+    """Half of the machine's memory, between 1 and 8 GiB: what does not fit goes to disk."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(max(total // 2 // _MIB, 1024), 8192)
 
 
 @contextmanager

@@ -162,14 +162,40 @@ def moves(points: DataFrame, owners: DataFrame, presence: DataFrame) -> DataFram
 
 
 def owner_maps(points: DataFrame, intervals: DataFrame) -> DataFrame:
-    """Who owns each partition at each point: of two owners the one that was assigned last."""
-    p = points.select(*GROUP, "point", f.col("time_us").alias("at_us"))
-    still = f.col("to_seq").isNull() | (f.col("to_us") > f.col("at_us"))
+    """Who owns each partition at each point: of two owners the one that was assigned last.
+
+    An interval holds at the points in [from, to); which these are is counted once per time.
+    """
+    before = _points_before(points, intervals).localCheckpoint()
+    first = before.select(*GROUP, f.col("at_us").alias("from_us"), f.col("points").alias("first"))
+    behind = before.select(*GROUP, f.col("at_us").alias("to_us"), f.col("points").alias("behind"))
+    until = f.when(f.col("to_seq").isNull(), f.col("all_points")).otherwise(f.col("behind"))
+    total = points.groupBy(*GROUP).agg(f.count("*").alias("all_points"))
     return (
-        intervals.join(p, list(GROUP))
-        .where((f.col("from_us") <= f.col("at_us")) & still)
+        intervals.join(first, [*GROUP, "from_us"])
+        .join(behind, [*GROUP, "to_us"])
+        .join(f.broadcast(total), list(GROUP))
+        .withColumn("until", until)
+        .where("until > first")
+        .select(
+            *PARTITION, "member", "from_seq", f.explode(f.expr("sequence(first, until - 1)")).alias("point")
+        )
         .groupBy(*PARTITION, "point")
         .agg(f.max_by("member", "from_seq").alias("member"))
+    )
+
+
+def _points_before(points: DataFrame, intervals: DataFrame) -> DataFrame:
+    """For every time at which an interval begins or ends: how many points lie before it."""
+    times = [intervals.select(*GROUP, f.col(name).alias("at_us")) for name in ("from_us", "to_us")]
+    wanted = times[0].unionByName(times[1]).distinct().withColumn("point", f.lit(0))
+    marks = points.select(*GROUP, f.col("time_us").alias("at_us"), f.lit(1).alias("point"))
+    in_order = Window.partitionBy(*GROUP).orderBy("at_us", "point")
+    return (
+        wanted.unionByName(marks)
+        .withColumn("points", f.sum("point").over(in_order))
+        .where("point = 0")
+        .drop("point")
     )
 
 
@@ -183,11 +209,12 @@ def _moved(owners: DataFrame) -> DataFrame:
 def _lower_bounds(points: DataFrame, live: DataFrame, loads: DataFrame, presence: DataFrame) -> DataFrame:
     """The rule of `groupstorm.storms.figures.moves.moves_needed`, summed over pairs of points."""
     at_point = points.where("point > 0").select(*GROUP, "point", "time_us", f.size("live").alias("n"))
+    created = presence.groupBy(*GROUP, "exist_us").agg(f.count("*").alias("created"))
     existing = (
-        presence.join(at_point, list(GROUP))
+        at_point.join(f.broadcast(created), list(GROUP))
         .where("exist_us <= time_us and n > 0")
         .groupBy(*GROUP, "point", "n")
-        .agg(f.count("*").alias("p"))
+        .agg(f.sum("created").alias("p"))
     )
     before = loads.withColumn("point", f.col("point") + 1)
     owned = before.groupBy(*GROUP, "point").agg(f.sum("load").alias("k"))
