@@ -106,6 +106,8 @@ class Membership:
     partitions) as this client knows it now.
     """
 
+    __slots__ = ("_assignment_snapshot", "_assignors", "_emit", "_last_assignment", "_lost_cause", "_needs_join_prepare", "_topics", "config", "coordinator_known", "failure", "generation", "is_leader", "owned", "rebalance_protocol", "rejoin_needed", "state",)
+
     def __init__(
         self,
         config: ConsumerConfig,

@@ -98,10 +98,9 @@ class _Round:
                 self._prepared_us = row["time_us"]
         elif event == "group_state_changed" and row["state"] == "Stable" and self._prepared_us is not None:
             took = (row["time_us"] - self._prepared_us) / 1e6
-            line = (
-                f"{'':15}round of {took:.3f} s, {_count(self._joined, 'member')}, "
-                f"{_count(self._given_up, 'partition')} given up since the last one"
-            )
+            line = f"{'':15}round of {took:.3f} s, {_count(self._joined, 'member')}"
+            if self._given_up:
+                line += f", {_count(self._given_up, 'partition')} given up since the last one"
             self._prepared_us, self._joined, self._given_up = None, 0, 0
             return [line]
         return []

@@ -42,6 +42,18 @@ class Exchange:
 class Connection:
     """Kafka serves one connection's requests one by one: a parked JoinGroup or SyncGroup mutes it."""
 
+    __slots__ = (
+        "_exchanges",
+        "_in_flight",
+        "_latencies",
+        "_queue",
+        "broken_until_us",
+        "consumer",
+        "epoch",
+        "parked",
+        "world",
+    )
+
     def __init__(self, world: World, consumer: VirtualConsumer, incarnation: int) -> None:
         self.world = world
         self.consumer = consumer

@@ -60,6 +60,30 @@ OFFSET_COMMIT_VERSION = 9
 class VirtualConsumer:
     """One incarnation of a consumer process inside a `World`."""
 
+    __slots__ = (
+        "_draws",
+        "_flow",
+        "_listener",
+        "_metadata_check_us",
+        "_poll_is_due",
+        "_started_us",
+        "_step",
+        "alive",
+        "clock",
+        "config",
+        "connection",
+        "index",
+        "membership",
+        "name",
+        "on_exit",
+        "pulse",
+        "standstill",
+        "started",
+        "waits_for_poll",
+        "work",
+        "world",
+    )
+
     def __init__(self, world: World, index: int, incarnation: int, config: ConsumerConfig) -> None:
         self.world = world
         self.clock = world.clock

@@ -25,6 +25,16 @@ OFFSET_COMMIT = "OffsetCommit"
 class Pulse:
     """The heartbeat stream and the commit stream of one process."""
 
+    __slots__ = (
+        "_commits",
+        "_consumer",
+        "_ended_commits",
+        "_heartbeats",
+        "_held_since_us",
+        "_last_of_ended",
+        "_world",
+    )
+
     def __init__(self, world: World, consumer: VirtualConsumer) -> None:
         self._world = world
         self._consumer = consumer

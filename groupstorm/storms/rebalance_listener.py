@@ -29,6 +29,8 @@ _GIVEN_UP: Mapping[CallbackKind, Callable[..., events.Event]] = {
 class RebalanceListener:
     """The callbacks of one process, each of which takes its time."""
 
+    __slots__ = ("_consumer",)
+
     def __init__(self, consumer: VirtualConsumer) -> None:
         self._consumer = consumer
 

@@ -43,6 +43,13 @@ class Records:
 class Work:
     """What one process owns and how far it is on each partition."""
 
+    __slots__ = (
+        "_records",
+        "_running",
+        "_standing",
+        "owner",
+    )
+
     def __init__(self, records: Records, owner: str) -> None:
         self.owner = owner
         self._records = records

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 class Standstill:
     """Until when a process neither polls nor processes. A pause stops its heartbeats as well."""
 
+    __slots__ = (
+        "_busy_until_us",
+        "_consumer",
+        "_next_batch_us",
+        "paused_until_us",
+    )
+
     def __init__(self, consumer: VirtualConsumer) -> None:
         self.paused_until_us = 0
         self._consumer = consumer
