@@ -19,11 +19,19 @@ from groupstorm.cli.options import (
     SeedOption,
     SetOption,
     overrides,
+    seed_range,
 )
 from groupstorm.report.tables import figures_table, spread, spread_table
 from groupstorm.storms.run import Run, require_invariants
 from groupstorm.storms.scenario import load
-from groupstorm.storms.several import Order, check_variants, comparison, run_all, write_comparison
+from groupstorm.storms.several import (
+    Order,
+    check_variants,
+    comparison,
+    forget_other_variants,
+    run_all,
+    write_comparison,
+)
 
 
 def compare(
@@ -49,7 +57,8 @@ def compare(
     changed = overrides(settings)
     resolved = {name: loaded.resolve(name, seed, changed) for name in chosen}
     first_seed = resolved[chosen[0]].seed
-    folder = out or Path("runs") / f"{loaded.name}-compare-{first_seed}"
+    folder = out or Path("runs") / f"{loaded.name}-compare-{seed_range(first_seed, seeds)}"
+    forget_other_variants(folder, chosen)
     console = Console(stderr=as_json)
     console.print(loaded.question, style="bold", highlight=False)
     orders = [

@@ -52,3 +52,8 @@ def overrides(written: Sequence[str] | None) -> dict[str, Any]:
         except yaml.YAMLError as error:
             raise InputError(f"--set {name}: {value!r}: {' '.join(str(error).split())}") from error
     return values
+
+
+def seed_range(first: int, count: int) -> str:
+    """How the seeds of a run are named in its folder: 7, or 7-to-16."""
+    return str(first) if count == 1 else f"{first}-to-{first + count - 1}"

@@ -21,6 +21,7 @@ from groupstorm.cli.options import (
     SeedOption,
     SetOption,
     overrides,
+    seed_range,
 )
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.tables import figures_table, spread, spread_table
@@ -67,7 +68,7 @@ def run(
     required = [requirements.parse(text) for text in require or ()]
     changed = overrides(settings)
     resolved = load(scenario).resolve(variant, seed, changed)
-    folder = out or Path("runs") / f"{resolved.name}-{resolved.seed}"
+    folder = out or Path("runs") / f"{resolved.name}-{seed_range(resolved.seed, seeds)}"
     if seeds == 1:
         runs = [_run_one(resolved, folder, trace_format, exact, log)]
     else:

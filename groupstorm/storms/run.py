@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import resource
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -120,8 +119,11 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def remove_run(folder: Path) -> None:
-    """Take a run's folder away (replays, trials)."""
-    shutil.rmtree(folder)
+    """Take a run's files away, and its folder if nothing else is in it."""
+    for name in RUN_FILES:
+        (folder / name).unlink(missing_ok=True)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def require_invariants(run: Run) -> None:

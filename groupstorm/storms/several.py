@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -12,8 +13,10 @@ from typing import Any
 
 from groupstorm.problems import InputError
 from groupstorm.storms.figures import Figures, compare_answer
-from groupstorm.storms.run import Run, run, write_json
+from groupstorm.storms.run import Run, remove_run, run, write_json
 from groupstorm.storms.scenario import load
+
+COMPARISON_FILE = "comparison.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,21 @@ def check_variants(scenario: str, wanted: Sequence[str]) -> Sequence[str]:
     return wanted or tuple(variants)
 
 
+def forget_other_variants(folder: Path, chosen: Sequence[str]) -> None:
+    """Take away what an earlier comparison in ``folder`` left of variants that are not compared now."""
+    older = folder / COMPARISON_FILE
+    if not older.is_file():
+        return
+    try:
+        known = json.loads(older.read_text("utf-8"))["variants"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{older}: not a comparison: name another folder with --out") from error
+    older.unlink()
+    for name in known:
+        if name not in chosen and Path(name).name == name:
+            remove_run(folder / name)
+
+
 def comparison(preset: str, seed: int, variants: Mapping[str, Figures]) -> dict[str, Any]:
     """What `comparison.json` holds."""
     return {
@@ -66,4 +84,4 @@ def comparison(preset: str, seed: int, variants: Mapping[str, Figures]) -> dict[
 
 
 def write_comparison(folder: Path, content: Mapping[str, Any]) -> None:
-    write_json(folder / "comparison.json", content)
+    write_json(folder / COMPARISON_FILE, content)

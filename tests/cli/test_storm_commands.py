@@ -75,6 +75,13 @@ def test_compare_runs_every_variant_and_says_the_difference(tmp_path: Path) -> N
     assert list(json.loads(only.stdout)["variants"]) == ["static"]
 
 
+def test_a_comparison_leaves_nothing_of_an_older_one(tmp_path: Path) -> None:
+    command = ["compare", "cold-start", "--out", "c", *SMALL[:4]]
+    assert groupstorm(*command, cwd=tmp_path).returncode == 0
+    assert groupstorm(*command, "--variant", "no-delay", cwd=tmp_path).returncode == 0
+    assert {path.name for path in (tmp_path / "c").iterdir()} == {"no-delay", "comparison.json"}
+
+
 def test_several_seeds_give_the_spread(tmp_path: Path) -> None:
     result = groupstorm("run", "cold-start", "--seeds", "3", "--json", "--out", "s", *SMALL[:4], cwd=tmp_path)
     content = json.loads(result.stdout)
