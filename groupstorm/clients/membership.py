@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from enum import Enum, StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol
 from groupstorm.assignors.userdata import Subscription, TopicPartition, decode_assignment, encode_subscription
-from groupstorm.clients import events
+from groupstorm.clients import events, requests
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.generation import Generation
 from groupstorm.clients.operations import (
     JOIN_GROUP_TIMEOUT_LAPSE_MS,
     Assign,
@@ -43,12 +44,6 @@ from groupstorm.coordinator.messages import (
     SyncGroup,
 )
 
-JOIN_GROUP_VERSION = 9
-SYNC_GROUP_VERSION = 5
-HEARTBEAT_VERSION = 4
-LEAVE_GROUP_VERSION = 5
-SUBSCRIPTION_VERSION = 3
-
 Flow = Generator[Operation, Any, None]
 
 
@@ -70,12 +65,6 @@ class RejoinCause(StrEnum):
     METADATA_CHANGED = "metadata-changed"
     ASSIGNMENT_MISMATCH = "assignment-does-not-match-subscription"
     POLL_TIMEOUT = "poll-timeout"
-
-
-class Generation(NamedTuple):
-    id: int = NO_GENERATION
-    member_id: str = NO_MEMBER_ID
-    protocol: str | None = None
 
 
 #: Errors of JoinGroup and SyncGroup after which the client joins again at once, without a pause
@@ -106,7 +95,24 @@ class Membership:
     partitions) as this client knows it now.
     """
 
-    __slots__ = ("_assignment_snapshot", "_assignors", "_emit", "_last_assignment", "_lost_cause", "_needs_join_prepare", "_topics", "config", "coordinator_known", "failure", "generation", "is_leader", "owned", "rebalance_protocol", "rejoin_needed", "state",)
+    __slots__ = (
+        "_assignment_snapshot",
+        "_assignors",
+        "_emit",
+        "_last_assignment",
+        "_lost_cause",
+        "_needs_join_prepare",
+        "_topics",
+        "config",
+        "coordinator_known",
+        "failure",
+        "generation",
+        "is_leader",
+        "owned",
+        "rebalance_protocol",
+        "rejoin_needed",
+        "state",
+    )
 
     def __init__(
         self,
@@ -132,7 +138,7 @@ class Membership:
         self._lost_cause = ""
         self._assignment_snapshot: Mapping[str, int] | None = None
         #: What the assignor was last told (onAssignment), kept when partitions are given up or lost.
-        self._last_assignment: tuple[tuple[TopicPartition, ...] | None, int] = (None, NO_GENERATION)
+        self._last_assignment: requests.LastAssignment = (None, NO_GENERATION)
 
     # -- what the application thread does --------------------------------------------------------
 
@@ -237,7 +243,7 @@ class Membership:
                     self.failure = plan.error
                     return None
                 assignments = plan
-        synced = yield Send(self._sync_request(joined, assignments), config.request_timeout_ms)
+        synced = yield Send(requests.sync_group(config, joined, assignments), config.request_timeout_ms)
         if isinstance(synced, Disconnected):
             return self._connection_lost()
         if synced.error is not Error.NONE:
@@ -314,14 +320,7 @@ class Membership:
 
     def heartbeat(self, generation: Generation) -> Heartbeat:
         """A heartbeat as it was sent in ``generation``."""
-        return Heartbeat(
-            self.config.group_id,
-            generation.member_id,
-            self.config.group_instance_id,
-            generation.id,
-            HEARTBEAT_VERSION,
-            self.config.client_id,
-        )
+        return requests.heartbeat(self.config, generation)
 
     def heartbeat_answered(self, error: Error, sent: Generation) -> None:
         """HeartbeatResponseHandler: ``sent`` is the generation that the request carried."""
@@ -378,51 +377,22 @@ class Membership:
     # -- parts -----------------------------------------------------------------------------------
 
     def _join_request(self) -> JoinGroup:
-        config, generation = self.config, self.generation
-        return JoinGroup(
-            config.group_id,
-            generation.member_id,
-            config.group_instance_id,
-            config.session_timeout_ms,
-            config.max_poll_interval_ms,
-            config.protocol_type,
-            tuple((name, self._subscription(assignor)) for name, assignor in self._assignors.items()),
-            JOIN_GROUP_VERSION,
-            config.client_id,
+        protocols = tuple(
+            (
+                name,
+                requests.subscription(
+                    self.config, assignor, self.generation, self.owned, self._last_assignment
+                ),
+            )
+            for name, assignor in self._assignors.items()
         )
-
-    def _subscription(self, assignor: Assignor) -> bytes:
-        subscription = Subscription(
-            topics=self.config.topics,
-            user_data=assignor.user_data(*self._last_assignment),
-            owned=self.owned,
-            generation=self.generation.id,
-            rack=None,
-        )
-        return encode_subscription(subscription, SUBSCRIPTION_VERSION)
-
-    def _sync_request(
-        self, joined: JoinGroupResponse, assignments: tuple[tuple[str, bytes], ...]
-    ) -> SyncGroup:
-        config = self.config
-        return SyncGroup(
-            config.group_id,
-            joined.member_id,
-            config.group_instance_id,
-            joined.generation,
-            config.protocol_type,
-            joined.protocol,
-            assignments,
-            SYNC_GROUP_VERSION,
-            config.client_id,
-        )
+        return requests.join_group(self.config, self.generation, protocols)
 
     def _leave_request(self, reason: str) -> LeaveGroup | None:
-        generation = self.generation
-        if not self.coordinator_known or self.state is MemberState.UNJOINED or not generation.member_id:
+        """None where there is nobody to tell, or nothing to leave."""
+        if not self.coordinator_known or self.state is MemberState.UNJOINED or not self.generation.member_id:
             return None
-        member = LeavingMember(generation.member_id, None, reason)
-        return LeaveGroup(self.config.group_id, (member,), LEAVE_GROUP_VERSION, self.config.client_id)
+        return requests.leave_group(self.config, self.generation, reason)
 
     def _subscribed_topics(self) -> Mapping[str, int]:
         known = self._topics()

@@ -13,7 +13,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.messages import JoinGroupResponse, Request
 
 JOIN_GROUP_TIMEOUT_LAPSE_MS = 5_000
-"""A JoinGroup may park for the rebalance timeout: the request waits this much longer (AbstractCoordinator)."""
+"""A JoinGroup may park for the rebalance timeout: it waits this much longer (AbstractCoordinator)."""
 
 
 class Disconnected(NamedTuple):

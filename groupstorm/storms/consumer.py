@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.generation import Generation
 from groupstorm.clients.leadership import lead
-from groupstorm.clients.membership import Flow, Generation, Membership, MemberState
+from groupstorm.clients.membership import Flow, Membership, MemberState
 from groupstorm.clients.operations import (
     Assign,
     AwaitPoll,

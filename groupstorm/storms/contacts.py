@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from groupstorm.clients.membership import Generation
+from groupstorm.clients.generation import Generation
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
-from groupstorm.clients.membership import Generation
+from groupstorm.clients.generation import Generation
 from groupstorm.clients.operations import CallbackKind, Disconnected, RunCallback
 from groupstorm.coordinator.messages import OffsetFetch, Response
 from groupstorm.storms.records import names

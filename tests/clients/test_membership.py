@@ -16,7 +16,8 @@ from groupstorm.assignors.userdata import (
 )
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.membership import Generation, Membership, MemberState
+from groupstorm.clients.generation import Generation
+from groupstorm.clients.membership import Membership, MemberState
 from groupstorm.clients.operations import (
     Assign,
     AwaitPoll,
