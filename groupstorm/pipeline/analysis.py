@@ -13,6 +13,7 @@ from groupstorm.pipeline.read import find_traces
 from groupstorm.pipeline.session import spark_session
 from groupstorm.problems import InputError
 from groupstorm.storms.figures import Figures
+from groupstorm.trace.reader import trace_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,7 +82,8 @@ def analyze(paths: Sequence[Path], out: Path | None = None, slowest: int = 5) ->
     traces = find_traces(paths)
     if out is not None:
         _check_out(out)
-    with spark_session() as spark:
+    trace_bytes = sum(file.stat().st_size for trace in traces.values() for file in trace_files(trace))
+    with spark_session(trace_bytes) as spark:
         from groupstorm.pipeline.figures import figures_by_run, totals
         from groupstorm.pipeline.read import read_traces
         from groupstorm.pipeline.tables import trace_tables

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 #: Tasks of one shuffle: more than that costs more than it brings on one machine.
 SHUFFLE_PARTITIONS = 2
 
-#: A command's JVM lives for seconds: the second compiler never earns back what it costs (measured: half the
-#: CPU time without it), and one collector thread is enough.
-_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: Below so many bytes of traces a JVM lives for seconds: its second compiler never earns back what it costs
+#: (measured: half the CPU time without it at 15 MB, two and a half times as much at 640 MB).
+SMALL_TRACE_BYTES = 100_000_000
+_JVM_FOR_LITTLE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_JVM_FOR_MUCH = "-XX:+UseParallelGC"
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": _JVM_OPTIONS,
     "spark.sql.adaptive.enabled": "false",  # many small plans: to plan again costs more than it saves
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.ansi.enabled": "true",  # an overflow is an error, not another number
@@ -36,14 +37,17 @@ _SETTINGS = {
 }
 
 _LOG_LINES_SHOWN = 3
+#: Spark's Python workers find this package where this process found it.
+_IMPORTED_FROM = str(Path(__file__).resolve().parents[2])
 _MIB = 1024 * 1024
 
 
 @contextmanager
-def spark_session() -> Iterator[SparkSession]:
+def spark_session(trace_bytes: int = 0) -> Iterator[SparkSession]:
     """A session on all cores of this machine; it is stopped and its files are removed at the end.
 
-    Inside another one it is the same session, which goes on (a test run has one for all its tests).
+    ``trace_bytes`` says how much it is for. Inside another one it is the same session, which goes on (a
+    test run has one for all its tests).
     Raises InputError, saying what to install, where PySpark or Java is missing or does not start.
     """
     try:
@@ -57,11 +61,14 @@ def spark_session() -> Iterator[SparkSession]:
         return
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_IMPORTED_FROM, os.environ.get("PYTHONPATH")]))
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     with tempfile.TemporaryDirectory(prefix="groupstorm-spark-") as folder:
         builder = SparkSession.builder.master("local[*]").appName("groupstorm")
+        jvm = _JVM_FOR_LITTLE if trace_bytes < SMALL_TRACE_BYTES else _JVM_FOR_MUCH
         own = {
             "spark.driver.memory": f"{_driver_memory_mib()}m",
+            "spark.driver.extraJavaOptions": jvm,
             "spark.local.dir": folder,
             "spark.sql.warehouse.dir": str(Path(folder, "warehouse")),
         }
