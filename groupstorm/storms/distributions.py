@@ -44,10 +44,6 @@ class Distribution:
     def largest_us(self) -> int:
         return self._values_us[-1]
 
-    @property
-    def is_zero(self) -> bool:
-        return self.largest_us == 0
-
 
 def parse(name: str, written: Any) -> Distribution:
     """A distribution from a scenario's value. Raises InputError naming the setting."""

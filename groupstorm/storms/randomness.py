@@ -39,7 +39,3 @@ class Stream:
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
         z ^= z >> 31
         return z >> DRAW_BITS, z & (DRAW_SPAN - 1)
-
-    def below(self, index: int, limit: int) -> int:
-        """An integer in [0, limit)."""
-        return (self.at(index) * limit) >> DRAW_BITS

@@ -10,6 +10,7 @@ import json
 import resource
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,12 +66,11 @@ def run(
     _prepare(folder)
     started, cpu_started = time.perf_counter(), time.process_time()
     writer = open_writer(folder, "trace", trace_format)
-    try:
+    with ExitStack() as unfinished:
+        unfinished.callback(writer.discard)
         sink = writer if log is None else Tee(writer, log)
         figures = simulate(scenario, assignors, sink, exact, progress)
-    except BaseException:
-        writer.discard()
-        raise
+        unfinished.pop_all()
     writer.close()
     wall_seconds = time.perf_counter() - started
     write_text(folder / "scenario.yaml", scenario.as_yaml())

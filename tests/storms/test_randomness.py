@@ -6,7 +6,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.storms.randomness import DRAW_SPAN, Stream
+from groupstorm.storms.randomness import DRAW_BITS, DRAW_SPAN, Stream
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(-(2**70), 2**70))
@@ -27,9 +27,18 @@ def test_draws_are_the_same_in_another_process() -> None:
     assert printed.strip() == str([Stream(7, "x").at(k) for k in range(3)])
 
 
+def test_a_pair_begins_with_the_single_draw() -> None:
+    stream = Stream(3, "pair")
+    for k in (-2, 0, 7):
+        first, second = stream.pair(k)
+        assert first == stream.at(k)
+        assert 0 <= second < DRAW_SPAN
+        assert second != first
+
+
 def test_draws_are_spread_evenly() -> None:
     stream = Stream(3, "even")
     tenths = [0] * 10
     for k in range(10_000):
-        tenths[stream.below(k, 10)] += 1
+        tenths[stream.at(k) * 10 >> DRAW_BITS] += 1
     assert all(850 < count < 1150 for count in tenths)
