@@ -43,7 +43,7 @@ from groupstorm.coordinator.messages import (
 from groupstorm.coordinator.offset_requests import delete_topics, handle_commit, handle_fetch
 from groupstorm.coordinator.rebalances import InitialDelay, on_join_timer, on_sync_timer
 from groupstorm.coordinator.records import AppendPolicy, immediate, operation_error
-from groupstorm.coordinator.sessions import LastContact, on_session_timer
+from groupstorm.coordinator.sessions import LastContact, on_session_timer, out_of_touch
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.syncs import handle_sync
 from groupstorm.coordinator.timers import Timer, TimerKind
@@ -81,7 +81,8 @@ class GroupCoordinator:
         check refuses the join. ``last_contact(group, member_id, deadline_ms)`` is asked when a
         member's session is about to expire: when was it last heard of, if later than the
         coordinator knows (heartbeats that were not delivered one by one)? A time it has given
-        before would be believed again: it must answer None the next time."""
+        before would be believed again: it must answer None the next time. It may also answer
+        `IN_TOUCH`, and owes a call of `out_of_touch` then."""
         self._shard = Shard(config, member_ids, append)
         self._last_contact = last_contact
 
@@ -121,6 +122,14 @@ class GroupCoordinator:
         for write in delete_topics(self._shard, list(topics)):
             self._shard.writes.submit(write)
         return self._shard.take_effects()
+
+    def out_of_touch(self, group: str, member_id: str, contact_ms: int, now_ms: int) -> None:
+        """The heartbeats of a member that ``last_contact`` called IN_TOUCH have stopped; the last
+        arrived at ``contact_ms``. Its session ends when the timeout has passed since then."""
+        self._shard.now_ms = now_ms
+        known = self._shard.groups.get(group)
+        if known is not None:
+            out_of_touch(self._shard, known, member_id, contact_ms)
 
     def next_deadline(self) -> int | None:
         """When `fire` is due next, in ms; None: nothing is waiting for time to pass."""

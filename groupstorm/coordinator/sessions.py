@@ -22,6 +22,10 @@ from groupstorm.coordinator.writes import Write
 #: at the same millisecond, were silent before this one; it is asked about again behind them.
 LastContact = Callable[[str, str, int], int | None]
 
+#: Said in place of a time: heartbeats come often enough. The session cannot end until `out_of_touch`
+#: says that they have stopped, or another request starts it again.
+IN_TOUCH = -1
+
 
 def on_session_timer(
     shard: Shard, group: ClassicGroup, member_id: str, deadline_ms: int, last_contact: LastContact | None
@@ -46,11 +50,21 @@ def _was_heard_of(
     if last_contact is None:
         return False
     contact_ms = last_contact(group.name, member.member_id, deadline_ms)
+    if contact_ms == IN_TOUCH:
+        return True
     if contact_ms is None or contact_ms + member.session_timeout_ms < deadline_ms:
         return False
     until_ms = contact_ms + member.session_timeout_ms
     shard.timers.set(TimerKind.SESSION, group.name, member.member_id, until_ms)
     return True
+
+
+def out_of_touch(shard: Shard, group: ClassicGroup, member_id: str, contact_ms: int) -> None:
+    """The heartbeats of a member that was `IN_TOUCH` have stopped, the last one at ``contact_ms``."""
+    member = group.members.get(member_id)
+    if member is not None and shard.timers.deadline_of(TimerKind.SESSION, group.name, member_id) is None:
+        until_ms = max(shard.now_ms, contact_ms + member.session_timeout_ms)
+        shard.timers.set(TimerKind.SESSION, group.name, member_id, until_ms)
 
 
 def _expire(shard: Shard, group: ClassicGroup, member: Member) -> Write | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse, Response
+from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.storms.answers import first_error
 from groupstorm.storms.contacts import ContactStream
 
@@ -31,6 +32,7 @@ class Pulse:
         "_ended_commits",
         "_heartbeats",
         "_held_since_us",
+        "_in_touch",
         "_last_of_ended",
         "_world",
     )
@@ -42,6 +44,7 @@ class Pulse:
         self._commits: ContactStream | None = None
         self._ended_commits: ContactStream | None = None
         self._held_since_us: int | None = None
+        self._in_touch = False  # the coordinator counts on the heartbeats to go on
         #: The last request that arrived of the streams that have ended, by API.
         self._last_of_ended: dict[str, tuple[ContactStream, int]] = {}
 
@@ -127,7 +130,7 @@ class Pulse:
     def last_contact_ms(self, deadline_ms: int, session_timeout_ms: int) -> int | None:
         """When a request last arrived before ``deadline_ms``; None if none did.
 
-        While heartbeats flow, the time of sending will do: the coordinator asks again.
+        IN_TOUCH while heartbeats flow; the time of sending where they are too far apart for that.
         """
         by_us = deadline_ms * 1000 - 1
         stream = self._heartbeats
@@ -135,7 +138,9 @@ class Pulse:
             k = stream.last_sent(by_us - stream.latency_most_us)
             sent_ms = stream.sent_us(k) // 1000
             if k and sent_ms > deadline_ms - session_timeout_ms:
-                return sent_ms
+                apart_us = stream.interval_us + stream.latency_most_us
+                self._in_touch = apart_us < session_timeout_ms * 1000
+                return IN_TOUCH if self._in_touch else sent_ms
         last_us = self._last_arrival_us(by_us)
         return None if last_us is None else last_us // 1000
 
@@ -199,6 +204,9 @@ class Pulse:
         arrived = stream.last_arrived(now_us)
         if arrived:
             self._last_of_ended[stream.api] = (stream, arrived)
+            if self._in_touch and stream.api == HEARTBEAT:
+                self._in_touch = False
+                self._world.out_of_touch(stream.generation.member_id, stream.arrival_us(arrived))
         if not self._world.exact:
             # Those that arrived were fine, or they would have been made real.
             self._world.count(stream.api, None, stream.computed(now_us))

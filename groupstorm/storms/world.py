@@ -19,6 +19,7 @@ from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import OffsetCommit, Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.coordinator.states import GroupState
 from groupstorm.storms.answers import answer_of
 from groupstorm.storms.checkers import Checkers
@@ -234,7 +235,7 @@ class World:
             return None
         session_ms = consumer.config.session_timeout_ms
         last_ms = consumer.pulse.last_contact_ms(deadline_ms, session_ms)
-        if last_ms is not None and last_ms + session_ms > deadline_ms:
+        if last_ms == IN_TOUCH or (last_ms is not None and last_ms + session_ms > deadline_ms):
             return last_ms
         if self._ending[0] != deadline_ms:
             self._ending = (deadline_ms, self._sessions_ending_at(deadline_ms))
@@ -243,6 +244,11 @@ class World:
             return deadline_ms - session_ms
         ending[:] = [other for other in ending if other != member_id]
         return None
+
+    def out_of_touch(self, member_id: str, contact_us: int) -> None:
+        """Heartbeats that the coordinator counted on have stopped; the last arrived at ``contact_us``."""
+        self.coordinator.out_of_touch(GROUP, member_id, contact_us // 1000, self.clock.now_us // 1000)
+        self._coordinator_touched = True
 
     def _sessions_ending_at(self, deadline_ms: int) -> list[str]:
         """Members whose sessions end at this millisecond, those that were silent first before the others."""

@@ -54,34 +54,31 @@ _FIRST_FIELD = 5
 class RowLayout(NamedTuple):
     """How events of one type become rows.
 
-    ``arrange`` puts (seq, time, source, name, None, *event) into the order of the columns.
+    ``fields``: those of the event; ``arrange`` puts (seq, time, source, name, None, *event) into the
+    order of the columns.
     """
 
     name: str
+    fields: tuple[str, ...]
     arrange: Callable[[tuple[Any, ...]], tuple[Any, ...]]
 
 
-#: The layouts of the event types that were met.
-_LAYOUTS: dict[type, RowLayout] = {}
-
-
-def layout(event_type: type, fields: tuple[str, ...]) -> RowLayout:
+@cache
+def layout(event_type: Any) -> RowLayout:
     """The layout of an event type. Raises ValueError for a field that is no column."""
+    fields: tuple[str, ...] = event_type._fields
     unknown = [field for field in fields if field not in COLUMN_NAMES[_COMMON:]]
     if unknown:
         raise ValueError(f"{event_type.__name__}: no column {', '.join(unknown)} in the trace's schema")
     places = list(range(_COMMON))
     for column in COLUMN_NAMES[_COMMON:]:
         places.append(_FIRST_FIELD + fields.index(column) if column in fields else _NULL)
-    return RowLayout(event_name(event_type), itemgetter(*places))
+    return RowLayout(event_name(event_type), fields, itemgetter(*places))
 
 
 def values(seq: int, time_us: int, source: Source, event: TracedEvent) -> tuple[Any, ...]:
     """All columns of one row, in the order of the schema; None where the event has no such field."""
-    kind = type(event)
-    known = _LAYOUTS.get(kind)
-    if known is None:
-        known = _LAYOUTS[kind] = layout(kind, event._fields)
+    known = layout(type(event))
     return known.arrange((seq, time_us, source, known.name, None, *event))
 
 

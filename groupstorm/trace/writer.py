@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from groupstorm.problems import InputError
-from groupstorm.trace.rows import Told, TracedEvent, TraceSink, as_mapping, values
+from groupstorm.trace.rows import Told, TracedEvent, TraceSink, as_mapping, layout, values
 from groupstorm.trace.schema import COLUMNS, SCHEMA_VERSION, ColumnType, Source
 
 if TYPE_CHECKING:
@@ -87,18 +87,10 @@ class ParquetWriter:
             self._flush()
 
     def _flush(self) -> None:
-        if not self._events:
-            return
-        import pyarrow
-
-        rows = [values(seq, *told) for seq, told in enumerate(self._events, start=self._written)]
-        columns = [
-            pyarrow.array(column, type=field.type)
-            for column, field in zip(zip(*rows, strict=True), self._schema, strict=True)
-        ]
-        self._writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
-        self._written += len(rows)
-        self._events.clear()
+        if self._events:
+            self._writer.write_batch(record_batch(self._schema, self._events, self._written))
+            self._written += len(self._events)
+            self._events.clear()
 
     @property
     def rows(self) -> int:
@@ -113,6 +105,49 @@ class ParquetWriter:
     def discard(self) -> None:
         self._writer.close()
         self._partial.unlink(missing_ok=True)
+
+
+def record_batch(schema: pyarrow.Schema, told: Sequence[Told], first_seq: int) -> pyarrow.RecordBatch:
+    """The rows of these events, numbered from ``first_seq``.
+
+    Events of one type are turned into columns together and then put back into their order: a type has
+    few of the columns, and a row of its own for every event would cost more than the file.
+    """
+    import pyarrow
+    from pyarrow.compute import sort_indices
+
+    times, sources, events = zip(*told, strict=True)
+    of_type: dict[Any, list[int]] = {}
+    for row, event in enumerate(events):
+        of_type.setdefault(type(event), []).append(row)
+    parts: list[dict[str, Sequence[Any]]] = []
+    names = {}
+    for kind, rows in of_type.items():
+        names[kind], fields, _ = layout(kind)
+        parts.append(dict(zip(fields, zip(*[events[row] for row in rows], strict=True), strict=True)))
+    sizes = [len(rows) for rows in of_type.values()]
+    back = sort_indices(pyarrow.array([row for rows in of_type.values() for row in rows]))
+
+    def column(field: pyarrow.Field) -> pyarrow.Array:
+        pieces = [
+            pyarrow.array(part[field.name], type=field.type)
+            if field.name in part
+            else pyarrow.nulls(size, field.type)
+            for part, size in zip(parts, sizes, strict=True)
+        ]
+        return pyarrow.concat_arrays(pieces).take(back)
+
+    common = {
+        "seq": range(first_seq, first_seq + len(told)),
+        "time_us": times,
+        "source": sources,
+        "event": [names[type(event)] for event in events],
+    }
+    columns = [
+        pyarrow.array(common[field.name], type=field.type) if field.name in common else column(field)
+        for field in schema
+    ]
+    return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
 
 
 TraceWriter = JsonLinesWriter | ParquetWriter

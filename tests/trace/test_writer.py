@@ -26,8 +26,8 @@ def every_event_type() -> list[type]:
 
 @pytest.mark.parametrize("event_type", every_event_type())
 def test_every_field_of_every_event_is_a_column(event_type: type) -> None:
-    fields = event_type._fields  # type: ignore[attr-defined]  # a named tuple's
-    arranged = layout(event_type, fields).arrange((0, 1, "world", "x", None, *fields))
+    fields = layout(event_type).fields
+    arranged = layout(event_type).arrange((0, 1, "world", "x", None, *fields))
     assert [value for value in arranged[4:] if value is not None] == [
         name for name in COLUMN_NAMES if name in fields
     ]

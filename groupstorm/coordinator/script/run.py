@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
@@ -57,10 +56,16 @@ def run_lines(lines: Iterable[str], place: str, *, changes: bool) -> Iterator[st
             )
 
 
-def run_scenario(scenario: Scenario, *, changes: bool) -> dict[str, Any]:
-    """The scenario's answer; ``changes``: a state is shown only where it differs from the one before."""
+def run_scenario(
+    scenario: Scenario, *, changes: bool, coordinator: Callable[..., GroupCoordinator] = GroupCoordinator
+) -> dict[str, Any]:
+    """The scenario's answer; ``changes``: a state is shown only where it differs from the one before.
+
+    ``coordinator`` makes the one that is asked, as `GroupCoordinator` does: one that watches itself, or
+    one with a fault put in.
+    """
     try:
-        run = _Run(scenario, broker_config(scenario), initial_topics(scenario), changes)
+        run = _Run(scenario, coordinator, changes)
         for index, step in enumerate(scenario.steps):
             run.take(index, step)
     except ScenarioFailed as problem:
@@ -70,14 +75,15 @@ def run_scenario(scenario: Scenario, *, changes: bool) -> dict[str, Any]:
 
 class _Run:
     def __init__(
-        self, scenario: Scenario, config: CoordinatorConfig, topics: dict[str, int], changes: bool
+        self, scenario: Scenario, coordinator: Callable[..., GroupCoordinator], changes: bool
     ) -> None:
         self.names = Names(scenario.id)
         self._clients = Clients(self.names)
-        self._topics = dict(topics)
+        self._topics = dict(initial_topics(scenario))
         self._changes = changes
         self._append_error: Error | None = None
-        self._coordinator = GroupCoordinator(config, member_ids=self.names.draw, append=self._append)
+        config = broker_config(scenario)
+        self._coordinator = coordinator(config, member_ids=self.names.draw, append=self._append)
         self._now_ms = 0
         self._step = 0
         self._events: list[dict[str, Any]] = []
