@@ -13,7 +13,7 @@ from enum import Enum, StrEnum
 from typing import Any
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol
-from groupstorm.assignors.userdata import Subscription, TopicPartition, decode_assignment, encode_subscription
+from groupstorm.assignors.userdata import TopicPartition, decode_assignment
 from groupstorm.clients import events, requests
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
@@ -40,8 +40,7 @@ from groupstorm.coordinator.messages import (
     JoinGroup,
     JoinGroupResponse,
     LeaveGroup,
-    LeavingMember,
-    SyncGroup,
+    SyncGroupResponse,
 )
 
 Flow = Generator[Operation, Any, None]
@@ -96,6 +95,8 @@ class Membership:
     """
 
     __slots__ = (
+        "_assigned",
+        "_assignment_bytes",
         "_assignment_snapshot",
         "_assignors",
         "_emit",
@@ -137,6 +138,9 @@ class Membership:
         self._needs_join_prepare = True
         self._lost_cause = ""
         self._assignment_snapshot: Mapping[str, int] | None = None
+        #: The last assignment, as it came and decoded: most rounds change nothing for most members.
+        self._assignment_bytes = b""
+        self._assigned: tuple[TopicPartition, ...] = ()
         #: What the assignor was last told (onAssignment), kept when partitions are given up or lost.
         self._last_assignment: requests.LastAssignment = (None, NO_GENERATION)
 
@@ -227,10 +231,8 @@ class Membership:
         config = self.config
         timeout_ms = max(config.request_timeout_ms, config.max_poll_interval_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS)
         joined = yield Send(self._join_request(), timeout_ms)
-        if isinstance(joined, Disconnected):
-            return self._connection_lost()
-        if joined.error is not Error.NONE:
-            return self._join_refused(joined)
+        if (error := self._join_error(joined)) is not Error.NONE:
+            return error
         self.state = MemberState.COMPLETING_REBALANCE
         self.generation = Generation(joined.generation, joined.member_id, joined.protocol)
         assignments: tuple[tuple[str, bytes], ...] = ()
@@ -244,20 +246,17 @@ class Membership:
                     return None
                 assignments = plan
         synced = yield Send(requests.sync_group(config, joined, assignments), config.request_timeout_ms)
-        if isinstance(synced, Disconnected):
-            return self._connection_lost()
-        if synced.error is not Error.NONE:
-            return self._sync_refused(synced.error)
-        if self.state is not MemberState.COMPLETING_REBALANCE:
-            # A heartbeat's answer has reset the generation meanwhile: this round is void.
-            return Error.ILLEGAL_GENERATION
+        if (error := self._sync_error(synced)) is not Error.NONE:
+            return error
         self.state = MemberState.STABLE
         self.rejoin_needed = False
         self._needs_join_prepare = True
         yield from self._on_join_complete(synced.assignment)
         return None
 
-    def _join_refused(self, response: JoinGroupResponse) -> Error:
+    def _join_error(self, response: JoinGroupResponse | Disconnected) -> Error:
+        if isinstance(response, Disconnected):
+            return self._connection_lost()
         error = response.error
         if error is Error.MEMBER_ID_REQUIRED:
             self.generation = Generation(NO_GENERATION, response.member_id)
@@ -267,7 +266,13 @@ class Membership:
             self.coordinator_known = False
         return error
 
-    def _sync_refused(self, error: Error) -> Error:
+    def _sync_error(self, response: SyncGroupResponse | Disconnected) -> Error:
+        if isinstance(response, Disconnected):
+            return self._connection_lost()
+        error = response.error
+        if error is Error.NONE and self.state is not MemberState.COMPLETING_REBALANCE:
+            # A heartbeat's answer has reset the generation meanwhile: this round is void.
+            return Error.ILLEGAL_GENERATION
         if error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
             self._reset_and_rejoin(error.name, reset_member_id=GENERATION_RESET[error])
         elif error in COORDINATOR_UNKNOWN:
@@ -289,13 +294,19 @@ class Membership:
             # The leader's plan has nothing for this member: Kafka's client throws out of poll().
             self.failure = "IllegalStateException"
             return
-        assigned = tuple(sorted(decode_assignment(assignment).partitions))
-        if any(tp.topic not in self.config.topics for tp in assigned):
+        if assignment != self._assignment_bytes:
+            self._assignment_bytes = assignment
+            self._assigned = tuple(sorted(decode_assignment(assignment).partitions))
+        assigned, before = self._assigned, self.owned
+        if any(topic not in self.config.topics for topic, _ in assigned):
             self.request_rejoin(RejoinCause.ASSIGNMENT_MISMATCH)
             return
-        owned, kept = set(self.owned), set(assigned)
-        added = tuple(tp for tp in assigned if tp not in owned)
-        revoked = tuple(tp for tp in self.owned if tp not in kept)
+        added: tuple[TopicPartition, ...] = ()
+        revoked: tuple[TopicPartition, ...] = ()
+        if assigned is not before:
+            owned, kept = set(before), set(assigned)
+            added = tuple([tp for tp in assigned if tp not in owned])
+            revoked = tuple([tp for tp in before if tp not in kept])
         if revoked and self.rebalance_protocol is RebalanceProtocol.COOPERATIVE:
             yield from self._give_up(CallbackKind.REVOKED, revoked, "assignment")
             self.request_rejoin(RejoinCause.REVOKED_PARTITIONS)
@@ -377,16 +388,12 @@ class Membership:
     # -- parts -----------------------------------------------------------------------------------
 
     def _join_request(self) -> JoinGroup:
-        protocols = tuple(
-            (
-                name,
-                requests.subscription(
-                    self.config, assignor, self.generation, self.owned, self._last_assignment
-                ),
-            )
+        config, generation, owned, last = self.config, self.generation, self.owned, self._last_assignment
+        protocols = [
+            (name, requests.subscription(config, assignor, generation, owned, last))
             for name, assignor in self._assignors.items()
-        )
-        return requests.join_group(self.config, self.generation, protocols)
+        ]
+        return requests.join_group(config, generation, tuple(protocols))
 
     def _leave_request(self, reason: str) -> LeaveGroup | None:
         """None where there is nobody to tell, or nothing to leave."""

@@ -8,6 +8,8 @@ from enum import IntEnum
 class Error(IntEnum):
     """What a response says went wrong; ``NONE`` where nothing did."""
 
+    __hash__ = int.__hash__  # Enum's own is a Python function: errors are looked up at every answer
+
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1

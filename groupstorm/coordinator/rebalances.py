@@ -131,12 +131,17 @@ def _next_generation(shard: Shard, group: ClassicGroup, cause: Cause, member_id:
 
 def _answer_joins(shard: Shard, group: ClassicGroup) -> None:
     """Every member gets the generation, the leader all members' metadata; now their sessions count."""
-    leader = group.leader or ""
-    follows = JoinGroupResponse(Error.NONE, group.generation, "", leader, group.protocol_type, group.protocol)
+    generation, leader, protocol_type, protocol = (
+        group.generation,
+        group.leader or "",
+        group.protocol_type,
+        group.protocol,
+    )
     for member_id, member in group.members.items():
-        response = follows._replace(member_id=member_id)
-        if member_id == leader:
-            response = response._replace(members=group.described_members())
+        members = group.described_members() if member_id == leader else ()
+        response = JoinGroupResponse(
+            Error.NONE, generation, member_id, leader, protocol_type, protocol, False, members
+        )
         shard.answer_join(group, member, response)
         shard.restart_session(group, member)
         member.is_new = False

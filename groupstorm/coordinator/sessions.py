@@ -22,9 +22,9 @@ from groupstorm.coordinator.writes import Write
 #: at the same millisecond, were silent before this one; it is asked about again behind them.
 LastContact = Callable[[str, str, int], int | None]
 
-#: Said in place of a time: heartbeats come often enough. The session cannot end until `out_of_touch`
-#: says that they have stopped, or another request starts it again.
-IN_TOUCH = -1
+#: Said in place of a time, later than any: heartbeats come often enough. The session cannot end until
+#: `out_of_touch` says that they have stopped, or another request starts it again.
+IN_TOUCH = 1 << 62
 
 
 def on_session_timer(

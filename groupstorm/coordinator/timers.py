@@ -30,61 +30,65 @@ class Timer(NamedTuple):
     payload: object
 
 
-_Key = tuple[TimerKind, str, str]
-
-
 class _Entry:
-    __slots__ = ("deadline_ms", "payload", "queued", "sequence")
+    """A timer that is set. ``sequence``: the number of its last setting, 0 once it is cancelled;
+    ``queued``: the number under which it stands in the heap, ``queued_ms`` its deadline there."""
 
-    def __init__(self) -> None:
+    __slots__ = ("deadline_ms", "group", "kind", "name", "payload", "queued", "queued_ms", "sequence")
+
+    def __init__(self, kind: TimerKind, group: str, name: str) -> None:
+        self.kind = kind
+        self.group = group
+        self.name = name
         self.deadline_ms = 0
-        self.sequence = 0
         self.payload: object = None
-        self.queued: tuple[int, int] = (0, 0)
+        self.sequence = 0
+        self.queued = 0
+        self.queued_ms = 0
 
 
 class Timers:
-    """A heap of deadlines (virtual or real milliseconds); setting a key again is a new set."""
+    """A heap of deadlines (virtual or real milliseconds); setting a timer again is a new set."""
 
     __slots__ = ("_entries", "_heap", "_sequence")
 
     def __init__(self) -> None:
-        self._entries: dict[_Key, _Entry] = {}
-        self._heap: list[tuple[int, int, _Key]] = []
+        self._entries: list[dict[tuple[str, str], _Entry]] = [{} for _ in TimerKind]
+        self._heap: list[tuple[int, int, _Entry]] = []
         self._sequence = 0
 
     def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
         """(Re)set the timer of this kind; ``name``: the member id, or "" where it is the whole group's."""
-        key = (kind, group, name)
         self._sequence = sequence = self._sequence + 1
-        entry = self._entries.get(key)
+        entries = self._entries[kind]
+        entry = entries.get((group, name))
         if entry is None:
-            entry = self._entries[key] = _Entry()
-        elif entry.queued[0] <= deadline_ms:
-            entry.deadline_ms, entry.sequence, entry.payload = deadline_ms, sequence, payload
-            return
+            entry = entries[group, name] = _Entry(kind, group, name)
         entry.deadline_ms, entry.sequence, entry.payload = deadline_ms, sequence, payload
-        entry.queued = (deadline_ms, sequence)
-        heappush(self._heap, (deadline_ms, sequence, key))
+        if not entry.queued or deadline_ms < entry.queued_ms:
+            self._queue(entry)
+
+    def _queue(self, entry: _Entry) -> None:
+        """Into the heap; what stands there of it already no longer counts."""
+        entry.queued, entry.queued_ms = entry.sequence, entry.deadline_ms
+        heappush(self._heap, (entry.deadline_ms, entry.sequence, entry))
 
     def cancel(self, kind: TimerKind, group: str, name: str = "") -> None:
         """Forget the timer, if it is set."""
-        self._entries.pop((kind, group, name), None)
+        entry = self._entries[kind].pop((group, name), None)
+        if entry is not None:
+            entry.sequence = 0
 
     def next_deadline(self) -> int | None:
         """The earliest deadline; None where nothing is set."""
-        heap, entries = self._heap, self._entries
+        heap = self._heap
         while heap:
-            deadline_ms, sequence, key = heap[0]
-            entry = entries.get(key)
-            if entry is None or entry.queued != (deadline_ms, sequence):
-                heappop(heap)
-            elif entry.sequence != sequence:
-                heappop(heap)
-                entry.queued = (entry.deadline_ms, entry.sequence)
-                heappush(heap, (entry.deadline_ms, entry.sequence, key))
-            else:
+            deadline_ms, queued, entry = heap[0]
+            if entry.sequence == queued:
                 return deadline_ms
+            heappop(heap)
+            if entry.sequence and entry.queued == queued:
+                self._queue(entry)
         return None
 
     def pop_due(self, now_ms: int) -> Timer | None:
@@ -92,14 +96,15 @@ class Timers:
         deadline_ms = self.next_deadline()
         if deadline_ms is None or deadline_ms > now_ms:
             return None
-        _, _, key = heappop(self._heap)
-        entry = self._entries.pop(key)
-        return Timer(*key, deadline_ms, entry.payload)
+        entry = heappop(self._heap)[2]
+        entry.sequence = 0
+        del self._entries[entry.kind][entry.group, entry.name]
+        return Timer(entry.kind, entry.group, entry.name, deadline_ms, entry.payload)
 
     def deadline_of(self, kind: TimerKind, group: str, name: str = "") -> int | None:
         """When this timer is due; None where it is not set."""
-        entry = self._entries.get((kind, group, name))
+        entry = self._entries[kind].get((group, name))
         return None if entry is None else entry.deadline_ms
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return sum(map(len, self._entries))

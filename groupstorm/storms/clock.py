@@ -8,12 +8,16 @@ from typing import Any
 
 
 class Clock:
-    """`now_us` stands still while something happens and jumps to whatever comes next."""
+    """`now_us` stands still while something happens and jumps to whatever comes next.
 
-    __slots__ = ("_heap", "_scheduled", "now_us")
+    ``limit_us``: `run` does only what is due before it.
+    """
+
+    __slots__ = ("_heap", "_scheduled", "limit_us", "now_us")
 
     def __init__(self) -> None:
         self.now_us = 0
+        self.limit_us = 0
         self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._scheduled = 0
 
@@ -29,14 +33,12 @@ class Clock:
         self._scheduled += 1
         heappush(self._heap, (self.now_us + delay_us, self._scheduled, action, arguments))
 
-    def run_next(self, before_us: int) -> bool:
-        """Jump to the next action and do it, if it is due before ``before_us``; else False."""
+    def run(self) -> None:
+        """Do what is due before `limit_us`, which what happens may move."""
         heap = self._heap
-        if not heap or heap[0][0] >= before_us:
-            return False
-        self.now_us, _, action, arguments = heappop(heap)
-        action(*arguments)
-        return True
+        while heap and heap[0][0] < self.limit_us:
+            self.now_us, _, action, arguments = heappop(heap)
+            action(*arguments)
 
     def advance_to(self, time_us: int) -> None:
         """Move the clock without doing anything: for what is due elsewhere (the coordinator's timers)."""

@@ -36,13 +36,18 @@ class ContactStream:
     cut_us: int | None = None
     real: set[int] = field(default_factory=set)
     flushed: int = 0
+    _drawn: tuple[int, int] = (0, 0)
 
     def sent_us(self, k: int) -> int:
         return self.start_us + k * self.interval_us
 
     def arrival_us(self, k: int) -> int:
-        sent_us = self.start_us + k * self.interval_us
-        return sent_us + self.latency_us(sent_us)
+        known, arrival_us = self._drawn
+        if k != known:
+            sent_us = self.start_us + k * self.interval_us
+            arrival_us = sent_us + self.latency_us(sent_us)
+            self._drawn = (k, arrival_us)
+        return arrival_us
 
     def arrives_after(self, k: int, time_us: int) -> bool:
         """Whether the k-th request arrives later than ``time_us``."""

@@ -55,11 +55,11 @@ class Pulse:
         membership = self._consumer.membership
         stream = self._heartbeats
         wanted = membership.heartbeating and self._consumer.reachable
-        if stream is None and not wanted:
-            return
-        if stream is not None and not (wanted and stream.generation is membership.generation):
+        if stream is not None:
+            if wanted and stream.generation is membership.generation:
+                return
             self._end_heartbeats()
-        if wanted and self._heartbeats is None:
+        if wanted:
             now_us = self._world.clock.now_us
             interval_us = self._consumer.config.heartbeat_interval_ms * 1000
             start_us = now_us

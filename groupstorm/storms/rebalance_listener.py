@@ -101,12 +101,15 @@ class RebalanceListener:
         consumer = self._consumer
         if not consumer.alive:
             return
-        now_us = consumer.clock.now_us
-        owned = set(consumer.membership.owned)
-        begun = tuple(tp for tp in added if tp in owned and tp not in consumer.work)
-        positions = consumer.work.start(begun, consumer.world.committed(begun), now_us)
-        if consumer.standstill.lasts:
-            consumer.work.stop(begun, now_us)
+        begun: tuple[TopicPartition, ...] = ()
+        positions: tuple[int, ...] = ()
+        if added:
+            now_us = consumer.clock.now_us
+            owned = set(consumer.membership.owned)
+            begun = tuple(tp for tp in added if tp in owned and tp not in consumer.work)
+            positions = consumer.work.start(begun, consumer.world.committed(begun), now_us)
+            if consumer.standstill.lasts:
+                consumer.work.stop(begun, now_us)
         consumer.emit(
             events.PartitionsAssigned(
                 consumer.config.group_id,

@@ -76,8 +76,7 @@ class World:
         self._told: list[Told] = []
         self._incarnations: Counter[str] = Counter()
         self._busy_until_us = 0
-        self._coordinator_touched = True
-        self._deadline_us = _NEVER_US
+        self._end_us = 0
         self._service_us = settings.integer("coordinator_service_us")
         self._open_tokens: dict[Exchange, None] = {}
         self._ending: tuple[int, list[str]] = (-1, [])
@@ -96,21 +95,23 @@ class World:
 
     def run_until(self, end_us: int) -> None:
         """Let everything happen that is due by ``end_us``: the coordinator's timers before requests."""
-        clock, coordinator = self.clock, self.coordinator
+        clock = self.clock
+        self._end_us = end_us
         while True:
-            if self._coordinator_touched:
-                self._coordinator_touched = False
-                deadline_ms = coordinator.next_deadline()
-                self._deadline_us = _NEVER_US if deadline_ms is None else deadline_ms * 1000
-            deadline_us = self._deadline_us
-            if clock.run_next(min(deadline_us, end_us + 1)):
-                continue
-            if deadline_us > end_us:
+            self._look_at_timers()
+            clock.run()
+            if clock.limit_us > end_us:
                 break
-            clock.advance_to(max(deadline_us, clock.now_us))
-            self._carry_out(coordinator.fire(clock.now_us // 1000))
+            clock.advance_to(max(clock.limit_us, clock.now_us))
+            self._carry_out(self.coordinator.fire(clock.now_us // 1000))
         clock.advance_to(max(end_us, clock.now_us))
         self.hand_over()
+
+    def _look_at_timers(self) -> None:
+        """The coordinator was called: what is due before its next deadline comes first."""
+        deadline_ms = self.coordinator.next_deadline()
+        after_us = self._end_us + 1
+        self.clock.limit_us = after_us if deadline_ms is None else min(deadline_ms * 1000, after_us)
 
     # -- consumers -------------------------------------------------------------------------------
 
@@ -177,7 +178,7 @@ class World:
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, token))
 
     def _carry_out(self, effects: Effects) -> None:
-        self._coordinator_touched = True
+        self._look_at_timers()
         for event in effects.events:
             self._coordinator_event(event)
         for token, response in effects.replies:
@@ -248,7 +249,7 @@ class World:
     def out_of_touch(self, member_id: str, contact_us: int) -> None:
         """Heartbeats that the coordinator counted on have stopped; the last arrived at ``contact_us``."""
         self.coordinator.out_of_touch(GROUP, member_id, contact_us // 1000, self.clock.now_us // 1000)
-        self._coordinator_touched = True
+        self._look_at_timers()
 
     def _sessions_ending_at(self, deadline_ms: int) -> list[str]:
         """Members whose sessions end at this millisecond, those that were silent first before the others."""
@@ -372,9 +373,6 @@ _WATCHED = frozenset(
         coordinator_events.MemberReplaced,
     }
 )
-
-#: Later than any time of a scenario.
-_NEVER_US = 1 << 62
 
 _WAKING_STATES = frozenset({GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE})
 _SETTLED_STATES = frozenset({GroupState.STABLE, GroupState.EMPTY})

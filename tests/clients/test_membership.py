@@ -345,7 +345,8 @@ def test_close_commits_revokes_and_leaves() -> None:
 @pytest.mark.parametrize(
     ("settings", "leaves"),
     [({}, True), ({"group_instance_id": "i"}, False),
-     ({"group_instance_id": "i", "leave_group_on_close": True}, True), ({"leave_group_on_close": False}, False)],
+     ({"group_instance_id": "i", "leave_group_on_close": True}, True),
+     ({"leave_group_on_close": False}, False)],
 )  # fmt: skip
 def test_who_leaves_on_close(settings: dict[str, Any], leaves: bool) -> None:
     consumer = Consumer(enable_auto_commit=False, **settings)

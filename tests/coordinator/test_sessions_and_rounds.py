@@ -7,6 +7,7 @@ import pytest
 from groupstorm.coordinator import events
 from groupstorm.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS, CoordinatorConfig
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.coordinator.timers import TimerKind
 from tests.coordinator.world import World, no_delay
 
@@ -288,3 +289,48 @@ def test_last_contact_of_the_same_deadline_moves_behind_its_equals() -> None:
     world.stable()
     world.advance(10_000)
     assert _removed(world) == [("m2", "session-expired"), ("m1", "session-expired")]
+
+
+def _removed_with_time(world: World, until_ms: int) -> list[tuple[int, str]]:
+    """Advance second by second: who was removed, and in which second."""
+    seen = []
+    while world.now_ms < until_ms:
+        before = len(_removed(world))
+        world.advance(1_000)
+        seen += [(world.now_ms, member) for member, _ in _removed(world)[before:]]
+    return seen
+
+
+def test_a_member_in_touch_is_not_asked_about_until_it_is_out_of_touch() -> None:
+    asked = []
+
+    def last_contact(group: str, member: str, deadline_ms: int) -> int | None:
+        asked.append((member, deadline_ms))
+        return IN_TOUCH if deadline_ms <= 10_000 else None
+
+    world = World(no_delay(), last_contact=last_contact)
+    world.stable(1)
+    world.advance(100_000)
+    assert asked == [("m1", 10_000)]
+    world.coordinator.out_of_touch("g", "m1", 98_000, world.now_ms)
+    assert _removed_with_time(world, 120_000) == [(108_000, "m1")]
+
+
+def test_a_request_of_a_member_in_touch_starts_its_session_again() -> None:
+    world = World(no_delay(), last_contact=lambda *_: IN_TOUCH if world.now_ms == 10_000 else None)
+    world.stable(1)
+    world.advance(50_000)
+    world.heartbeat("m1")
+    world.coordinator.out_of_touch("g", "m1", 49_000, world.now_ms)  # the heartbeat was later
+    assert _removed_with_time(world, 70_000) == [(60_000, "m1")]
+
+
+def test_being_out_of_touch_for_longer_than_a_session_ends_it_now() -> None:
+    world = World(no_delay(), last_contact=lambda *_: IN_TOUCH if world.now_ms == 10_000 else None)
+    world.stable(1)
+    world.advance(50_000)
+    world.coordinator.out_of_touch("g", "m1", 20_000, world.now_ms)
+    world.coordinator.out_of_touch("g", "nobody", 20_000, world.now_ms)
+    world.coordinator.out_of_touch("no group", "m1", 20_000, world.now_ms)
+    world.advance(0)
+    assert _removed(world) == [("m1", "session-expired")]

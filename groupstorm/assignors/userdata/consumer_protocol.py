@@ -144,9 +144,7 @@ def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSI
     version = _writable_version(version)
     parts = [_front(version, tuple(subscription.topics)), nullable_bytes(subscription.user_data)]
     if version >= OWNED_SINCE:
-        owned = sorted(subscription.owned, key=lambda tp: (java_key(tp[0]), tp[1]))
-        groups = groupby(owned, key=lambda tp: tp[0])
-        parts.append(topic_partitions((topic, [tp[1] for tp in group]) for topic, group in groups))
+        parts.append(_owned_part(tuple(subscription.owned)))
     if version >= _GENERATION_SINCE:
         parts.append(INT32.pack(max(subscription.generation, -1)))
     if version >= _RACK_SINCE:
@@ -158,6 +156,14 @@ def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSI
 def _front(version: int, topics: tuple[str, ...]) -> bytes:
     """Version and topics: the same for most members of a group."""
     return b"".join([INT16.pack(version), INT32.pack(len(topics)), *map(string, java_sorted(topics))])
+
+
+@lru_cache(maxsize=1 << 14)
+def _owned_part(owned: tuple[TopicPartition, ...]) -> bytes:
+    """The owned partitions, sorted: most members own the same for many rounds."""
+    in_order = sorted(owned, key=lambda tp: (java_key(tp[0]), tp[1]))
+    groups = groupby(in_order, key=lambda tp: tp[0])
+    return topic_partitions((topic, [tp[1] for tp in group]) for topic, group in groups)
 
 
 def encode_assignment(
