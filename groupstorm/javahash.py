@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Generic, TypeVar
+from uuid import UUID
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -51,6 +52,13 @@ def topic_partition_hash(topic_partition: tuple[str, int]) -> int:
 def integer_hash(number: int) -> int:
     """``Integer.hashCode``, unsigned."""
     return number & _MASK_32
+
+
+def uuid_hash(identifier: UUID) -> int:
+    """``hashCode`` of Kafka's ``Uuid`` and of ``java.util.UUID``, unsigned: the four words, xored."""
+    number = identifier.int
+    folded = (number >> 64) ^ number
+    return (folded >> 32 ^ folded) & _MASK_32
 
 
 def signed(number: int) -> int:
@@ -264,6 +272,14 @@ class TimelineHashMap(Generic[K, V]):
     def items(self) -> Iterator[tuple[K, V]]:
         """Key and value in Kafka's order."""
         return iter([(key, self._values[key]) for key in self.keys()])
+
+    def items_with(self, more: Mapping[K, V]) -> list[tuple[K, V]]:
+        """Key and value as an older epoch is iterated: a slot's own, then those of ``more`` (keys of this
+        map too: a snapshot's delta) that belong in it, last first (HistoricalIterator)."""
+        shift = 65 - self._slots.bit_length()
+        last_first = [*self._values.items(), *more.items()]
+        last_first.reverse()
+        return sorted(last_first, key=lambda item: self._hashes[item[0]] >> shift)
 
     def __getitem__(self, key: K) -> V:
         return self._values[key]

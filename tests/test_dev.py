@@ -316,6 +316,6 @@ def test_a_misused_command_exits_2_and_installs_nothing(checkout: Checkout, word
 def test_help_names_the_commands_and_installs_nothing(checkout: Checkout, words: list[str]) -> None:
     answer = checkout.run(*words)
     assert answer.returncode == 0
-    for command in ("storm", "test", "lint", "bench", "run", "lock"):
+    for command in ("storm", "test", "lint", "bench", "oracle", "run", "lock"):
         assert f"  ./dev {command} " in answer.stdout
     assert checkout.asked() == []

@@ -11,6 +11,7 @@ ClassicGroup.validateOffsetCommit.
 from __future__ import annotations
 
 from groupstorm.coordinator import events
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.effects import Answer
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
@@ -71,7 +72,7 @@ def _validate(group: ClassicGroup | None, request: OffsetCommit) -> Error:
 def _store(shard: Shard, request: OffsetCommit, answer: Answer) -> Write | None:
     """Write what can be stored; a partition whose metadata is too long is refused alone."""
     limit = shard.config.offset_metadata_max_bytes
-    records: list[OffsetCommitRecord] = []
+    written: list[tuple[str, int, CommittedOffset]] = []
     results: list[tuple[str, int, Error]] = []
     for topic, offsets in request.offsets.items():
         for partition, committed in offsets.items():
@@ -79,10 +80,10 @@ def _store(shard: Shard, request: OffsetCommit, answer: Answer) -> Write | None:
                 results.append((topic, partition, Error.OFFSET_METADATA_TOO_LARGE))
                 continue
             results.append((topic, partition, Error.NONE))
-            records.append(OffsetCommitRecord(request.group, topic, partition, committed))
+            written.append((topic, partition, committed))
     response = OffsetCommitResponse(tuple(results))
     first_error = next((error for _, _, error in results if error), Error.NONE)
-    if not records:
+    if not written:
         shard.writes.answer_in_turn(request, answer, response)
         _tell(shard, request, first_error)
         return None
@@ -90,13 +91,15 @@ def _store(shard: Shard, request: OffsetCommit, answer: Answer) -> Write | None:
     def on_written(error: Error | None) -> None:
         if error is None:
             shard.answer(answer, response)
+        elif shard.config.compatibility is Compatibility.KAFKA_4_3_1:
+            shard.offsets.take_back(request.group, written)
         _tell(shard, request, error or first_error)
 
     def apply() -> None:
-        for group, topic, partition, committed in records:
-            if committed is not None:
-                shard.offsets.put(group, topic, partition, committed)
+        for topic, partition, committed in written:
+            shard.offsets.put(request.group, topic, partition, committed)
 
+    records = [OffsetCommitRecord(request.group, *row) for row in written]
     return Write(request.group, records, AppendCause.OFFSET_COMMIT, on_written, apply)
 
 
@@ -127,7 +130,11 @@ def handle_fetch(shard: Shard, request: OffsetFetch, answer: Answer) -> None:
     """
     known = shard.committed_group(request.group) is not None
     if request.topics is None:
-        found = [(*row, Error.NONE) for row in shard.offsets.of_group(request.group)] if known else []
+        offsets = shard.offsets
+        rows = (
+            offsets.of_group(request.group) if request.require_stable else offsets.read_group(request.group)
+        )
+        found = [(*row, Error.NONE) for row in rows] if known else []
     else:
         found = [
             (topic, partition, _look_up(shard, request.group, topic, partition, known), Error.NONE)

@@ -6,7 +6,7 @@ expire here (offsets.retention.minutes), and there are no transactional ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from groupstorm.coordinator.messages import CommittedOffset
 from groupstorm.javahash import TimelineHashMap, integer_hash
@@ -18,10 +18,13 @@ _Topics = TimelineHashMap[str, _Partitions]
 class Offsets:
     """group -> topic -> partition -> offset, iterated in Kafka's order."""
 
-    __slots__ = ("_groups",)
+    __slots__ = ("_groups", "_overwritten")
 
     def __init__(self) -> None:
         self._groups: dict[str, _Topics] = {}
+        #: (group, topic) -> partition -> the offset that a failed write had replaced, until a write succeeds
+        #: (`take_back`).
+        self._overwritten: dict[tuple[str, str], dict[int, CommittedOffset]] = {}
 
     def put(self, group: str, topic: str, partition: int, committed: CommittedOffset) -> None:
         topics = self._groups.get(group)
@@ -44,6 +47,51 @@ class Offsets:
         for topic, partitions in topics.items() if topics is not None else ():
             for partition, committed in partitions.items():
                 yield topic, partition, committed
+
+    def read_group(self, group: str) -> Iterator[tuple[str, int, CommittedOffset]]:
+        """Everything that the group has committed, as a read at the last committed offset finds it.
+
+        After `take_back` what had been replaced comes twice, until a write succeeds: in Kafka 4.3.1 the
+        snapshot keeps it in its delta although the revert has put it back into the table
+        (SnapshottableHashTable.executeRevert, HistoricalIterator).
+        """
+        topics = self._groups.get(group)
+        for topic, partitions in topics.items() if topics is not None else ():
+            for partition, committed in partitions.items_with(self._overwritten.get((group, topic), {})):
+                yield topic, partition, committed
+
+    def take_back(self, group: str, written: Sequence[tuple[str, int, CommittedOffset]]) -> None:
+        """These offsets were put, their write failed, and the tables are reverted as Kafka 4.3.1 does it.
+
+        What was put goes; what it had replaced comes back, but behind the other keys of its slot; a table
+        that has grown stays grown (SnapshottableHashTable.executeRevert).
+        """
+        topics = self._groups.get(group)
+        if topics is None:
+            return  # the group's tables were new and are dropped
+        put: dict[str, dict[int, None]] = {}
+        for topic, partition, committed in written:
+            partitions = topics.get(topic)
+            if partitions is None:
+                partitions = TimelineHashMap(integer_hash)
+                topics.put(topic, partitions)
+            before = partitions.get(partition)
+            if before is not None and partition not in put.get(topic, ()):
+                self._overwritten.setdefault((group, topic), {})[partition] = before
+            partitions.put(partition, committed)
+            put.setdefault(topic, {})[partition] = None
+        for topic, numbers in put.items():
+            partitions = topics[topic]
+            for partition in numbers:
+                partitions.remove(partition)
+            for partition, before in self._overwritten.get((group, topic), {}).items():
+                partitions.put(partition, before)
+            if not partitions:
+                topics.remove(topic)
+
+    def written(self) -> None:
+        """A write succeeded: the snapshot that the last reverts have left their marks in is gone."""
+        self._overwritten.clear()
 
     def groups_with(self, topic: str) -> list[str]:
         """The groups that have committed offsets of this topic."""

@@ -135,6 +135,7 @@ class Writes:
         if error is None:
             for group in write.created:
                 group.committed = True
+            shard.offsets.written()
             if write.apply is not None:
                 write.apply()
         else:

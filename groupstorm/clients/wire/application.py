@@ -1,0 +1,29 @@
+"""What the application around a consumer does: nothing that takes time, unless it is told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.operations import CallbackKind
+from groupstorm.clients.wire.offsets import OffsetReset
+
+
+def _no_time(_kind: CallbackKind, _partitions: tuple[TopicPartition, ...]) -> int:
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """How a consumer is used.
+
+    ``callback_us``: how long the rebalance listener works on one call, in microseconds.
+    ``on_callback`` is told of each call when it begins. ``auto_offset_reset``: where to begin on a
+    partition without committed offset. ``close_timeout_ms``: how long close() may take, Kafka's default.
+    """
+
+    callback_us: Callable[[CallbackKind, tuple[TopicPartition, ...]], int] = _no_time
+    on_callback: Callable[[CallbackKind, tuple[TopicPartition, ...]], None] = lambda *_: None
+    auto_offset_reset: OffsetReset = OffsetReset.LATEST
+    close_timeout_ms: int = 30_000

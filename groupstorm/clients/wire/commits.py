@@ -1,0 +1,87 @@
+"""Commits of positions: before a rebalance, when the consumer closes, and every auto.commit.interval.ms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.membership import RETRIED_AFTER_BACKOFF, Membership, MemberState
+from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.wire.coordinator_link import CoordinatorLink
+from groupstorm.clients.wire.positions import Positions
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import OffsetCommit, OffsetCommitResponse
+
+OFFSET_COMMIT_VERSION = 9
+
+
+class Commits:
+    """One consumer's commits, and when the next one on its own is due."""
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        membership: Membership,
+        link: CoordinatorLink,
+        positions: Positions,
+        clock: Callable[[], int],
+    ) -> None:
+        self._config = config
+        self._membership = membership
+        self._link = link
+        self._positions = positions
+        self._clock = clock
+        #: When the next one on its own is due, in the clock's microseconds; None without auto-commit.
+        self.next_us: int | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """auto.commit.interval.ms from now on: an assignment has come, or a commit has been sent."""
+        if self._config.enable_auto_commit:
+            self.next_us = self._clock() + self._config.auto_commit_interval_ms * 1000
+
+    @property
+    def due(self) -> bool:
+        return self.next_us is not None and self._clock() >= self.next_us
+
+    async def commit(self) -> Error | Disconnected:
+        """Commit every known position; NONE where there is none. The membership is told what is answered."""
+        request = self._request()
+        if request is None:
+            return Error.NONE
+        sent = self._membership.generation
+        answer = await self._link.ask(request, self._config.request_timeout_ms)
+        if isinstance(answer, Disconnected):
+            return answer
+        assert isinstance(answer, OffsetCommitResponse)
+        first = Error.NONE
+        for topic, partition, error in answer.partitions:
+            if error is Error.NONE:
+                offset = request.offsets[topic][partition].offset
+                self._positions.committed(TopicPartition(topic, partition), offset)
+            elif first is Error.NONE:
+                first = error
+        self._membership.commit_answered(first, sent)
+        return first
+
+    async def commit_in_background(self) -> None:
+        """Nobody waits for it; after an error that passes it is tried again soon."""
+        answer = await self.commit()
+        if isinstance(answer, Disconnected) or answer in RETRIED_AFTER_BACKOFF:
+            self.next_us = self._clock() + self._config.retry_backoff_ms * 1000
+
+    def _request(self) -> OffsetCommit | None:
+        membership, config = self._membership, self._config
+        offsets = self._positions.to_commit()
+        if not offsets or membership.state is not MemberState.STABLE:
+            return None
+        return OffsetCommit(
+            config.group_id,
+            membership.generation.member_id,
+            config.group_instance_id,
+            membership.generation.id,
+            offsets,
+            OFFSET_COMMIT_VERSION,
+            config.client_id,
+        )

@@ -1,0 +1,385 @@
+"""One consumer process over TCP: it carries out what a `Membership` asks for.
+
+The virtual one is `groupstorm.storms.consumer`: both drive the same membership and tell the same events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+from groupstorm.assignors.contract import Assignor
+from groupstorm.assignors.registry import get
+from groupstorm.clients import events
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.leadership import Plan, lead
+from groupstorm.clients.membership import Flow, Membership
+from groupstorm.clients.operations import (
+    Assign,
+    AssignmentFailed,
+    AwaitPoll,
+    Backoff,
+    CallbackKind,
+    CommitPositions,
+    Disconnected,
+    FindCoordinator,
+    Operation,
+    RunCallback,
+    Send,
+    StopProcessing,
+)
+from groupstorm.clients.wire.application import Application
+from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.commits import Commits
+from groupstorm.clients.wire.coordinator_link import CoordinatorLink
+from groupstorm.clients.wire.heartbeats import Heartbeats
+from groupstorm.clients.wire.offsets import OffsetLookup
+from groupstorm.clients.wire.positions import Positions
+from groupstorm.clients.wire.rebalance_listener import RebalanceListener
+from groupstorm.clients.wire.topic_watch import TopicWatch
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.server.config import Endpoint
+
+#: Takes an event with its time in microseconds.
+OnEvent = Callable[[int, events.Event], None]
+
+
+class PollThrew(Exception):
+    """A fatal error that the membership does not know of: the application closes its consumer."""
+
+    def __init__(self, error: Error) -> None:
+        super().__init__(error.name)
+        self.error = error
+
+
+def monotonic_us() -> int:
+    return time.monotonic_ns() // 1000
+
+
+class WireConsumer:
+    """One incarnation of a consumer process: `run` lives its life, `close` or `crash` ends it.
+
+    The application polls all the time, except between `leave_poll` and `enter_poll`. Records are not
+    fetched: whoever drives the consumer says what it has processed (`positions.processed`). All methods
+    belong to the event loop that runs it. ``clock`` gives the microseconds that stamp the events.
+    """
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        bootstrap: Sequence[Endpoint],
+        on_event: OnEvent,
+        *,
+        application: Application | None = None,
+        clock: Callable[[], int] = monotonic_us,
+    ) -> None:
+        self.config = config
+        self._application = application or Application()
+        self._on_event = on_event
+        self._clock = clock
+        self._assignors: Mapping[str, Assignor] = {
+            name: get(name) for name in config.partition_assignment_strategy
+        }
+        self._cluster = Cluster(bootstrap, config.client_id, config.request_timeout_ms)
+        self.membership = Membership(config, tuple(self._assignors.values()), self._topics, self._emit)
+        self._watch = TopicWatch(config, self._cluster, self.membership, self._changed)
+        self.positions = Positions()
+        self._link = CoordinatorLink(
+            self._cluster, config.group_id, config.retry_backoff_ms, self._found, self._lost
+        )
+        self._heartbeats = Heartbeats(config, self.membership, self._link, clock, self._spawn, self._changed)
+        self._commits = Commits(config, self.membership, self._link, self.positions, clock)
+        self._offsets = OffsetLookup(
+            config,
+            self._cluster,
+            self._link,
+            self.positions,
+            self._application.auto_offset_reset,
+            self._coordinator_moved,
+        )
+        self._listener = RebalanceListener(
+            self.membership, self.positions, self._application, self._heartbeats.timers, clock, self._emit
+        )
+        self._background: set[asyncio.Task[None]] = set()
+        self._group: asyncio.TaskGroup | None = None
+        self._life: asyncio.Task[Any] | None = None
+        self._beating: asyncio.Task[None] | None = None
+        self._lookup: asyncio.Task[None] | None = None
+        self._failed: Error | None = None
+        self._threw: Error | None = None
+        self._wake = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._crashed = False
+        self._polls = True
+        self._waits_for_poll = False
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """From the first poll() to the end: a fatal error, `close` or `crash`.
+
+        Cancelled, it closes its sockets and says nothing. Raises InputError for a broker that is too old.
+        """
+        config = self.config
+        self._life = asyncio.current_task()
+        self._emit(
+            events.MemberStarted(config.group_id, config.client_id, config.group_instance_id, config.topics)
+        )
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                self._beating = self._spawn(self._heartbeats.run())
+                _ = self._spawn(self._watch.run())
+                await self._live()
+                for task in self._background:
+                    task.cancel()
+        except asyncio.CancelledError:
+            if not self._crashed or self._life is None:
+                raise
+            self._life.uncancel()
+        except BaseExceptionGroup as problems:
+            raise problems.exceptions[0] from None  # what one task could not go on with
+        finally:
+            await self._link.close()
+            self._cluster.close()
+
+    def close(self) -> None:
+        """The application calls close(): `run` returns when that is done."""
+        self._closing.set()
+
+    def crash(self) -> None:
+        """SIGKILL: nothing more is sent, nothing is heard any more."""
+        if self._crashed or self._life is None or self._life.done():
+            return
+        membership, config = self.membership, self.config
+        stood = self.positions.stood(membership.owned)
+        self._emit(
+            events.MemberCrashed(
+                config.group_id,
+                config.client_id,
+                membership.generation.member_id,
+                membership.generation.id,
+                tuple(map(str, membership.owned)),
+                stood.positions,
+                stood.committed,
+            )
+        )
+        self._crashed = True
+        self._link.drop()
+        self._cluster.close()
+        self._life.cancel()
+
+    def leave_poll(self) -> None:
+        """The application works on a batch and does not poll; a round that is under way ends first."""
+        self._polls = False
+        if self._waits_for_poll:
+            self._heartbeats.timers.left_poll(self._clock())
+            self._heartbeats.follow()
+
+    def enter_poll(self) -> None:
+        """It polls again."""
+        self._polls = True
+        self._heartbeats.timers.entered_poll()
+        self._wake.set()
+
+    async def _live(self) -> None:
+        polling = self._spawn(self._poll())
+        closing = self._spawn(self._until_closing())
+        await asyncio.wait({polling, closing}, return_when=asyncio.FIRST_COMPLETED)
+        polls = not polling.done()
+        polling.cancel()
+        await asyncio.wait({polling})
+        if self._threw is not None:
+            config, generation = self.config, self.membership.generation
+            self._emit(
+                events.MemberFailed(config.group_id, config.client_id, generation.member_id, self._threw.name)
+            )
+        if polls or self._threw is not None:
+            self._closing.set()
+            await self._leave()
+
+    async def _leave(self) -> None:
+        flow = self.membership.close()
+        try:
+            async with asyncio.timeout(self._application.close_timeout_ms / 1000):
+                await self._drive(flow)
+        except TimeoutError:
+            flow.close()
+            config, generation = self.config, self.membership.generation
+            self._emit(events.MemberClosed(config.group_id, config.client_id, generation.member_id, "silent"))
+
+    async def _until_closing(self) -> None:
+        await self._closing.wait()
+
+    async def _poll(self) -> None:
+        await self._watch.known.wait()
+        flow = self.membership.run()
+        try:
+            await self._drive(flow)
+        except PollThrew as threw:
+            self._threw = threw.error
+        finally:
+            flow.close()
+
+    # -- the membership's operations -------------------------------------------------------------
+
+    async def _drive(self, flow: Flow) -> None:
+        """Carry out what the membership asks for until it asks for nothing more."""
+        result: Any = None
+        while True:
+            try:
+                operation = flow.send(result)
+            except StopIteration:
+                self._changed()
+                return
+            self._changed()
+            result = await _CARRIES_OUT[type(operation)](self, operation)
+
+    async def _send(self, operation: Send) -> Response | Disconnected:
+        return await self._link.ask(operation.request, operation.timeout_ms)
+
+    async def _find_coordinator(self, _: FindCoordinator) -> None:
+        error = await self._link.find()
+        if error is not Error.NONE:
+            raise PollThrew(error)
+
+    async def _back_off(self, operation: Backoff) -> None:
+        await asyncio.sleep(operation.delay_ms / 1000)
+
+    async def _stop_processing(self, operation: StopProcessing) -> None:
+        self.positions.stop(operation.partitions)
+
+    async def _commit_positions(self, _: CommitPositions) -> Error | Disconnected:
+        return await self._commits.commit()
+
+    async def _run_callback(self, operation: RunCallback) -> None:
+        if operation.kind is CallbackKind.ASSIGNED:
+            self._stop_lookup()
+            self._commits.reset()
+        elif self._closing.is_set() and self._beating is not None:
+            self._beating.cancel()  # close() ends the heartbeat thread before it runs the listener
+        await self._listener.run(operation)
+
+    async def _await_poll(self, _: AwaitPoll) -> None:
+        membership = self.membership
+        self._look_up_positions()
+        self._waits_for_poll = True
+        try:
+            if not self._polls:
+                self.leave_poll()
+            while not (self._polls and (membership.rejoin_needed or membership.failure is not None)):
+                await self._wait_for_change(self._commits.next_us if self._polls else None)
+                if self._polls:
+                    self._poll_once()
+        finally:
+            self._waits_for_poll = False
+
+    def _poll_once(self) -> None:
+        """What else poll() does: throw what went wrong beside it, commit."""
+        fatal = self._heartbeats.fatal or self._failed
+        if fatal is not None:
+            raise PollThrew(fatal)
+        if self._commits.due:
+            self._commits.reset()
+            _ = self._spawn(self._commit_in_background())
+
+    async def _assign(self, operation: Assign) -> Plan | AssignmentFailed:
+        response = operation.response
+        assignor = self._assignors.get(response.protocol or "")
+        if assignor is None:
+            return AssignmentFailed("IllegalStateException", f"{response.protocol} was chosen")
+        await self._watch.cover(response.members)
+        started_us = self._clock()
+        plan = lead(assignor, self.membership.rebalance_protocol, self._cluster.topics, response.members)
+        config, generation = self.config, self.membership.generation
+        self._emit(
+            events.AssignmentComputed(
+                config.group_id,
+                config.client_id,
+                generation.member_id,
+                generation.id,
+                assignor.name,
+                self._clock() - started_us,
+                len(response.members),
+            )
+        )
+        return plan
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def _topics(self) -> Mapping[str, int]:
+        return self._cluster.topics
+
+    def _look_up_positions(self) -> None:
+        if self._lookup is None and self.positions.missing():
+            self._lookup = self._spawn(self._find_positions())
+
+    def _stop_lookup(self) -> None:
+        lookup, self._lookup = self._lookup, None
+        if lookup is not None:
+            lookup.cancel()
+
+    async def _find_positions(self) -> None:
+        error = await self._offsets.find()
+        self._lookup = None
+        if error is not Error.NONE:
+            self._failed = error
+        self._listener.positions_found()
+        self._changed()
+
+    async def _commit_in_background(self) -> None:
+        await self._commits.commit_in_background()
+        self._changed()
+
+    def _changed(self) -> None:
+        """Something has been answered: let everybody look at the membership."""
+        if not self.membership.coordinator_known:
+            self._link.drop()
+        self._heartbeats.follow()
+        self._wake.set()
+
+    def _found(self) -> None:
+        self.membership.coordinator_known = True
+        self._heartbeats.timers.coordinator_found(self._clock())
+
+    def _lost(self) -> None:
+        self.membership.coordinator_known = False
+        self._heartbeats.follow()
+
+    def _coordinator_moved(self) -> None:
+        self.membership.coordinator_known = False
+        self._changed()
+
+    async def _wait_for_change(self, until_us: int | None) -> None:
+        delay_s = None if until_us is None else max(0, until_us - self._clock()) / 1_000_000
+        try:
+            async with asyncio.timeout(delay_s):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+        self._wake.clear()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        assert self._group is not None
+        task = self._group.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task
+
+    def _emit(self, event: events.Event) -> None:
+        if not self._crashed:
+            self._on_event(self._clock(), event)
+
+
+_CARRIES_OUT: Mapping[type[Operation], Callable[[WireConsumer, Any], Awaitable[Any]]] = {
+    Send: WireConsumer._send,
+    FindCoordinator: WireConsumer._find_coordinator,
+    AwaitPoll: WireConsumer._await_poll,
+    Backoff: WireConsumer._back_off,
+    RunCallback: WireConsumer._run_callback,
+    StopProcessing: WireConsumer._stop_processing,
+    CommitPositions: WireConsumer._commit_positions,
+    Assign: WireConsumer._assign,
+}

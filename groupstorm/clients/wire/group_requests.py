@@ -1,0 +1,231 @@
+"""The classic group requests and their answers: our plain values <-> kio's dataclasses.
+
+The answer's side is the reverse of the broker's handlers (`coordinator.server.apis`).
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from groupstorm.clients.wire.connection import Api, RequestTypes
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    CommittedOffset,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupMember,
+    JoinGroupResponse,
+    LeaveGroup,
+    LeaveGroupResponse,
+    LeftMember,
+    OffsetCommit,
+    OffsetCommitResponse,
+    OffsetFetch,
+    OffsetFetchResponse,
+    Request,
+    Response,
+    SyncGroup,
+    SyncGroupResponse,
+)
+
+
+class Exchange(NamedTuple):
+    """How one kind of request is written and its answer read.
+
+    The lowest versions are the first that carry everything that a member says: the instance id, and for
+    offsets several groups at once. Brokers have them since Kafka 3.0.
+    """
+
+    api: Api
+    write: Callable[[RequestTypes, Any], Any]
+    read: Callable[[Any], Response]
+
+
+def _write_join(types: RequestTypes, request: JoinGroup) -> Any:
+    return types.make(
+        "JoinGroupRequest",
+        group_id=request.group,
+        session_timeout=_duration(request.session_timeout_ms),
+        rebalance_timeout=_duration(request.rebalance_timeout_ms),
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        protocol_type=request.protocol_type,
+        protocols=tuple(
+            types.make("JoinGroupRequestProtocol", name=name, metadata=metadata)
+            for name, metadata in request.protocols
+        ),
+        reason=request.reason,
+    )
+
+
+def _read_join(answer: Any) -> JoinGroupResponse:
+    return JoinGroupResponse(
+        error=Error(answer.error_code),
+        generation=answer.generation_id,
+        member_id=answer.member_id,
+        leader=answer.leader,
+        protocol_type=getattr(answer, "protocol_type", None),
+        protocol=answer.protocol_name,
+        skip_assignment=getattr(answer, "skip_assignment", False),
+        members=tuple(
+            JoinGroupMember(member.member_id, member.group_instance_id, member.metadata)
+            for member in answer.members
+        ),
+    )
+
+
+def _write_sync(types: RequestTypes, request: SyncGroup) -> Any:
+    return types.make(
+        "SyncGroupRequest",
+        group_id=request.group,
+        generation_id=request.generation,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        protocol_type=request.protocol_type,
+        protocol_name=request.protocol,
+        assignments=tuple(
+            types.make("SyncGroupRequestAssignment", member_id=member_id, assignment=assignment)
+            for member_id, assignment in request.assignments
+        ),
+    )
+
+
+def _read_sync(answer: Any) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        Error(answer.error_code),
+        getattr(answer, "protocol_type", None),
+        getattr(answer, "protocol_name", None),
+        answer.assignment,
+    )
+
+
+def _write_heartbeat(types: RequestTypes, request: Heartbeat) -> Any:
+    return types.make(
+        "HeartbeatRequest",
+        group_id=request.group,
+        generation_id=request.generation,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+    )
+
+
+def _read_heartbeat(answer: Any) -> HeartbeatResponse:
+    return HeartbeatResponse(Error(answer.error_code))
+
+
+def _write_leave(types: RequestTypes, request: LeaveGroup) -> Any:
+    return types.make(
+        "LeaveGroupRequest",
+        group_id=request.group,
+        members=tuple(
+            types.make(
+                "MemberIdentity",
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                reason=member.reason,
+            )
+            for member in request.members
+        ),
+    )
+
+
+def _read_leave(answer: Any) -> LeaveGroupResponse:
+    members = tuple(
+        LeftMember(member.member_id, member.group_instance_id, Error(member.error_code))
+        for member in answer.members
+    )
+    return LeaveGroupResponse(Error(answer.error_code), members)
+
+
+def _write_commit(types: RequestTypes, request: OffsetCommit) -> Any:
+    topics = tuple(
+        types.make(
+            "OffsetCommitRequestTopic",
+            name=topic,
+            partitions=tuple(
+                types.make(
+                    "OffsetCommitRequestPartition",
+                    partition_index=partition,
+                    committed_offset=committed.offset,
+                    committed_leader_epoch=committed.leader_epoch,
+                    committed_metadata=committed.metadata,
+                )
+                for partition, committed in partitions.items()
+            ),
+        )
+        for topic, partitions in request.offsets.items()
+    )
+    return types.make(
+        "OffsetCommitRequest",
+        group_id=request.group,
+        generation_id_or_member_epoch=request.generation,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        topics=topics,
+    )
+
+
+def _read_commit(answer: Any) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        tuple(
+            (topic.name, partition.partition_index, Error(partition.error_code))
+            for topic in answer.topics
+            for partition in topic.partitions
+        )
+    )
+
+
+def _write_fetch(types: RequestTypes, request: OffsetFetch) -> Any:
+    topics = None
+    if request.topics is not None:
+        topics = tuple(
+            types.make("OffsetFetchRequestTopics", name=topic, partition_indexes=partitions)
+            for topic, partitions in request.topics.items()
+        )
+    group = types.make(
+        "OffsetFetchRequestGroup",
+        group_id=request.group,
+        member_id=request.member_id,
+        member_epoch=request.member_epoch,
+        topics=topics,
+    )
+    return types.make("OffsetFetchRequest", groups=(group,), require_stable=request.require_stable)
+
+
+def _read_fetch(answer: Any) -> OffsetFetchResponse:
+    """Of the one group that was asked for."""
+    if not answer.groups:
+        return OffsetFetchResponse(Error.UNKNOWN_SERVER_ERROR)
+    group = answer.groups[0]
+    return OffsetFetchResponse(
+        Error(group.error_code),
+        tuple(
+            (
+                topic.name,
+                partition.partition_index,
+                CommittedOffset(
+                    partition.committed_offset, partition.committed_leader_epoch, partition.metadata or ""
+                ),
+                Error(partition.error_code),
+            )
+            for topic in group.topics
+            for partition in topic.partitions
+        ),
+    )
+
+
+def _duration(duration_ms: int) -> datetime.timedelta:
+    return datetime.timedelta(milliseconds=duration_ms)
+
+
+EXCHANGES: Mapping[type[Request], Exchange] = {
+    JoinGroup: Exchange(Api(11, "JoinGroup", 5, 9), _write_join, _read_join),
+    SyncGroup: Exchange(Api(14, "SyncGroup", 3, 5), _write_sync, _read_sync),
+    Heartbeat: Exchange(Api(12, "Heartbeat", 3, 4), _write_heartbeat, _read_heartbeat),
+    LeaveGroup: Exchange(Api(13, "LeaveGroup", 3, 5), _write_leave, _read_leave),
+    OffsetCommit: Exchange(Api(8, "OffsetCommit", 7, 9), _write_commit, _read_commit),
+    OffsetFetch: Exchange(Api(9, "OffsetFetch", 8, 9), _write_fetch, _read_fetch),
+}

@@ -1,0 +1,76 @@
+"""When a member has to send a heartbeat, and when it has waited enough (Heartbeat.java). Sans-IO."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.wire.backoff import backoff_ms
+
+
+class Due(Enum):
+    """What the heartbeat thread has to do; in this order if several are due."""
+
+    SESSION_EXPIRED = "no heartbeat was answered for session.timeout.ms"
+    POLL_EXPIRED = "the application was away from poll() for max.poll.interval.ms"
+    HEARTBEAT = "send one"
+
+
+class HeartbeatTimers:
+    """Three timers, in microseconds of one clock.
+
+    The next heartbeat is due heartbeat.interval.ms after the last one left, or after
+    retry.backoff.ms, doubled with every failure, where the last one failed.
+    """
+
+    def __init__(self, config: ConsumerConfig) -> None:
+        self._interval_us = config.heartbeat_interval_ms * 1000
+        self._session_us = config.session_timeout_ms * 1000
+        self._max_poll_us = config.max_poll_interval_ms * 1000
+        self._retry_backoff_ms = config.retry_backoff_ms
+        self._failed = 0
+        self._heartbeat_at_us = 0
+        self._session_ends_us = 0
+        #: None while the application is inside poll().
+        self._poll_expires_us: int | None = None
+
+    def enabled(self, now_us: int) -> None:
+        """A JoinGroup has been answered: all three begin anew."""
+        self._heartbeat_at_us = now_us + self._interval_us
+        self._session_ends_us = now_us + self._session_us
+        if self._poll_expires_us is not None:
+            self._poll_expires_us = now_us + self._max_poll_us
+
+    def sent(self, now_us: int) -> None:
+        self._heartbeat_at_us = now_us + self._interval_us
+
+    def answered(self, now_us: int) -> None:
+        """Without an error, or with REBALANCE_IN_PROGRESS: the session goes on."""
+        self._failed = 0
+        self._session_ends_us = now_us + self._session_us
+
+    def failed(self, now_us: int) -> None:
+        self._heartbeat_at_us = now_us + backoff_ms(self._failed, self._retry_backoff_ms) * 1000
+        self._failed += 1
+
+    def coordinator_found(self, now_us: int) -> None:
+        self._session_ends_us = now_us + self._session_us
+
+    def left_poll(self, now_us: int) -> None:
+        """The application works on what poll() gave it, or its rebalance listener runs."""
+        self._poll_expires_us = now_us + self._max_poll_us
+
+    def entered_poll(self) -> None:
+        self._poll_expires_us = None
+
+    def due(self, now_us: int) -> Due | None:
+        if now_us >= self._session_ends_us:
+            return Due.SESSION_EXPIRED
+        if self._poll_expires_us is not None and now_us >= self._poll_expires_us:
+            return Due.POLL_EXPIRED
+        return Due.HEARTBEAT if now_us >= self._heartbeat_at_us else None
+
+    def next_us(self) -> int:
+        """When something is due next."""
+        first_us = min(self._heartbeat_at_us, self._session_ends_us)
+        return first_us if self._poll_expires_us is None else min(first_us, self._poll_expires_us)

@@ -1,0 +1,74 @@
+"""A client's topic metadata: fetched at once and every metadata.max.age.ms (ConsumerMetadata)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+
+from groupstorm.assignors.userdata import UserDataError, decode_subscription
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.membership import Membership
+from groupstorm.clients.wire.backoff import backoff_ms
+from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.connection import ConnectionLost
+from groupstorm.coordinator.messages import JoinGroupMember
+
+
+class TopicWatch:
+    """Keeps topics fresh and tells the membership, which joins again where a leader sees a change.
+
+    ``on_change`` is called after each refresh.
+    """
+
+    def __init__(
+        self, config: ConsumerConfig, cluster: Cluster, membership: Membership, on_change: Callable[[], None]
+    ) -> None:
+        self.known = asyncio.Event()
+        self._config = config
+        self._cluster = cluster
+        self._membership = membership
+        self._on_change = on_change
+        self._group_topics: frozenset[str] = frozenset()
+
+    @property
+    def topics(self) -> Mapping[str, int]:
+        """Name -> partitions of the topics that exist, as of the last refresh."""
+        return self._cluster.topics
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            await self._refresh()
+            self.known.set()
+            self._membership.metadata_refreshed()
+            self._on_change()
+            await asyncio.sleep(self._config.metadata_max_age_ms / 1000)
+
+    async def cover(self, members: Iterable[JoinGroupMember]) -> None:
+        """The leader has to know all that its group subscribes to (updateGroupSubscription)."""
+        topics: set[str] = set()
+        for member in members:
+            try:
+                topics.update(decode_subscription(member.metadata).topics)
+            except UserDataError:
+                return  # the assignment will fail on it and say so
+        self._group_topics = frozenset(topics)
+        if not topics <= self.topics.keys():
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        """Ask until a broker answers."""
+        attempts = 0
+        while True:
+            try:
+                await self._cluster.refresh(self._watched())
+            except ConnectionLost:
+                await asyncio.sleep(backoff_ms(attempts, self._config.retry_backoff_ms) / 1000)
+                attempts += 1
+            else:
+                return
+
+    def _watched(self) -> frozenset[str]:
+        """The leader's are those of the whole group (SubscriptionState.metadataTopics)."""
+        own = frozenset(self._config.topics)
+        return own | self._group_topics if self._membership.is_leader else own

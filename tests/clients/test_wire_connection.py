@@ -1,0 +1,267 @@
+"""A connection and brokers that do not behave: what is not believed, what is waited for, what is told."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from groupstorm.clients.wire.cluster import FIND_COORDINATOR, Cluster
+from groupstorm.clients.wire.connection import MAX_ANSWER_BYTES, Api, Connection, ConnectionLost, RequestTypes
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.server.assembly import make_broker
+from groupstorm.coordinator.server.codec import encoder, response_types
+from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.coordinator.server.shell import Server
+from groupstorm.problems import InputError
+
+LOOPBACK = "127.0.0.1"
+API_VERSIONS = 18
+PATIENT_MS = 5_000
+
+Broker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def listening(serve: Broker) -> AsyncIterator[Endpoint]:
+    """A broker that does whatever ``serve`` does with each connection, and hangs up with the context."""
+    served: list[asyncio.StreamWriter] = []
+
+    async def noted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.append(writer)
+        with suppress(asyncio.IncompleteReadError, ConnectionResetError):  # the client may go first
+            await serve(reader, writer)
+
+    server = await asyncio.start_server(noted, LOOPBACK, 0)
+    try:
+        yield Endpoint(LOOPBACK, server.sockets[0].getsockname()[1])
+    finally:
+        server.close()
+        for writer in served:
+            writer.close()
+        await asyncio.gather(*(writer.wait_closed() for writer in served), return_exceptions=True)
+
+
+@asynccontextmanager
+async def emulator() -> AsyncIterator[Endpoint]:
+    server = Server(make_broker({}, {"t": 2}), lambda *_: None, lambda *_: None)
+    try:
+        yield await server.start(LOOPBACK, 0)
+    finally:
+        await server.stop()
+
+
+def find(types: RequestTypes) -> Any:
+    return types.make(types.root.__name__, key_type=0, coordinator_keys=("g",))
+
+
+async def ask(connection: Connection, timeout_ms: int = PATIENT_MS) -> Any:
+    return await connection.ask(FIND_COORDINATOR, FIND_COORDINATOR.highest, find, timeout_ms)
+
+
+async def request(reader: asyncio.StreamReader) -> bytes:
+    (length,) = struct.unpack(">i", await reader.readexactly(4))
+    return await reader.readexactly(length)
+
+
+def correlation_id(frame: bytes) -> bytes:
+    return frame[4:8]
+
+
+def framed(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
+
+
+def versions(served: dict[int, tuple[int, int]], version: int = 3, error: Error = Error.NONE) -> bytes:
+    """The body of an ApiVersions answer."""
+    types = response_types(API_VERSIONS, version)
+    keys = tuple(
+        types.make("ApiVersion", api_key=key, min_version=least, max_version=most)
+        for key, (least, most) in served.items()
+    )
+    return b"".join(encoder(types.root)(types.response(error_code=error, api_keys=keys)))
+
+
+def answering(*after_versions: Callable[[bytes], bytes]) -> Broker:
+    """Says that it serves FindCoordinator, then answers each request with what is made of it."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await request(reader)
+        writer.write(framed(correlation_id(asked) + versions({FIND_COORDINATOR.key: (0, 6)})))
+        for answer in after_versions:
+            writer.write(answer(await request(reader)))
+        await reader.read()  # until the client goes
+
+    return serve
+
+
+async def test_requests_sent_together_are_answered_in_their_order() -> None:
+    async with emulator() as endpoint:
+        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        answers = await asyncio.gather(*(ask(connection) for _ in range(20)))
+        assert {answer.coordinators[0].port for answer in answers} == {endpoint.port}
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (lambda _: struct.pack(">i", MAX_ANSWER_BYTES + 1), "104857601 bytes was announced"),
+        (lambda _: struct.pack(">i", -1), "-1 bytes was announced"),
+        (lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n", "was announced"),
+        (lambda _: framed(b"\x00\x00\x77\x77\x00"), "answer 30583 came where 1 was due"),
+        (lambda asked: framed(correlation_id(asked) + b"\x00\x00\x00"), "too early"),
+        (
+            lambda asked: framed(correlation_id(asked) + b"\x00" + bytes(4) + b"\xff\xff\xff\xff\x0f"),
+            "elements",
+        ),
+        (lambda _: framed(b""), "too early"),
+    ],
+    ids=["longer than allowed", "negative", "http", "other request", "cut off", "long array", "empty"],
+)
+async def test_answers_that_are_none_close_the_connection(answer: Callable[[bytes], bytes], why: str) -> None:
+    async with listening(answering(answer)) as endpoint:
+        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        with pytest.raises(ConnectionLost, match=why):
+            await ask(connection)
+        with pytest.raises(ConnectionLost):
+            await ask(connection)
+
+
+async def test_answer_that_nobody_asked_for_closes_the_connection() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await request(reader)
+        writer.write(framed(correlation_id(asked) + versions({FIND_COORDINATOR.key: (0, 6)})))
+        writer.write(framed(b"\x00\x00\x00\x01\x00"))
+        await reader.read()
+
+    async with listening(serve) as endpoint:
+        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        lost = asyncio.Event()
+        connection.on_lost = lambda _: lost.set()
+        await lost.wait()
+        with pytest.raises(ConnectionLost, match="nobody had asked"):
+            await ask(connection)
+
+
+async def test_answers_may_come_byte_by_byte() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await request(reader)
+        for byte in framed(correlation_id(asked) + versions({FIND_COORDINATOR.key: (0, 6)})):
+            writer.write(bytes([byte]))
+            await writer.drain()
+            await asyncio.sleep(0)
+        await reader.read()
+
+    async with listening(serve) as endpoint:
+        (await Connection.open(endpoint, "c", PATIENT_MS)).abort()
+
+
+async def test_late_answer_costs_the_connection_and_everybody_who_waits_on_it() -> None:
+    async with listening(answering()) as endpoint:
+        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        patient = asyncio.create_task(ask(connection))
+        with pytest.raises(ConnectionLost, match="no answer within 30 ms"):
+            await ask(connection, timeout_ms=30)
+        with pytest.raises(ConnectionLost):
+            await patient
+
+
+async def test_broker_that_closes_is_told_to_who_waits() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await request(reader)
+        writer.write(framed(correlation_id(asked) + versions({FIND_COORDINATOR.key: (0, 6)})))
+        await request(reader)
+        writer.close()
+
+    async with listening(serve) as endpoint:
+        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        with pytest.raises(ConnectionLost, match="the broker closed the connection"):
+            await ask(connection)
+
+
+async def test_who_waits_no_more_does_not_shift_the_answers() -> None:
+    def coordinator(port: int) -> Callable[[bytes], bytes]:
+        types = response_types(FIND_COORDINATOR.key, 6)
+        found = types.make(
+            "Coordinator",
+            key="g",
+            node_id=1,
+            host=LOOPBACK,
+            port=port,
+            error_code=Error.NONE,
+            error_message="",
+        )
+        body = b"".join(encoder(types.root)(types.response(coordinators=(found,))))
+        return lambda asked: framed(correlation_id(asked) + b"\x00" + body)
+
+    async with listening(answering(coordinator(1), coordinator(2))) as endpoint:
+        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        impatient = asyncio.create_task(ask(connection))
+        await asyncio.sleep(0)
+        impatient.cancel()
+        assert (await ask(connection)).coordinators[0].port == 2
+        connection.close()
+
+
+async def test_nobody_listens() -> None:
+    async with listening(answering()) as endpoint:
+        pass
+    with pytest.raises(ConnectionLost, match=f"{LOOPBACK}:{endpoint.port}: "):
+        await Connection.open(endpoint, "c", PATIENT_MS)
+
+
+async def test_broker_that_accepts_and_says_nothing_is_given_up() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with listening(serve) as endpoint:
+        with pytest.raises(ConnectionLost, match="no answer"):
+            await Connection.open(endpoint, "c", 30)
+
+
+async def test_broker_of_before_the_last_api_versions_is_understood() -> None:
+    """It answers in version 0, whatever was asked (KIP-511)."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await request(reader)
+        body = versions({API_VERSIONS: (0, 2)}, version=0, error=Error.UNSUPPORTED_VERSION)
+        writer.write(framed(correlation_id(asked) + body))
+        await reader.read()
+
+    async with listening(serve) as endpoint:
+        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        with pytest.raises(InputError, match="FindCoordinator is needed in one of the versions 4 to 6"):
+            await ask(connection)
+        connection.abort()
+
+
+async def test_versions_that_do_not_meet_are_said_in_one_line() -> None:
+    async with emulator() as endpoint:
+        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        with pytest.raises(InputError, match="versions 90 to 91, and it serves it in versions 0 to 6"):
+            await connection.ask(Api(FIND_COORDINATOR.key, "FindCoordinator", 90, 91), 91, find, PATIENT_MS)
+        connection.abort()
+
+
+async def test_cluster_asks_the_next_broker_where_one_does_not_answer() -> None:
+    async with listening(answering()) as gone:
+        pass
+    async with emulator() as endpoint:
+        cluster = Cluster([gone, endpoint], "c", PATIENT_MS)
+        assert (await cluster.find_coordinator("g")).endpoint == endpoint
+        await cluster.refresh(["t"])
+        assert cluster.topics == {"t": 2}
+        cluster.close()
+
+
+async def test_cluster_without_a_broker_says_so() -> None:
+    async with listening(answering()) as gone:
+        pass
+    for bootstrap in ([gone], []):
+        with pytest.raises(ConnectionLost):
+            await Cluster(bootstrap, "c", PATIENT_MS).find_coordinator("g")

@@ -1,0 +1,121 @@
+"""Builds the Java side, once for every content of its sources.
+
+What is built lands in `.oracle/` at the root of the checkout, which may be deleted at any time: `lib-<digest
+of pom.xml>` holds Kafka's jars, `classes-<digest of pom.xml and the sources>` our own classes. A folder
+appears under its name only when it is complete, so several processes may build at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from groupstorm.pipeline.java import probe
+
+SOURCES = Path(__file__).resolve().parent
+CACHE = SOURCES.parents[1] / ".oracle"
+
+#: Kafka 4's brokers are compiled for Java 17.
+MINIMUM_JAVA = 17
+
+#: Maven's words for "the artifact could not be fetched".
+_NO_NETWORK = ("Could not transfer artifact", "Could not resolve dependencies", "could not be resolved")
+
+
+class OracleUnavailable(Exception):
+    """Kafka's classes cannot be run here; the message is one line that says what to install or to do."""
+
+
+class Built(NamedTuple):
+    """What a JVM is started with."""
+
+    java: Path
+    classpath: str
+
+
+def build(cache: Path = CACHE) -> Built:
+    """The oracle's classes, built if these sources were not built before."""
+    java = find_java()
+    classes, lib = cache / f"classes-{_digest(_sources())}", cache / f"lib-{_digest([SOURCES / 'pom.xml'])}"
+    if not (classes.is_dir() and lib.is_dir()):
+        _run_maven(java, classes, lib)
+    return Built(java, os.pathsep.join([str(classes), str(lib / "*")]))
+
+
+def find_java() -> Path:
+    """The `java` of JAVA_HOME or PATH; `OracleUnavailable` where it is missing or too old."""
+    found = []
+    for java in _candidates():
+        runtime = probe(java)
+        if runtime is not None and runtime.version >= MINIMUM_JAVA:
+            return runtime.home / "bin" / "java"
+        if runtime is not None:
+            found.append(f"{java} is Java {runtime.version}")
+    have = ", ".join(found) or "no java was found"
+    raise OracleUnavailable(
+        f"{have}: install a JDK of version {MINIMUM_JAVA} or newer (Debian: apt install openjdk-17-jdk)"
+    )
+
+
+def _candidates() -> Iterator[Path]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield Path(home, "bin", "java")
+    if on_path := shutil.which("java"):
+        yield Path(on_path)
+
+
+def _sources() -> list[Path]:
+    return [SOURCES / "pom.xml", *sorted((SOURCES / "src").rglob("*.java"))]
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(SOURCES).as_posix()} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def _run_maven(java: Path, classes: Path, lib: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise OracleUnavailable("Maven was not found: install it (Debian: apt install maven)")
+    if not java.with_name("javac").exists():
+        raise OracleUnavailable(f"{java.parent.parent} has no compiler: install a JDK, not only a runtime")
+    classes.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=classes.parent, prefix="building-") as folder:
+        built, jars = Path(folder, "build"), Path(folder, "lib")
+        command = [maven, "-B", "-q", "-f", str(SOURCES / "pom.xml"), f"-Doracle.build={built}"]
+        command += [f"-Doracle.lib={jars}", f"-Dmdep.skip={str(lib.is_dir()).lower()}", "process-classes"]
+        environment = {**os.environ, "JAVA_HOME": str(java.parent.parent)}
+        answer = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if answer.returncode != 0:
+            raise OracleUnavailable(_explain(answer.stdout + answer.stderr))
+        _put_in_place(built / "classes", classes)
+        if jars.is_dir():
+            _put_in_place(jars, lib)
+
+
+def _explain(output: str) -> str:
+    if any(words in output for words in _NO_NETWORK):
+        return "Maven cannot fetch Kafka's jars: it reaches no repository (later runs need none)"
+    errors = [line for line in output.splitlines() if line.startswith("[ERROR]")] or output.splitlines()
+    return "Maven could not build the oracle: " + (errors[0] if errors else "it said nothing")
+
+
+def _put_in_place(built: Path, place: Path) -> None:
+    """Another process may have been faster: its folder has the same content."""
+    try:
+        built.rename(place)
+    except OSError:
+        if not place.is_dir():
+            raise

@@ -1,0 +1,99 @@
+"""`./dev oracle coordinator`: `groupstorm script` against Kafka's GroupCoordinatorService in virtual time."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable
+
+from groupstorm.coordinator.coordinator import GroupCoordinator
+from tests.oracle import golden
+from tests.oracle.build import Built, build
+from tests.oracle.differential import Ask, Differential, Outcome
+from tests.oracle.jvm import Jvm
+from tests.oracle.report import Seconds, summary
+from tests.oracle.scripts.generator import random_script
+
+#: The Java side's name for this.
+COMMAND = "coordinator"
+
+_COUNT = 1_000
+_PROGRESS_EVERY = 500
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--count", type=_count, default=_COUNT, help="scripts (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="which scripts (default: %(default)s)")
+    parser.add_argument(
+        "--show", type=int, default=3, help="differences to shrink and print (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--write-golden", action="store_true", help=f"instead: ask Kafka for {golden.PATH.name} anew"
+    )
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of scripts")
+    return number
+
+
+def run(options: argparse.Namespace) -> int:
+    """0: no difference; 1: one at least."""
+    built = build()
+    if options.write_golden:
+        with Jvm(built, COMMAND) as kafka:
+            print(f"{golden.write(kafka.ask)} scripts and Kafka's answers to them written to {golden.PATH}")
+        return 0
+    outcome, seconds = _timed(built, options)
+    print(summary(outcome, f"Kafka 4.3.1's coordinator and ours, seed {options.seed}", seconds))
+    return 1 if outcome.different else 0
+
+
+def _timed(built: Built, options: argparse.Namespace) -> tuple[Outcome, Seconds]:
+    start, children = time.perf_counter(), _children_cpu()
+    with Jvm(built, COMMAND) as kafka:
+        outcome = compare(kafka.ask, options.count, options.seed, options.show, _Progress(options.count))
+    wall = time.perf_counter() - start
+    return outcome, Seconds(_children_cpu() - children, outcome.our_cpu_seconds, wall)
+
+
+def compare(
+    ask: Ask,
+    count: int,
+    seed: int,
+    shown_max: int,
+    on_progress: Callable[[Outcome], None] = lambda outcome: None,
+    coordinator: Callable[..., GroupCoordinator] | None = None,
+) -> Outcome:
+    """The first ``count`` scripts of ``seed`` through both sides."""
+    differential = Differential(ask, coordinator, shown_max=shown_max, on_progress=on_progress)
+    return differential.run(random_script(seed, number) for number in range(count))
+
+
+class _Progress:
+    """A line on standard error every few hundred scripts, and at the end."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._start = time.perf_counter()
+
+    def __call__(self, outcome: Outcome) -> None:
+        done = outcome.coverage.scripts
+        if done % _PROGRESS_EVERY == 0 or done == self._count:
+            elapsed = time.perf_counter() - self._start
+            different = len(outcome.different)
+            print(
+                f"oracle: {done:,} of {self._count:,} scripts, {different:,} differ, {elapsed:.0f} s",
+                file=sys.stderr,
+            )
+
+
+def _children_cpu() -> float:
+    """CPU seconds of the processes that have ended: the JVM's, once it is closed."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,97 @@
+"""What scripts reached: answers by error, requests by their group's state, transitions, why members went.
+
+Answers are Kafka's. What happened inside is read off our coordinator's events, which the comparison holds
+against Kafka's states.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any
+
+from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.effects import Effects
+from groupstorm.coordinator.events import Event, GroupStateChanged
+from groupstorm.coordinator.messages import ListGroups, Request
+from tests.oracle.comparison import Answer
+
+#: What a group is called that is not there.
+NO_GROUP = "no group"
+
+
+class Coverage:
+    """Counts; `watch` makes the coordinators that are counted."""
+
+    def __init__(self) -> None:
+        self.scripts = 0
+        self.failed = 0
+        self.steps = 0
+        #: (kind of answer, error) -> answers; an OffsetCommit counts once for every error that it holds.
+        self.answers: Counter[tuple[str, str]] = Counter()
+        #: (kind of request, state of its group) -> requests.
+        self.requests: Counter[tuple[str, str]] = Counter()
+        #: (state, cause) -> changes.
+        self.transitions: Counter[tuple[str, str]] = Counter()
+        #: (event, cause) -> events, for all other events that have a cause.
+        self.causes: Counter[tuple[str, str]] = Counter()
+
+    def watch(self, *arguments: Any, **options: Any) -> GroupCoordinator:
+        """A coordinator whose doings are counted here."""
+        return _Watched(self, *arguments, **options)
+
+    def count_answer(self, steps: int, answer: Answer) -> None:
+        """A script was answered."""
+        self.scripts += 1
+        self.steps += steps
+        self.failed += "failed" in answer
+        for event in answer.get("events", ()):
+            for error in errors_of(event):
+                self.answers[event["kind"], error] += 1
+
+    def count_events(self, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, GroupStateChanged):
+                self.transitions[event.previous_state, event.cause] += 1
+            elif isinstance(cause := getattr(event, "cause", None), str):
+                self.causes[type(event).__name__, cause] += 1
+            else:
+                self.causes[type(event).__name__, ""] += 1
+
+    def features(self) -> set[tuple[str, ...]]:
+        """Everything that was reached at least once."""
+        found: set[tuple[str, ...]] = set()
+        for name in ("answers", "requests", "transitions", "causes"):
+            counter: Counter[tuple[str, str]] = getattr(self, name)
+            found |= {(name, *key) for key in counter}
+        return found
+
+
+def errors_of(event: dict[str, Any]) -> set[str]:
+    """The errors of an answer; none for what is no answer."""
+    if event["kind"] == "commit":
+        return {error for _, _, error in event["partitions"]} or {"NONE"}
+    return {event["error"]} if "error" in event else set()
+
+
+class _Watched(GroupCoordinator):
+    """Does as it always does, and is counted."""
+
+    def __init__(self, coverage: Coverage, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._coverage = coverage
+
+    def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:
+        if not isinstance(request, ListGroups):
+            group = self.group(request.group)
+            state = NO_GROUP if group is None else group.state.value
+            self._coverage.requests[type(request).__name__, state] += 1
+        return self._count(super().handle(request, now_ms, token))
+
+    def fire_one(self, now_ms: int) -> Effects | None:
+        effects = super().fire_one(now_ms)
+        return effects if effects is None else self._count(effects)
+
+    def _count(self, effects: Effects) -> Effects:
+        self._coverage.count_events(effects.events)
+        return effects

@@ -1,0 +1,116 @@
+"""The same scripts through Kafka's coordinator and through ours."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.script.run import run_scenario
+from groupstorm.coordinator.script.scenario import read_scenario
+from tests.oracle.comparison import Answer, difference, plain
+from tests.oracle.coverage import Coverage
+from tests.oracle.shrinking import shrink
+
+Script = dict[str, Any]
+#: Answers a script's JSON line with a JSON line: Kafka, or whoever stands in for it in a test.
+Ask = Callable[[str], str]
+
+#: How many scripts the two sides take at a time; while one works on a batch so does the other.
+_BATCH = 50
+
+
+def as_line(script: Script) -> str:
+    return json.dumps(script, ensure_ascii=False, separators=(",", ":"))
+
+
+def our_answer(script: Script, coordinator: Callable[..., GroupCoordinator] = GroupCoordinator) -> Answer:
+    """What `groupstorm script` answers."""
+    scenario = read_scenario(as_line(script), "script")
+    return plain(run_scenario(scenario, changes=False, coordinator=coordinator))
+
+
+class Found(NamedTuple):
+    """A script that the two sides answer differently, shrunk, with both answers."""
+
+    script: Script
+    kafkas: Answer
+    ours: Answer
+
+
+@dataclass
+class Outcome:
+    """What a run showed. ``different``: ids of scripts that differ; ``found``: the first of them, shrunk."""
+
+    coverage: Coverage = field(default_factory=Coverage)
+    different: list[str] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
+    our_cpu_seconds: float = 0.0
+
+
+class Differential:
+    """Runs scripts through both sides. ``coordinator`` makes ours; ``shown_max``: how many differences are
+    shrunk, which takes some hundred more scripts each."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        coordinator: Callable[..., GroupCoordinator] | None = None,
+        *,
+        shown_max: int = 3,
+        on_progress: Callable[[Outcome], None] = lambda outcome: None,
+    ) -> None:
+        self._ask = ask
+        self._outcome = Outcome()
+        self._coordinator = coordinator
+        self._shown_max = shown_max
+        self._on_progress = on_progress
+
+    def run(self, scripts: Iterable[Script]) -> Outcome:
+        outcome = self._outcome
+        with ThreadPoolExecutor(max_workers=1) as kafka:
+            for batch, answers in self._ahead(scripts, kafka):
+                ours = [self._ours(script) for script in batch]
+                for script, own, kafkas in zip(batch, ours, answers.result(), strict=True):
+                    outcome.coverage.count_answer(len(script["steps"]), kafkas)
+                    if difference(kafkas, own) is not None:
+                        outcome.different.append(script["id"])
+                        self._show(script)
+                self._on_progress(outcome)
+        return outcome
+
+    def _ahead(
+        self, scripts: Iterable[Script], kafka: ThreadPoolExecutor
+    ) -> Iterator[tuple[list[Script], Future[list[Answer]]]]:
+        """Batches, each handed to Kafka's side before it is given out."""
+        rest = iter(scripts)
+        while batch := list(islice(rest, _BATCH)):
+            yield batch, kafka.submit(self._kafkas, batch)
+
+    def _kafkas(self, batch: list[Script]) -> list[Answer]:
+        return [json.loads(self._ask(as_line(script))) for script in batch]
+
+    def _ours(self, script: Script) -> Answer:
+        start = time.thread_time()
+        answer = our_answer(script, self._coordinator or self._outcome.coverage.watch)
+        self._outcome.our_cpu_seconds += time.thread_time() - start
+        return answer
+
+    def _show(self, script: Script) -> None:
+        if len(self._outcome.found) < self._shown_max:
+            self._outcome.found.append(self.shrunk(script))
+
+    def shrunk(self, script: Script) -> Found:
+        """The shortest script that the two sides still answer differently."""
+        coordinator = self._coordinator or GroupCoordinator
+
+        def both(candidate: Script) -> tuple[Answer, Answer]:
+            return json.loads(self._ask(as_line(candidate))), our_answer(candidate, coordinator)
+
+        shortest = shrink(script, lambda candidate: difference(*both(candidate)) is not None)
+        return Found(shortest, *both(shortest))

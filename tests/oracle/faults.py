@@ -1,0 +1,35 @@
+"""Coordinators with a fault put in, to see that the harness finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.effects import Effects, Reply
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import HeartbeatResponse, Request
+
+
+class DeafToRebalances(GroupCoordinator):
+    """Its heartbeats never tell of a rebalance."""
+
+    def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:
+        effects = super().handle(request, now_ms, token)
+        return effects._replace(replies=[_unheard(reply) for reply in effects.replies])
+
+
+def _unheard(reply: Reply) -> Reply:
+    if reply.response == HeartbeatResponse(Error.REBALANCE_IN_PROGRESS):
+        return reply._replace(response=HeartbeatResponse(Error.NONE))
+    return reply
+
+
+class Late(GroupCoordinator):
+    """Its timers fire one millisecond late."""
+
+    def next_deadline(self) -> int | None:
+        deadline_ms = super().next_deadline()
+        return None if deadline_ms is None else deadline_ms + 1
+
+    def fire_one(self, now_ms: int) -> Effects | None:
+        return super().fire_one(now_ms - 1)

@@ -1,0 +1,162 @@
+"""The two members that meet the situations: Kafka's Java consumer and ours."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients import events
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.operations import CallbackKind
+from groupstorm.clients.wire.application import Application
+from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.coordinator.server.config import Endpoint
+from tests.oracle.build import Built
+from tests.oracle.member.requests import Json
+from tests.oracle.member.situation import Act
+
+Config = Mapping[str, str | int]
+
+_JAVA_STRATEGIES = {
+    "range": "RangeAssignor",
+    "roundrobin": "RoundRobinAssignor",
+    "sticky": "StickyAssignor",
+    "cooperative-sticky": "CooperativeStickyAssignor",
+}
+_JAVA_PACKAGE = "org.apache.kafka.clients.consumer"
+
+
+class Told(list[dict[str, Json]]):
+    """What the application saw: its listener's calls, then ``failed`` if poll() threw."""
+
+    def called(self, callback: str, partitions: Sequence[str]) -> None:
+        """Kafka's eager consumer calls onPartitionsRevoked before its first join, with nothing in it;
+        a call without partitions counts only where it says that the assignment has come.
+        """
+        if partitions or callback == CallbackKind.ASSIGNED.value:
+            self.append({"event": callback, "partitions": list(partitions)})
+
+    def failed(self, error: str) -> None:
+        self.append({"event": "failed", "error": error})
+
+
+class Member(Protocol):
+    """A consumer and its application, one incarnation after another."""
+
+    told: Told
+
+    async def start(self, endpoint: Endpoint, config: Config, topics: Sequence[str]) -> None: ...
+
+    async def act(self, act: Act) -> None: ...
+
+    async def ended(self) -> None:
+        """Wait until the consumer is closed."""
+        ...
+
+
+class OurMember:
+    """`groupstorm.clients.wire` in this process."""
+
+    def __init__(self) -> None:
+        self.told = Told()
+        self._consumer: WireConsumer | None = None
+        self._life: asyncio.Task[None] | None = None
+
+    async def start(self, endpoint: Endpoint, config: Config, topics: Sequence[str]) -> None:
+        self._consumer = WireConsumer(
+            consumer_config(config, topics),
+            [endpoint],
+            self._on_event,
+            application=Application(on_callback=self._on_callback),
+        )
+        self._life = asyncio.create_task(self._consumer.run())
+
+    async def act(self, act: Act) -> None:
+        assert self._consumer is not None
+        {
+            Act.LEAVE_POLL: self._consumer.leave_poll,
+            Act.ENTER_POLL: self._consumer.enter_poll,
+            Act.CLOSE: self._consumer.close,
+        }[act]()
+
+    async def ended(self) -> None:
+        assert self._life is not None
+        await self._life  # cancelled with whoever waits for it
+
+    def _on_callback(self, kind: CallbackKind, partitions: Sequence[TopicPartition]) -> None:
+        self.told.called(kind.value, [str(partition) for partition in partitions])
+
+    def _on_event(self, _time_us: int, event: events.Event) -> None:
+        if isinstance(event, events.MemberFailed):
+            self.told.failed(event.error)
+
+
+def consumer_config(config: Config, topics: Sequence[str]) -> ConsumerConfig:
+    """Kafka's options as our configuration."""
+    values: dict[str, object] = {name.replace(".", "_"): value for name, value in config.items()}
+    values["partition_assignment_strategy"] = tuple(str(config["partition.assignment.strategy"]).split(","))
+    values["enable_auto_commit"] = config["enable.auto.commit"] == "true"
+    return ConsumerConfig(topics=tuple(topics), **values)  # type: ignore[arg-type]  # the names are Kafka's
+
+
+class JavaMember:
+    """Kafka's KafkaConsumer in a JVM of its own, which lives as long as the context."""
+
+    def __init__(self, built: Built) -> None:
+        self.told = Told()
+        self._built = built
+        self._jvm: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> JavaMember:
+        self._jvm = await asyncio.create_subprocess_exec(
+            self._built.java,
+            *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *("-cp", self._built.classpath, "groupstorm.oracle.Main", "member"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._jvm is not None
+        assert self._jvm.stdin is not None
+        self._jvm.stdin.close()
+        await self._jvm.wait()
+
+    async def start(self, endpoint: Endpoint, config: Config, topics: Sequence[str]) -> None:
+        strategies = str(config["partition.assignment.strategy"]).split(",")
+        java = {
+            **config,
+            "partition.assignment.strategy": ",".join(
+                f"{_JAVA_PACKAGE}.{_JAVA_STRATEGIES[name]}" for name in strategies
+            ),
+            "group.protocol": "classic",
+            "bootstrap.servers": f"{endpoint.host}:{endpoint.port}",
+            "reconnect.backoff.ms": 20,
+            "fetch.max.wait.ms": 50,  # close() waits for the fetch that is under way
+        }
+        self._order({"command": "start", "config": java, "topics": list(topics)})
+
+    async def act(self, act: Act) -> None:
+        self._order({"command": act.value})
+
+    async def ended(self) -> None:
+        assert self._jvm is not None
+        assert self._jvm.stdout is not None
+        while line := await self._jvm.stdout.readline():
+            event = json.loads(line)
+            if event["event"] == "ended":
+                return
+            if event["event"] == "failed":
+                self.told.failed(event["error"])
+            else:
+                self.told.called(event["event"], event["partitions"])
+        raise EOFError("the Java consumer's process has ended")
+
+    def _order(self, order: Json) -> None:
+        assert self._jvm is not None
+        assert self._jvm.stdin is not None
+        self._jvm.stdin.write(json.dumps(order).encode() + b"\n")

@@ -1,0 +1,92 @@
+"""Our member over TCP does what Kafka's Java consumer (4.3.1, JDK 17) did in the same situation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from tests.oracle.build import OracleUnavailable, build
+from tests.oracle.member.command import meet_all, not_expected
+from tests.oracle.member.comparison import Difference, differences
+from tests.oracle.member.known_differences import KNOWN
+from tests.oracle.member.recordings import named, read_golden, record
+from tests.oracle.member.requests import Json
+from tests.oracle.member.situation import Situation
+from tests.oracle.member.situations import SITUATIONS
+
+Found = dict[str, list[Difference]]
+
+
+@pytest.fixture(scope="module")
+def golden() -> Mapping[str, dict[str, Json]]:
+    return read_golden()
+
+
+@pytest.fixture(scope="module")
+def found(golden: Mapping[str, dict[str, Json]]) -> Found:
+    """What differs in each situation."""
+    return asyncio.run(meet_all(golden))
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=str)
+def test_our_member_asks_what_kafkas_asks(situation: Situation, found: Found) -> None:
+    differing = found[str(situation)]
+    sentences = not_expected(situation, differing)
+    assert not sentences, "\n".join([*sentences, *map(str, differing)])
+
+
+def test_every_known_difference_is_met(found: Found) -> None:
+    """Rows for several situations: a row for one is checked with that one."""
+    met = [
+        row
+        for row in KNOWN
+        if any(
+            row.covers(situation.name, situation.variant, one.what)
+            for situation in SITUATIONS
+            for one in found[str(situation)]
+        )
+    ]
+    assert [row for row in KNOWN if row.always and row not in met] == []
+
+
+def test_the_recordings_are_those_of_the_table(golden: Mapping[str, dict[str, Json]]) -> None:
+    assert list(golden) == [str(situation) for situation in SITUATIONS]
+    assert len({situation.name for situation in SITUATIONS}) >= 20
+
+
+def test_a_difference_is_found(golden: Mapping[str, dict[str, Json]]) -> None:
+    """In a field, in the bytes of a subscription, in what is asked, in what the application sees."""
+    java = golden["first join[range]"]
+    joins = [at for at, request in enumerate(java["requests"]) if request["api"] == "JoinGroup"]
+    other = [dict(request) for request in java["requests"]]
+    other[joins[0]]["session_timeout"] = 1
+    other[joins[1]]["protocols"] = []
+    told = [*java["told"], {"event": "failed", "error": "FENCED_INSTANCE_ID"}]
+    shorter = {**java, "requests": other[:-1], "told": told}
+    assert {one.what for one in differences(java, shorter)} == {
+        "JoinGroup.session_timeout",
+        "JoinGroup.protocols",
+        "requests",
+        "told",
+    }
+    assert list(differences(java, java)) == []
+
+
+@pytest.mark.slow
+def test_kafkas_consumer_still_does_what_was_recorded(golden: Mapping[str, dict[str, Json]]) -> None:
+    try:
+        built = build()
+    except OracleUnavailable as missing:
+        pytest.skip(str(missing))
+    differing = []
+    for live in asyncio.run(record(built, SITUATIONS)):
+        situation, variant = live["situation"], live["variant"]
+        sometimes = [row for row in KNOWN if not row.always]
+        differing += [
+            f"{named(live)}: {one}"
+            for one in differences(golden[named(live)], live)
+            if not any(row.covers(situation, variant, one.what) for row in sometimes)
+        ]
+    assert differing == []

@@ -1,0 +1,35 @@
+package groupstorm.oracle;
+
+import groupstorm.oracle.coordinator.Script;
+import groupstorm.oracle.member.Console;
+import groupstorm.oracle.speed.Speed;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** The oracle's entry: the first argument names what Kafka is asked about. */
+public final class Main {
+
+    /** A command gets the arguments behind its name. */
+    interface Command {
+        void run(String[] arguments) throws Exception;
+    }
+
+    private static final Map<String, Command> COMMANDS = new TreeMap<>(Map.of(
+        "coordinator", arguments -> JsonLines.serve(Script::answer),
+        "member", arguments -> Console.run(),
+        "speed", arguments -> JsonLines.serve(new Speed()::answer)
+    ));
+
+    private Main() {
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Command command = arguments.length == 0 ? null : COMMANDS.get(arguments[0]);
+        if (command == null) {
+            System.err.println("usage: Main " + String.join("|", COMMANDS.keySet()));
+            System.exit(2);
+        }
+        command.run(Arrays.copyOfRange(arguments, 1, arguments.length));
+    }
+}

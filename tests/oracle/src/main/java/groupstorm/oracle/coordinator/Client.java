@@ -1,0 +1,71 @@
+package groupstorm.oracle.coordinator;
+
+import java.util.List;
+import org.apache.kafka.common.message.HeartbeatResponseData;
+import org.apache.kafka.common.message.JoinGroupResponseData;
+import org.apache.kafka.common.message.LeaveGroupResponseData;
+import org.apache.kafka.common.message.SyncGroupResponseData;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.protocol.Message;
+
+/** What a client label remembers of the answers to it. */
+final class Client {
+
+    String member = "";
+    int generation = -1;
+    String protocolType;
+    String protocol;
+    boolean leads;
+    boolean skips;
+    List<String> members = List.of();
+    byte[] assignment;
+    /** "join:NONE", "sync:PENDING"; null before the first. */
+    String last;
+
+    /** Joins and syncs may be parked: their answer is pending from now on. */
+    void sent(Call call) {
+        if (call.mayBeParked()) {
+            last = call.kind() + ":PENDING";
+        }
+    }
+
+    void answered(Call call, Message response) {
+        if (response instanceof JoinGroupResponseData join) {
+            joined(join);
+            refused(call, join.errorCode());
+        } else if (response instanceof SyncGroupResponseData sync) {
+            if (sync.errorCode() == Errors.NONE.code()) {
+                assignment = sync.assignment();
+            }
+            refused(call, sync.errorCode());
+        } else if (response instanceof HeartbeatResponseData heartbeat) {
+            refused(call, heartbeat.errorCode());
+        } else if (response instanceof LeaveGroupResponseData leave && call.ownLeave()) {
+            if (leave.members().stream().allMatch(left -> left.errorCode() == Errors.NONE.code())) {
+                member = "";
+            }
+        }
+    }
+
+    private void joined(JoinGroupResponseData join) {
+        if (!join.memberId().isEmpty()) {
+            member = join.memberId();
+        }
+        if (join.errorCode() == Errors.NONE.code()) {
+            generation = join.generationId();
+            protocolType = join.protocolType();
+            protocol = join.protocolName();
+            leads = join.leader().equals(join.memberId());
+            skips = join.skipAssignment();
+            members = join.members().stream().map(JoinGroupResponseData.JoinGroupResponseMember::memberId).toList();
+        }
+    }
+
+    /** The last answer's error; UNKNOWN_MEMBER_ID drops the id, if the request used the one that is known now. */
+    private void refused(Call call, short errorCode) {
+        last = call.kind() + ":" + Errors.forCode(errorCode).name();
+        if (errorCode == Errors.UNKNOWN_MEMBER_ID.code() && member.equals(call.memberId())) {
+            member = "";
+        }
+    }
+}

@@ -1,0 +1,67 @@
+package groupstorm.oracle.coordinator;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.coordinator.group.GroupConfigManager;
+import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
+import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
+
+/** A scenario's `config`: the broker's options by Kafka's names, topics, racks, options of single groups. */
+final class ScenarioConfig {
+
+    private static final JsonMapper JSON = new JsonMapper();
+
+    private final GroupCoordinatorConfig broker;
+    private final GroupConfigManager groupConfigs;
+    private final Topics topics;
+
+    /** {@link ScenarioFailed} where Kafka refuses a value. */
+    ScenarioConfig(JsonNode config) {
+        Map<String, Object> options = new HashMap<>();
+        config.properties().forEach(
+            option -> options.put(option.getKey(), JSON.convertValue(option.getValue(), Object.class)));
+        Object racks = options.remove("racks");
+        options.remove("topics");
+        options.remove("groups");
+        if (racks != null && !(racks instanceof Boolean)) {
+            throw new ScenarioFailed("config: racks: " + racks + " is neither true nor false");
+        }
+        try {
+            broker = GroupCoordinatorConfig.fromProps(options);
+            groupConfigs = new GroupConfigManager(Map.of(), broker, ShareGroupConfig.fromProps(options));
+            config.path("groups").properties().forEach(
+                group -> groupConfigs.updateGroupConfig(group.getKey(), properties(group.getValue())));
+        } catch (KafkaException | IllegalArgumentException refused) {
+            throw new ScenarioFailed("config: " + refused.getMessage());
+        }
+        topics = new Topics(Boolean.TRUE.equals(racks));
+        try {
+            config.path("topics").properties()
+                .forEach(topic -> topics.set(topic.getKey(), Topics.count(topic.getValue())));
+        } catch (InvalidStep refused) {
+            throw new ScenarioFailed("config: " + refused.getMessage());
+        }
+    }
+
+    private static Properties properties(JsonNode group) {
+        Properties properties = new Properties();
+        group.properties().forEach(option -> properties.put(option.getKey(), option.getValue().asText()));
+        return properties;
+    }
+
+    GroupCoordinatorConfig broker() {
+        return broker;
+    }
+
+    GroupConfigManager groupConfigs() {
+        return groupConfigs;
+    }
+
+    Topics topics() {
+        return topics;
+    }
+}

@@ -1,0 +1,38 @@
+package groupstorm.oracle.coordinator;
+
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.apache.kafka.common.utils.Time;
+
+/** Time that stands still until it is moved. */
+public final class VirtualClock implements Time {
+
+    private long nowMs = 0;
+
+    @Override
+    public long milliseconds() {
+        return nowMs;
+    }
+
+    @Override
+    public long nanoseconds() {
+        return TimeUnit.MILLISECONDS.toNanos(nowMs);
+    }
+
+    void moveTo(long toMs) {
+        if (toMs < nowMs) {
+            throw new IllegalArgumentException("from " + nowMs + " ms back to " + toMs);
+        }
+        nowMs = toMs;
+    }
+
+    @Override
+    public void sleep(long ms) {
+        throw new UnsupportedOperationException("nothing may sleep in virtual time");
+    }
+
+    @Override
+    public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) {
+        throw new UnsupportedOperationException("nothing may wait in virtual time");
+    }
+}

@@ -1,0 +1,157 @@
+package org.apache.kafka.coordinator.group;
+
+import groupstorm.oracle.coordinator.FifoTimer;
+import groupstorm.oracle.coordinator.MemoryLog;
+import groupstorm.oracle.coordinator.SerialEvents;
+import groupstorm.oracle.coordinator.VirtualClock;
+import java.lang.reflect.Field;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.concurrent.AbstractExecutorService;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.utils.LogContext;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorLoader;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeMetricsImpl;
+import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
+import org.apache.kafka.image.MetadataDelta;
+import org.apache.kafka.image.MetadataImage;
+
+/**
+ * Kafka's GroupCoordinatorService on its CoordinatorRuntime, both as they are, on one thread, in virtual time
+ * and over a log in memory. It stands in Kafka's package since the service's constructor is visible only here.
+ */
+public final class VirtualCoordinator {
+
+    /** One partition of the offsets topic: all groups share one shard, and one timeline of snapshots. */
+    private static final int PARTITION = 0;
+
+    private static final GroupCoordinatorMetrics METRICS = new GroupCoordinatorMetrics();
+
+    private final GroupCoordinatorService service;
+    private GroupCoordinatorShard shard;
+
+    public VirtualCoordinator(
+        GroupCoordinatorConfig config,
+        GroupConfigManager groupConfigs,
+        VirtualClock clock,
+        FifoTimer timer,
+        MemoryLog log
+    ) {
+        var logContext = new LogContext();
+        var runtime = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
+            .withTime(clock)
+            .withTimer(timer)
+            .withLogContext(logContext)
+            .withEventProcessor(new SerialEvents())
+            .withPartitionWriter(log)
+            .withLoader(new NothingToLoad())
+            .withCoordinatorShardBuilderSupplier(() -> shardBuilder(config, groupConfigs))
+            .withWriteTimeout(Duration.ofMillis(config.offsetCommitTimeoutMs()))
+            .withCoordinatorRuntimeMetrics(new CoordinatorRuntimeMetricsImpl(new Metrics(), "oracle", false))
+            .withCoordinatorMetrics(METRICS)
+            .withSerializer(new GroupCoordinatorRecordSerde())
+            .withCompression(Compression.NONE)
+            // records are appended at once, whatever the scenario says about lingering
+            .withAppendLingerMs(OptionalInt.empty())
+            .withExecutorService(new CallersThread())
+            .withCachedBufferMaxBytesSupplier(config::cachedBufferMaxBytes)
+            .build();
+        // share groups alone need a persister and a client of partition metadata
+        service = new GroupCoordinatorService(
+            logContext, config, runtime, METRICS, groupConfigs, null, timer, null);
+        service.startup(() -> PARTITION + 1);
+        service.onElection(PARTITION, 0);
+    }
+
+    private GroupCoordinatorShard.Builder shardBuilder(GroupCoordinatorConfig config, GroupConfigManager groupConfigs) {
+        var builder = new GroupCoordinatorShard.Builder(config, groupConfigs) {
+            @Override
+            public GroupCoordinatorShard build() {
+                shard = super.build();
+                return shard;
+            }
+        };
+        builder.withAuthorizerPlugin(Optional.empty());
+        return builder;
+    }
+
+    public GroupCoordinator service() {
+        return service;
+    }
+
+    public void onMetadataUpdate(MetadataDelta delta, MetadataImage image) {
+        service.onMetadataUpdate(delta, image);
+    }
+
+    /** The groups as they are now. */
+    public Collection<? extends Group> groups() {
+        GroupMetadataManager manager = manager();
+        return manager.groupIds().stream().map(manager::group).toList();
+    }
+
+    private GroupMetadataManager manager() {
+        try {
+            Field field = GroupCoordinatorShard.class.getDeclaredField("groupMetadataManager");
+            field.setAccessible(true);
+            return (GroupMetadataManager) field.get(shard);
+        } catch (ReflectiveOperationException changed) {
+            throw new IllegalStateException("Kafka's GroupCoordinatorShard has changed", changed);
+        }
+    }
+
+    private static final class NothingToLoad implements CoordinatorLoader<CoordinatorRecord> {
+        @Override
+        public CompletableFuture<LoadSummary> load(TopicPartition tp, CoordinatorPlayback<CoordinatorRecord> playback) {
+            return CompletableFuture.completedFuture(null);
+        }
+
+        @Override
+        public void close() {
+            // nothing was opened
+        }
+    }
+
+    /** Background work (regular expressions) at once, on the thread that asks for it. */
+    private static final class CallersThread extends AbstractExecutorService implements ExecutorService {
+        @Override
+        public void execute(Runnable task) {
+            task.run();
+        }
+
+        @Override
+        public void shutdown() {
+            // no thread to end
+        }
+
+        @Override
+        public List<Runnable> shutdownNow() {
+            return List.of();
+        }
+
+        @Override
+        public boolean isShutdown() {
+            return false;
+        }
+
+        @Override
+        public boolean isTerminated() {
+            return false;
+        }
+
+        @Override
+        public boolean awaitTermination(long timeout, TimeUnit unit) {
+            return true;
+        }
+    }
+}

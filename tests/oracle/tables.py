@@ -1,0 +1,90 @@
+"""What scripts can reach and what they cannot, as literal tables; a run that finds otherwise says so."""
+
+from __future__ import annotations
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.states import TRANSITIONS
+
+#: Errors that the classic group's own rules give, by kind of answer: a long run is expected to meet each.
+RULES: dict[str, tuple[str, ...]] = {
+    "join": (
+        "NONE",
+        "INVALID_GROUP_ID",
+        "INVALID_SESSION_TIMEOUT",
+        "UNKNOWN_MEMBER_ID",
+        "GROUP_MAX_SIZE_REACHED",
+        "INCONSISTENT_GROUP_PROTOCOL",
+        "MEMBER_ID_REQUIRED",
+        "FENCED_INSTANCE_ID",
+        "UNKNOWN_SERVER_ERROR",
+    ),
+    "sync": (
+        "NONE",
+        "INVALID_GROUP_ID",
+        "UNKNOWN_MEMBER_ID",
+        "FENCED_INSTANCE_ID",
+        "ILLEGAL_GENERATION",
+        "INCONSISTENT_GROUP_PROTOCOL",
+        "REBALANCE_IN_PROGRESS",
+    ),
+    "heartbeat": (
+        "NONE",
+        "INVALID_GROUP_ID",
+        "UNKNOWN_MEMBER_ID",
+        "FENCED_INSTANCE_ID",
+        "ILLEGAL_GENERATION",
+        "REBALANCE_IN_PROGRESS",
+    ),
+    # what is wrong with single members stands beside them, not in the answer's own error
+    "leave": ("NONE", "INVALID_GROUP_ID"),
+    "commit": (
+        "NONE",
+        "UNKNOWN_MEMBER_ID",
+        "FENCED_INSTANCE_ID",
+        "ILLEGAL_GENERATION",
+        "REBALANCE_IN_PROGRESS",
+        "GROUP_ID_NOT_FOUND",
+    ),
+    "fetch_offsets": ("NONE",),
+    "describe": ("NONE", "GROUP_ID_NOT_FOUND"),
+}
+
+#: Error codes that no script gets an answer with, though append_error may name them: Kafka tells clients
+#: another (CoordinatorOperationExceptionHelper; appendGroupMetadataErrorToResponseError of
+#: GroupMetadataManager).
+UNREACHABLE_ERRORS: dict[str, str] = {
+    "UNKNOWN_TOPIC_OR_PARTITION": "a failed append for this reason is told as COORDINATOR_NOT_AVAILABLE",
+    "NOT_ENOUGH_REPLICAS": "a failed append for this reason is told as COORDINATOR_NOT_AVAILABLE",
+    "REQUEST_TIMED_OUT": "a failed append for this reason is told as COORDINATOR_NOT_AVAILABLE",
+    "NOT_LEADER_OR_FOLLOWER": "a failed append for this reason is told as NOT_COORDINATOR",
+    "KAFKA_STORAGE_ERROR": "a failed append for this reason is told as NOT_COORDINATOR",
+    "MESSAGE_TOO_LARGE": "a failed append for this reason is told as UNKNOWN_SERVER_ERROR",
+    "RECORD_LIST_TOO_LARGE": "a failed append for this reason is told as UNKNOWN_SERVER_ERROR",
+    "INVALID_FETCH_SIZE": "a failed append for this reason is told as UNKNOWN_SERVER_ERROR",
+}
+
+#: Errors that a client may meet at these APIs in a whole broker, and a script never by a rule of the
+#: coordinator. (An append that fails for such a reason brings the name up all the same.)
+OUTSIDE_THE_COORDINATOR: dict[str, str] = {
+    "COORDINATOR_LOAD_IN_PROGRESS": "scripts start when all is loaded; told for NETWORK_EXCEPTION",
+    "COORDINATOR_NOT_AVAILABLE": "the service is started; told for failed appends",
+    "NOT_COORDINATOR": "the partition never moves; told for failed appends",
+    "GROUP_AUTHORIZATION_FAILED": "KafkaApis asks the authorizer",
+    "TOPIC_AUTHORIZATION_FAILED": "KafkaApis asks the authorizer",
+    "UNSUPPORTED_VERSION": "KafkaApis refuses instances and versions that the broker does not know",
+    "OFFSET_METADATA_TOO_LARGE": "a script's commits have no metadata",
+    "UNSTABLE_OFFSET_COMMIT": "scripts have no transactions",
+    "STALE_MEMBER_EPOCH": "consumer groups (KIP-848) only",
+    "FENCED_MEMBER_EPOCH": "consumer groups (KIP-848) only",
+    "UNRELEASED_INSTANCE_ID": "consumer groups (KIP-848) only",
+    "UNSUPPORTED_ASSIGNOR": "consumer groups (KIP-848) only",
+    "INVALID_REGULAR_EXPRESSION": "consumer groups (KIP-848) only",
+}
+
+#: Transitions of `states.TRANSITIONS` that no script can take, and why.
+UNREACHABLE_TRANSITIONS: dict[tuple[str, str], str] = {}
+
+ALL_ERRORS = tuple(error.name for error in Error)
+ALL_TRANSITIONS: tuple[tuple[str, str], ...] = tuple(
+    (before.value, cause.value) for before, row in TRANSITIONS.items() for cause in row
+)

@@ -1,0 +1,119 @@
+"""`./dev oracle`: exit status and output, with our coordinator in Kafka's place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+
+from tests.oracle import coordinator, golden, report
+from tests.oracle.build import Built
+from tests.oracle.command import main
+from tests.oracle.comparison import changes_only
+from tests.oracle.coverage import Coverage
+from tests.oracle.differential import Outcome, our_answer
+from tests.oracle.faults import DeafToRebalances
+from tests.oracle.jvm import Jvm, OracleBroke
+from tests.oracle.report import Seconds, summary
+
+
+class _StandIn:
+    """Answers as a JVM would, without one."""
+
+    faulty = False
+
+    def __init__(self, built: Built, command: str) -> None:
+        assert command == "coordinator"
+
+    def ask(self, line: str) -> str:
+        script = json.loads(line)
+        return json.dumps(our_answer(script, DeafToRebalances) if self.faulty else our_answer(script))
+
+    def __enter__(self) -> _StandIn:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator, "build", lambda: Built(Path("java"), ""))
+    monkeypatch.setattr(coordinator, "Jvm", _StandIn)
+
+
+def test_equal_sides_end_with_0_and_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["coordinator", "--count", "60", "--seed", "5"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("Kafka 4.3.1's coordinator and ours, seed 5\nscripts 60 (")
+    assert said.out.endswith("differences: 0\n")
+    assert "seconds per 1,000 scripts: Kafka " in said.out
+    assert said.err.startswith("oracle: 60 of 60 scripts, 0 differ, ")
+
+
+def test_a_difference_ends_with_1_and_its_transcript(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_StandIn, "faulty", True)
+    assert main(["coordinator", "--count", "40", "--show", "1"]) == 1
+    output = capsys.readouterr().out
+    assert "      KAFKA  " in output
+    assert "      OURS   " in output
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["nothing"], ["coordinator", "--count", "0"], ["coordinator", "--count", "x"]]
+)
+def test_misuse_ends_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: ./dev oracle")
+
+
+def test_a_java_side_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\nread line\necho 'it broke' >&2\n")
+    java.chmod(0o755)
+    with Jvm(Built(java, ""), "coordinator") as kafka, pytest.raises(OracleBroke, match="it broke"):
+        kafka.ask("{}")
+
+
+def test_golden_answers_are_written_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(golden, "_CANDIDATES", 60)
+    monkeypatch.setattr(golden, "SCRIPTS", 20)
+    path = tmp_path / "golden.jsonl"
+    assert golden.write(_StandIn(Built(Path(), ""), "coordinator").ask, path) == 20
+    read = list(golden.read(path))
+    assert len({one.script["id"] for one in read}) == 20
+    for script, answer in read:
+        assert answer == changes_only(our_answer(script))
+
+
+# --- the tables against a run ----------------------------------------------------------------------
+
+
+def _outcome(coverage: Coverage) -> str:
+    return summary(Outcome(coverage=coverage), "title", Seconds(1, 1, 1))
+
+
+def test_what_was_not_reached_is_named() -> None:
+    text = _outcome(Coverage())
+    assert "reached 0 of the" in text
+    assert "join:MEMBER_ID_REQUIRED" in text
+    assert "Stable: sync-timeout" in text
+
+
+def test_reaching_what_the_tables_call_unreachable_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "REACHED ALL THE SAME" not in _outcome(Coverage())
+    coverage = Coverage()
+    coverage.answers["commit", "KAFKA_STORAGE_ERROR"] += 1
+    assert "REACHED ALL THE SAME" in _outcome(coverage)
+    coverage = Coverage()
+    coverage.transitions["Stable", "left"] += 1
+    monkeypatch.setattr(report, "UNREACHABLE_TRANSITIONS", {("Stable", "left"): "nobody leaves"})
+    assert "Stable: left: nobody leaves  REACHED ALL THE SAME" in _outcome(coverage)

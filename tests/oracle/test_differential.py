@@ -1,0 +1,140 @@
+"""The harness itself, without Java: our coordinator stands in for Kafka's, and another has a fault put in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from groupstorm.coordinator.coordinator import GroupCoordinator
+from tests.oracle.comparison import changes_only, difference
+from tests.oracle.coordinator import compare
+from tests.oracle.differential import Outcome, our_answer
+from tests.oracle.faults import DeafToRebalances, Late
+from tests.oracle.report import Seconds, summary
+from tests.oracle.scripts.generator import random_script
+from tests.oracle.transcripts import transcript
+
+_COUNT = 60
+
+
+def stand_in(line: str) -> str:
+    """Our own coordinator in Kafka's place."""
+    return json.dumps(our_answer(json.loads(line)))
+
+
+def test_equal_sides_have_no_differences() -> None:
+    outcome = compare(stand_in, _COUNT, seed=1, shown_max=3)
+    assert outcome.different == []
+    assert outcome.coverage.scripts == _COUNT
+    assert outcome.coverage.steps > 20 * _COUNT
+    assert "differences: 0" in summary(outcome, "title", Seconds(1, 1, 1))
+
+
+@pytest.fixture(scope="module")
+def deaf() -> Outcome:
+    return compare(stand_in, _COUNT, seed=1, shown_max=2, coordinator=DeafToRebalances)
+
+
+def test_a_fault_is_found(deaf: Outcome) -> None:
+    assert deaf.different
+    assert all(script_id.startswith("1-") for script_id in deaf.different)
+
+
+def test_a_difference_is_shrunk_to_a_few_steps(deaf: Outcome) -> None:
+    """Two members, of whom the first hears nothing of the second: nothing of it can be left out."""
+    for script, kafkas, ours in deaf.found:
+        assert len(script["steps"]) <= 5
+        assert script["steps"][-1]["op"] == "heartbeat"
+        found = difference(kafkas, ours)
+        assert found is not None
+        assert (found.kafkas["error"], found.ours["error"]) == ("REBALANCE_IN_PROGRESS", "NONE")
+        for index in range(len(script["steps"])):
+            shorter = {**script, "steps": script["steps"][:index] + script["steps"][index + 1 :]}
+            assert our_answer(shorter) == our_answer(shorter, DeafToRebalances)
+
+
+def test_a_difference_is_printed_as_a_transcript(deaf: Outcome) -> None:
+    text = transcript(*deaf.found[0])
+    assert text.startswith(f"script {deaf.found[0].script['id']}  config ")
+    steps = [line for line in text.splitlines() if line[2:5].strip().isdecimal()]
+    assert len(steps) == len(deaf.found[0].script["steps"])
+    assert [line.split()[0] for line in text.splitlines() if "ms  heartbeat" in line] == ["KAFKA", "OURS"]
+    assert '\n      error: Kafka "REBALANCE_IN_PROGRESS"\n             ours  "NONE"' in text
+
+
+def test_the_summary_counts_and_shows_the_differences(deaf: Outcome) -> None:
+    text = summary(deaf, "title", Seconds(1, 1, 1))
+    assert f"\ndifferences: {len(deaf.different)}\n" in text
+    assert transcript(*deaf.found[0]) in text
+    assert transcript(*deaf.found[1]) in text
+
+
+def test_a_single_millisecond_is_a_difference() -> None:
+    outcome = compare(stand_in, 30, seed=1, shown_max=1, coordinator=Late)
+    found = difference(*outcome.found[0][1:])
+    assert found is not None
+    assert len(outcome.found[0].script["steps"]) <= 4
+
+
+def test_the_same_scripts_are_run_whatever_is_shown() -> None:
+    shown = compare(stand_in, 20, seed=4, shown_max=1, coordinator=Late)
+    hidden = compare(stand_in, 20, seed=4, shown_max=0, coordinator=Late)
+    assert shown.different == hidden.different
+    assert hidden.found == []
+
+
+def test_progress_is_told_as_it_goes() -> None:
+    told: list[int] = []
+    compare(
+        stand_in, 120, seed=1, shown_max=0, on_progress=lambda outcome: told.append(outcome.coverage.scripts)
+    )
+    assert told == [50, 100, 120]
+
+
+# --- comparison ------------------------------------------------------------------------------------
+
+_EVENT = {"t": 0, "step": 0, "kind": "heartbeat", "error": "NONE"}
+_ANSWER = {"id": "s", "events": [_EVENT], "ids": {}}
+
+
+def test_an_answer_equals_itself() -> None:
+    assert difference(_ANSWER, json.loads(json.dumps(_ANSWER))) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {**_ANSWER, "events": [{**_EVENT, "t": 1}]},
+        {**_ANSWER, "events": []},
+        {**_ANSWER, "events": [_EVENT, _EVENT]},
+        {**_ANSWER, "ids": {"m1": "x"}},
+        {"id": "s", "failed": "why"},
+    ],
+)
+def test_whatever_differs_is_a_difference(other: dict[str, object]) -> None:
+    assert difference(_ANSWER, other) is not None
+    assert difference(other, _ANSWER) is not None
+
+
+def test_free_texts_are_not_compared() -> None:
+    one = {"t": 0, "step": 0, "kind": "invalid", "why": "one"}
+    assert difference({**_ANSWER, "events": [one]}, {**_ANSWER, "events": [{**one, "why": "two"}]}) is None
+    assert difference({"id": "s", "failed": "one"}, {"id": "s", "failed": "two"}) is None
+
+
+def test_changes_only_is_what_the_script_command_gives_with_changes() -> None:
+    from groupstorm.coordinator.script.run import run_scenario
+    from groupstorm.coordinator.script.scenario import read_scenario
+
+    for number in range(20):
+        script = random_script(2, number)
+        changes = run_scenario(read_scenario(json.dumps(script), "test"), changes=True)
+        assert changes_only(our_answer(script)) == json.loads(json.dumps(changes))
+
+
+def test_a_watched_coordinator_answers_as_an_unwatched_one() -> None:
+    from tests.oracle.coverage import Coverage
+
+    script = random_script(2, 3)
+    assert our_answer(script, Coverage().watch) == our_answer(script, GroupCoordinator)

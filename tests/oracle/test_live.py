@@ -1,0 +1,46 @@
+"""Against Kafka's own classes, where there are Java and Maven to run them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.oracle import golden
+from tests.oracle.build import OracleUnavailable, build
+from tests.oracle.comparison import changes_only
+from tests.oracle.coordinator import COMMAND, compare
+from tests.oracle.differential import as_line
+from tests.oracle.faults import Late
+from tests.oracle.jvm import Jvm
+from tests.oracle.transcripts import transcript
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[Jvm]:
+    try:
+        built = build()
+    except OracleUnavailable as problem:
+        pytest.skip(str(problem))
+    with Jvm(built, COMMAND) as jvm:
+        yield jvm
+
+
+def test_random_scripts_are_answered_as_kafka_answers_them(kafka: Jvm) -> None:
+    outcome = compare(kafka.ask, 400, seed=2, shown_max=1)
+    assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
+    assert outcome.coverage.scripts == 400
+
+
+def test_the_golden_answers_are_kafkas(kafka: Jvm) -> None:
+    for script, answer in golden.read():
+        assert changes_only(json.loads(kafka.ask(as_line(script)))) == answer, script["id"]
+
+
+def test_a_fault_is_found_against_kafka_too(kafka: Jvm) -> None:
+    outcome = compare(kafka.ask, 20, seed=2, shown_max=1, coordinator=Late)
+    assert outcome.different
+    assert len(outcome.found[0].script["steps"]) <= 4

@@ -1,0 +1,97 @@
+"""The generator: repeatable, within its time, and able to reach what the tables say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.oracle.coverage import Coverage
+from tests.oracle.differential import our_answer
+from tests.oracle.scripts.climates import CLIMATES
+from tests.oracle.scripts.draft import TIME_MAX_MS
+from tests.oracle.scripts.generator import Script, random_script
+from tests.oracle.scripts.moves import MOVES
+from tests.oracle.tables import ALL_ERRORS, ALL_TRANSITIONS, RULES, UNREACHABLE_ERRORS
+
+_COUNT = 900
+
+
+@pytest.fixture(scope="module")
+def scripts() -> list[Script]:
+    return [random_script(7, number) for number in range(_COUNT)]
+
+
+@pytest.fixture(scope="module")
+def coverage(scripts: list[Script]) -> Coverage:
+    """What our coordinator answers to them."""
+    coverage = Coverage()
+    for script in scripts:
+        coverage.count_answer(len(script["steps"]), our_answer(script, coverage.watch))
+    return coverage
+
+
+def test_a_script_depends_on_its_seed_and_number_alone() -> None:
+    assert random_script(3, 14) == random_script(3, 14)
+    different = {json.dumps(random_script(seed, number)) for seed in range(4) for number in range(25)}
+    assert len(different) == 100
+
+
+def test_scripts_are_json(scripts: list[Script]) -> None:
+    assert json.loads(json.dumps(scripts)) == scripts
+
+
+def _elapsed_ms(script: Script) -> int:
+    return sum(step["ms"] for step in script["steps"] if step["op"] == "advance")
+
+
+def test_scripts_end_before_kafka_looks_for_expired_offsets(scripts: list[Script]) -> None:
+    elapsed = [_elapsed_ms(script) for script in scripts]
+    assert max(elapsed) <= TIME_MAX_MS < 600_000
+    assert sum(ms > 300_000 for ms in elapsed) > 20, "some outlast a new member's five minutes"
+
+
+def test_every_move_is_made_in_some_climate() -> None:
+    assert {name for climate in CLIMATES for name in climate.moves} == set(MOVES)
+
+
+def _clients(scripts: list[Script]) -> Iterator[int]:
+    for script in scripts:
+        yield len({step.get("as", "") for step in script["steps"] if step["op"] not in ("advance", "topics")})
+
+
+def test_groups_have_one_to_twelve_clients(scripts: list[Script]) -> None:
+    counts = set(_clients(scripts))
+    assert counts >= {1, 2, 5, 12}
+    assert max(counts) == 12
+
+
+def test_every_version_of_a_join_is_sent(scripts: list[Script]) -> None:
+    joins = [step for script in scripts for step in script["steps"] if step["op"] == "join"]
+    assert {step.get("version") for step in joins} >= set(range(10)) - {6, 7}
+    assert {bool(step.get("instance")) for step in joins} == {True, False}
+    assert any("when" in step for step in joins)
+
+
+def test_scripts_reach_every_rule(coverage: Coverage) -> None:
+    reached = set(coverage.answers)
+    assert {(kind, error) for kind, errors in RULES.items() for error in errors} - reached == set()
+
+
+def test_scripts_take_every_transition(coverage: Coverage) -> None:
+    assert set(ALL_TRANSITIONS) - set(coverage.transitions) == set()
+
+
+def test_what_the_table_calls_unreachable_is_not_reached(coverage: Coverage) -> None:
+    assert {error for _, error in coverage.answers} & set(UNREACHABLE_ERRORS) == set()
+    assert set(UNREACHABLE_ERRORS) < set(ALL_ERRORS)
+    assert coverage.failed > 0, "some configurations are refused"
+
+
+def test_every_request_meets_every_state(coverage: Coverage) -> None:
+    states = {state for _, state in coverage.requests}
+    assert states == {"no group", "Empty", "PreparingRebalance", "CompletingRebalance", "Stable"}
+    kinds = {kind for kind, _ in coverage.requests}
+    assert len(kinds) == 7
+    assert {(kind, state) for kind in kinds for state in states} == set(coverage.requests)

@@ -1,0 +1,81 @@
+"""Shrinking: what is left differs still, and nothing more can go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.oracle.shrinking import Script, shrink
+
+
+def _script(*steps: dict[str, Any], **config: Any) -> Script:
+    return {"id": "s", "config": config, "steps": list(steps)}
+
+
+def _numbered(count: int) -> Script:
+    return _script(*({"op": "join", "as": f"c{number}"} for number in range(count)))
+
+
+@given(st.integers(1, 40), st.sets(st.integers(0, 39), min_size=1, max_size=5))
+def test_only_the_steps_that_matter_are_left(count: int, wanted: set[int]) -> None:
+    matter = {f"c{number}" for number in wanted if number < count}
+
+    def differs(script: Script) -> bool:
+        return matter <= {step["as"] for step in script["steps"]}
+
+    assert [step["as"] for step in shrink(_numbered(count), differs)["steps"]] == [
+        f"c{number}" for number in range(count) if f"c{number}" in matter
+    ]
+
+
+def test_fields_elements_and_options_go_where_they_do_not_matter() -> None:
+    script = _script(
+        {"op": "leave", "as": "a", "version": 4, "members": [["x", None], ["y", None], ["z", None]]},
+        {"op": "commit", "offsets": {"foo": {"0": 1}, "bar": {"1": 2}}, "group": "h"},
+        **{"group.max.size": 3, "topics": {"foo": 3}},
+    )
+
+    def differs(candidate: Script) -> bool:
+        leave, commit = candidate["steps"] if len(candidate["steps"]) == 2 else ({}, {})
+        return ["y", None] in leave.get("members", []) and "bar" in commit.get("offsets", {})
+
+    assert shrink(script, differs) == _script(
+        {"op": "leave", "as": "a", "members": [["y", None]]}, {"op": "commit", "offsets": {"bar": {"1": 2}}}
+    )
+
+
+def test_pauses_become_one_and_round() -> None:
+    script = _script({"op": "advance", "ms": 7_431}, {"op": "advance", "ms": 4_000}, {"op": "describe"})
+
+    def differs(candidate: Script) -> bool:
+        return sum(step.get("ms", 0) for step in candidate["steps"]) >= 9_000
+
+    assert shrink(script, differs)["steps"] == [{"op": "advance", "ms": 10_000}]
+
+
+def test_the_beginning_goes_at_once() -> None:
+    asked = 0
+
+    def differs(candidate: Script) -> bool:
+        nonlocal asked
+        asked += 1
+        return candidate["steps"][-1:] == [{"op": "join", "as": "c199"}]
+
+    assert len(shrink(_numbered(200), differs)["steps"]) == 1
+    assert asked < 20
+
+
+def test_a_search_that_is_too_long_gives_what_it_has() -> None:
+    asked = 0
+
+    def differs(candidate: Script) -> bool:
+        nonlocal asked
+        asked += 1
+        return {"c0", "c39"} <= {step["as"] for step in candidate["steps"]}
+
+    left = shrink(_numbered(40), differs, tries_max=50)
+    assert asked == 50
+    assert 2 <= len(left["steps"]) < 40
+    assert differs(left)
