@@ -11,6 +11,21 @@ from groupstorm.problems import InputError
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 _SHOWN = 60
 
+#: A cluster has not got more (KRaft aims at two million), and a typing error must not eat the memory.
+MAX_PARTITIONS = 5_000_000
+
+
+def read_line(line: bytes, place: str) -> Field:
+    """The case of one line, which has an id; ``place`` says where it stands. `InputError` if it is none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise InputError(f"{place}: expected a case as a JSON object: {problem}") from problem
+    case = Field(place, "the case", value)
+    if "id" not in case.object():
+        raise InputError(f"{place}: field id: expected one, to name the answer by")
+    return case
+
 
 class Field(NamedTuple):
     """One JSON value: ``place`` is the line, ``path`` the way to it within the case."""

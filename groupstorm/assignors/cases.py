@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from groupstorm.assignors import registry
-from groupstorm.assignors.casefields import Field
+from groupstorm.assignors.casefields import MAX_PARTITIONS, Field, read_line
+from groupstorm.assignors.consumer.planned import PlannedAssignor
+from groupstorm.assignors.consumer.streamjoin import StreamJoinStickyAssignor
 from groupstorm.assignors.contract import (
     AssignmentRefused,
     AssignmentResult,
     Assignor,
     MapOrder,
+    RebalanceProtocol,
     TopicMetadata,
 )
 from groupstorm.assignors.userdata import (
@@ -26,10 +30,8 @@ from groupstorm.assignors.userdata import (
     encode_assignment,
     encode_subscription,
 )
+from groupstorm.assignors.userdata.streamjoin import NO_EPOCH, encode_join_data
 from groupstorm.problems import InputError
-
-#: A cluster has not got more (KRaft aims at two million), and a typing error must not eat the memory.
-_MAX_PARTITIONS = 5_000_000
 
 
 class CaseMember(NamedTuple):
@@ -65,36 +67,38 @@ def answers(lines: Iterable[bytes], plug_ins: Collection[str] = ()) -> Iterator[
 
 def read_case(line: bytes, place: str, plug_ins: Collection[str] = ()) -> Case:
     """Read one case; ``place`` says where it stands. `InputError` names the field and what was expected."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as problem:
-        raise InputError(f"{place}: expected a case as a JSON object: {problem}") from problem
-    case = Field(place, "the case", value)
-    if "id" not in case.object():
-        raise InputError(f"{place}: field id: expected one, to name the answer by")
-    order = case.choice("order", [order.value for order in MapOrder], MapOrder.JAVA_HASH.value)
-    name = case.field("assignor").string()
-    if ":" in name and name not in plug_ins:
-        raise case.field("assignor").expected(f"a name; a file cannot name code, use --plug-in {name}")
-    try:
-        assignor = registry.get(name, order=MapOrder(order), bug_compat=case.flag("bug_compat"))
-    except InputError as problem:
-        raise InputError(f"{place}: field assignor: {problem}") from problem
+    case = read_line(line, place)
+    order = MapOrder(case.choice("order", list(MapOrder), MapOrder.JAVA_HASH))
+    assignor = _assignor(case, order, plug_ins)
     version = case.optional_integer("version", minimum=0)
     return Case(
-        value["id"],
+        case.object()["id"],
         assignor,
         _topics(case.field("topics")),
         tuple(_member(field, version, assignor) for field in case.field("members").items()),
-        MapOrder(order),
+        order,
         case.flag("emit_bytes"),
     )
 
 
+def _assignor(case: Field, order: MapOrder, plug_ins: Collection[str]) -> Assignor:
+    name = case.field("assignor").string()
+    if ":" in name and name not in plug_ins:
+        raise case.field("assignor").expected(f"a name; a file cannot name code, use --plug-in {name}")
+    try:
+        assignor = registry.get(name, order=order, bug_compat=case.flag("bug_compat"))
+    except InputError as problem:
+        raise InputError(f"{case.place}: field assignor: {problem}") from problem
+    if isinstance(assignor, PlannedAssignor):
+        protocol = case.choice("protocol", list(RebalanceProtocol), assignor.protocol)
+        return replace(assignor, protocol=RebalanceProtocol(protocol))
+    return assignor
+
+
 def _topics(field: Field) -> dict[str, TopicMetadata]:
     topics = {topic: _topic(entry) for topic, entry in field.entries()}
-    if sum(metadata.partitions for metadata in topics.values()) > _MAX_PARTITIONS:
-        raise field.expected(f"at most {_MAX_PARTITIONS} partitions in all")
+    if sum(metadata.partitions for metadata in topics.values()) > MAX_PARTITIONS:
+        raise field.expected(f"at most {MAX_PARTITIONS} partitions in all")
     return topics
 
 
@@ -134,6 +138,12 @@ def _user_data(field: Field, generation: int, assignor: Assignor) -> bytes | Non
             return bytes.fromhex(raw.string())
         except ValueError:
             raise raw.expected("bytes in hexadecimal") from None
+    if isinstance(assignor, StreamJoinStickyAssignor):
+        numbers = field.optional("userdata_partitions")
+        epoch = field.optional_integer("userdata_epoch")
+        if numbers is not None or epoch is not None:
+            listed = [] if numbers is None else [number.integer() for number in numbers.items()]
+            return encode_join_data(listed, max(generation, NO_EPOCH) if epoch is None else epoch)
     owned = _partitions(field, "userdata_owned")
     last_generation = field.optional_integer("userdata_generation")
     if owned is None and last_generation is None:
@@ -191,8 +201,11 @@ def _answer(case: Case, result: AssignmentResult) -> dict[str, Any]:
         found["transferring"] = result.transferring
     if result.max_generation is not None:
         found["max_generation"] = result.max_generation
+    if result.epoch is not None:
+        found["epoch"] = result.epoch
     if case.emit_bytes:
         found["bytes"] = {
-            member: encode_assignment(result.partitions.get(member, [])).hex() for member in members
+            member: encode_assignment(result.partitions.get(member, []), result.user_data).hex()
+            for member in members
         }
     return found

@@ -7,11 +7,11 @@ object serves any number of groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from groupstorm.assignors.userdata import Subscription, TopicPartition, java_sorted
+from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, java_sorted
 from groupstorm.javahash import hash_order
 
 
@@ -43,12 +43,17 @@ class AssignmentResult(NamedTuple):
     ``constrained``: the form for equal subscriptions ran (AbstractStickyAssignor); then
     ``transferring`` names what changes hands and to whom, sorted (and cooperative-sticky has
     withheld it); ``max_generation`` is the highest generation that a member reported.
+
+    ``user_data`` travels to every member with its assignment (None: nothing does); ``epoch`` is what
+    KIP-315's assignor says in it.
     """
 
     partitions: Mapping[str, Sequence[TopicPartition]]
     constrained: bool | None = None
     transferring: Mapping[str, Sequence[TopicPartition]] | None = None
     max_generation: int | None = None
+    user_data: bytes | None = None
+    epoch: int | None = None
 
 
 class AssignmentRefused(Exception):
@@ -90,6 +95,26 @@ class Assignor(Protocol):
     ) -> AssignmentResult:
         """Assign; members count in the order of ``subscriptions``. May raise `AssignmentRefused`."""
         ...
+
+
+class ReadsItsAssignments(Protocol):
+    """An assignor that sends its members user data, and wants it back with their next subscription."""
+
+    def user_data_after(self, assignment: Assignment, generation: int) -> bytes | None:
+        """What a member puts into its subscription: as `Assignor.user_data`, of a whole assignment."""
+        ...
+
+
+def subscription_user_data(assignor: Assignor, last: Assignment | None, generation: int) -> bytes | None:
+    """What a member puts into its subscription after ``last``, its last assignment as it was sent.
+
+    ConsumerPartitionAssignor.onAssignment is given the whole Assignment, so that assignors can tell
+    their members something (the epoch of KIP-315); most do not and are asked for `user_data`.
+    """
+    reads: Callable[[Assignment, int], bytes | None] | None = getattr(assignor, "user_data_after", None)
+    if last is not None and reads is not None:
+        return reads(last, generation)
+    return assignor.user_data(None if last is None else last.partitions, generation)
 
 
 class MapOrder(StrEnum):

@@ -61,7 +61,10 @@ def _assign_by_name(
         for member, instance, metadata in members
     }
     result = assignor.assign(topics, {member: read[member] for member in order.arrange(read)})
-    return {member: encode_assignment(partitions) for member, partitions in result.partitions.items()}
+    return {
+        member: encode_assignment(partitions, result.user_data)
+        for member, partitions in result.partitions.items()
+    }
 
 
 def _assign_densely(

@@ -1,4 +1,4 @@
-"""Assignors by name: Kafka's, and third parties'.
+"""Assignors by name: Kafka's, those of the design documents, our own, and third parties'.
 
 A third party's assignor is any object with the attributes of `contract.Assignor`, or a class that
 makes one without arguments. It is found by the name of an entry point of the group
@@ -12,9 +12,17 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import cast
 
+from groupstorm.assignors.consumer.fourphase import constrained_cooperative_sticky
+from groupstorm.assignors.consumer.optimal import optimal_cooperative_sticky, optimal_sticky
 from groupstorm.assignors.consumer.range import RangeAssignor
 from groupstorm.assignors.consumer.roundrobin import RoundRobinAssignor
 from groupstorm.assignors.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
+from groupstorm.assignors.consumer.streamjoin import StreamJoinStickyAssignor
+from groupstorm.assignors.consumer.twophase import (
+    two_phase_java_sketch,
+    two_phase_pseudo_code,
+    two_phase_sticky,
+)
 from groupstorm.assignors.contract import Assignor, MapOrder
 from groupstorm.problems import InputError
 
@@ -25,18 +33,25 @@ _BUILT_IN: dict[str, Callable[[MapOrder, bool], Assignor]] = {
     "roundrobin": RoundRobinAssignor,
     "sticky": StickyAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
+    "optimal-sticky": optimal_sticky,
+    "optimal-sticky/cooperative": optimal_cooperative_sticky,
+    "constrained-cooperative-sticky": constrained_cooperative_sticky,
+    "two-phase-sticky": two_phase_sticky,
+    "two-phase-sticky/pseudo-code": two_phase_pseudo_code,
+    "two-phase-sticky/java-sketch": two_phase_java_sketch,
+    "stream-join-sticky": StreamJoinStickyAssignor,
 }
 _CONTRACT = ("name", "protocols", "needs_equal_subscriptions", "user_data", "assign")
 
 
 def names() -> list[str]:
-    """Kafka's names, then those of installed plug-ins."""
+    """The names of our assignors, Kafka's first, then those of installed plug-ins."""
     plug_ins = {entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)}
     return [*_BUILT_IN, *sorted(plug_ins.difference(_BUILT_IN))]
 
 
 def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = False) -> Assignor:
-    """The assignor of that name; the options are Kafka's assignors' own, plug-ins do not see them.
+    """The assignor of that name; the options are our assignors' own, plug-ins do not see them.
 
     Raises `InputError` with the names there are.
     """

@@ -13,7 +13,7 @@ from enum import Enum, StrEnum
 from typing import Any
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol
-from groupstorm.assignors.userdata import TopicPartition, decode_assignment
+from groupstorm.assignors.userdata import Assignment, TopicPartition, decode_assignment
 from groupstorm.clients import events, requests
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
@@ -95,7 +95,6 @@ class Membership:
     """
 
     __slots__ = (
-        "_assigned",
         "_assignment_bytes",
         "_assignment_snapshot",
         "_assignors",
@@ -103,6 +102,7 @@ class Membership:
         "_last_assignment",
         "_lost_cause",
         "_needs_join_prepare",
+        "_told",
         "_topics",
         "config",
         "coordinator_known",
@@ -140,7 +140,7 @@ class Membership:
         self._assignment_snapshot: Mapping[str, int] | None = None
         #: The last assignment, as it came and decoded: most rounds change nothing for most members.
         self._assignment_bytes = b""
-        self._assigned: tuple[TopicPartition, ...] = ()
+        self._told = Assignment(())
         #: What the assignor was last told (onAssignment), kept when partitions are given up or lost.
         self._last_assignment: requests.LastAssignment = (None, NO_GENERATION)
 
@@ -296,8 +296,9 @@ class Membership:
             return
         if assignment != self._assignment_bytes:
             self._assignment_bytes = assignment
-            self._assigned = tuple(sorted(decode_assignment(assignment).partitions))
-        assigned, before = self._assigned, self.owned
+            told = decode_assignment(assignment)
+            self._told = told._replace(partitions=tuple(sorted(told.partitions)))
+        assigned, before = self._told.partitions, self.owned
         if any(topic not in self.config.topics for topic, _ in assigned):
             self.request_rejoin(RejoinCause.ASSIGNMENT_MISMATCH)
             return
@@ -310,7 +311,7 @@ class Membership:
         if revoked and self.rebalance_protocol is RebalanceProtocol.COOPERATIVE:
             yield from self._give_up(CallbackKind.REVOKED, revoked, "assignment")
             self.request_rejoin(RejoinCause.REVOKED_PARTITIONS)
-        self._last_assignment = (assigned, self.generation.id)
+        self._last_assignment = (self._told, self.generation.id)
         self.owned = assigned
         yield RunCallback(CallbackKind.ASSIGNED, added, "assignment")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from groupstorm.assignors.contract import Assignor
-from groupstorm.assignors.userdata import Subscription, TopicPartition, encode_subscription
+from groupstorm.assignors.contract import Assignor, subscription_user_data
+from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, encode_subscription
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
 from groupstorm.coordinator.messages import (
@@ -21,8 +21,8 @@ HEARTBEAT_VERSION = 4
 LEAVE_GROUP_VERSION = 5
 SUBSCRIPTION_VERSION = 3
 
-#: What an assignor was last told: its partitions (None: never) and the generation of that.
-LastAssignment = tuple[tuple[TopicPartition, ...] | None, int]
+#: What an assignor was last told: its assignment (None: never) and the generation of that.
+LastAssignment = tuple[Assignment | None, int]
 
 
 def subscription(
@@ -35,7 +35,7 @@ def subscription(
     """What a member tells one assignor (ConsumerCoordinator.metadata)."""
     told = Subscription(
         topics=config.topics,
-        user_data=assignor.user_data(*last),
+        user_data=subscription_user_data(assignor, *last),
         owned=owned,
         generation=generation.id,
         rack=None,

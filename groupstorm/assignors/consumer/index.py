@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 
 from groupstorm.assignors.contract import TopicMetadata
 from groupstorm.assignors.userdata import TopicPartition, java_sorted
@@ -58,6 +59,13 @@ class PartitionIndex:
             for partition in partitions
         )
         return [identity for identity in known if identity is not None]
+
+    def numbers(self, partitions: Iterable[TopicPartition]) -> list[int]:
+        """The numbers of these partitions, in their order, without those that have none."""
+        numbers: list[int] = []
+        for topic, group in groupby(partitions, key=lambda tp: tp[0]):
+            numbers.extend(self.ids(topic, [tp[1] for tp in group]))
+        return numbers
 
     def real(self, topic: int) -> range:
         """The numbers of a topic's partitions."""

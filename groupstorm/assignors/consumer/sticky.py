@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import Claim
@@ -141,7 +140,7 @@ def _assign(
         Claim(
             member,
             subscription.topics,
-            _ids(index, owned[member].partitions),
+            index.numbers(owned[member].partitions),
             owned[member].generation,
             max(subscription.generation, -1),
             subscription.rack,
@@ -152,13 +151,6 @@ def _assign(
     visit = [number[member] for member in assignor.order.arrange(subscriptions)]
     plan = plan_and_withhold(assignor, index, wanted, claims, visit)
     return _named(index, list(subscriptions), plan)
-
-
-def _ids(index: PartitionIndex, partitions: Iterable[TopicPartition]) -> list[int]:
-    ids: list[int] = []
-    for topic, group in groupby(partitions, key=lambda tp: tp[0]):
-        ids.extend(index.ids(topic, [tp[1] for tp in group]))
-    return ids
 
 
 def _ghosts(

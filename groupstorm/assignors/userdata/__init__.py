@@ -1,7 +1,7 @@
 """What travels inside the group protocol: bytes <-> data.
 
 * ConsumerProtocol subscriptions and assignments, versions 0 to 3 (`consumer_protocol`);
-* the user data of Kafka's sticky assignors (`sticky`);
+* the user data of Kafka's sticky assignors (`sticky`) and of KIP-315's (`streamjoin`);
 * Kafka's strings: their order and their UTF-8 (`strings`).
 
 Every length is checked before it is believed. What cannot be read raises `UserDataError`, and

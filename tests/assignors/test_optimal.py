@@ -1,0 +1,216 @@
+"""optimal-sticky: against brute force, against another algorithm, in rounds, and in time."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from groupstorm.assignors import registry
+from groupstorm.assignors.consumer.network import bits
+from groupstorm.assignors.contract import TopicMetadata
+from groupstorm.assignors.userdata import Subscription, TopicPartition
+from tests.assignors.documents import assign_case
+from tests.assignors.groups import Group
+from tests.assignors.optimal_oracle import one_by_one, score, try_everything
+
+Subscribed = Mapping[str, Sequence[str]]
+
+
+def draw_group(
+    draw: random.Random, members: int, topics: int, partitions: int
+) -> tuple[dict[str, int], dict[str, list[str]], dict[tuple[str, int], str]]:
+    """Topics, subscriptions and owners; owners anywhere, on topics that they have left as well."""
+    counts = {f"t{n}": draw.randint(1, partitions) for n in range(topics)}
+    density = draw.choice([0.25, 0.5, 0.9])
+    subscribed = {f"m{n}": [t for t in counts if draw.random() < density] for n in range(members)}
+    subscribers = {t: [m for m in subscribed if t in subscribed[m]] for t in counts}
+    owning = draw.choice([0.0, 0.5, 0.9, 1.0])
+    few = draw.random() < 1 / 2  # the first subscriber has most of it: far out of balance
+    owner = {}
+    for topic, count in counts.items():
+        for partition in range(count):
+            if draw.random() < owning:
+                among = subscribers[topic] if draw.random() < 0.9 else list(subscribed)
+                owner[topic, partition] = among[0] if few and among else draw.choice(among or ["gone"])
+    return counts, subscribed, owner
+
+
+def assign(
+    counts: Mapping[str, int], subscribed: Subscribed, owner: Mapping[tuple[str, int], str]
+) -> Mapping[str, Sequence[TopicPartition]]:
+    owned: dict[str, list[TopicPartition]] = {member: [] for member in subscribed}
+    for partition, member in owner.items():
+        if member in owned:
+            owned[member].append(TopicPartition(*partition))
+    subscriptions = {
+        member: Subscription(tuple(topics), None, tuple(owned[member]), 1)
+        for member, topics in subscribed.items()
+    }
+    topics = {topic: TopicMetadata(count) for topic, count in counts.items()}
+    return registry.get("optimal-sticky").assign(topics, subscriptions).partitions
+
+
+def assert_complete(
+    assigned: Mapping[str, Sequence[TopicPartition]], counts: Mapping[str, int], subscribed: Subscribed
+) -> list[tuple[str, int]]:
+    wanted = sorted((t, p) for t in {t for ts in subscribed.values() for t in ts} for p in range(counts[t]))
+    assert sorted(tp for mine in assigned.values() for tp in mine) == wanted
+    assert all(tp.topic in subscribed[member] for member, mine in assigned.items() for tp in mine)
+    return wanted
+
+
+@settings(max_examples=400)
+@given(st.randoms(use_true_random=False), st.integers(1, 4), st.integers(1, 4))
+def test_equals_brute_force(draw: random.Random, members: int, topics: int) -> None:
+    counts, subscribed, owner = draw_group(draw, members, topics, 4)
+    assigned = assign(counts, subscribed, owner)
+    wanted = assert_complete(assigned, counts, subscribed)
+    assert score(assigned, owner) == try_everything(wanted, subscribed, owner)
+
+
+@settings(max_examples=150)
+@given(st.randoms(use_true_random=False), st.integers(2, 9), st.integers(1, 8))
+def test_equals_another_algorithm_on_larger_groups(draw: random.Random, members: int, topics: int) -> None:
+    counts, subscribed, owner = draw_group(draw, members, topics, 6)
+    assigned = assign(counts, subscribed, owner)
+    wanted = assert_complete(assigned, counts, subscribed)
+    assert score(assigned, owner) == one_by_one(wanted, subscribed, owner)
+
+
+def test_what_was_owned_goes_only_after_what_was_not() -> None:
+    """m and x each hold one more of a and c than they owned: z takes these two, not two of either's own."""
+    subscribed = {"m": ["a", "b"], "w": ["b", "w"], "x": ["b", "c"], "z": ["a", "c", "z"]}
+    counts = {"a": 8, "b": 8, "c": 7, "w": 10, "z": 6}
+    had = {"a": ("m", 6), "c": ("x", 6), "w": ("w", 10), "z": ("z", 6)}
+    owner = {(topic, p): member for topic, (member, count) in had.items() for p in range(count)}
+    assigned = assign(counts, subscribed, owner)
+    wanted = assert_complete(assigned, counts, subscribed)
+    assert score(assigned, owner) == one_by_one(wanted, subscribed, owner) == (381, 28)
+
+
+@given(st.randoms(use_true_random=False))
+def test_the_two_oracles_agree(draw: random.Random) -> None:
+    counts, subscribed, owner = draw_group(draw, 3, 3, 3)
+    wanted = [(t, p) for t in counts for p in range(counts[t]) if any(t in ts for ts in subscribed.values())]
+    assert one_by_one(wanted, subscribed, owner) == try_everything(wanted, subscribed, owner)
+
+
+@given(st.randoms(use_true_random=False))
+def test_neither_order_nor_repetition_changes_the_answer(draw: random.Random) -> None:
+    counts, subscribed, owner = draw_group(draw, 6, 5, 6)
+    assigned = assign(counts, subscribed, owner)
+    shuffled = {
+        m: draw.sample(ts, len(ts)) for m, ts in draw.sample(list(subscribed.items()), len(subscribed))
+    }
+    mixed = dict(draw.sample(list(owner.items()), len(owner)))
+    again = assign(dict(reversed(counts.items())), shuffled, mixed)
+    assert {member: again[member] for member in assigned} == assigned
+    settled = {(tp.topic, tp.partition): member for member, mine in assigned.items() for tp in mine}
+    assert {m: sorted(mine) for m, mine in assign(counts, subscribed, settled).items()} == {
+        m: sorted(mine) for m, mine in assigned.items()
+    }
+
+
+@given(
+    draw=st.randoms(use_true_random=False),
+    changes=st.lists(st.sampled_from(["join", "leave", "subscribe"]), min_size=1, max_size=4),
+)
+def test_a_cooperative_group_settles_in_two_rounds(draw: random.Random, changes: list[str]) -> None:
+    """Unequal subscriptions: nothing is granted before it is let go, the second round moves nothing more."""
+    counts, subscribed, _ = draw_group(draw, 4, 4, 5)
+    group = Group(registry.get("optimal-sticky/cooperative"), counts)
+    group.join(subscribed)
+    group.step()
+    for number, change in enumerate(changes):
+        topics = draw.sample(list(counts), draw.randint(1, len(counts)))
+        if change == "join":
+            group.join({f"new-{number}": topics})
+        elif change == "leave" and len(group.subscribed) > 1:
+            group.leave(min(group.subscribed))
+        else:
+            group.join({max(group.subscribed): topics})
+        for _ in range(2):
+            still_owned = group.still_owned()
+            granted = group.step().partitions
+            assert all(still_owned.get(tp, m) == m for m, mine in granted.items() for tp in mine)
+            kept = {tp for m, mine in granted.items() for tp in mine if still_owned.get(tp) == m}
+        assert kept == still_owned.keys() & group.wanted()
+        assert {tp: len(found) for tp, found in group.owners().items()} == dict.fromkeys(group.wanted(), 1)
+
+
+def test_of_two_claims_the_newer_one_counts() -> None:
+    """Whoever is asked first, and from whichever place the claim comes (KAFKA-14639)."""
+    old = {"id": "old", "topics": ["t"], "owned": [["t", 0], ["t", 1]], "generation": 3}
+    new = {"id": "new", "topics": ["t"], "userdata_owned": [["t", 1]], "userdata_generation": 4}
+    case = {"assignor": "optimal-sticky", "topics": {"t": {"partitions": 2}}}
+    for members in ([old, new], [new, old]):
+        found = assign_case(case | {"members": members})["assignment"]
+        assert found == {m["id"]: [["t", 0]] if m is old else [["t", 1]] for m in members}
+
+
+def test_members_that_subscribe_to_nothing_that_exists() -> None:
+    case = {"assignor": "optimal-sticky", "topics": {"t": {"partitions": 1}, "empty": {"partitions": 0}}}
+    members = [
+        {"id": "a", "topics": []},
+        {"id": "b", "topics": ["gone", "empty"]},
+        {"id": "c", "topics": ["t"]},
+    ]
+    assert assign_case(case | {"members": members})["assignment"] == {"a": [], "b": [], "c": [["t", 0]]}
+    assert assign_case(case | {"members": members[:2]})["assignment"] == {"a": [], "b": []}
+    assert assign_case(case | {"members": []})["assignment"] == {}
+
+
+def test_a_member_keeps_some_of_every_topic() -> None:
+    """KAFKA-16277: what is kept goes by partition first; what is new is dealt round."""
+    owned = [[topic, p] for topic in ("t", "u") for p in range(4)]
+    members = [
+        {"id": "a", "topics": ["t", "u"], "owned": owned, "generation": 1},
+        {"id": "b", "topics": ["t", "u"]},
+    ]
+    case = {"assignor": "optimal-sticky", "topics": {"t": {"partitions": 4}, "u": {"partitions": 4}}}
+    assert assign_case(case | {"members": members})["assignment"] == {
+        "a": [["t", 0], ["u", 0], ["t", 1], ["u", 1]],
+        "b": [["t", 2], ["u", 2], ["t", 3], ["u", 3]],
+    }
+
+
+@pytest.mark.parametrize("owned_by", ["nobody", "anybody", "the first"])
+def test_a_thousand_members_with_random_subscriptions(owned_by: str) -> None:
+    """1,000 x 10,000, about half of the topics each, from nothing and from far out of balance."""
+    draw = random.Random(15106)
+    counts = {f"topic-{number}": 100 for number in range(100)}
+    subscribed = {f"member-{n}": [t for t in counts if draw.random() < 1 / 2] for n in range(1000)}
+    owner: dict[tuple[str, int], str] = {}
+    if owned_by != "nobody":
+        for topic, count in counts.items():
+            among = [member for member, topics in subscribed.items() if topic in topics]
+            for partition in range(count):
+                owner[topic, partition] = among[0] if owned_by == "the first" else draw.choice(among)
+    start = time.thread_time()
+    assigned = assign(counts, subscribed, owner)
+    assert time.thread_time() - start < 5
+    assert_complete(assigned, counts, subscribed)
+    assert {len(mine) for mine in assigned.values()} == {10}
+
+
+def test_long_chains_stay_quick() -> None:
+    """Every member shares a topic with the next only, and the first of each owned it all."""
+    members = 400
+    counts = {f"t{n:03}": 1 + n % 7 for n in range(members)}
+    names = list(counts)
+    subscribed = {f"m{n:03}": names[n : n + 2] for n in range(members)}
+    owner = {(t, p): f"m{n:03}" for n, t in enumerate(names) for p in range(counts[t])}
+    start = time.thread_time()
+    assigned = assign(counts, subscribed, owner)
+    assert time.thread_time() - start < 5
+    assert_complete(assigned, counts, subscribed)
+
+
+@given(st.sets(st.integers(0, 200)))
+def test_bits(members: set[int]) -> None:
+    assert list(bits(sum(1 << member for member in members))) == sorted(members)
