@@ -49,9 +49,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"{situation}: {asked} requests, {said}")
         for one in differing if sentences else ():
             print(f"  {one}")
-    print(
-        f"situations: {len(SITUATIONS)}, of {len({one.name for one in SITUATIONS})} kinds; unknown: {unknown}"
-    )
+    kinds = len({situation.name for situation in SITUATIONS})
+    print(f"situations: {len(SITUATIONS)} of {kinds} kinds; with unknown differences: {unknown}")
     return 1 if unknown else 0
 
 

@@ -38,6 +38,10 @@ _RACE = (
     "AbstractCoordinator.joinGroupIfNeeded takes the generation before onJoinPrepare waits for the commit:"
     " an answer that comes at once is not seen, and what is lost is called revoked"
 )
+_LATE = (
+    "ConsumerCoordinator.onJoinPrepare goes on where the commit's answer comes at once: the round ends"
+    " before the next poll() throws"
+)
 
 KNOWN: tuple[Known, ...] = (
     Known(EVERY, EVERY, "JoinGroup.reason", _REASON),
@@ -96,6 +100,10 @@ KNOWN: tuple[Known, ...] = (
     *(
         Known("commit before a rejoin refused", variant, "told", _RACE, always=False)
         for variant in ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
+    ),
+    *(
+        Known("static member is fenced", "by OffsetCommit before a rejoin", what, _LATE, always=False)
+        for what in ("requests", "told")
     ),
     *(
         Known(

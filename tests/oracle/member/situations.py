@@ -6,62 +6,27 @@ application polls, and closes its consumer when the situation says so or when po
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from groupstorm.assignors.userdata import (
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import JoinGroupMember
-from tests.oracle.member.scripted_broker import On, Reaction
+from tests.oracle.member.refused import REFUSED
+from tests.oracle.member.scripted_broker import Reaction
+from tests.oracle.member.scripts import (
+    COMMITS_SOON,
+    EAGER,
+    FOLLOWER,
+    OTHER_METADATA,
+    OTHER_TOPIC_METADATA,
+    REBALANCE,
+    STATIC,
+    T0,
+    T1,
+    T2,
+    assigned,
+    closes_in,
+    joined_by,
+    refused,
+)
 from tests.oracle.member.situation import Act, After, Situation, WhenEnded, WhenQuiet
-
-NOTHING: Mapping[On, Reaction] = {}
-AS_EVER: Mapping[str, str | int] = {}
-STATIC: Mapping[str, str | int] = {"group.instance.id": "i"}
-EAGER: Mapping[str, str | int] = {"partition.assignment.strategy": "range"}
-COMMITS_SOON: Mapping[str, str | int] = {"auto.commit.interval.ms": 250}
-
-REBALANCE: Mapping[On, Reaction] = {("Heartbeat", 1): Reaction(error=Error.REBALANCE_IN_PROGRESS)}
-
-OTHER_METADATA = encode_subscription(Subscription(("t",), None, (TopicPartition("t", 0),), 0), 3)
-OTHER_TOPIC_METADATA = encode_subscription(Subscription(("t", "u"), None, (), -1), 3)
-
-
-def assigned(*partitions: TopicPartition) -> Mapping[str, bytes]:
-    return {"assignment": encode_assignment(partitions)}
-
-
-def joined_by(metadata: bytes) -> Mapping[str, object]:
-    """The answer to the leader: itself and one more."""
-    own = encode_subscription(Subscription(("t",), None, (), -1), 3)
-    return {"members": (JoinGroupMember("c-1", None, own), JoinGroupMember("other", None, metadata))}
-
-
-def closes_in(generation: int) -> tuple[After, ...]:
-    """It closes when it has settled: after a heartbeat of that generation."""
-    return (After("Heartbeat", 1, Act.CLOSE, generation),)
-
-
-def refused(
-    name: str,
-    on: On,
-    errors: tuple[Error, ...],
-    acts: tuple[After, ...],
-    script: Mapping[On, Reaction] = NOTHING,
-    config: Mapping[str, str | int] = AS_EVER,
-) -> list[Situation]:
-    """A variant per error; ``script``: what happens besides."""
-    return [
-        Situation(name, error.name, {**script, on: Reaction(error=error)}, acts, config) for error in errors
-    ]
-
-
-T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
-FOLLOWER: Mapping[str, object] = {"leader": "other", "members": ()}
 
 SITUATIONS: tuple[Situation, ...] = (
     # -- joining ---------------------------------------------------------------------------------
@@ -136,168 +101,7 @@ SITUATIONS: tuple[Situation, ...] = (
         },
         closes_in(3),
     ),
-    # -- JoinGroup refused -------------------------------------------------------------------------
-    *refused(
-        "first join refused for now",
-        ("JoinGroup", 1),
-        (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-            Error.REBALANCE_IN_PROGRESS,
-        ),
-        closes_in(1),
-    ),
-    *refused(
-        "rejoin refused for now",
-        ("JoinGroup", 3),
-        (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-            Error.REBALANCE_IN_PROGRESS,
-            Error.UNKNOWN_MEMBER_ID,
-        ),
-        closes_in(2),
-        script=REBALANCE,
-    ),
-    *refused(
-        "join refused for good",
-        ("JoinGroup", 2),
-        (
-            Error.GROUP_MAX_SIZE_REACHED,
-            Error.INCONSISTENT_GROUP_PROTOCOL,
-            Error.INVALID_SESSION_TIMEOUT,
-            Error.INVALID_GROUP_ID,
-            Error.GROUP_AUTHORIZATION_FAILED,
-            Error.UNSUPPORTED_VERSION,
-            Error.ILLEGAL_GENERATION,
-            Error.REQUEST_TIMED_OUT,
-            Error.UNKNOWN_SERVER_ERROR,
-        ),
-        (),
-    ),
-    Situation(
-        "join refused for good",
-        "of another protocol type",
-        {("JoinGroup", 2): Reaction(replaced={"protocol_type": "connect"})},
-        (),
-    ),
-    # -- SyncGroup refused -------------------------------------------------------------------------
-    *refused(
-        "sync refused for now",
-        ("SyncGroup", 2),
-        (
-            Error.REBALANCE_IN_PROGRESS,
-            Error.UNKNOWN_MEMBER_ID,
-            Error.ILLEGAL_GENERATION,
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-        ),
-        closes_in(3),
-        script=REBALANCE,
-    ),
-    *refused(
-        "sync refused for good",
-        ("SyncGroup", 2),
-        (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.GROUP_AUTHORIZATION_FAILED,
-            Error.INCONSISTENT_GROUP_PROTOCOL,
-            Error.REQUEST_TIMED_OUT,
-            Error.UNKNOWN_SERVER_ERROR,
-        ),
-        (),
-        script=REBALANCE,
-    ),
-    Situation(
-        "sync refused for good",
-        "of another protocol",
-        {**REBALANCE, ("SyncGroup", 2): Reaction(replaced={"protocol": "range"})},
-        (),
-    ),
-    # -- Heartbeat refused -------------------------------------------------------------------------
-    *refused(
-        "heartbeat says that it is out",
-        ("Heartbeat", 1),
-        (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION),
-        closes_in(2),
-    ),
-    *refused(
-        "heartbeat says that it is out, eager",
-        ("Heartbeat", 1),
-        (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION),
-        closes_in(2),
-        config={"partition.assignment.strategy": "sticky"},
-    ),
-    *refused(
-        "heartbeat refused for now",
-        ("Heartbeat", 1),
-        (
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.REQUEST_TIMED_OUT,
-            Error.GROUP_AUTHORIZATION_FAILED,
-            Error.UNKNOWN_SERVER_ERROR,
-        ),
-        (After("Heartbeat", 3, Act.CLOSE),),
-    ),
-    # -- OffsetCommit refused ----------------------------------------------------------------------
-    *refused(
-        "commit in the background says that it is out",
-        ("OffsetCommit", 1),
-        (Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION),
-        closes_in(2),
-        config=COMMITS_SOON,
-    ),
-    *refused(
-        "commit in the background refused for now",
-        ("OffsetCommit", 1),
-        (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.UNKNOWN_TOPIC_OR_PARTITION,
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-            Error.REQUEST_TIMED_OUT,
-            Error.OFFSET_METADATA_TOO_LARGE,
-            Error.UNKNOWN_SERVER_ERROR,
-        ),
-        (After("OffsetCommit", 2, Act.CLOSE),),
-        config=COMMITS_SOON,
-    ),
-    *refused(
-        "commit before a rejoin refused",
-        ("OffsetCommit", 1),
-        (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.UNKNOWN_TOPIC_OR_PARTITION,
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-            Error.REQUEST_TIMED_OUT,
-            Error.REBALANCE_IN_PROGRESS,
-            Error.UNKNOWN_MEMBER_ID,
-            Error.ILLEGAL_GENERATION,
-            Error.OFFSET_METADATA_TOO_LARGE,
-            Error.UNKNOWN_SERVER_ERROR,
-        ),
-        closes_in(2),
-        script=REBALANCE,
-        config=EAGER,
-    ),
-    *refused(
-        "commit on close refused",
-        ("OffsetCommit", 1),
-        (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.NOT_COORDINATOR,
-            Error.REBALANCE_IN_PROGRESS,
-            Error.UNKNOWN_MEMBER_ID,
-            Error.ILLEGAL_GENERATION,
-            Error.UNKNOWN_SERVER_ERROR,
-        ),
-        closes_in(1),
-    ),
+    *REFUSED,
     # -- static members ------------------------------------------------------------------------------
     Situation(
         "static member comes back",

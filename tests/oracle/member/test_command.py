@@ -10,6 +10,7 @@ import pytest
 from tests.oracle.build import Built
 from tests.oracle.command import main
 from tests.oracle.member import command, recordings
+from tests.oracle.member.comparison import Difference
 from tests.oracle.member.recordings import read_golden
 from tests.oracle.member.requests import Json
 from tests.oracle.member.situation import Situation
@@ -71,5 +72,5 @@ def test_recordings_are_written_as_they_are_read(
     assert f"{len(SITUATIONS)} recordings of Kafka's Java consumer written" in capsys.readouterr().out
 
 
-async def _equal(kafka: command.Recordings) -> dict[str, list[command.Difference]]:
+async def _equal(kafka: command.Recordings) -> dict[str, list[Difference]]:
     return {name: [] for name in kafka}
