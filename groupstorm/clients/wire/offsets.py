@@ -12,8 +12,8 @@ from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.membership import COORDINATOR_UNKNOWN
 from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.refusals import COORDINATOR_UNKNOWN
 from groupstorm.clients.wire.backoff import backoff_ms
 from groupstorm.clients.wire.cluster import Cluster
 from groupstorm.clients.wire.connection import Api, ConnectionLost, RequestTypes
