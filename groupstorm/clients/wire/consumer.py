@@ -94,7 +94,7 @@ class WireConsumer:
         self._cluster = Cluster(bootstrap, config.client_id, config.request_timeout_ms)
         self.membership = Membership(config, tuple(self._assignors.values()), self._topics, self._emit)
         self._watch = TopicWatch(config, self._cluster, self.membership, self._changed)
-        self.positions = Positions()
+        self.positions = Positions(self._application.catch_up)
         self._running = asyncio.Event()
         self._running.set()
         self._link = CoordinatorLink(
