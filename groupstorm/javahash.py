@@ -218,9 +218,11 @@ class JavaHashMap(Generic[K, V]):
         return f"JavaHashMap({{{', '.join(f'{key!r}: {value!r}' for key, value in self.items())}}})"
 
 
-def hash_order(keys: Iterable[K], hash_of: Callable[[K], int] | None = None) -> list[K]:
+def hash_order(
+    keys: Iterable[K], hash_of: Callable[[K], int] | None = None, *, initial_capacity: int | None = None
+) -> list[K]:
     """The order of a ``HashMap`` or ``HashSet`` that grew from empty by ``keys`` in their order."""
-    table: JavaHashMap[K, None] = JavaHashMap(hash_of)
+    table: JavaHashMap[K, None] = JavaHashMap(hash_of, initial_capacity=initial_capacity)
     for key in keys:
         table.put(key, None)
     return table.keys()

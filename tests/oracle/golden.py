@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from tests.oracle.comparison import Answer, changes_only
 from tests.oracle.coverage import Coverage, errors_of
-from tests.oracle.differential import Script, as_line, our_answer
+from tests.oracle.differential import Script, our_answer
+from tests.oracle.running import as_line
 from tests.oracle.scripts.climates import CLIMATES
 from tests.oracle.scripts.generator import script_in
 

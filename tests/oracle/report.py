@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from tests.oracle.coverage import NO_GROUP, Coverage
 from tests.oracle.differential import Outcome
+from tests.oracle.running import Seconds
 from tests.oracle.tables import (
     ALL_ERRORS,
     ALL_TRANSITIONS,
@@ -29,14 +29,6 @@ _REQUESTS = (
     "OffsetFetch",
     "DescribeGroup",
 )
-
-
-class Seconds(NamedTuple):
-    """What a run took: CPU of either side, and the time on the clock."""
-
-    kafka_cpu: float
-    our_cpu: float
-    wall: float
 
 
 def summary(outcome: Outcome, title: str, seconds: Seconds) -> str:
