@@ -14,6 +14,7 @@ from groupstorm.assignors.contract import AssignmentRefused, MapOrder
 from groupstorm.assignors.server import assignors
 from groupstorm.assignors.server.contract import MemberSpec, ServerAssignor, Target, TopicDescription
 from groupstorm.assignors.userdata import java_sorted
+from groupstorm.javahash import JavaHashMap
 from groupstorm.problems import InputError
 
 _UUID = re.compile("[A-Za-z0-9_-]{22}(==)?")
@@ -51,7 +52,7 @@ def read_case(line: bytes, place: str) -> ServerCase:
     except InputError as problem:
         raise InputError(f"{place}: field assignor: {problem}") from problem
     topics = _topics(case.field("topics"))
-    members = dict(_member(member, topics) for member in case.field("members").items())
+    members = dict(_member(member, topics, order) for member in case.field("members").items())
     return ServerCase(case.object()["id"], assignor, topics, members, order, case.flag("emit_records"))
 
 
@@ -77,10 +78,13 @@ def _uuid(field: Field) -> UUID:
     return UUID(bytes=urlsafe_b64decode(text[:22] + "=="))
 
 
-def _member(field: Field, topics: Mapping[str, TopicDescription]) -> tuple[str, MemberSpec]:
+def _member(
+    field: Field, topics: Mapping[str, TopicDescription], order: MapOrder
+) -> tuple[str, MemberSpec]:
     field.optional_string("rack")  # may be there and plays no part
+    names = [topic.string() for topic in field.field("topics").items()]
     spec = MemberSpec(
-        topics=[topic.string() for topic in field.field("topics").items()],
+        topics=JavaHashMap.set_of(names).keys() if order is MapOrder.JAVA_HASH else java_sorted(names),
         target=_target(field.optional("target"), topics),
         instance=field.optional_string("instance"),
     )

@@ -62,7 +62,7 @@ public final class ServerAssignors {
     private static Map<String, MemberSubscriptionAndAssignmentImpl> members(JsonNode question, Topics topics) {
         Map<String, MemberSubscriptionAndAssignmentImpl> members = new HashMap<>();
         for (JsonNode member : question.get("members")) {
-            Set<String> names = new LinkedHashSet<>(Fields.texts(member.get("topics")));
+            Set<String> names = new HashSet<>(Fields.texts(member.get("topics")));
             members.put(member.get("id").textValue(), new MemberSubscriptionAndAssignmentImpl(
                 Fields.text(member, "rack"), Fields.text(member, "instance"), new TopicIds(names, topics),
                 target(member.path("target"), topics)));
