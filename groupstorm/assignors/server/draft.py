@@ -31,10 +31,9 @@ class Draft:
 
     def add(self, topic: UUID, partition: int, room: int | None = None) -> None:
         """Give a partition; ``room`` is the capacity of a new set for its topic (None: Java's default)."""
-        partitions = self._table.get(topic)
-        if partitions is None:
-            partitions = JavaHashMap(integer_hash, initial_capacity=room)
-            self._table.put(topic, partitions)
+        partitions = self._table.compute_if_absent(
+            topic, lambda: JavaHashMap(integer_hash, initial_capacity=room)
+        )
         partitions.put(partition, None)
 
     def remove(self, topic: UUID, partition: int) -> None:

@@ -77,6 +77,10 @@ class Group:
         room = max(int(len(set(self.specs[member].topics)) / 0.75) + 1, 16)
         return hash_order(topics, uuid_hash, initial_capacity=room)
 
+    def emptied(self) -> list[Target]:
+        """Targets of members for whom there is nothing."""
+        return [spec.target if not spec.target else {} for spec in self.specs]
+
     def target(self, member: int) -> dict[UUID, list[int]]:
         """A member's target in order: a HashMap and HashSets made of its record."""
         target = self.specs[member].target

@@ -28,7 +28,7 @@ def assign_heterogeneous(group: Group) -> list[Target]:
     `AssignmentRefused` where a member has a partition that does not exist of a topic it subscribes to.
     """
     if not any(group.subscribed):
-        return [{}] * len(group.ids)
+        return group.emptied()
     return _Heterogeneous(group).build()
 
 

@@ -30,7 +30,7 @@ def assign_homogeneous(group: Group) -> list[Target]:
     or two targets hold the same.
     """
     if not group.subscribed[0]:
-        return [{}] * len(group.ids)
+        return group.emptied()
     return _Homogeneous(group).build()
 
 

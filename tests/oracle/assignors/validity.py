@@ -24,7 +24,7 @@ def consumer_is_valid(case: Case, answer: Answer) -> bool:
         return not missing
     if answer["constrained"]:
         return missing <= set(_pairs(answer["transferring"].values())) <= _wanted(case)
-    return missing <= set(_pairs(member["owned"] for member in case["members"]))
+    return missing <= set(_pairs(member.get("owned", ()) for member in case["members"]))
 
 
 def server_is_valid(case: Case, answer: Answer) -> bool:
