@@ -23,9 +23,10 @@ class Jvm:
     def __init__(self, built: Built, command: str, *, heap: str = "1g") -> None:
         # closed with the process: it is what a broken one has said
         self._errors: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
-        # one collector thread: the machine is shared with the Python side; and exceptions that are thrown
-        # often keep their messages, which compiled code leaves out
-        options = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:-OmitStackTraceInFastThrow", "-cp", built.classpath]
+        # one collector thread: the machine is shared with the Python side
+        options = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-cp", built.classpath]
+        # compiled code would leave out the messages of exceptions that are thrown often
+        options.append("-XX:-OmitStackTraceInFastThrow")
         self._process = subprocess.Popen(
             [built.java, *options, "groupstorm.oracle.Main", command],
             stdin=subprocess.PIPE,

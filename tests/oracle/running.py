@@ -36,7 +36,7 @@ def as_line(case: Case) -> str:
 def ahead(
     ask: Ask, cases: Iterable[Case], kafka: ThreadPoolExecutor
 ) -> Iterator[tuple[list[Case], Future[list[Any]]]]:
-    """Batches of cases with Kafka's answers to come; each was handed to Kafka's side before it is given out."""
+    """Batches of cases with Kafka's answers to come; each is handed to Kafka's side before it is yielded."""
     rest = iter(cases)
     while batch := list(islice(rest, _BATCH)):
         yield batch, kafka.submit(_answers, ask, batch)

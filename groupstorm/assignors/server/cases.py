@@ -78,9 +78,7 @@ def _uuid(field: Field) -> UUID:
     return UUID(bytes=urlsafe_b64decode(text[:22] + "=="))
 
 
-def _member(
-    field: Field, topics: Mapping[str, TopicDescription], order: MapOrder
-) -> tuple[str, MemberSpec]:
+def _member(field: Field, topics: Mapping[str, TopicDescription], order: MapOrder) -> tuple[str, MemberSpec]:
     field.optional_string("rack")  # may be there and plays no part
     names = [topic.string() for topic in field.field("topics").items()]
     spec = MemberSpec(

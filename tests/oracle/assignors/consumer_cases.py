@@ -96,11 +96,12 @@ def _traits(generator: random.Random) -> _Traits:
 def _topics(generator: random.Random, traits: _Traits, counts: Mapping[str, int]) -> dict[str, Any]:
     topics: dict[str, Any] = {name: {"partitions": count} for name, count in counts.items()}
     if traits.racks:
-        by_number = happens(generator, 0.3)  # then topics of equal size lie alike, and can be co-partitioned
-        alike = [_replicas(generator, traits.racks, 1) for _ in range(max(counts.values()))]
+        # where all topics lie alike, those of equal size can be co-partitioned
+        most = max(counts.values()) if happens(generator, 0.3) else 0
+        alike = [generator.sample(traits.racks, 1) for _ in range(most)]
         for entry in topics.values():
             if happens(generator, 0.9):
-                entry["racks"] = _racks(generator, traits.racks, entry["partitions"], alike if by_number else ())
+                entry["racks"] = _racks(generator, traits.racks, entry["partitions"], alike)
     return topics
 
 
@@ -112,11 +113,7 @@ def _racks(
         return list(alike[:count])
     replicas = generator.randint(1, len(racks))
     fewer = 0.1 if happens(generator, 0.2) else 0.0
-    return [_replicas(generator, racks, replicas - happens(generator, fewer)) for _ in range(count)]
-
-
-def _replicas(generator: random.Random, racks: tuple[str, ...], count: int) -> list[str]:
-    return generator.sample(racks, count)
+    return [generator.sample(racks, replicas - happens(generator, fewer)) for _ in range(count)]
 
 
 # --- members ---------------------------------------------------------------------------------------
@@ -129,7 +126,7 @@ def _claimed(
     counts: Mapping[str, int],
     every: Sequence[Partition],
 ) -> list[Partition]:
-    """What a member says that it owned: its own, perhaps another's, perhaps what is gone, perhaps one twice."""
+    """What a member says that it owned: its own, perhaps another's, what is gone, or one of them twice."""
     claimed = list(owned)
     if happens(generator, traits.contested):
         claimed += drawing.claims(generator, every)

@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
 
 
 def judge(side: Side, case: Case, kafkas: Answer) -> Verdict:
-    """With ``bug_compat`` ours has to be Kafka's; without, Kafka's where that is valid, and else a valid one."""
+    """With ``bug_compat`` ours has to be Kafka's; without, Kafka's if that is valid, else a valid one."""
     compatible = side.answer({**case, "bug_compat": True})
     mended = side.answer(case)
     kafka_is_valid = side.is_valid(case, kafkas)

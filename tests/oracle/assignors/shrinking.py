@@ -55,7 +55,7 @@ def _with_member(case: Case, place: int, member: dict[str, Any]) -> Case:
 
 
 def _without_elements(case: Case) -> Iterator[Case]:
-    """Lists of topics and of owned partitions lose their first half, then their last, then single elements."""
+    """Lists of topics and of partitions lose their first half, then their last, then single elements."""
     for place, member in enumerate(case["members"]):
         for name, value in member.items():
             if isinstance(value, list):

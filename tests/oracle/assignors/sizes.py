@@ -47,5 +47,7 @@ def small(generator: random.Random) -> Size:
 
 def _size(generator: random.Random, drawn: _Class) -> Size:
     return Size(
-        generator.randint(*drawn.members), generator.randint(*drawn.topics), generator.randint(*drawn.partitions)
+        generator.randint(*drawn.members),
+        generator.randint(*drawn.topics),
+        generator.randint(*drawn.partitions),
     )

@@ -13,7 +13,7 @@ Partition = tuple[str, int]
 
 
 def consumer_is_valid(case: Case, answer: Answer) -> bool:
-    """Every partition that exists and is subscribed to is assigned once, to a subscriber, and nothing else is.
+    """Each partition that exists and is subscribed to is assigned once, to a subscriber; nothing else is.
 
     cooperative-sticky leaves out what changes hands: what it names, or, in the general form, what is owned.
     """
@@ -28,7 +28,7 @@ def consumer_is_valid(case: Case, answer: Answer) -> bool:
 
 
 def server_is_valid(case: Case, answer: Answer) -> bool:
-    """Every partition that exists and is subscribed to is assigned once, to a subscriber, and nothing else is."""
+    """Each partition that exists and is subscribed to is assigned once, to a subscriber; nothing else is."""
     return _is_clean(case, answer) and _wanted(case) == set(_pairs(answer["assignment"].values()))
 
 
@@ -47,7 +47,7 @@ def _wanted(case: Case) -> set[Partition]:
 
 
 def _is_clean(case: Case, answer: Answer) -> bool:
-    """It is an answer, and nothing in it is assigned twice, does not exist, or goes to who does not subscribe."""
+    """It is an answer in which nothing is assigned twice, does not exist, or goes to a non-subscriber."""
     if "error" in answer:
         return False
     assigned = list(_pairs(answer["assignment"].values()))
