@@ -1,4 +1,4 @@
-"""Kafka's answers to random cases (`./dev oracle consumer --write-golden`, and `server`): ours are the same."""
+"""Kafka's answers to random cases (`./dev oracle consumer|server --write-golden`): ours are the same."""
 
 from __future__ import annotations
 
