@@ -111,11 +111,12 @@ def test_what_is_a_valid_assignment(
     [
         ({"constrained": True, "transferring": {"b": [["t", 1]]}}, True),
         ({"constrained": True, "transferring": {"b": [["t", 0]]}}, False),
+        ({"constrained": True, "transferring": {"c": [["t", 1]]}}, False),  # c has subscribed to nothing
         ({"constrained": False}, True),  # a owned it
     ],
 )
 def test_cooperative_sticky_may_leave_out_what_changes_hands(change: dict[str, object], valid: bool) -> None:
-    members = [{**_PAIR[0], "owned": [["t", 0], ["t", 1]]}, _PAIR[1]]
+    members = [{**_PAIR[0], "owned": [["t", 0], ["t", 1]]}, _PAIR[1], {"id": "c", "topics": []}]
     case: Case = {"id": 1, "assignor": "cooperative-sticky", "topics": _TWO_TOPICS, "members": members}
     answer = {"id": 1, "assignment": {"a": [["t", 0]], "b": [["u", 0]]}, **change}
     assert CONSUMER.is_valid(case, answer) is valid
