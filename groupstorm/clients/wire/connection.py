@@ -226,7 +226,6 @@ class Connection(asyncio.Protocol):
         answer = await self._ask(_API_VERSIONS, _API_VERSIONS_VERSION, build, timeout_ms)
         self._served = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
 
-
     async def _authenticate(self, security: Security, timeout_ms: int) -> None:
         """KIP-152: a handshake names the mechanism, its messages travel as requests."""
         mechanism = security.sasl_mechanism

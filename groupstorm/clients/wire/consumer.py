@@ -230,6 +230,11 @@ class WireConsumer:
         return self.membership.failure or (None if self._threw is None else self._threw.name)
 
     @property
+    def subscription(self) -> tuple[str, ...]:
+        """The topics that are wanted; those that were joined with are `membership.config`'s."""
+        return self._subscription
+
+    @property
     def without_offset(self) -> tuple[TopicPartition, ...]:
         """auto.offset.reset is none, and these have no committed offset."""
         return self._offsets.without_offset

@@ -28,7 +28,7 @@ OFFSET_FETCH_VERSION = 9
 _CONSUMER = -1  # the replica id of a client that is no broker
 
 #: Errors of OffsetFetch after which it is asked again (RetriableException).
-_RETRIED = frozenset(
+OFFSET_FETCH_RETRIED = frozenset(
     {
         *COORDINATOR_UNKNOWN,
         Error.COORDINATOR_LOAD_IN_PROGRESS,
@@ -111,7 +111,7 @@ class OffsetLookup:
                 return error
             if error is Error.NONE:
                 await self._find_ends()
-            elif error in _RETRIED:
+            elif error in OFFSET_FETCH_RETRIED:
                 await self._back_off(attempts)
                 attempts += 1
             else:
