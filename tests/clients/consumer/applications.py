@@ -114,6 +114,11 @@ class Application:
         if self._reads is not None:
             await self._reads
 
+    @property
+    def ended(self) -> bool:
+        """Its reading is over."""
+        return self._reads is not None and self._reads.done()
+
     async def give_up(self) -> None:
         """The end of the test, whatever it is doing."""
         await self.consumer.close()
