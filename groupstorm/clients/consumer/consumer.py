@@ -391,6 +391,8 @@ class CooperativeConsumer:
         partitions, comes = operation.partitions, operation.kind is CallbackKind.ASSIGNED
         if comes:
             self._reading.hold(partitions)
+        elif operation.cause == "assignment" and self._settings.config.enable_auto_commit:
+            await self._commit_what_goes(partitions)
         telling = asyncio.create_task(self._tell(operation))
         self._calling = True
         try:
@@ -408,6 +410,12 @@ class CooperativeConsumer:
             else:
                 self._reading.forget(partitions)
             self._changed()
+
+    async def _commit_what_goes(self, partitions: Collection[TopicPartition]) -> None:
+        """Of partitions whose records went on during the round: Kafka's consumer commits before it only."""
+        offsets = {one: offset for one, offset in self._given_out().items() if one in partitions}
+        with contextlib.suppress(ConsumerError):  # the next owner reads them again, as after any lost commit
+            await self._committing.commit(offsets)
 
     async def _tell(self, operation: RunCallback) -> None:
         if self._listener is not None:

@@ -90,11 +90,10 @@ class RebalanceListener:
     async def _listen_and_give_up(self, operation: RunCallback) -> None:
         """The listener may still commit where its partitions stand: they are forgotten after it."""
         began_us = self._telling.hold()
-        stood = self._positions.stood(operation.partitions)
         try:
             await self._listen(operation, 0)
         finally:
-            self._positions.drop(operation.partitions)
+            stood = self._positions.drop(operation.partitions)
             self._telling.release(began_us, self._given_up(operation, stood, self._clock() - began_us))
 
     async def _listen(self, operation: RunCallback, duration_us: int) -> int:

@@ -23,6 +23,7 @@ from groupstorm.clients.wire.admin import await_coordinator, create_topics
 from groupstorm.clients.wire.cluster import Cluster
 from groupstorm.clients.wire.connection import Api, RequestTypes
 from groupstorm.clients.wire.security import PLAINTEXT, AuthenticationRefused, Security
+from groupstorm.coordinator.server.config import Endpoint
 from tests.clients.consumer.applications import GROUP, QUICK, TOPIC, Application, until
 from tests.oracle.build import OracleUnavailable, build
 from tests.oracle.member.members import JavaMember
@@ -96,11 +97,24 @@ def has_settled(ours: Sequence[Application], others: int) -> bool:
     )
 
 
+async def described_group(bootstrap: Sequence[Endpoint]) -> tuple[str, int]:
+    """The group's state, and how many members it has."""
+    cluster = Cluster(bootstrap, "admin", 10_000)
+    answer = await cluster.ask_any(
+        Api(15, "DescribeGroups", 0, 5),
+        lambda types: types.make(types.root.__name__, groups=(GROUP,), include_authorized_operations=False),
+    )
+    cluster.close()
+    (group,) = answer.groups
+    return group.group_state, len(group.members)
+
+
 class RollingRestart:
     """Four of our members are stopped and started in turn; what staying ones are told is compared."""
 
-    def __init__(self, address: str, others: int) -> None:
-        self._address = address
+    def __init__(self, broker: RunningBroker, others: int) -> None:
+        self._address = broker.address
+        self._bootstrap = broker.bootstrap
         self._others = others
         self.running: dict[str, Application] = {}
         self.all: list[Application] = []
@@ -112,7 +126,13 @@ class RollingRestart:
         self.all.append(application)
 
     async def settle(self) -> None:
-        await until(lambda: has_settled(list(self.running.values()), self._others))
+        """Ours have settled, and the coordinator waits for nobody else."""
+        members = len(self.running) + self._others
+        while True:
+            await until(lambda: has_settled(list(self.running.values()), self._others))
+            described = await described_group(self._bootstrap)
+            if described == ("Stable", members) and has_settled(list(self.running.values()), self._others):
+                return
 
     async def roll(self) -> None:
         for name in OURS:
@@ -147,7 +167,7 @@ async def test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_rest
         pytest.skip(str(unavailable))
     async with kafka() as broker, JavaMember(built) as java:
         await java.start(broker.bootstrap[0], _java_config(), (TOPIC,))
-        restart = RollingRestart(broker.address, others=1)
+        restart = RollingRestart(broker, others=1)
         for name in OURS:
             restart.start(name)
         await restart.settle()
@@ -274,22 +294,19 @@ def _secured(key: str, certificate: str) -> dict[str, str]:
     }
 
 
-async def _add_scram_user(cluster: Cluster, name: str, password: str) -> None:
+async def _add_scram_user(cluster: Cluster, name: str, password: str, mechanism: int, hash_name: str) -> None:
     salt, iterations = os.urandom(16), 4_096
 
     def build(types: RequestTypes) -> Any:
-        upsertions = tuple(
-            types.make(
-                "ScramCredentialUpsertion",
-                name=name,
-                mechanism=mechanism,
-                iterations=iterations,
-                salt=salt,
-                salted_password=hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, iterations),
-            )
-            for mechanism, hash_name in ((1, "sha256"), (2, "sha512"))
+        upsertion = types.make(
+            "ScramCredentialUpsertion",
+            name=name,
+            mechanism=mechanism,
+            iterations=iterations,
+            salt=salt,
+            salted_password=hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, iterations),
         )
-        return types.make(types.root.__name__, deletions=(), upsertions=upsertions)
+        return types.make(types.root.__name__, deletions=(), upsertions=(upsertion,))
 
     answer = await cluster.ask_any(_ALTER_SCRAM, build)
     assert [int(one.error_code) for one in answer.results] == [0]
@@ -301,7 +318,8 @@ async def test_tls_and_sasl_of_a_real_broker(tmp_path: Path) -> None:
     admin = Security(trusting, "PLAIN", "admin", "admin")
     async with kafka(_secured(key, certificate), admin) as broker:
         cluster = Cluster(broker.bootstrap, "admin", 10_000, admin)
-        await _add_scram_user(cluster, "eve", "e,=e")
+        await _add_scram_user(cluster, "eve", "e,=e", 1, "sha256")
+        await _add_scram_user(cluster, "eve", "e,=e", 2, "sha512")
         cluster.close()
 
         def consumer(mechanism: str, password: str, trusted: ssl.SSLContext) -> CooperativeConsumer:

@@ -82,6 +82,8 @@ def offsets(data: bytes, start: int, how: Decoding, aborted: Sequence[AbortedTra
 
 @pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
 def test_a_record_has_all_that_was_sent(codec: int) -> None:
+    if codec > 1:
+        pytest.importorskip("cramjam", reason="snappy, lz4 and zstd: pip install cramjam")
     fetched = FetchedRecords(P0, 7, batch(7, [b"a" * 100, b"b"], codec=codec), (), UNCOMMITTED)
     first, second = read(fetched)
     assert first == ConsumerRecord("orders", 0, 7, 1_000, 0, b"k", b"a" * 100, (("h", b"1"),), 3)
@@ -128,7 +130,7 @@ def test_what_is_damaged_is_told_with_its_offset() -> None:
     with pytest.raises(RecordCorrupt, match="checksum") as corrupt:
         fetched.next()
     assert (corrupt.value.partition, corrupt.value.offset) == (P0, 1)
-    assert offsets(bytes(damaged), 0, decoding(False, False)) == [0, 1] or True
+    assert offsets(bytes(damaged), 0, decoding(False, False)) == [0, 1]
 
 
 @pytest.mark.parametrize("length", [-1, 0, 4, -(2**31)])

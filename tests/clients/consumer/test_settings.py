@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 import subprocess
 import sys
@@ -74,9 +75,8 @@ def test_security() -> None:
     ],
 )
 def test_what_cannot_be_is_named(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match="") as refused:
+    with pytest.raises(InputError, match=re.escape(said)):
         read(**options)
-    assert said in str(refused.value)
 
 
 def test_a_group_and_brokers_are_needed() -> None:
