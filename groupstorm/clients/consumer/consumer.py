@@ -79,6 +79,7 @@ class CooperativeConsumer:
         self._problem: ConsumerError | None = None
         self._life: asyncio.Task[None] | None = None
         self._fetches: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
         self._closed = False
         self._calling = False
         config, fetch = self._settings.config, self._settings.fetch
@@ -132,19 +133,26 @@ class CooperativeConsumer:
     async def close(self, *, leave_group: bool | None = None) -> None:
         """Commit (with auto-commit) what was given out, tell the listener, leave the group.
 
+        Another task's ``async for`` ends at once; whoever calls it again waits for the same end, which
+        comes also where one of them is cancelled.
         ``leave_group``: True also as a static member, False stays until its session ends (KIP-1092).
         """
         self._reading.processed()
         await self._close(leave_group)
 
     async def _close(self, leave_group: bool | None = None) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        self._polling.end()
-        self._news.tell()
-        if self._life is None or self._fetches is None:
-            return
+        if not self._closed:
+            self._closed = True
+            self._polling.end()
+            self._news.tell()
+            if self._life is not None and self._fetches is not None:
+                self._ending = asyncio.create_task(self._end(self._life, self._fetches, leave_group))
+        if self._ending is not None:
+            await asyncio.shield(self._ending)
+
+    async def _end(
+        self, life: asyncio.Task[None], fetches: asyncio.Task[None], leave_group: bool | None
+    ) -> None:
         membership = self._member.membership
         if leave_group is not None:
             membership.config = replace(membership.config, leave_group_on_close=leave_group)
@@ -152,11 +160,11 @@ class CooperativeConsumer:
             async with asyncio.timeout(_CLOSE_TIMEOUT_MS / 1000):
                 while self._calling:
                     await self._news.wait()
-        self._fetches.cancel()
+        fetches.cancel()
         self._member.close()
-        await asyncio.wait({self._life, self._fetches}, timeout=(_CLOSE_TIMEOUT_MS + _CLOSE_GRACE_MS) / 1000)
-        self._life.cancel()
-        await asyncio.gather(self._life, self._fetches, return_exceptions=True)
+        await asyncio.wait({life, fetches}, timeout=(_CLOSE_TIMEOUT_MS + _CLOSE_GRACE_MS) / 1000)
+        life.cancel()
+        await asyncio.gather(life, fetches, return_exceptions=True)
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -87,6 +87,17 @@ async def test_closing_ends_the_loop_of_another_task(start: Start) -> None:
         await only.consumer.start()
 
 
+async def test_a_close_that_is_cancelled_comes_to_its_end(start: Start, broker: EmbeddedBroker) -> None:
+    only = start("a", session_timeout_ms=10_000)
+    await until(lambda: is_shared_out([only]))
+    closing = asyncio.create_task(only.consumer.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await until(lambda: only.ended)  # its `async with` has waited for the end
+    assert isinstance(only.told[-1][1], events.MemberClosed)
+    assert removals(broker) == ["left"]
+
+
 async def test_a_fenced_member_fails_and_has_lost_everything(start: Start) -> None:
     first = start("a", group_instance_id="i")
     await until(lambda: is_shared_out([first]))

@@ -85,9 +85,12 @@ async def test_records_go_on_while_a_round_is_under_way(
     slow_member.resume()
     await until(lambda: first.generation == second.generation and len(first.owned) == len(second.owned) == 2)
     stayed = {partition.partition for partition in first.owned}
-    await produce(10, *stayed)
+    (moved,) = set(mine) - stayed
+    await produce(10, *mine)
     await until(lambda: all(len(first.offsets[number]) == 60 for number in stayed))
+    await until(lambda: len(second.offsets.get(moved, ())) == 10)
     assert all(first.offsets[number] == list(range(60)) for number in stayed)
+    assert second.offsets[moved] == list(range(50, 60))  # also what was read in the round is committed
 
 
 async def test_records_go_on_while_the_listener_works(produce: Produce, start: Start) -> None:
