@@ -10,6 +10,7 @@ from groupstorm.clients.consumer.errors import (
     CommitFailed,
     ConsumerFailed,
     ConsumerTimeout,
+    OffsetsRefused,
     RebalanceInProgress,
 )
 from groupstorm.clients.consumer.news import News
@@ -52,7 +53,7 @@ class Committing:
     async def committed(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, CommittedOffset | None]:
-        """What the group has committed; None where nothing is. Raises CommitFailed, ConsumerTimeout."""
+        """What the group has committed; None where nothing is. Raises OffsetsRefused, ConsumerTimeout."""
         asked = tuple(partitions)
         request = OffsetFetch(
             self._member.config.group_id, by_topic(asked), OFFSET_FETCH_VERSION, require_stable=True
@@ -93,13 +94,15 @@ class Committing:
         answer = await self._member.ask_coordinator(request)
         if isinstance(answer, Disconnected):
             return None
+        if isinstance(answer, Error):
+            raise OffsetsRefused(answer.name)
         assert isinstance(answer, OffsetFetchResponse)
         errors = [answer.error, *(error for _, _, _, error in answer.partitions)]
         worst = next((error for error in errors if error is not Error.NONE), Error.NONE)
         if worst in OFFSET_FETCH_RETRIED:
             return None
         if worst is not Error.NONE:
-            raise CommitFailed(worst.name)
+            raise OffsetsRefused(worst.name)
         return {
             TopicPartition(topic, number): committed
             for topic, number, committed, _ in answer.partitions

@@ -133,12 +133,15 @@ class CooperativeConsumer:
     async def close(self, *, leave_group: bool | None = None) -> None:
         """Commit (with auto-commit) what was given out, tell the listener, leave the group.
 
+        Raises ListenerFailed, when all is done.
+
         Another task's ``async for`` ends at once; whoever calls it again waits for the same end, which
         comes also where one of them is cancelled.
         ``leave_group``: True also as a static member, False stays until its session ends (KIP-1092).
         """
         self._reading.processed()
         await self._close(leave_group)
+        self._raise_of_listener()
 
     async def _close(self, leave_group: bool | None = None) -> None:
         if not self._closed:
@@ -180,6 +183,8 @@ class CooperativeConsumer:
         if kind is None:
             self._reading.processed()
         await self._close()
+        if kind is None:
+            self._raise_of_listener()
 
     def subscribe(self, topics: Iterable[str], listener: RebalanceListener | None = None) -> None:
         """Read these topics from the next round on. ``listener``: instead of the one that was given."""
@@ -296,7 +301,7 @@ class CooperativeConsumer:
         )
 
     async def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, CommittedOffset | None]:
-        """What the group has committed; None: nothing. Raises CommitFailed, ConsumerTimeout."""
+        """What the group has committed; None: nothing. Raises OffsetsRefused, ConsumerTimeout."""
         self._check_open()
         return await self._committing.committed(partitions)
 
@@ -374,6 +379,11 @@ class CooperativeConsumer:
             problem = problem.exceptions[0]
         assert problem is not None
         raise problem
+
+    def _raise_of_listener(self) -> None:
+        problem, self._problem = self._problem, None
+        if isinstance(problem, ListenerFailed):
+            raise problem
 
     def _lacks_position(self, partition: TopicPartition) -> bool:
         return partition in self._member.membership.owned and self._reading.position(partition) is None

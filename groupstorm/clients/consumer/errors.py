@@ -42,6 +42,14 @@ class RebalanceInProgress(CommitFailed):
     """The group waits for this member to join: commit again after the next record was asked for."""
 
 
+class OffsetsRefused(ConsumerError):
+    """The coordinator does not tell what is committed. ``error``: Kafka's name of the reason."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class ListenerFailed(ConsumerError):
     """The rebalance listener has raised what stands in ``__cause__``; the membership goes on."""
 

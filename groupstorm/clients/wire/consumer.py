@@ -241,14 +241,18 @@ class WireConsumer:
 
     async def commit(self, offsets: CommittedOffsets) -> Error | Disconnected:
         """Commit these, as commitSync() sends it: the first error of the answer."""
-        await self._link.find()
+        error = await self._link.find()
+        if error is not Error.NONE:
+            return error
         answer = await self._commits.commit(offsets)
         self._changed()
         return answer
 
-    async def ask_coordinator(self, request: Request) -> Response | Disconnected:
-        """Any request that is no member's: the coordinator is looked up first."""
-        await self._link.find()
+    async def ask_coordinator(self, request: Request) -> Response | Disconnected | Error:
+        """Any request that is no member's; `Error` where no coordinator is to be had."""
+        error = await self._link.find()
+        if error is not Error.NONE:
+            return error
         return await self._link.ask(request, self.config.request_timeout_ms)
 
     def refresh_topics(self) -> None:
