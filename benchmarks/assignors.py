@@ -32,7 +32,11 @@ _UNEQUAL = (*KAFKAS, "optimal-sticky")
 #: Whom we compare an assignor with that Kafka does not have.
 _PEER = {"optimal-sticky": "sticky"}
 
-_MILLION = (Size(2000, 1_000_000, 500), Size(2000, 1_000_000, 500, Names.SCATTERED), Size(2000, 1_000_000, 100))
+_MILLION = (
+    Size(2000, 1_000_000, 500),
+    Size(2000, 1_000_000, 500, Names.SCATTERED),
+    Size(2000, 1_000_000, 100),
+)
 EQUAL = (Size(2100, 2100, 1), Size(2000, 200_000, 200), *_MILLION)
 UNEQUAL = tuple(
     Size(members, partitions, topics, subscribed=subscribed)
@@ -171,7 +175,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], help="sizes whose name contains this")
     parser.add_argument("--assignor", action="append", default=[], help="this one only")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--patience", type=float, default=10.0, help="seconds for warming up one round of Java")
+    parser.add_argument(
+        "--patience", type=float, default=10.0, help="seconds for warming up one round of Java"
+    )
     parser.add_argument("--without-java", action="store_true")
     options = parser.parse_args(arguments)
     built = None if options.without_java else _find_java()

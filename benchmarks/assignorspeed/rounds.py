@@ -109,7 +109,9 @@ class Group:
         )
 
 
-def _choose(topics: Sequence[str], subscribed: Subscribed, number: int, draw: random.Random) -> tuple[str, ...]:
+def _choose(
+    topics: Sequence[str], subscribed: Subscribed, number: int, draw: random.Random
+) -> tuple[str, ...]:
     if subscribed is Subscribed.BUT_ONE and number % 2:
         return tuple(topics[1:])
     if subscribed is Subscribed.RANDOM:

@@ -22,6 +22,8 @@ class PartitionIndex:
         self.number_of_topic = {topic: number for number, topic in enumerate(self.topics)}
         self.counts = [topics[topic].partitions for topic in self.topics]
         self.total = sum(self.counts)
+        # these lists share their numbers: a million partitions of a thousand sizes are a thousand objects
+        numbers = list(range(max(self.counts, default=0)))
         self.first: list[int] = []
         self.topic_of: list[int] = []
         self.partition_of: list[int] = []
@@ -34,7 +36,7 @@ class PartitionIndex:
             self._number(number, [partition for partition in strays if partition < 0])
             self.first.append(len(self.topic_of))
             self.topic_of.extend([number] * self.counts[number])
-            self.partition_of.extend(range(self.counts[number]))
+            self.partition_of.extend(numbers[: self.counts[number]])
             self._number(number, [partition for partition in strays if partition >= self.counts[number]])
             self._spans.append(range(start, len(self.topic_of)))
         self.size = len(self.topic_of)
@@ -77,6 +79,16 @@ class PartitionIndex:
 
     def name(self, identity: int) -> TopicPartition:
         return TopicPartition(self.topics[self.topic_of[identity]], self.partition_of[identity])
+
+    def names(self, identities: Iterable[int]) -> list[TopicPartition]:
+        return [self.name(identity) for identity in identities]
+
+    def in_kept_order(self, identities: Iterable[int]) -> list[int]:
+        """Sorted by `kept_key`, for those who ask once: no key has to be computed for all partitions."""
+        by_topic = sorted(identities)
+        if len(self.topics) > 1:
+            by_topic.sort(key=self.partition_of.__getitem__)
+        return by_topic
 
     @property
     def kept_key(self) -> Callable[[int], int] | None:

@@ -99,13 +99,18 @@ def read_topic_partitions(data: bytes, at: int) -> tuple[list[tuple[str, tuple[i
     count, at = read_array_length(data, at)
     groups: list[tuple[str, tuple[int, ...]]] = []
     for _ in range(count):
-        topic, at = read_string(data, at)
-        length, at = read_array_length(data, at)
-        if length * _INT32_BYTES > len(data) - at:
-            raise SchemaError(f"the bytes end at {len(data)}, within {length} partitions at {at}")
-        groups.append((topic, unpack_from(f">{length}i", data, at)))
-        at += length * _INT32_BYTES
+        topic, partitions, at = read_partitions_of_topic(data, at)
+        groups.append((topic, partitions))
     return groups, at
+
+
+def read_partitions_of_topic(data: bytes, at: int) -> tuple[str, tuple[int, ...], int]:
+    """One element of topic partitions, and the position behind it."""
+    topic, at = read_string(data, at)
+    length, at = read_array_length(data, at)
+    if length * _INT32_BYTES > len(data) - at:
+        raise SchemaError(f"the bytes end at {len(data)}, within {length} partitions at {at}")
+    return topic, unpack_from(f">{length}i", data, at), at + length * _INT32_BYTES
 
 
 @lru_cache(maxsize=4096)
