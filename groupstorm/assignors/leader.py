@@ -98,7 +98,7 @@ def _assign_by_number(
         owned, generation = body.owned.numbers, body.owned_generation
         claims.append(Claim(member, head.topics, owned, generation, body.generation, body.rack, instance))
     plan = assignor.plan(index, wanted, claims, visit)
-    return {member: memory.encode(member, assigned) for member, assigned in zip(ordered, plan, strict=True)}
+    return memory.encode(ordered, plan)
 
 
 def _where_owned(assignor: _Planning) -> OwnedFrom:

@@ -11,7 +11,10 @@ group's own bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, auto
+from importlib import import_module
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from groupstorm.assignors.consumer.index import PartitionIndex
@@ -27,6 +30,8 @@ from groupstorm.assignors.userdata.consumer_protocol import (
 from groupstorm.assignors.userdata.wire import INT32, read_int32, read_nullable_bytes, read_topic_partitions
 
 _GENERATION_BYTES = 4
+#: Partitions from which on numpy pays.
+_LARGE = 20_000
 
 
 class OwnedFrom(Enum):
@@ -64,6 +69,14 @@ class Body(NamedTuple):
 
 
 _NOTHING = Owned([], 0, ghosts=False)
+
+
+def _codec(index: PartitionIndex) -> PartitionCodec:
+    """numpy pays in large groups only, and loading it takes longer than most groups need."""
+    if index.size >= _LARGE and find_spec("numpy") is not None:
+        codec: PartitionCodec = import_module("groupstorm.assignors.leaderarrays").ArrayCodec(index)
+        return codec
+    return PartitionCodec(index)
 
 
 class LeaderMemory:
@@ -113,7 +126,7 @@ class LeaderMemory:
         if topics != self._topics:
             self._topics = topics
             self._index = PartitionIndex(topics)
-            self._codec = PartitionCodec(self._index)
+            self._codec = _codec(self._index)
             self._owned, self._encoded = {}, {}
         self._owned_before, self._owned = self._owned, {}
         self._encoded_before, self._encoded = self._encoded, {}
@@ -175,10 +188,17 @@ class LeaderMemory:
                 self._owned[section] = known
         return known
 
-    def encode(self, member: str, assigned: list[int]) -> bytes:
+    def encode(self, members: Sequence[str], plan: Sequence[list[int]]) -> dict[str, bytes]:
         """The assignment bytes of these partition numbers, which the caller leaves unchanged from now on."""
-        before = self._encoded_before.get(member)
-        if before is None or before[0] != assigned:
-            before = (assigned, self._codec.write_assignment(assigned))
-        self._encoded[member] = before
-        return before[1]
+        before = self._encoded_before
+        changed = [
+            (member, assigned)
+            for member, assigned in zip(members, plan, strict=True)
+            if member not in before or before[member][0] != assigned
+        ]
+        written = self._codec.write_assignments([assigned for _, assigned in changed])
+        fresh = {
+            member: (assigned, data) for (member, assigned), data in zip(changed, written, strict=True)
+        }
+        self._encoded = {member: fresh.get(member) or before[member] for member in members}
+        return {member: data for member, (_, data) in self._encoded.items()}

@@ -17,8 +17,8 @@ from groupstorm.assignors.userdata.wire import (
     string,
 )
 
-_ASSIGNMENT_HEADER = INT16.pack(HIGHEST_VERSION)
-_NO_USER_DATA = nullable_bytes(None)
+ASSIGNMENT_HEADER = INT16.pack(HIGHEST_VERSION)
+NO_USER_DATA = nullable_bytes(None)
 _ONE = INT32.pack(1)
 _INT32_BYTES = 4
 #: An array's length and its first element.
@@ -75,8 +75,12 @@ class PartitionCodec:
             numbers += known
         return Owned(numbers, len(numbers) + unnumbered, ghosts), at
 
-    def write_assignment(self, numbers: Sequence[int]) -> bytes:
-        """ConsumerProtocol.serializeAssignment: by topic, topics in the order in which they first appear."""
+    def write_assignments(self, assigned: Sequence[Sequence[int]]) -> list[bytes]:
+        """ConsumerProtocol.serializeAssignment for several members, without user data."""
+        return [self._write_assignment(numbers) for numbers in assigned]
+
+    def _write_assignment(self, numbers: Sequence[int]) -> bytes:
+        """By topic, topics in the order in which they first appear."""
         topic_of, partition_of = self._index.topic_of, self._index.partition_of
         topics = [topic_of[number] for number in numbers]
         partitions = [partition_of[number] for number in numbers]
@@ -84,7 +88,7 @@ class PartitionCodec:
             body = self._write_singles(topics, partitions)
         else:
             body = self._write_groups(topics, partitions)
-        return b"".join([_ASSIGNMENT_HEADER, *body, _NO_USER_DATA])
+        return b"".join([ASSIGNMENT_HEADER, *body, NO_USER_DATA])
 
     def _write_singles(self, topics: Sequence[int], partitions: Sequence[int]) -> list[bytes]:
         """One partition of each topic."""

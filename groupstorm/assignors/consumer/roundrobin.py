@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import Claim
@@ -68,8 +69,9 @@ class RoundRobinAssignor:
                     subscribers[number].append(place)
         assigned: list[list[int]] = [[] for _ in claims]
         turn = 0
-        for number, places in enumerate(subscribers):
-            partitions = index.real(number)
+        for places, topics in groupby(range(len(subscribers)), key=subscribers.__getitem__):
+            alike = list(topics)  # with the same subscribers the turn goes on from topic to topic
+            partitions = range(index.real(alike[0]).start, index.real(alike[-1]).stop)
             start = next((at for at, place in enumerate(places) if place >= turn), 0)
             in_turn = places[start:] + places[:start]
             for nth, place in enumerate(in_turn[: len(partitions)]):
