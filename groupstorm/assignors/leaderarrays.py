@@ -34,25 +34,25 @@ class _Layout:
     partitions' order there, None where they are grouped by topic already.
     """
 
-    def __init__(self, topics: Sequence[int], topic_bytes: Sequence[bytes]) -> None:
-        members_of: dict[int, list[int]] = {}
-        for at, topic in enumerate(topics):
-            if topic in members_of:
-                members_of[topic].append(at)
-            else:
-                members_of[topic] = [at]
-        parts = [INT32.pack(len(members_of))]
-        starts: list[int] = []
-        end = _INT32_BYTES
-        for topic, members in members_of.items():
-            parts += (topic_bytes[topic], INT32.pack(len(members)), bytes(_INT32_BYTES * len(members)))
-            end += len(topic_bytes[topic]) + _INT32_BYTES
-            starts += range(end, end + _INT32_BYTES * len(members), _INT32_BYTES)
-            end += _INT32_BYTES * len(members)
-        order = np.fromiter(chain.from_iterable(members_of.values()), np.intp, len(topics))
-        self.order = None if (order == np.arange(len(topics))).all() else order
+    def __init__(self, topics: np.ndarray, topic_bytes: Sequence[bytes]) -> None:
+        groups = list(dict.fromkeys(topics.tolist()))  # in the order of their first partitions
+        rank: np.ndarray = np.empty(len(topic_bytes), np.intp)
+        rank[groups] = np.arange(len(groups))
+        ranks = rank[topics]
+        sizes = np.bincount(ranks, minlength=len(groups))
+        grouped = bool((ranks[1:] >= ranks[:-1]).all())
+        self.order = None if grouped else np.argsort(ranks, kind="stable")
+        names = [topic_bytes[topic] for topic in groups]
+        blanks = {size: INT32.pack(size) + bytes(_INT32_BYTES * size) for size in set(sizes.tolist())}
+        parts = [INT32.pack(len(groups))] * (1 + 2 * len(groups))
+        parts[1::2] = names
+        parts[2::2] = [blanks[size] for size in sizes.tolist()]
         self.blank = np.frombuffer(b"".join(parts), np.uint8)
-        self.places = (np.array(starts, np.intp)[:, np.newaxis] + _BYTE_IN_INT32).ravel()
+        # a partition stands behind the partitions before it, the number of groups, and of every group
+        # up to its own the name and the size
+        headers = np.cumsum(np.fromiter(map(len, names), np.intp, len(names)) + _INT32_BYTES)
+        starts = np.repeat(headers + _INT32_BYTES, sizes) + _INT32_BYTES * np.arange(len(topics))
+        self.places = (starts[:, np.newaxis] + _BYTE_IN_INT32).ravel()
 
 
 class _Known(NamedTuple):
@@ -112,9 +112,9 @@ class ArrayCodec(PartitionCodec):
         if key != self._topics_read_last:
             self._topics_read_last = key
             return
-        layout = _Layout(topics.tolist(), self._topic_bytes)
+        layout = _Layout(topics, self._topic_bytes)
         if layout.order is None:
-            fixed = np.full(len(layout.blank), 0xFF, np.uint8)
+            fixed: np.ndarray = np.full(len(layout.blank), 0xFF, np.uint8)
             fixed[layout.places] = 0
             known = _Known(layout, fixed, self._first[topics], self._counts[topics])
             self._known = [known, *self._known[: _MAX_KNOWN - 1]]
@@ -141,7 +141,7 @@ class ArrayCodec(PartitionCodec):
         if layout is None:
             if len(self._written) >= _MAX_WRITTEN:
                 self._written.clear()
-            layout = self._written[key] = _Layout(topics.tolist(), self._topic_bytes)
+            layout = self._written[key] = _Layout(topics, self._topic_bytes)
         if layout.order is not None:
             partitions = partitions[layout.order]
         body = layout.blank.copy()

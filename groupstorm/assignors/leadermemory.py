@@ -197,8 +197,6 @@ class LeaderMemory:
             if member not in before or before[member][0] != assigned
         ]
         written = self._codec.write_assignments([assigned for _, assigned in changed])
-        fresh = {
-            member: (assigned, data) for (member, assigned), data in zip(changed, written, strict=True)
-        }
+        fresh = {member: (assigned, data) for (member, assigned), data in zip(changed, written, strict=True)}
         self._encoded = {member: fresh.get(member) or before[member] for member in members}
         return {member: data for member, (_, data) in self._encoded.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
@@ -29,6 +29,30 @@ def in_order(claims: Sequence[Claim]) -> list[int]:
         return (instance is None, java_key(name if instance is None else instance))
 
     return sorted(range(len(claims)), key=place)
+
+
+def subscribers_in_order(topics: Iterable[str], claims: Sequence[Claim]) -> dict[str, list[int]]:
+    """Per topic its subscribers, `in_order`; topics with the same subscribers have one list.
+
+    Members with the same list of topics are looked at once.
+    """
+    kind_of: dict[tuple[str, ...], int] = {}
+    kinds = [kind_of.setdefault(claim.topics, len(kind_of)) for claim in claims]
+    kinds_of_topic: dict[str, list[int]] = {topic: [] for topic in topics}
+    for listed, kind in kind_of.items():
+        for topic in dict.fromkeys(listed):
+            if topic in kinds_of_topic:
+                kinds_of_topic[topic].append(kind)
+    ordered = in_order(claims)
+    members: dict[tuple[int, ...], list[int]] = {}
+    subscribers: dict[str, list[int]] = {}
+    for topic, subscribed in kinds_of_topic.items():
+        key = tuple(subscribed)
+        if key not in members:
+            chosen = frozenset(key)
+            members[key] = [member for member in ordered if kinds[member] in chosen]
+        subscribers[topic] = members[key]
+    return subscribers
 
 
 def by_name(index: PartitionIndex, claims: Sequence[Claim], plan: Sequence[list[int]]) -> AssignmentResult:

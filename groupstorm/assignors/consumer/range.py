@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.consumer.members import by_name, claim_nothing, in_order
+from groupstorm.assignors.consumer.members import by_name, claim_nothing, subscribers_in_order
 from groupstorm.assignors.consumer.racks import use_racks
 from groupstorm.assignors.contract import (
     AssignmentResult,
@@ -65,11 +65,7 @@ class RangeAssignor:
 
         In which order the members are visited does not matter.
         """
-        subscribers: dict[str, list[int]] = {topic: [] for topic in topics}
-        for member in in_order(claims):
-            for topic in dict.fromkeys(claims[member].topics):
-                if topic in subscribers:
-                    subscribers[topic].append(member)
+        subscribers = subscribers_in_order(topics, claims)
         assigned: list[list[int]] = [[] for _ in claims]
         if any(claim.rack for claim in claims):
             states = [

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.consumer.members import by_name, claim_nothing, in_order
+from groupstorm.assignors.consumer.members import by_name, claim_nothing, in_order, subscribers_in_order
 from groupstorm.assignors.contract import (
     AssignmentRefused,
     AssignmentResult,
@@ -60,21 +60,17 @@ class RoundRobinAssignor:
             raise AssignmentRefused(
                 "IllegalArgumentException", "CircularIterator can only be used on non-empty lists"
             )
-        circle = in_order(claims)
-        subscribers: list[list[int]] = [[] for _ in index.topics]  # places in the circle, ascending
-        for place, member in enumerate(circle):
-            for topic in dict.fromkeys(claims[member].topics):
-                number = index.number_of_topic.get(topic)
-                if number is not None:
-                    subscribers[number].append(place)
+        place_of = {member: place for place, member in enumerate(in_order(claims))}
+        subscribers = subscribers_in_order(index.topics, claims)
         assigned: list[list[int]] = [[] for _ in claims]
         turn = 0
-        for places, topics in groupby(range(len(subscribers)), key=subscribers.__getitem__):
-            alike = list(topics)  # with the same subscribers the turn goes on from topic to topic
-            partitions = range(index.real(alike[0]).start, index.real(alike[-1]).stop)
-            start = next((at for at, place in enumerate(places) if place >= turn), 0)
-            in_turn = places[start:] + places[:start]
-            for nth, place in enumerate(in_turn[: len(partitions)]):
-                assigned[circle[place]] += partitions[nth :: len(places)]
-            turn = in_turn[(len(partitions) - 1) % len(places)] + 1
+        # with the same subscribers the turn goes on from topic to topic
+        for members, alike in groupby(index.topics, key=subscribers.__getitem__):
+            numbers = [index.number_of_topic[topic] for topic in alike]
+            partitions = range(index.real(numbers[0]).start, index.real(numbers[-1]).stop)
+            start = next((at for at, member in enumerate(members) if place_of[member] >= turn), 0)
+            in_turn = members[start:] + members[:start]
+            for nth, member in enumerate(in_turn[: len(partitions)]):
+                assigned[member] += partitions[nth :: len(members)]
+            turn = place_of[in_turn[(len(partitions) - 1) % len(members)]] + 1
         return assigned
