@@ -220,10 +220,17 @@ class JavaHashMap(Generic[K, V]):
 
 def hash_order(keys: Iterable[K], hash_of: Callable[[K], int] | None = None) -> list[K]:
     """The order of a ``HashMap`` or ``HashSet`` that grew from empty by ``keys`` in their order."""
-    table: JavaHashMap[K, None] = JavaHashMap(hash_of)
-    for key in keys:
-        table.put(key, None)
-    return table.keys()
+    distinct = list(dict.fromkeys(keys))
+    if len(distinct) * 4 <= _MIN_TREEIFY_CAPACITY * 3:
+        table: JavaHashMap[K, None] = JavaHashMap(hash_of)
+        for key in distinct:
+            table.put(key, None)
+        return table.keys()
+    # a table of this size no longer depends on how the buckets filled, only on how many keys there are
+    mask = _table_size_for(-(-len(distinct) * 4 // 3)) - 1
+    hash_one: Callable[[K], int] = hash_of or string_hash
+    buckets = {key: _spread(hash_one(key) & _MASK_32) & mask for key in distinct}
+    return sorted(distinct, key=buckets.__getitem__)
 
 
 class TimelineHashMap(Generic[K, V]):

@@ -60,6 +60,7 @@ class GeneralAssignment:
         self._movements = Movements(index, order)
         self._revocation_required = False
         self._balanced: bool | None = None
+        self._lowest: dict[int, int] = {}  # per topic how much the subscriber with the least has
         self.assigned = [list(owned) for owned in ownership.owned]
         self._owner: dict[int, int] = {}
         kept = self._keep_owned()
@@ -166,8 +167,11 @@ class GeneralAssignment:
         while True:
             moved = False
             for partition in partitions:
-                if self._literally and self._is_balanced():
-                    break
+                if self._literally:
+                    if self._is_balanced():
+                        break
+                elif self._nobody_has_less(partition):
+                    continue
                 target = self._better_owner(partition)
                 if target is not None:
                     self._move(partition, target)
@@ -175,6 +179,16 @@ class GeneralAssignment:
             if not moved:
                 return performed
             performed = True
+
+    def _nobody_has_less(self, partition: int) -> bool:
+        """Whether no subscriber would have less even with this partition; looked up until something moves."""
+        topic = self._index.topic_of[partition]
+        lowest = self._lowest.get(topic)
+        if lowest is None:
+            least = self._least_loaded(partition)
+            assert least is not None  # the owner takes part, as everybody who has some of a shared topic
+            lowest = self._lowest[topic] = len(self.assigned[least])
+        return len(self.assigned[self._owner[partition]]) <= lowest + 1
 
     def _better_owner(self, partition: int) -> int | None:
         size = self._size(self._owner[partition])
@@ -209,6 +223,7 @@ class GeneralAssignment:
         self._loads.add(target)
         self._loads.add(source)
         self._balanced = None
+        self._lowest.clear()
 
     def _is_balanced(self) -> bool:
         """Kafka's isBalanced, the order in which it looks included; asked again only after a move."""

@@ -17,6 +17,8 @@ from groupstorm.assignors.userdata.strings import from_utf8, to_utf8
 INT16 = Struct(">h")
 INT32 = Struct(">i")
 _MAX_STRING_BYTES = 0x7FFF
+#: Of an int16 that is not negative.
+_HIGHEST_FIRST_BYTE = 0x7F
 _INT32_BYTES = 4
 
 
@@ -82,6 +84,23 @@ def read_string(data: bytes, at: int) -> tuple[str, int]:
     if text is None:
         raise UserDataError(f"a null string at {at}")
     return text, behind
+
+
+def read_strings(data: bytes, at: int, count: int) -> tuple[tuple[str, ...], int]:
+    """So many strings that must be there; those seen lately are looked up, not decoded."""
+    texts: list[str] = []
+    for _ in range(count):
+        end = at + 2 + (data[at] << 8 | data[at + 1]) if at + 1 < len(data) else len(data) + 1
+        if end > len(data) or data[at] > _HIGHEST_FIRST_BYTE:
+            text, end = read_string(data, at)  # raises, and says why
+        else:
+            text = _text_of(data[at + 2 : end])
+        texts.append(text)
+        at = end
+    return tuple(texts), at
+
+
+_text_of = lru_cache(maxsize=4096)(from_utf8)
 
 
 def read_nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
