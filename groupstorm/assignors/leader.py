@@ -104,9 +104,9 @@ def _assign_by_number(
 def _where_owned(assignor: _Planning) -> OwnedFrom:
     """What the assignor's ``owned_data`` reads."""
     if isinstance(assignor, RangeAssignor | RoundRobinAssignor):
-        return OwnedFrom.NOWHERE
+        return OwnedFrom(field=False, user_data=False)
     if isinstance(assignor, StickyAssignor):
-        return OwnedFrom.USER_DATA
+        return OwnedFrom(field=False, user_data=True)
     if isinstance(assignor, PlannedAssignor) and assignor.protocol is RebalanceProtocol.EAGER:
-        return OwnedFrom.FIELD_OR_USER_DATA
-    return OwnedFrom.FIELD
+        return OwnedFrom(field=True, user_data=True)
+    return OwnedFrom(field=True, user_data=False)

@@ -12,7 +12,6 @@ group's own bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, auto
 from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -30,21 +29,21 @@ from groupstorm.assignors.userdata.consumer_protocol import (
 from groupstorm.assignors.userdata.wire import INT32, read_int32, read_nullable_bytes, read_topic_partitions
 
 _GENERATION_BYTES = 4
+#: The end of a subscription that members may have in common is no longer than that.
+_SHORT = 64
 #: Partitions from which on numpy pays.
 _LARGE = 20_000
 
 
-class OwnedFrom(Enum):
+class OwnedFrom(NamedTuple):
     """Where an assignor looks for what a member owned.
 
-    NOWHERE: it does not ask. FIELD: in the subscription's own fields. USER_DATA: in the user data, in
-    StickyAssignor's form. FIELD_OR_USER_DATA: there if the field is empty.
+    ``field``: in the subscription's own fields; ``user_data``: in the user data, in StickyAssignor's
+    form. Both: in the user data if the field is empty. None: it does not ask.
     """
 
-    NOWHERE = auto()
-    FIELD = auto()
-    USER_DATA = auto()
-    FIELD_OR_USER_DATA = auto()
+    field: bool
+    user_data: bool
 
 
 class Head(NamedTuple):
@@ -93,6 +92,7 @@ class LeaderMemory:
         self._codec = PartitionCodec(self._index)
         self._owned: dict[bytes, Owned] = {}
         self._owned_before: dict[bytes, Owned] = {}
+        self._tails: dict[tuple[int, bool, bytes], tuple[int, str | None]] = {}
         self._encoded: dict[str, tuple[list[int], bytes]] = {}
         self._encoded_before: dict[str, tuple[list[int], bytes]] = {}
 
@@ -129,6 +129,7 @@ class LeaderMemory:
             self._codec = _codec(self._index)
             self._owned, self._encoded = {}, {}
         self._owned_before, self._owned = self._owned, {}
+        self._tails = {}
         self._encoded_before, self._encoded = self._encoded, {}
         return self._index
 
@@ -136,22 +137,29 @@ class LeaderMemory:
         """What follows the topics. `UserDataError` on garbage."""
         user_data, at = read_nullable_bytes(data, head.end)
         owned = _NOTHING
-        if head.version >= OWNED_SINCE:
-            if source in (OwnedFrom.FIELD, OwnedFrom.FIELD_OR_USER_DATA):
-                owned, at = self._read_owned(data, at, len(data) - smallest_tail(head.version))
-            else:
-                at = read_topic_partitions(data, at)[1]
-        generation, rack = read_generation_and_rack(data, at, head.version)
-        generation = max(generation, NO_GENERATION)
-        if source is OwnedFrom.FIELD:
-            told_generation = decode_generation(user_data) if generation < 0 else generation
+        asked = source.field and head.version >= OWNED_SINCE
+        if asked:
+            owned, at = self._read_owned(data, at, len(data) - smallest_tail(head.version))
+        generation, rack = self._read_tail(data[at:], head.version, with_owned=not asked)
+        if generation < NO_GENERATION:
+            generation = NO_GENERATION
+        if not source.user_data:
+            told_generation = decode_generation(user_data) if source.field and generation < 0 else generation
             return Body(owned, told_generation, generation, rack)
-        if source is OwnedFrom.NOWHERE:
-            return Body(owned, None, generation, rack)
         told, told_generation = self._read_sticky(user_data)
-        if source is OwnedFrom.USER_DATA or not owned.told:
+        if not owned.told:
             return Body(told, told_generation, generation, rack)
         return Body(owned, told_generation if generation < 0 else generation, generation, rack)
+
+    def _read_tail(self, data: bytes, version: int, *, with_owned: bool) -> tuple[int, str | None]:
+        """Generation and rack, behind owned partitions that nobody asks for; the same for most members."""
+        known = self._tails.get((version, with_owned, data))
+        if known is None:
+            at = read_topic_partitions(data, 0)[1] if with_owned and version >= OWNED_SINCE else 0
+            known = read_generation_and_rack(data, at, version)
+            if len(data) <= _SHORT:
+                self._tails[version, with_owned, data] = known
+        return known
 
     def _read_owned(self, data: bytes, at: int, likely_end: int) -> tuple[Owned, int]:
         """Topic partitions, which probably end at ``likely_end``; where they really end."""

@@ -20,6 +20,7 @@ from groupstorm.assignors.userdata.wire import (
 ASSIGNMENT_HEADER = INT16.pack(HIGHEST_VERSION)
 NO_USER_DATA = nullable_bytes(None)
 _ONE = INT32.pack(1)
+_ONE_PARTITION = ASSIGNMENT_HEADER + _ONE
 _INT32_BYTES = 4
 #: An array's length and its first element.
 _LENGTH_AND_FIRST = Struct(">ii")
@@ -82,6 +83,9 @@ class PartitionCodec:
     def _write_assignment(self, numbers: Sequence[int]) -> bytes:
         """By topic, topics in the order in which they first appear."""
         topic_of, partition_of = self._index.topic_of, self._index.partition_of
+        if len(numbers) == 1:
+            topic, partition = topic_of[numbers[0]], partition_of[numbers[0]]
+            return _ONE_PARTITION + self._topic_and_one[topic] + INT32.pack(partition) + NO_USER_DATA
         topics = [topic_of[number] for number in numbers]
         partitions = [partition_of[number] for number in numbers]
         if len(set(topics)) == len(topics):

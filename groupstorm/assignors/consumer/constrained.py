@@ -64,6 +64,8 @@ class ConstrainedAssignment:
 
     def _countable(self, member: int) -> list[int]:
         owned = self._ownership.owned[member]
+        if not owned:
+            return owned
         if self._racks is not None:
             elsewhere = {partition for partition in owned if self._racks.mismatch(member, partition)}
             if elsewhere:

@@ -152,7 +152,8 @@ class GeneralAssignment:
         """How many partitions the member's topics have; one that lists as many topics as there are: all."""
         if len(self._topics[member]) == len(self._index.topics):
             return self._index.total
-        return sum(self._index.counts[topic] for topic in self._topics[member])
+        counts = self._index.counts
+        return sum([counts[topic] for topic in self._topics[member]])
 
     def _takes_part(self, member: int, shared: Sequence[bool]) -> bool:
         """Whether the member could give or take: it lacks something, or has some of a shared topic."""
