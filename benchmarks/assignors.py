@@ -1,6 +1,6 @@
 """How long a leader thinks, ours beside Kafka's Java: subscriptions as bytes in, assignments as bytes out.
 
-    python -m benchmarks.assignors [--small] [--only WORD]... [--assignor NAME]... [--repeat 5] [--without-java]
+    python -m benchmarks.assignors [--small] [--only WORD]... [--assignor NAME]... [--without-java]
 
 CPU milliseconds, the least of ``--repeat`` runs: Kafka's of the calling thread, warmed up, ours of the
 process; the two take turns. Three rounds follow one another in a group: empty start, one more
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from benchmarks.assignorspeed.java import KAFKAS, JavaLeader, before_kafka_9987, digest
+from benchmarks.assignorspeed.java import KAFKAS, JavaLeader, Patience, before_kafka_9987, digest
 from benchmarks.assignorspeed.rounds import PHASES, Group, Names, Round, Size, Subscribed
 from groupstorm.assignors import registry
 from groupstorm.assignors.leader import perform_assignment
@@ -32,11 +32,7 @@ _UNEQUAL = (*KAFKAS, "optimal-sticky")
 #: Whom we compare an assignor with that Kafka does not have.
 _PEER = {"optimal-sticky": "sticky"}
 
-_MILLION = (
-    Size(2000, 1_000_000, 500),
-    Size(2000, 1_000_000, 500, Names.SCATTERED),
-    Size(2000, 1_000_000, 100),
-)
+_MILLION = tuple(Size(2000, 1_000_000, topics, names) for topics in (500, 100) for names in Names)
 EQUAL = (Size(2100, 2100, 1), Size(2000, 200_000, 200), *_MILLION)
 UNEQUAL = tuple(
     Size(members, partitions, topics, subscribed=subscribed)
@@ -51,59 +47,56 @@ SMALL = (
 )
 
 
+class Times(NamedTuple):
+    """Milliseconds of one phase; ``java`` None: not measured."""
+
+    phase: str
+    java: float | None
+    ours: float
+    cold: float
+
+
 class Row(NamedTuple):
-    """Milliseconds per phase; ``java`` None: not measured; ``memory_mib``: the peak above the input."""
+    """``memory_mib``: the peak above the input; ``equal``: None where there is nothing to be equal to."""
 
     size: Size
     assignor: str
-    java: list[float] | None
-    ours: list[float]
-    cold: list[float]
+    times: list[Times]
     memory_mib: float
     equal: bool | None
 
 
-def measure(size: Size, name: str, repeat: int, java: JavaLeader | None, patience_s: float) -> Row:
-    """One line of the table."""
+def measure(size: Size, name: str, repeat: int, java: JavaLeader | None) -> Row:
+    """One assignor at one size."""
     group = Group(size, registry.get(name))
-    timed = {round_.phase: round_ for round_ in group.rounds if round_.phase is not None}
+    timed = group.timed()
     peer = name if name in KAFKAS else _PEER.get(name)
     equal: bool | None = None
-    if java is not None and peer is not None:
+    if java is None or peer is None:
+        java = None
+    else:
         # another assignor's history is not this one's
-        asked = timed if peer == name else _timed(Group(size, registry.get(peer)))
+        asked = timed if peer == name else Group(size, registry.get(peer)).timed()
         digests = java.load(peer, group.topics, {phase: round_.members for phase, round_ in asked.items()})
         if peer == name:
             equal = all(digests[phase] == digest(round_.answer) for phase, round_ in timed.items())
     memory_mib = _peak_mib(group)
+    javas: dict[str, list[float]] = {phase: [] for phase in PHASES}
     ours: dict[str, list[float]] = {phase: [] for phase in PHASES}
     cold: dict[str, list[float]] = {phase: [] for phase in PHASES}
-    javas: dict[str, list[float]] = {phase: [] for phase in PHASES}
-    start = time.monotonic()
-    for turn in range(repeat):
+    for _ in range(repeat):
         memory = LeaderMemory()
         for round_ in group.rounds:
-            if round_.phase is None:
-                _run_ms(group, round_, memory)
-                continue
-            if java is not None and peer is not None:
-                if not turn or time.monotonic() - start < patience_s * 2:
+            own_ms = _run_ms(group, round_, memory)
+            if round_.phase is not None:
+                ours[round_.phase].append(own_ms)
+                cold[round_.phase].append(_run_ms(group, round_, LeaderMemory()))
+                if java is not None and not (javas[round_.phase] and java.is_slow(round_.phase)):
                     javas[round_.phase].append(java.run_ms(round_.phase))
-            ours[round_.phase].append(_run_ms(group, round_, memory))
-            cold[round_.phase].append(_run_ms(group, round_, LeaderMemory()))
-    return Row(
-        size,
-        name,
-        [min(javas[phase]) for phase in PHASES] if java is not None and peer is not None else None,
-        [min(ours[phase]) for phase in PHASES],
-        [min(cold[phase]) for phase in PHASES],
-        memory_mib,
-        equal,
-    )
-
-
-def _timed(group: Group) -> dict[str, Round]:
-    return {round_.phase: round_ for round_ in group.rounds if round_.phase is not None}
+    times = [
+        Times(phase, min(javas[phase], default=None), min(ours[phase]), min(cold[phase])) for phase in PHASES
+    ]
+    return Row(size, name, times, memory_mib, equal)
 
 
 def _run_ms(group: Group, round_: Round, memory: LeaderMemory) -> float:
@@ -131,35 +124,37 @@ def _peak_mib(group: Group) -> float:
 
 # --- what is printed ---------------------------------------------------------------------------------
 
-_HEAD = f"{'members x partitions, topics, subscriptions':<47}{'assignor':<31}"
-
 
 def print_head() -> None:
-    phases = "".join(f"{phase + ': Java':>18}{'ours':>9}{'cold':>9}{'ratio':>7}" for phase in PHASES)
-    print(f"{_HEAD}{phases}{'MiB':>7}  answer", flush=True)
+    print(
+        f"{'members x partitions, topics, subscriptions':<46}{'assignor':<31}{'CPU ms:':<12}"
+        f"{'Java':>10}{'ours':>10}{'ratio':>8}{'cold':>10}{'ratio':>8}{'MiB':>7}  answer",
+        flush=True,
+    )
 
 
 def print_row(row: Row) -> None:
-    cells = ""
-    for place in range(len(PHASES)):
-        java = None if row.java is None else row.java[place]
-        ratio = "" if java is None else f"{row.ours[place] / java:.2f}"
-        cells += f"{'' if java is None else f'{java:.1f}':>18}{row.ours[place]:>9.1f}"
-        cells += f"{row.cold[place]:>9.1f}{ratio:>7}"
     answer = {None: "", True: "equal", False: "DIFFERENT"}[row.equal]
-    if row.equal is None and row.java is not None:
+    if row.equal is None and row.times[0].java is not None:
         answer = f"beside Kafka's {_PEER[row.assignor]}"
-    print(f"{row.size!s:<47}{row.assignor:<31}{cells}{row.memory_mib:>7.0f}  {answer}", flush=True)
+    title, about = f"{row.size!s:<46}{row.assignor:<31}", f"{row.memory_mib:>7.0f}  {answer}"
+    for phase, java, ours, cold in row.times:
+        if java is None:
+            figures = f"{'':>10}{ours:>10.1f}{'':>8}{cold:>10.1f}{'':>8}"
+        else:
+            figures = f"{java:>10.1f}{ours:>10.1f}{ours / java:>8.2f}{cold:>10.1f}{cold / java:>8.2f}"
+        print(f"{title}{phase:<12}{figures}{about}".rstrip(), flush=True)
+        title, about = " " * len(title), ""
 
 
-def print_documents(built: Built, java: JavaLeader, patience_s: float, small: bool) -> None:
+def print_documents(built: Built, java: JavaLeader, small: bool) -> None:
     """What the design documents argue with, in Java both."""
-    old_size = SMALL[0] if small else EQUAL[0]
-    group = Group(old_size, registry.get("sticky"))
-    with JavaLeader(before_kafka_9987(built), patience_s) as old:
-        old.load("sticky", group.topics, {phase: rnd.members for phase, rnd in _timed(group).items()})
+    size = SMALL[0] if small else EQUAL[0]
+    group = Group(size, registry.get("sticky"))
+    with JavaLeader(before_kafka_9987(built), java.patience) as old:
+        old.load("sticky", group.topics, {phase: round_.members for phase, round_ in group.timed().items()})
         times = ", ".join(f"{phase} {old.run_ms(phase):,.1f}" for phase in PHASES)
-    print(f"\nKAFKA-9987: sticky of kafka-clients 2.5.0, {old_size}: {times} ms")
+    print(f"\nKAFKA-9987: sticky of kafka-clients 2.5.0, {size}: {times} ms")
     for members, partitions in ((10, 1000),) if small else ((2000, 200_000), (20, 200_000), (2, 100_000)):
         loop, sublist = java.sublist_ms(members, partitions)
         print(
@@ -171,29 +166,28 @@ def print_documents(built: Built, java: JavaLeader, patience_s: float, small: bo
 def main(arguments: Sequence[str] | None = None) -> int:
     """0; 1 where an answer is not Kafka's."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--small", action="store_true", help="small groups only, for a quick look")
+    parser.add_argument("--small", action="store_true", help="small groups and no long warm-up: a quick look")
     parser.add_argument("--only", action="append", default=[], help="sizes whose name contains this")
     parser.add_argument("--assignor", action="append", default=[], help="this one only")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument(
-        "--patience", type=float, default=10.0, help="seconds for warming up one round of Java"
-    )
+    parser.add_argument("--patience", type=float, default=10.0, help="seconds to warm up one round of Java")
     parser.add_argument("--without-java", action="store_true")
     options = parser.parse_args(arguments)
+    patience = Patience(0.2 if options.small else 3.0, options.patience)
     built = None if options.without_java else _find_java()
     equal = True
     with ExitStack() as stack:
-        java = None if built is None else stack.enter_context(JavaLeader(built, options.patience))
+        java = None if built is None else stack.enter_context(JavaLeader(built, patience))
         print_head()
         for size in SMALL if options.small else (*EQUAL, *UNEQUAL):
             if not all(word in str(size) for word in options.only):
                 continue
             for name in _assignors(size, options.assignor):
-                row = measure(size, name, options.repeat, java, options.patience)
+                row = measure(size, name, options.repeat, java)
                 print_row(row)
                 equal = equal and row.equal is not False
         if built is not None and java is not None and not options.only and not options.assignor:
-            print_documents(built, java, options.patience, options.small)
+            print_documents(built, java, options.small)
     return 0 if equal else 1
 
 

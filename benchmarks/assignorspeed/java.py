@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from struct import pack
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from groupstorm.assignors.leader import Member
 from tests.oracle.build import CACHE, SOURCES, Built, OracleUnavailable
@@ -23,17 +23,24 @@ from tests.oracle.jvm import Jvm
 KAFKAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 _WARM_UP_RUNS = 3
-_WARM_UP_SECONDS = 3.0
 #: A million partitions, three rounds at a time.
 _HEAP = "6g"
 
 
-class JavaLeader:
-    """A JVM with Kafka's assignors. ``patience_s``: a round that takes longer is not warmed up any more."""
+class Patience(NamedTuple):
+    """How long a round is warmed up: three runs and ``at_least_s``, unless that takes ``at_most_s``."""
 
-    def __init__(self, built: Built, patience_s: float) -> None:
+    at_least_s: float
+    at_most_s: float
+
+
+class JavaLeader:
+    """A JVM with Kafka's assignors."""
+
+    def __init__(self, built: Built, patience: Patience) -> None:
         self._jvm = Jvm(built, "speed", heap=_HEAP)
-        self._patience_s = patience_s
+        self.patience = patience
+        self._slow: set[str] = set()
         self._folder = tempfile.TemporaryDirectory(prefix="groupstorm-speed-")
 
     def load(
@@ -41,6 +48,7 @@ class JavaLeader:
     ) -> dict[str, str]:
         """Hand over the rounds and warm up on each; returns the digests of Kafka's answers."""
         self._ask({"do": "clear"})
+        self._slow.clear()
         digests: dict[str, str] = {}
         for name, members in rounds.items():
             file = Path(self._folder.name, "round")
@@ -53,11 +61,17 @@ class JavaLeader:
     def _warm_up(self, name: str) -> None:
         start = time.monotonic()
         runs = 0
-        while runs < _WARM_UP_RUNS or time.monotonic() - start < _WARM_UP_SECONDS:
+        while runs < _WARM_UP_RUNS or time.monotonic() - start < self.patience.at_least_s:
             self.run_ms(name)
             runs += 1
-            if time.monotonic() - start > self._patience_s:
+            if time.monotonic() - start > self.patience.at_most_s:
+                if runs < _WARM_UP_RUNS:
+                    self._slow.add(name)
                 return
+
+    def is_slow(self, name: str) -> bool:
+        """Whether one run of this round must do: it took too long to be warmed up."""
+        return name in self._slow
 
     def run_ms(self, name: str) -> float:
         """CPU milliseconds of one more run of a round."""

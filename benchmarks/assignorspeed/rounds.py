@@ -78,6 +78,10 @@ class Group:
         self._cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
         self.rounds = list(self._play(ids, size.members))
 
+    def timed(self) -> dict[str, Round]:
+        """The rounds that are timed, by phase."""
+        return {round_.phase: round_ for round_ in self.rounds if round_.phase is not None}
+
     def _play(self, ids: Sequence[str], members: int) -> Iterator[Round]:
         memory = LeaderMemory()
         last: Mapping[str, Assignment] = {}

@@ -141,8 +141,6 @@ class LeaderMemory:
         if asked:
             owned, at = self._read_owned(data, at, len(data) - smallest_tail(head.version))
         generation, rack = self._read_tail(data[at:], head.version, with_owned=not asked)
-        if generation < NO_GENERATION:
-            generation = NO_GENERATION
         if not source.user_data:
             told_generation = decode_generation(user_data) if source.field and generation < 0 else generation
             return Body(owned, told_generation, generation, rack)
@@ -156,7 +154,8 @@ class LeaderMemory:
         known = self._tails.get((version, with_owned, data))
         if known is None:
             at = read_topic_partitions(data, 0)[1] if with_owned and version >= OWNED_SINCE else 0
-            known = read_generation_and_rack(data, at, version)
+            generation, rack = read_generation_and_rack(data, at, version)
+            known = max(generation, NO_GENERATION), rack
             if len(data) <= _SHORT:
                 self._tails[version, with_owned, data] = known
         return known
