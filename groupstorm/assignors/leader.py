@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.planned import PlannedAssignor
 from groupstorm.assignors.consumer.range import RangeAssignor
 from groupstorm.assignors.consumer.roundrobin import RoundRobinAssignor
@@ -88,15 +87,9 @@ def _assign_by_number(
     wanted = subscribed_topics(topics, map(Subscription, listed), assignor.order)
     index = memory.number_partitions(wanted)
     source = _where_owned(assignor)
-    ghosts_matter = isinstance(assignor, StickyAssignor | CooperativeStickyAssignor)
-    claims: list[Claim] = []
-    for member, head in zip(ordered, heads, strict=True):
-        instance, data = joined[member]
-        body = memory.read_body(data, head, source)
-        if body.owned.ghosts and ghosts_matter:
-            return None
-        owned, generation = body.owned.numbers, body.owned_generation
-        claims.append(Claim(member, head.topics, owned, generation, body.generation, body.rack, instance))
+    claims = [memory.read_claim(member, *joined[member], source) for member in ordered]
+    if memory.ghosts_seen and isinstance(assignor, StickyAssignor | CooperativeStickyAssignor):
+        return None
     plan = assignor.plan(index, wanted, claims, visit)
     return memory.encode(ordered, plan)
 

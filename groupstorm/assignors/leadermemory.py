@@ -16,6 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
 from groupstorm.assignors.contract import MapOrder, TopicMetadata
 from groupstorm.assignors.leaderwire import Owned, PartitionCodec
@@ -26,7 +27,7 @@ from groupstorm.assignors.userdata.consumer_protocol import (
     read_topics,
     smallest_tail,
 )
-from groupstorm.assignors.userdata.wire import INT32, read_int32, read_nullable_bytes, read_topic_partitions
+from groupstorm.assignors.userdata.wire import read_int32, read_nullable_bytes, read_topic_partitions
 
 _GENERATION_BYTES = 4
 #: The end of a subscription that members may have in common is no longer than that.
@@ -54,19 +55,6 @@ class Head(NamedTuple):
     end: int
 
 
-class Body(NamedTuple):
-    """The rest of a subscription.
-
-    ``owned`` and ``owned_generation`` are what the assignor believes, ``generation`` is the
-    subscription's own field (-1: none).
-    """
-
-    owned: Owned
-    owned_generation: int | None
-    generation: int
-    rack: str | None
-
-
 _NOTHING = Owned([], 0, ghosts=False)
 
 
@@ -92,6 +80,8 @@ class LeaderMemory:
         self._codec = PartitionCodec(self._index)
         self._owned: dict[bytes, Owned] = {}
         self._owned_before: dict[bytes, Owned] = {}
+        #: Whether somebody in this round owns a partition that does not exist although its topic does.
+        self.ghosts_seen = False
         self._tails: dict[tuple[int, bool, bytes], tuple[int, str | None]] = {}
         self._encoded: dict[str, tuple[list[int], bytes]] = {}
         self._encoded_before: dict[str, tuple[list[int], bytes]] = {}
@@ -129,25 +119,35 @@ class LeaderMemory:
             self._codec = _codec(self._index)
             self._owned, self._encoded = {}, {}
         self._owned_before, self._owned = self._owned, {}
+        self.ghosts_seen = False
         self._tails = {}
         self._encoded_before, self._encoded = self._encoded, {}
         return self._index
 
-    def read_body(self, data: bytes, head: Head, source: OwnedFrom) -> Body:
-        """What follows the topics. `UserDataError` on garbage."""
+    def read_claim(self, member: str, instance: str | None, data: bytes, source: OwnedFrom) -> Claim:
+        """A member's part in the assignment, from its subscription. `UserDataError` on garbage.
+
+        What it owns is left out where it does not exist; `ghosts_seen` tells.
+        """
+        head = self._heads[member][1]
         user_data, at = read_nullable_bytes(data, head.end)
         owned = _NOTHING
         asked = source.field and head.version >= OWNED_SINCE
         if asked:
             owned, at = self._read_owned(data, at, len(data) - smallest_tail(head.version))
         generation, rack = self._read_tail(data[at:], head.version, with_owned=not asked)
-        if not source.user_data:
-            told_generation = decode_generation(user_data) if source.field and generation < 0 else generation
-            return Body(owned, told_generation, generation, rack)
-        told, told_generation = self._read_sticky(user_data)
-        if not owned.told:
-            return Body(told, told_generation, generation, rack)
-        return Body(owned, told_generation if generation < 0 else generation, generation, rack)
+        owned_generation: int | None = generation
+        if source.user_data:
+            told, told_generation = self._read_sticky(user_data)
+            if not owned.told:
+                owned, owned_generation = told, told_generation
+            elif generation < 0:
+                owned_generation = told_generation
+        elif source.field and generation < 0:
+            owned_generation = decode_generation(user_data)
+        if owned.ghosts:
+            self.ghosts_seen = True
+        return Claim(member, head.topics, owned.numbers, owned_generation, generation, rack, instance)
 
     def _read_tail(self, data: bytes, version: int, *, with_owned: bool) -> tuple[int, str | None]:
         """Generation and rack, behind owned partitions that nobody asks for; the same for most members."""
@@ -173,9 +173,10 @@ class LeaderMemory:
         """As `userdata.decode_sticky`: garbage is nothing, in generation -1."""
         if not user_data:
             return _NOTHING, None
-        known = self._recall(user_data[:-_GENERATION_BYTES])
+        section = user_data[:-_GENERATION_BYTES]
+        known = self._recall(section)
         if known is not None:
-            return known, INT32.unpack(user_data[-_GENERATION_BYTES:])[0]
+            return known, read_int32(user_data, len(section))[0]
         try:
             owned, end = self._codec.read(user_data, 0)
         except UserDataError:

@@ -16,6 +16,7 @@ from groupstorm.assignors.userdata.strings import from_utf8, to_utf8
 
 INT16 = Struct(">h")
 INT32 = Struct(">i")
+_unpack_int32 = INT32.unpack_from
 _MAX_STRING_BYTES = 0x7FFF
 #: Of an int16 that is not negative.
 _HIGHEST_FIRST_BYTE = 0x7F
@@ -55,7 +56,7 @@ def read_int16(data: bytes, at: int) -> tuple[int, int]:
 def read_int32(data: bytes, at: int) -> tuple[int, int]:
     """The number at ``at``, and the position behind it."""
     try:
-        return INT32.unpack_from(data, at)[0], at + _INT32_BYTES
+        return _unpack_int32(data, at)[0], at + 4
     except error:
         raise SchemaError(f"the bytes end at {len(data)}, within an int32 at {at}") from None
 
