@@ -261,7 +261,8 @@ def balance_score(sizes: Sequence[int]) -> int:
 
 
 def _numbers(index: PartitionIndex, topics: Sequence[str]) -> list[int]:
-    return [index.number_of_topic[topic] for topic in topics if topic in index.number_of_topic]
+    number_of_topic = index.number_of_topic
+    return [number for topic in topics if (number := number_of_topic.get(topic)) is not None]
 
 
 def older_claimants(claims: Sequence[Claim], max_generation: int) -> dict[int, int]:

@@ -18,8 +18,9 @@ INT16 = Struct(">h")
 INT32 = Struct(">i")
 _unpack_int32 = INT32.unpack_from
 _MAX_STRING_BYTES = 0x7FFF
-#: Of an int16 that is not negative.
-_HIGHEST_FIRST_BYTE = 0x7F
+#: Strings by their bytes, for `read_strings`.
+_seen: dict[bytes, str] = {}
+_MAX_SEEN = 4096
 _INT32_BYTES = 4
 
 
@@ -88,20 +89,20 @@ def read_string(data: bytes, at: int) -> tuple[str, int]:
 
 
 def read_strings(data: bytes, at: int, count: int) -> tuple[tuple[str, ...], int]:
-    """So many strings that must be there; those seen lately are looked up, not decoded."""
+    """So many strings that must be there; those seen lately are looked up, with their length, not decoded."""
     texts: list[str] = []
     for _ in range(count):
-        end = at + 2 + (data[at] << 8 | data[at + 1]) if at + 1 < len(data) else len(data) + 1
-        if end > len(data) or data[at] > _HIGHEST_FIRST_BYTE:
-            text, end = read_string(data, at)  # raises, and says why
-        else:
-            text = _text_of(data[at + 2 : end])
+        try:
+            end = at + 2 + (data[at] << 8 | data[at + 1])
+            text = _seen[data[at:end]]
+        except (IndexError, KeyError):
+            text, end = read_string(data, at)
+            if len(_seen) >= _MAX_SEEN:
+                _seen.clear()
+            _seen[data[at:end]] = text
         texts.append(text)
         at = end
     return tuple(texts), at
-
-
-_text_of = lru_cache(maxsize=4096)(from_utf8)
 
 
 def read_nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
