@@ -19,7 +19,7 @@ from typing import NamedTuple
 from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
 from groupstorm.assignors.contract import MapOrder, TopicMetadata
-from groupstorm.assignors.leaderwire import Owned, PartitionCodec
+from groupstorm.assignors.leaderwire import NOTHING, Owned, PartitionCodec
 from groupstorm.assignors.userdata import NO_GENERATION, UserDataError, decode_generation
 from groupstorm.assignors.userdata.consumer_protocol import (
     OWNED_SINCE,
@@ -30,8 +30,8 @@ from groupstorm.assignors.userdata.consumer_protocol import (
 from groupstorm.assignors.userdata.wire import read_int32, read_nullable_bytes, read_topic_partitions
 
 _GENERATION_BYTES = 4
-#: The end of a subscription that members may have in common is no longer than that.
-_SHORT = 64
+#: What follows the topics is remembered as a whole up to this length: new members have it in common.
+_SHORT = 32
 #: Partitions from which on numpy pays.
 _LARGE = 20_000
 
@@ -55,7 +55,8 @@ class Head(NamedTuple):
     end: int
 
 
-_NOTHING = Owned([], 0, ghosts=False)
+#: What it believes to be owned and in which generation, the subscription's own generation, the rack.
+_Body = tuple[list[int], int | None, int, str | None]
 
 
 def _codec(index: PartitionIndex) -> PartitionCodec:
@@ -82,7 +83,7 @@ class LeaderMemory:
         self._owned_before: dict[bytes, Owned] = {}
         #: Whether somebody in this round owns a partition that does not exist although its topic does.
         self.ghosts_seen = False
-        self._tails: dict[tuple[int, bool, bytes], tuple[int, str | None]] = {}
+        self._bodies: dict[tuple[int, bytes], _Body] = {}
         self._encoded: dict[str, tuple[list[int], bytes]] = {}
         self._encoded_before: dict[str, tuple[list[int], bytes]] = {}
 
@@ -120,22 +121,37 @@ class LeaderMemory:
             self._owned, self._encoded = {}, {}
         self._owned_before, self._owned = self._owned, {}
         self.ghosts_seen = False
-        self._tails = {}
+        self._bodies = {}
         self._encoded_before, self._encoded = self._encoded, {}
         return self._index
 
     def read_claim(self, member: str, instance: str | None, data: bytes, source: OwnedFrom) -> Claim:
         """A member's part in the assignment, from its subscription. `UserDataError` on garbage.
 
-        What it owns is left out where it does not exist; `ghosts_seen` tells.
+        What it owns is left out where it does not exist; `ghosts_seen` tells. ``source`` is the same for
+        all members of a round.
         """
         head = self._heads[member][1]
-        user_data, at = read_nullable_bytes(data, head.end)
-        owned = _NOTHING
-        asked = source.field and head.version >= OWNED_SINCE
-        if asked:
-            owned, at = self._read_owned(data, at, len(data) - smallest_tail(head.version))
-        generation, rack = self._read_tail(data[at:], head.version, with_owned=not asked)
+        end = data[head.end :]
+        key = (head.version, end)
+        body = self._bodies.get(key)
+        if body is None:
+            body = self._read_body(end, head.version, source)
+            if len(end) <= _SHORT:
+                self._bodies[key] = body
+        owned, owned_generation, generation, rack = body
+        return Claim(member, head.topics, owned, owned_generation, generation, rack, instance)
+
+    def _read_body(self, data: bytes, version: int, source: OwnedFrom) -> _Body:
+        user_data, at = read_nullable_bytes(data, 0)
+        owned = NOTHING
+        if version >= OWNED_SINCE:
+            if source.field:
+                owned, at = self._read_owned(data, at, len(data) - smallest_tail(version))
+            else:
+                at = read_topic_partitions(data, at)[1]
+        generation, rack = read_generation_and_rack(data, at, version)
+        generation = max(generation, NO_GENERATION)
         owned_generation: int | None = generation
         if source.user_data:
             told, told_generation = self._read_sticky(user_data)
@@ -147,18 +163,7 @@ class LeaderMemory:
             owned_generation = decode_generation(user_data)
         if owned.ghosts:
             self.ghosts_seen = True
-        return Claim(member, head.topics, owned.numbers, owned_generation, generation, rack, instance)
-
-    def _read_tail(self, data: bytes, version: int, *, with_owned: bool) -> tuple[int, str | None]:
-        """Generation and rack, behind owned partitions that nobody asks for; the same for most members."""
-        known = self._tails.get((version, with_owned, data))
-        if known is None:
-            at = read_topic_partitions(data, 0)[1] if with_owned and version >= OWNED_SINCE else 0
-            generation, rack = read_generation_and_rack(data, at, version)
-            known = max(generation, NO_GENERATION), rack
-            if len(data) <= _SHORT:
-                self._tails[version, with_owned, data] = known
-        return known
+        return owned.numbers, owned_generation, generation, rack
 
     def _read_owned(self, data: bytes, at: int, likely_end: int) -> tuple[Owned, int]:
         """Topic partitions, which probably end at ``likely_end``; where they really end."""
@@ -172,7 +177,7 @@ class LeaderMemory:
     def _read_sticky(self, user_data: bytes | None) -> tuple[Owned, int | None]:
         """As `userdata.decode_sticky`: garbage is nothing, in generation -1."""
         if not user_data:
-            return _NOTHING, None
+            return NOTHING, None
         section = user_data[:-_GENERATION_BYTES]
         known = self._recall(section)
         if known is not None:
@@ -180,7 +185,7 @@ class LeaderMemory:
         try:
             owned, end = self._codec.read(user_data, 0)
         except UserDataError:
-            return _NOTHING, NO_GENERATION
+            return NOTHING, NO_GENERATION
         self._owned[user_data[:end]] = owned
         try:
             return owned, read_int32(user_data, end)[0]

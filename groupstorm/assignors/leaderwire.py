@@ -38,6 +38,9 @@ class Owned(NamedTuple):
     ghosts: bool
 
 
+NOTHING = Owned([], 0, ghosts=False)
+
+
 class PartitionCodec:
     """Reads and writes topic partitions (`userdata.wire`) as the numbers of an index."""
 
@@ -50,6 +53,8 @@ class PartitionCodec:
     def read(self, data: bytes, at: int) -> tuple[Owned, int]:
         """What stands there, and the position behind it. `UserDataError` on garbage."""
         count, at = read_array_length(data, at)
+        if not count:
+            return NOTHING, at
         index = self._index
         first, counts, number_of_bytes = index.first, index.counts, self._number_of_bytes
         read_length_and_first = _LENGTH_AND_FIRST.unpack_from

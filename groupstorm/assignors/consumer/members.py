@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
 from groupstorm.assignors.contract import AssignmentResult
-from groupstorm.assignors.userdata import NO_GENERATION, Subscription, java_key
+from groupstorm.assignors.userdata import NO_GENERATION, Subscription
+from groupstorm.assignors.userdata.strings import java_key_for
 
 
 def claim_nothing(subscriptions: Mapping[str, Subscription]) -> list[Claim]:
@@ -24,11 +25,9 @@ def in_order(claims: Sequence[Claim]) -> list[int]:
     So a static member keeps its place when a restart gives it a new member id (KIP-345).
     """
 
-    def place(member: int) -> tuple[bool, bytes]:
-        name, instance = claims[member].member, claims[member].instance
-        return (instance is None, java_key(name if instance is None else instance))
-
-    return sorted(range(len(claims)), key=place)
+    names = [claim.member if claim.instance is None else claim.instance for claim in claims]
+    by_text = sorted_places(names)
+    return sorted(by_text, key=lambda member: claims[member].instance is None)
 
 
 def subscribers_in_order(topics: Iterable[str], claims: Sequence[Claim]) -> dict[str, list[int]]:
@@ -53,6 +52,13 @@ def subscribers_in_order(topics: Iterable[str], claims: Sequence[Claim]) -> dict
             members[key] = [member for member in ordered if kinds[member] in chosen]
         subscribers[topic] = members[key]
     return subscribers
+
+
+def sorted_places(texts: Sequence[str]) -> list[int]:
+    """Where the strings stand that Java's order puts first, second, ...; equals keep their order."""
+    key = java_key_for(texts)
+    sortable: Sequence[str] | Sequence[bytes] = texts if key is None else [key(text) for text in texts]
+    return sorted(range(len(texts)), key=sortable.__getitem__)
 
 
 def by_name(index: PartitionIndex, claims: Sequence[Claim], plan: Sequence[list[int]]) -> AssignmentResult:
