@@ -72,10 +72,11 @@ class ArrayCodec(PartitionCodec):
 
     def __init__(self, index: PartitionIndex) -> None:
         super().__init__(index)
-        self._topic_of = np.array(index.topic_of, np.int32)
-        self._partition_of = np.array(index.partition_of, ">i4")
         self._first = np.array(index.first, np.intp)
         self._counts = np.array(index.counts, np.intp)
+        numbers: np.ndarray = np.arange(len(index.topics), dtype=np.int32)
+        self._topic_of = np.repeat(numbers, self._counts)
+        self._partition_of = (np.arange(index.size) - np.repeat(self._first, self._counts)).astype(">i4")
         self._written: dict[bytes, _Layout] = {}
         self._topics_read_last = b""
         self._known: list[_Known] = []

@@ -58,7 +58,7 @@ class ConstrainedAssignment:
         self._below = self._by_id(self._below)
         self._exact = self._by_id(self._exact)
         if self._racks is not None:
-            left.sort(key=self._racks.members_near)
+            left = sorted(left, key=self._racks.members_near)
             left = self._go_round_within_racks(left, self._racks)
         self._go_round(left)
 
@@ -92,12 +92,14 @@ class ConstrainedAssignment:
         for partition in owned[limit:]:
             self._revoked[partition] = member
 
-    def _unassigned(self) -> list[int]:
+    def _unassigned(self) -> Sequence[int]:
         """Partitions that nobody kept, in order.
 
         A kept ghost hides everything behind it: Kafka compares two sorted lists and waits for ever
         for the ghost to turn up in the one of existing partitions.
         """
+        if not any(self.assigned) and not self._index.ghosts:
+            return range(self._index.size)
         free = bytearray(b"\1") * self._index.size
         for kept in self.assigned:
             for partition in kept:
