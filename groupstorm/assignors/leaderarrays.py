@@ -75,7 +75,7 @@ class ArrayCodec(PartitionCodec):
         self._first = np.array(index.first, np.intp)
         self._counts = np.array(index.counts, np.intp)
         numbers: np.ndarray = np.arange(len(index.topics), dtype=np.int32)
-        self._topic_of = np.repeat(numbers, self._counts)
+        self._topic_of: np.ndarray = np.repeat(numbers, self._counts)
         self._partition_of = (np.arange(index.size) - np.repeat(self._first, self._counts)).astype(">i4")
         self._written: dict[bytes, _Layout] = {}
         self._topics_read_last = b""

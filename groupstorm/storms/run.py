@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import resource
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,13 +63,26 @@ def run(
     Raises InputError for a folder that holds something else, or that cannot be written.
     """
     assignors = chosen_assignors(scenario)
+    return record(
+        scenario, folder, trace_format, lambda sink: simulate(scenario, assignors, sink, exact, progress), log
+    )
+
+
+def record(
+    scenario: ResolvedScenario,
+    folder: Path,
+    trace_format: str,
+    storm: Callable[[TraceSink], Figures],
+    log: TraceSink | None = None,
+) -> Run:
+    """Let ``storm`` tell its events and give its figures, and write the run's files into ``folder``."""
     _prepare(folder)
     started, cpu_started = time.perf_counter(), time.process_time()
     writer = open_writer(folder, "trace", trace_format)
     with ExitStack() as unfinished:
         unfinished.callback(writer.discard)
         sink = writer if log is None else Tee(writer, log)
-        figures = simulate(scenario, assignors, sink, exact, progress)
+        figures = storm(sink)
         unfinished.pop_all()
     writer.close()
     wall_seconds = time.perf_counter() - started

@@ -25,6 +25,8 @@ class Jvm:
         self._errors: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
         # one collector thread: the machine is shared with the Python side
         options = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-cp", built.classpath]
+        # compiled code would leave out the messages of exceptions that are thrown often
+        options.append("-XX:-OmitStackTraceInFastThrow")
         self._process = subprocess.Popen(
             [built.java, *options, "groupstorm.oracle.Main", command],
             stdin=subprocess.PIPE,
