@@ -46,7 +46,7 @@ def settle(claims: Sequence[Claim], size: int) -> Ownership:
     wins whatever its generation (KAFKA-12984, KAFKA-14639). A disputed partition stays disputed
     even if a third member claims it with a higher generation.
     """
-    max_generation = max(map(_generation, claims), default=NO_GENERATION)
+    max_generation = max([NO_GENERATION, *map(_generation, claims)])
     if _nobody_disagrees(claims, size):
         return Ownership([claim.owned for claim in claims], set(), max_generation)
     claimant = [-1] * size
