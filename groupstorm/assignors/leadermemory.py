@@ -30,7 +30,7 @@ from groupstorm.assignors.userdata.consumer_protocol import (
 from groupstorm.assignors.userdata.wire import read_int32, read_nullable_bytes, read_topic_partitions
 
 _GENERATION_BYTES = 4
-#: What follows the topics is remembered as a whole up to this length: new members have it in common.
+#: What ends a subscription is remembered as a whole up to this length: members have it in common.
 _SHORT = 32
 #: Partitions from which on numpy pays.
 _LARGE = 20_000
@@ -84,6 +84,7 @@ class LeaderMemory:
         #: Whether somebody in this round owns a partition that does not exist although its topic does.
         self.ghosts_seen = False
         self._bodies: dict[tuple[int, bytes], _Body] = {}
+        self._tails: dict[tuple[int, bytes], tuple[int, str | None]] = {}
         self._encoded: dict[str, tuple[list[int], bytes]] = {}
         self._encoded_before: dict[str, tuple[list[int], bytes]] = {}
 
@@ -121,7 +122,7 @@ class LeaderMemory:
             self._owned, self._encoded = {}, {}
         self._owned_before, self._owned = self._owned, {}
         self.ghosts_seen = False
-        self._bodies = {}
+        self._bodies, self._tails = {}, {}
         self._encoded_before, self._encoded = self._encoded, {}
         return self._index
 
@@ -145,13 +146,10 @@ class LeaderMemory:
     def _read_body(self, data: bytes, version: int, source: OwnedFrom) -> _Body:
         user_data, at = read_nullable_bytes(data, 0)
         owned = NOTHING
-        if version >= OWNED_SINCE:
-            if source.field:
-                owned, at = self._read_owned(data, at, len(data) - smallest_tail(version))
-            else:
-                at = read_topic_partitions(data, at)[1]
-        generation, rack = read_generation_and_rack(data, at, version)
-        generation = max(generation, NO_GENERATION)
+        asked = source.field and version >= OWNED_SINCE
+        if asked:
+            owned, at = self._read_owned(data, at, len(data) - smallest_tail(version))
+        generation, rack = self._read_tail(data[at:], version, with_owned=not asked)
         owned_generation: int | None = generation
         if source.user_data:
             told, told_generation = self._read_sticky(user_data)
@@ -164,6 +162,18 @@ class LeaderMemory:
         if owned.ghosts:
             self.ghosts_seen = True
         return owned.numbers, owned_generation, generation, rack
+
+    def _read_tail(self, data: bytes, version: int, *, with_owned: bool) -> tuple[int, str | None]:
+        """Generation and rack, behind owned partitions that nobody asks for; most members have the same."""
+        key = (version, data)
+        known = self._tails.get(key)
+        if known is None:
+            at = read_topic_partitions(data, 0)[1] if with_owned and version >= OWNED_SINCE else 0
+            generation, rack = read_generation_and_rack(data, at, version)
+            known = max(generation, NO_GENERATION), rack
+            if len(data) <= _SHORT:
+                self._tails[key] = known
+        return known
 
     def _read_owned(self, data: bytes, at: int, likely_end: int) -> tuple[Owned, int]:
         """Topic partitions, which probably end at ``likely_end``; where they really end."""
@@ -186,7 +196,7 @@ class LeaderMemory:
             owned, end = self._codec.read(user_data, 0)
         except UserDataError:
             return NOTHING, NO_GENERATION
-        self._owned[user_data[:end]] = owned
+        self._owned[section if end == len(section) else user_data[:end]] = owned
         try:
             return owned, read_int32(user_data, end)[0]
         except UserDataError:

@@ -73,7 +73,7 @@ class ConstrainedAssignment:
                 owned = [partition for partition in owned if partition not in elsewhere]
         if self._ownership.disputed:
             owned = [partition for partition in owned if partition not in self._ownership.disputed]
-        return self._index.in_kept_order(owned)
+        return self._index.in_kept_order(owned) if len(owned) > 1 else owned
 
     def _keep(self, member: int, owned: list[int]) -> None:
         if len(owned) < self._floor:

@@ -57,7 +57,7 @@ def read_int16(data: bytes, at: int) -> tuple[int, int]:
 def read_int32(data: bytes, at: int) -> tuple[int, int]:
     """The number at ``at``, and the position behind it."""
     try:
-        return _unpack_int32(data, at)[0], at + 4
+        return _unpack_int32(data, at)[0], at + _INT32_BYTES
     except error:
         raise SchemaError(f"the bytes end at {len(data)}, within an int32 at {at}") from None
 
