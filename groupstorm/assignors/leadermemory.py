@@ -134,12 +134,13 @@ class LeaderMemory:
         """
         head = self._heads[member][1]
         end = data[head.end :]
-        key = (head.version, end)
-        body = self._bodies.get(key)
-        if body is None:
+        if len(end) <= _SHORT:
+            key = (head.version, end)
+            body = self._bodies.get(key)
+            if body is None:
+                body = self._bodies[key] = self._read_body(end, head.version, source)
+        else:
             body = self._read_body(end, head.version, source)
-            if len(end) <= _SHORT:
-                self._bodies[key] = body
         owned, owned_generation, generation, rack = body
         return Claim(member, head.topics, owned, owned_generation, generation, rack, instance)
 
