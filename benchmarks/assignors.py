@@ -91,7 +91,7 @@ def measure(size: Size, name: str, repeat: int, java: JavaLeader | None) -> Row:
             if round_.phase is not None:
                 ours[round_.phase].append(own_ms)
                 cold[round_.phase].append(_run_ms(group, round_, LeaderMemory()))
-                if java is not None and not (javas[round_.phase] and java.is_slow(round_.phase)):
+                if java is not None:
                     javas[round_.phase].append(java.run_ms(round_.phase))
     times = [
         Times(phase, min(javas[phase], default=None), min(ours[phase]), min(cold[phase])) for phase in PHASES

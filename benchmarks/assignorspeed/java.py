@@ -40,7 +40,7 @@ class JavaLeader:
     def __init__(self, built: Built, patience: Patience) -> None:
         self._jvm = Jvm(built, "speed", heap=_HEAP)
         self.patience = patience
-        self._slow: set[str] = set()
+        self._slow: dict[str, float] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="groupstorm-speed-")
 
     def load(
@@ -60,21 +60,18 @@ class JavaLeader:
 
     def _warm_up(self, name: str) -> None:
         start = time.monotonic()
-        runs = 0
-        while runs < _WARM_UP_RUNS or time.monotonic() - start < self.patience.at_least_s:
-            self.run_ms(name)
-            runs += 1
+        runs: list[float] = []
+        while len(runs) < _WARM_UP_RUNS or time.monotonic() - start < self.patience.at_least_s:
+            runs.append(self.run_ms(name))
             if time.monotonic() - start > self.patience.at_most_s:
-                if runs < _WARM_UP_RUNS:
-                    self._slow.add(name)
+                if len(runs) < _WARM_UP_RUNS:
+                    self._slow[name] = min(runs)
                 return
 
-    def is_slow(self, name: str) -> bool:
-        """Whether one run of this round must do: it took too long to be warmed up."""
-        return name in self._slow
-
     def run_ms(self, name: str) -> float:
-        """CPU milliseconds of one more run of a round."""
+        """CPU milliseconds of one more run of a round; one that is too slow to warm up is not run again."""
+        if name in self._slow:
+            return self._slow[name]
         return float(self._ask({"do": "run", "round": name})["cpu_ms"])
 
     def sublist_ms(self, members: int, partitions: int) -> tuple[float, float]:

@@ -64,9 +64,6 @@ def test_another_answer_than_kafkas_fails(
         def load(self, assignor: str, topics: object, rounds: dict) -> dict[str, str]:
             return dict.fromkeys(rounds, "another digest")
 
-        def is_slow(self, phase: str) -> bool:
-            return True
-
         def run_ms(self, phase: str) -> float:
             return 1.0
 
