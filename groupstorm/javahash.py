@@ -255,7 +255,8 @@ def hash_order(
     # the size of a larger table does not depend on how its buckets filled, only on how many keys there are
     capacity = max(_table_size_for(-(-len(distinct) * 4 // 3)), _table_size_for(initial_capacity or 0))
     hash_one: Callable[[K], int] = hash_of or string_hash
-    buckets = {key: _spread(hash_one(key) & _MASK_32) & (capacity - 1) for key in distinct}
+    hashes = [hash_one(key) & _MASK_32 for key in distinct]
+    buckets = {key: (h ^ h >> 16) & (capacity - 1) for key, h in zip(distinct, hashes, strict=True)}
     return sorted(distinct, key=buckets.__getitem__)
 
 
