@@ -1,4 +1,4 @@
-"""Makes a failing history smaller for as long as it fails: fewer steps, topics and partitions, plain names."""
+"""Makes a failing history smaller for as long as it fails: fewer steps, topics, partitions, plain names."""
 
 from __future__ import annotations
 
