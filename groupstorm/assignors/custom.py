@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, cast
 
 from groupstorm.assignors.contract import (
@@ -33,6 +35,18 @@ from groupstorm.problems import InputError
 
 #: What an answer that makes no sense is refused with.
 INVALID_ASSIGNMENT = "InvalidAssignment"
+
+#: What Python code throws when it is wrong.
+PROGRAMMING_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NameError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 _INT32_MAX = (1 << 31) - 1
 
@@ -68,9 +82,13 @@ class CustomAssignor:
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
-        """The plug-in's answer. Raises `AssignmentRefused` for one that is none."""
+        """The plug-in's answer. Raises `AssignmentRefused` for one that is none, and where it throws."""
         assign = cast(Assign, getattr(self.plug_in, "assign", self.plug_in))
-        answer = assign(topics, subscriptions)
+        try:
+            answer = assign(topics, subscriptions)
+        except PROGRAMMING_ERRORS as thrown:
+            what = f"{self.name}: {thrown} ({_place_of(thrown)})"
+            raise AssignmentRefused(type(thrown).__name__, what) from thrown
         whole = answer if isinstance(answer, AssignmentResult) else None
         partitions = answer if whole is None else whole.partitions
         if not isinstance(partitions, Mapping):
@@ -163,6 +181,12 @@ _KINDS: Mapping[type, str] = {
     str: "a text",
     Promises: "a groupstorm.assignors.promises.Promises",
 }
+
+
+def _place_of(thrown: BaseException) -> str:
+    """The file and line that threw: what its author looks for first."""
+    frame = extract_tb(thrown.__traceback__)[-1]
+    return f"{Path(frame.filename).name}, line {frame.lineno}"
 
 
 def _is_partition(pair: object) -> bool:

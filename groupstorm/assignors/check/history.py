@@ -19,24 +19,13 @@ from groupstorm.assignors.contract import (
     TopicMetadata,
     subscription_user_data,
 )
+from groupstorm.assignors.custom import PROGRAMMING_ERRORS
 from groupstorm.assignors.userdata import NO_GENERATION, Assignment, Subscription, TopicPartition
 
 #: Rounds after which a group that has not settled never will: Kafka's own need three at most.
 MAX_ROUNDS = 12
 
 Assigned = Mapping[str, tuple[TopicPartition, ...]]
-
-#: What Python code throws when it is wrong.
-PROGRAMMING_ERRORS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    NameError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
 
 
 class Do(StrEnum):

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from groupstorm.assignors.check.history import PROGRAMMING_ERRORS, Change, Round
+from groupstorm.assignors.check.history import Change, Round
 from groupstorm.assignors.check.optimum import Units, fewest_moves_when_equal, optimum, units_of
 from groupstorm.assignors.contract import AssignmentRefused, Assignor, RebalanceProtocol
+from groupstorm.assignors.custom import PROGRAMMING_ERRORS
 from groupstorm.assignors.promises import Balance, CoPartitioning, Promises
 from groupstorm.assignors.userdata import TopicPartition
 

@@ -37,6 +37,8 @@ def _candidates(history: History) -> Iterator[History]:
     for topic, count in history.topics.items():
         for fewer in _smaller(count):
             yield history._replace(topics={**history.topics, topic: fewer})
+    yield from _smaller_alike(history)
+    yield from _from_the_beginning(history)
     for place, step in enumerate(history.steps):
         for changed in _smaller_steps(step):
             yield history._replace(steps=(*history.steps[:place], changed, *history.steps[place + 1 :]))
@@ -55,6 +57,31 @@ def _without_topic(history: History, gone: str) -> History:
     topics = {topic: count for topic, count in history.topics.items() if topic != gone}
     steps = (step._replace(topics=tuple(t for t in step.topics if t != gone)) for step in history.steps)
     return History(topics, tuple(steps))
+
+
+def _smaller_alike(history: History) -> Iterator[History]:
+    """Topics of one size become smaller together: joined ones mean something only as long as they are alike."""
+    for size in sorted(set(history.topics.values()), reverse=True):
+        for fewer in _smaller(size):
+            changed = {t: fewer if count == size else count for t, count in history.topics.items()}
+            yield history._replace(topics=changed)
+
+
+def _from_the_beginning(history: History) -> Iterator[History]:
+    """What a step changes is so from the beginning, and the step is gone."""
+    for place, step in enumerate(history.steps):
+        others = (*history.steps[:place], *history.steps[place + 1 :])
+        if step.do is Do.RESIZE:
+            yield History({**history.topics, **dict.fromkeys(step.topics, step.partitions)}, others)
+        elif step.do is Do.SUBSCRIBE:
+            yield history._replace(
+                steps=tuple(
+                    other._replace(topics=step.topics)
+                    if other.do is Do.JOIN and step.member in ("", other.member)
+                    else other
+                    for other in others
+                )
+            )
 
 
 def _smaller(count: int) -> list[int]:

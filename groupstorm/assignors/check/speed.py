@@ -22,7 +22,6 @@ class GroupSize(NamedTuple):
 
 
 SIZES: Sequence[GroupSize] = (
-    GroupSize(10, 100),
     GroupSize(100, 1_000),
     GroupSize(1_000, 10_000),
     GroupSize(2_000, 100_000),
