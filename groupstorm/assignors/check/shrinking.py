@@ -60,7 +60,7 @@ def _without_topic(history: History, gone: str) -> History:
 
 
 def _smaller_alike(history: History) -> Iterator[History]:
-    """Topics of one size become smaller together: joined ones mean something only as long as they are alike."""
+    """Topics of one size become smaller together: joined ones have to stay alike."""
     for size in sorted(set(history.topics.values()), reverse=True):
         for fewer in _smaller(size):
             changed = {t: fewer if count == size else count for t, count in history.topics.items()}

@@ -76,7 +76,7 @@ def test_kafkas_defects_are_found_with_bug_compat() -> None:
     assert finding.broken is not None
     assert "IllegalStateException" in finding.broken.sentence
     assert finding.history is not None
-    assert [step.do for step in finding.history.steps] == [Do.JOIN, Do.JOIN, Do.RESIZE]
+    assert [step.do for step in finding.history.steps] == [Do.JOIN, Do.RESIZE]
 
 
 FAULTS = {
