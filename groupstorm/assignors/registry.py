@@ -70,6 +70,15 @@ def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = F
     raise InputError(f"{place}: expected one of {', '.join(names())}, or a plug-in as module:attribute")
 
 
+def own(assignor: object) -> Assignor:
+    """One of ours as it is; a function, object or class of somebody else's adapted. Raises `InputError`."""
+    name = getattr(assignor, "name", getattr(assignor, "__name__", type(assignor).__name__))
+    ours = get(name) if name in _BUILT_IN else None
+    if ours is not None and type(assignor) is type(ours):
+        return assignor
+    return adapt(assignor, f"assignor {name!r}")
+
+
 def is_plug_in(name: str) -> bool:
     """Whether asking for that name imports code: ``module:attribute``."""
     return ":" in name
