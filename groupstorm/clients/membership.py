@@ -1,20 +1,20 @@
 """One consumer's membership, as Kafka's Java client lives it (AbstractCoordinator, ConsumerCoordinator).
 
 `Membership.run()` is the application thread inside poll(): a generator that yields operations
-(`operations.py`) and is resumed with their results. What the client's heartbeat thread and its commit
-callbacks do meanwhile are plain methods. There is no clock, no socket and no thread in here: a driver
-carries out the operations in virtual time or over TCP, stamps the events and decides when poll() is called.
+(`operations.py`) and is resumed with their results. What happens to the member meanwhile are the plain
+methods of `Standing`. There is no clock, no socket and no thread in here: a driver carries out the
+operations in virtual time or over TCP, stamps the events and decides when poll() is called.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from enum import Enum, StrEnum
 from typing import Any
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol
 from groupstorm.assignors.userdata import Assignment, TopicPartition, decode_assignment
 from groupstorm.clients import events, requests
+from groupstorm.clients.causes import RejoinCause, needs_member_id
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
 from groupstorm.clients.operations import (
@@ -32,87 +32,37 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import (
-    NO_GENERATION,
-    NO_MEMBER_ID,
-    Heartbeat,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    SyncGroupResponse,
+from groupstorm.clients.refusals import (
+    COMMIT_RETRIED,
+    COORDINATOR_MOVED,
+    EXCEPTIONS,
+    EXPECTED_OF_JOIN,
+    EXPECTED_OF_SYNC,
+    GENERATION_RESET,
+    RETRIED_AFTER_BACKOFF,
+    RETRIED_AT_ONCE,
 )
+from groupstorm.clients.standing import MemberState, Standing
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup, JoinGroupResponse, SyncGroupResponse
 
 Flow = Generator[Operation, Any, None]
 
-
-class MemberState(Enum):
-    """AbstractCoordinator.MemberState."""
-
-    UNJOINED = "UNJOINED"
-    PREPARING_REBALANCE = "PREPARING_REBALANCE"
-    COMPLETING_REBALANCE = "COMPLETING_REBALANCE"
-    STABLE = "STABLE"
+#: How long close() tries to commit (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
+CLOSE_TIMEOUT_MS = 30_000
 
 
-class RejoinCause(StrEnum):
-    """Why a member has to join (again); errors that reset its generation stand under Kafka's names."""
-
-    FIRST_JOIN = "first-join"
-    GROUP_REBALANCING = "group-rebalancing"
-    REVOKED_PARTITIONS = "revoked-partitions"
-    METADATA_CHANGED = "metadata-changed"
-    ASSIGNMENT_MISMATCH = "assignment-does-not-match-subscription"
-    POLL_TIMEOUT = "poll-timeout"
-
-
-#: Errors of JoinGroup and SyncGroup after which the client joins again at once, without a pause
-#: (AbstractCoordinator.joinGroupIfNeeded).
-RETRIED_AT_ONCE = frozenset(
-    {Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.REBALANCE_IN_PROGRESS, Error.MEMBER_ID_REQUIRED}
-)
-#: Errors after which it pauses for retry.backoff.ms first.
-RETRIED_AFTER_BACKOFF = frozenset(
-    {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR}
-)
-#: Errors that say that the coordinator has moved or is not there.
-COORDINATOR_UNKNOWN = frozenset(
-    {Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR, Error.REQUEST_TIMED_OUT}
-)
-#: Errors that tell a member that its generation or id is no longer good -> whether its id is reset too.
-GENERATION_RESET: Mapping[Error, bool] = {
-    Error.UNKNOWN_MEMBER_ID: True,
-    Error.FENCED_INSTANCE_ID: True,
-    Error.ILLEGAL_GENERATION: False,
-}
-
-
-class Membership:
-    """The state of one consumer in one group.
-
-    ``emit`` takes the events that need no clock; ``topics`` gives the topic metadata (name ->
-    partitions) as this client knows it now.
-    """
+class Membership(Standing):
+    """The state of one consumer in one group, and what its application thread does with it."""
 
     __slots__ = (
         "_assignment_bytes",
-        "_assignment_snapshot",
         "_assignors",
-        "_emit",
-        "_last_assignment",
-        "_lost_cause",
-        "_needs_join_prepare",
+        "_last_assignments",
         "_told",
-        "_topics",
-        "config",
-        "coordinator_known",
-        "failure",
-        "generation",
         "is_leader",
         "owned",
         "rebalance_protocol",
-        "rejoin_needed",
-        "state",
     )
 
     def __init__(
@@ -122,27 +72,17 @@ class Membership:
         topics: Callable[[], Mapping[str, int]],
         emit: Callable[[events.Event], None],
     ) -> None:
-        self.config = config
-        self.state = MemberState.UNJOINED
-        self.generation = Generation()
+        super().__init__(config, topics, emit)
         self.owned: tuple[TopicPartition, ...] = ()
         self.is_leader = False
-        self.rejoin_needed = False
-        #: What ended the consumer: Kafka's name of an error, or the exception that poll() would throw.
-        self.failure: str | None = None
-        self.coordinator_known = False
         self.rebalance_protocol = common_rebalance_protocol(assignors)
         self._assignors = {assignor.name: assignor for assignor in assignors}
-        self._topics = topics
-        self._emit = emit
-        self._needs_join_prepare = True
-        self._lost_cause = ""
-        self._assignment_snapshot: Mapping[str, int] | None = None
         #: The last assignment, as it came and decoded: most rounds change nothing for most members.
         self._assignment_bytes = b""
         self._told = Assignment(())
-        #: What the assignor was last told (onAssignment), kept when partitions are given up or lost.
-        self._last_assignment: requests.LastAssignment = (None, NO_GENERATION)
+        #: What each assignor was last told (onAssignment): only the chosen one is. Kept when partitions
+        #: are given up or lost.
+        self._last_assignments = dict.fromkeys(self._assignors, requests.NEVER_ASSIGNED)
 
     # -- what the application thread does --------------------------------------------------------
 
@@ -154,30 +94,41 @@ class Membership:
                 yield from self._join_group_if_needed()
             else:
                 yield AwaitPoll()
-        yield from self._fail(self.failure)
+        failure, member_id = self.failure, self.generation.member_id
+        yield from self._leave_the_group(failure)
+        self._emit(events.MemberFailed(self.config.group_id, self.config.client_id, member_id, failure))
 
     def close(self) -> Flow:
         """Consumer.close(): commit, revoke, leave. Run it in place of `run`, whose generator is dropped."""
+        member_id = self.generation.member_id
+        left = yield from self._leave_the_group("close")
+        self._emit(
+            events.MemberClosed(
+                self.config.group_id, self.config.client_id, member_id, "left" if left else "silent"
+            )
+        )
+
+    def _leave_the_group(self, cause: str) -> Generator[Operation, Any, bool]:
+        """What close() does, also that of an application whose poll() has thrown; whether it has left."""
         config = self.config
         if self.owned:
             yield StopProcessing(self.owned)
-            if config.enable_auto_commit and self.state is MemberState.STABLE:
-                yield CommitPositions()
+            # a fenced commit has been told to the application: it is not sent again
+            if config.enable_auto_commit and self.failure != Error.FENCED_INSTANCE_ID.name:
+                yield from self._commit_positions(CLOSE_TIMEOUT_MS)
         in_doubt = self._generation_is_reset() or self.state in (
             MemberState.PREPARING_REBALANCE,
             MemberState.COMPLETING_REBALANCE,
         )
-        if self.owned:
-            kind = CallbackKind.LOST if in_doubt else CallbackKind.REVOKED
-            yield from self._give_up(kind, self.owned, "close")
+        if in_doubt:
+            yield from self._give_up(CallbackKind.LOST, self.owned, cause)
+        else:
+            yield from self._give_up(CallbackKind.REVOKED, self.owned, "close")
         leave = self._leave_request("the consumer is being closed") if config.leaves_on_close else None
-        member_id = self.generation.member_id
         self._reset(reset_member_id=True)
         if leave is not None:
             yield Send(leave, config.request_timeout_ms)
-        self._emit(
-            events.MemberClosed(config.group_id, config.client_id, member_id, "left" if leave else "silent")
-        )
+        return leave is not None
 
     def _join_group_if_needed(self) -> Flow:
         while self.rejoin_needed and self.failure is None:
@@ -187,6 +138,7 @@ class Membership:
             if self._needs_join_prepare:
                 self._needs_join_prepare = False
                 yield from self._on_join_prepare()
+                continue  # which may have failed
             self.state = MemberState.PREPARING_REBALANCE
             error = yield from self._join_and_sync()
             if error is None or error in RETRIED_AT_ONCE:
@@ -202,14 +154,9 @@ class Membership:
         if self.config.enable_auto_commit and self.owned:
             if eager:
                 yield StopProcessing(self.owned)
-            while self.state is MemberState.STABLE:
-                result = yield CommitPositions()
-                if not isinstance(result, Disconnected) and result not in RETRIED_AFTER_BACKOFF:
-                    break
-                yield Backoff(self.config.retry_backoff_ms)
-                if not self.coordinator_known:
-                    yield FindCoordinator()
-                    self.coordinator_known = True
+            yield from self._commit_positions(self.config.max_poll_interval_ms)
+            if self.failure is not None:
+                return
         if self._generation_is_reset():
             yield from self._give_up(CallbackKind.LOST, self.owned, self._lost_cause)
         elif eager:
@@ -218,6 +165,22 @@ class Membership:
             unsubscribed = tuple(tp for tp in self.owned if tp.topic not in self.config.topics)
             yield from self._give_up(CallbackKind.REVOKED, unsubscribed, "subscription")
         self.is_leader = False
+
+    def _commit_positions(self, timeout_ms: int) -> Flow:
+        """Until it is accepted, refused for good, or the pauses in between have used ``timeout_ms`` up."""
+        backoff_ms = self.config.retry_backoff_ms
+        left_ms = timeout_ms
+        while self.state is MemberState.STABLE:
+            result = yield CommitPositions()
+            if not isinstance(result, Disconnected) and result not in COMMIT_RETRIED:
+                return
+            left_ms -= backoff_ms
+            if left_ms <= 0:
+                return
+            yield Backoff(backoff_ms)
+            if not self.coordinator_known:
+                yield FindCoordinator()
+                self.coordinator_known = True
 
     def _give_up(self, kind: CallbackKind, partitions: tuple[TopicPartition, ...], cause: str) -> Flow:
         if not partitions:
@@ -238,58 +201,80 @@ class Membership:
         assignments: tuple[tuple[str, bytes], ...] = ()
         if joined.leader == joined.member_id:
             self.is_leader = True
-            self._assignment_snapshot = self._subscribed_topics()
             if not joined.skip_assignment:
                 plan = yield Assign(joined)
                 if isinstance(plan, AssignmentFailed):
                     self.failure = plan.error
                     return None
                 assignments = plan
+            self._watch_topics(joined.members)
         synced = yield Send(requests.sync_group(config, joined, assignments), config.request_timeout_ms)
         if (error := self._sync_error(synced)) is not Error.NONE:
             return error
         self.state = MemberState.STABLE
         self.rejoin_needed = False
+        self._rejoin_reason = ""
         self._needs_join_prepare = True
         yield from self._on_join_complete(synced.assignment)
         return None
 
     def _join_error(self, response: JoinGroupResponse | Disconnected) -> Error:
+        """JoinGroupResponseHandler."""
         if isinstance(response, Disconnected):
             return self._connection_lost()
         error = response.error
+        if error is Error.NONE:
+            if response.protocol_type not in (None, self.config.protocol_type):
+                return Error.INCONSISTENT_GROUP_PROTOCOL
+            if self.state is MemberState.PREPARING_REBALANCE:
+                return Error.NONE
+            # A heartbeat's answer has reset the generation meanwhile: a pause, and another JoinGroup.
+            self._rejoin_reason = "rebalance failed due to UnjoinedGroupException"
+            return Error.COORDINATOR_LOAD_IN_PROGRESS
         if error is Error.MEMBER_ID_REQUIRED:
             self.generation = Generation(NO_GENERATION, response.member_id)
+            self._rejoin_reason = needs_member_id(response.member_id)
         elif error is Error.UNKNOWN_MEMBER_ID:
             self._reset_and_rejoin(error.name, reset_member_id=True)
-        elif error in COORDINATOR_UNKNOWN:
-            self.coordinator_known = False
-        return error
+        return self._refused(error, EXPECTED_OF_JOIN)
 
     def _sync_error(self, response: SyncGroupResponse | Disconnected) -> Error:
+        """SyncGroupResponseHandler."""
         if isinstance(response, Disconnected):
             return self._connection_lost()
         error = response.error
-        if error is Error.NONE and self.state is not MemberState.COMPLETING_REBALANCE:
-            # A heartbeat's answer has reset the generation meanwhile: this round is void.
-            return Error.ILLEGAL_GENERATION
-        if error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
+        if error is Error.NONE:
+            if response.protocol_type not in (None, self.config.protocol_type):
+                return Error.INCONSISTENT_GROUP_PROTOCOL
+            if self.state is not MemberState.COMPLETING_REBALANCE:
+                # A heartbeat's answer has reset the generation meanwhile: this round is void.
+                error = Error.ILLEGAL_GENERATION
+            elif response.protocol in (None, self.generation.protocol):
+                return Error.NONE
+            else:
+                return Error.INCONSISTENT_GROUP_PROTOCOL
+        elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
             self._reset_and_rejoin(error.name, reset_member_id=GENERATION_RESET[error])
-        elif error in COORDINATOR_UNKNOWN:
-            self.coordinator_known = False
-        elif error is Error.COORDINATOR_LOAD_IN_PROGRESS:
-            # Kafka's client knows this answer to JoinGroup only: to SyncGroup it is fatal.
+        return self._refused(error, EXPECTED_OF_SYNC)
+
+    def _refused(self, error: Error, expected: frozenset[Error]) -> Error:
+        """The round has failed: the next JoinGroup, if there is one, tells why."""
+        if error not in expected:
             return Error.UNKNOWN_SERVER_ERROR
+        if error in COORDINATOR_MOVED:
+            self.coordinator_known = False
+        if error in EXCEPTIONS:
+            self._rejoin_reason = f"rebalance failed due to {EXCEPTIONS[error]}"
         return error
 
     def _connection_lost(self) -> Error:
         self.coordinator_known = False
-        return Error.COORDINATOR_NOT_AVAILABLE
+        return self._refused(Error.NETWORK_EXCEPTION, frozenset(EXCEPTIONS))
 
     def _on_join_complete(self, assignment: bytes) -> Flow:
         """Take the assignment: revoke, then add; cooperative revocation asks for another round."""
         if not self.is_leader:
-            self._assignment_snapshot = None
+            self._topics_assigned = None
         if len(assignment) < 2:
             # The leader's plan has nothing for this member: Kafka's client throws out of poll().
             self.failure = "IllegalStateException"
@@ -311,116 +296,17 @@ class Membership:
         if revoked and self.rebalance_protocol is RebalanceProtocol.COOPERATIVE:
             yield from self._give_up(CallbackKind.REVOKED, revoked, "assignment")
             self.request_rejoin(RejoinCause.REVOKED_PARTITIONS)
-        self._last_assignment = (self._told, self.generation.id)
+        self._last_assignments[self.generation.protocol or ""] = (self._told, self.generation.id)
         self.owned = assigned
         yield RunCallback(CallbackKind.ASSIGNED, added, "assignment")
 
-    def _fail(self, error: str) -> Flow:
-        config = self.config
-        yield from self._give_up(CallbackKind.LOST, self.owned, error)
-        member_id = self.generation.member_id
-        self._reset(reset_member_id=True)
-        self._emit(events.MemberFailed(config.group_id, config.client_id, member_id, error))
-
-    # -- what happens to it meanwhile ------------------------------------------------------------
-
-    @property
-    def heartbeating(self) -> bool:
-        """Whether the heartbeat thread sends: from the JoinGroup's answer until the next JoinGroup."""
-        state = self.state
-        return state is MemberState.STABLE or state is MemberState.COMPLETING_REBALANCE
-
-    def heartbeat(self, generation: Generation) -> Heartbeat:
-        """A heartbeat as it was sent in ``generation``."""
-        return requests.heartbeat(self.config, generation)
-
-    def heartbeat_answered(self, error: Error, sent: Generation) -> None:
-        """HeartbeatResponseHandler: ``sent`` is the generation that the request carried."""
-        if error is Error.REBALANCE_IN_PROGRESS:
-            if self.state is MemberState.STABLE:
-                self.request_rejoin(RejoinCause.GROUP_REBALANCING)
-        elif error in GENERATION_RESET:
-            if sent == self.generation:
-                if error is Error.FENCED_INSTANCE_ID:
-                    self.failure = error.name
-                self._reset_and_rejoin(error.name, GENERATION_RESET[error])
-        elif error in COORDINATOR_UNKNOWN:
-            self.coordinator_known = False
-
-    def commit_answered(self, error: Error, sent: Generation) -> None:
-        """OffsetCommitResponseHandler: what a rejected commit tells the member."""
-        if error is Error.REBALANCE_IN_PROGRESS:
-            if self.state is MemberState.STABLE:
-                self.request_rejoin(RejoinCause.GROUP_REBALANCING)
-        elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
-            if sent == self.generation:
-                self._reset_and_rejoin(error.name, GENERATION_RESET[error])
-        elif error in COORDINATOR_UNKNOWN:
-            self.coordinator_known = False
-
-    def poll_timed_out(self) -> LeaveGroup | None:
-        """max.poll.interval.ms passed without a poll(): a dynamic member leaves, to send now if any.
-
-        A static member sends nothing, but forgets its generation as well (maybeLeaveGroup).
-        """
-        leave = None
-        if self.config.group_instance_id is None:
-            leave = self._leave_request("consumer poll timeout has expired.")
-        self._reset_and_rejoin(RejoinCause.POLL_TIMEOUT, reset_member_id=True)
-        return leave
-
-    def metadata_refreshed(self) -> None:
-        """New topic metadata came in: only the leader compares it (rejoinNeededOrPending)."""
-        if self._assignment_snapshot is not None and self._assignment_snapshot != self._subscribed_topics():
-            self.request_rejoin(RejoinCause.METADATA_CHANGED)
-
-    def request_rejoin(self, cause: str) -> None:
-        """Note that the member has to join; the first cause is the one that is told."""
-        if self.rejoin_needed:
-            return
-        self.rejoin_needed = True
-        config, generation = self.config, self.generation
-        self._emit(
-            events.RejoinRequested(
-                config.group_id, config.client_id, generation.member_id, generation.id, str(cause)
-            )
-        )
-
-    # -- parts -----------------------------------------------------------------------------------
-
     def _join_request(self) -> JoinGroup:
-        config, generation, owned, last = self.config, self.generation, self.owned, self._last_assignment
+        config, generation, owned, last = self.config, self.generation, self.owned, self._last_assignments
         protocols = [
-            (name, requests.subscription(config, assignor, generation, owned, last))
+            (name, requests.subscription(config, assignor, generation, owned, last[name]))
             for name, assignor in self._assignors.items()
         ]
-        return requests.join_group(config, generation, tuple(protocols))
-
-    def _leave_request(self, reason: str) -> LeaveGroup | None:
-        """None where there is nobody to tell, or nothing to leave."""
-        if not self.coordinator_known or self.state is MemberState.UNJOINED or not self.generation.member_id:
-            return None
-        return requests.leave_group(self.config, self.generation, reason)
-
-    def _subscribed_topics(self) -> Mapping[str, int]:
-        known = self._topics()
-        return {topic: known[topic] for topic in self.config.topics if topic in known}
-
-    def _generation_is_reset(self) -> bool:
-        return self.generation.id == NO_GENERATION or not self.generation.member_id
-
-    def _reset(self, reset_member_id: bool) -> None:
-        self.state = MemberState.UNJOINED
-        self.generation = Generation(
-            NO_GENERATION, NO_MEMBER_ID if reset_member_id else self.generation.member_id
-        )
-
-    def _reset_and_rejoin(self, cause: str, reset_member_id: bool) -> None:
-        """resetStateAndRejoin: what is owned counts as lost when the member next joins."""
-        self.request_rejoin(cause)
-        self._reset(reset_member_id)
-        self._lost_cause = str(cause)
-        self._needs_join_prepare = True
+        return requests.join_group(config, generation, tuple(protocols), self._rejoin_reason)
 
 
 def common_rebalance_protocol(assignors: Sequence[Assignor]) -> RebalanceProtocol:

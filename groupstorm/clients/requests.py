@@ -7,6 +7,7 @@ from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartiti
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
 from groupstorm.coordinator.messages import (
+    NO_GENERATION,
     Heartbeat,
     JoinGroup,
     JoinGroupResponse,
@@ -23,6 +24,7 @@ SUBSCRIPTION_VERSION = 3
 
 #: What an assignor was last told: its assignment (None: never) and the generation of that.
 LastAssignment = tuple[Assignment | None, int]
+NEVER_ASSIGNED: LastAssignment = (None, NO_GENERATION)
 
 
 def subscription(
@@ -44,9 +46,9 @@ def subscription(
 
 
 def join_group(
-    config: ConsumerConfig, generation: Generation, protocols: tuple[tuple[str, bytes], ...]
+    config: ConsumerConfig, generation: Generation, protocols: tuple[tuple[str, bytes], ...], reason: str
 ) -> JoinGroup:
-    """The rebalance timeout is max.poll.interval.ms."""
+    """The rebalance timeout is max.poll.interval.ms. ``reason``: why it joins, "" the first time."""
     return JoinGroup(
         config.group_id,
         generation.member_id,
@@ -57,6 +59,7 @@ def join_group(
         protocols,
         JOIN_GROUP_VERSION,
         config.client_id,
+        reason=reason,
     )
 
 

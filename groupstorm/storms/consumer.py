@@ -16,7 +16,7 @@ from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
 from groupstorm.clients.leadership import lead
-from groupstorm.clients.membership import Flow, Membership, MemberState
+from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
     Assign,
     AwaitPoll,
@@ -29,6 +29,7 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
+from groupstorm.clients.standing import MemberState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,

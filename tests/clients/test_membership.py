@@ -9,15 +9,17 @@ import pytest
 
 from groupstorm.assignors.registry import get
 from groupstorm.assignors.userdata import (
+    Subscription,
     TopicPartition,
     decode_sticky,
     decode_subscription,
     encode_assignment,
+    encode_subscription,
 )
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
-from groupstorm.clients.membership import Membership, MemberState
+from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import (
     Assign,
     AwaitPoll,
@@ -31,6 +33,7 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
+from groupstorm.clients.standing import MemberState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     JoinGroup,
@@ -55,6 +58,7 @@ class Consumer:
 
     def __init__(self, strategy: Sequence[str] = ("cooperative-sticky",), **settings: Any) -> None:
         config = ConsumerConfig("g", "c", ("t",), partition_assignment_strategy=tuple(strategy), **settings)
+        self.strategy = strategy[0]
         self.told: list[events.Event] = []
         self.topics = {"t": 3}
         self.membership = Membership(
@@ -79,9 +83,9 @@ class Consumer:
         while not isinstance(self.asked, AwaitPoll) or self.membership.rejoin_needed:
             match self.asked:
                 case Send(JoinGroup()):
-                    self.answer(JOINED)
+                    self.answer(JOINED._replace(protocol=self.strategy))
                 case Send(SyncGroup()):
-                    self.answer(synced(*partitions))
+                    self.answer(synced(*partitions)._replace(protocol=self.strategy))
                 case CommitPositions():
                     self.answer(Error.NONE)
                 case _:
@@ -212,9 +216,20 @@ def test_fenced_heartbeat_is_fatal() -> None:
     consumer = Consumer(group_instance_id="i")
     consumer.join(T0)
     consumer.membership.heartbeat_answered(Error.FENCED_INSTANCE_ID, consumer.membership.generation)
+    assert consumer.answer() == StopProcessing((T0,))
     assert consumer.answer() == RunCallback(CallbackKind.LOST, (T0,), "FENCED_INSTANCE_ID")
-    assert consumer.answer() is None
+    assert consumer.answer() is None, "a static member does not leave"
     assert isinstance(consumer.told[-1], events.MemberFailed)
+
+
+def test_fenced_commit_is_fatal_and_not_sent_again() -> None:
+    consumer = Consumer(group_instance_id="i")
+    consumer.join(T0)
+    consumer.membership.commit_answered(Error.FENCED_INSTANCE_ID, consumer.membership.generation)
+    assert consumer.answer() == StopProcessing((T0,))
+    assert consumer.answer() == RunCallback(CallbackKind.REVOKED, (T0,), "close")
+    assert consumer.answer() is None
+    assert consumer.told[-1] == events.MemberFailed("g", "c", "c-1", "FENCED_INSTANCE_ID")
 
 
 @pytest.mark.parametrize(
@@ -226,6 +241,63 @@ def test_fatal_errors_of_a_join_end_the_consumer(error: Error) -> None:
     consumer.answer()
     assert consumer.answer(JoinGroupResponse(error)) is None
     assert consumer.told[-1] == events.MemberFailed("g", "c", "", error.name)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [JoinGroupResponse(Error.GROUP_MAX_SIZE_REACHED), JOINED._replace(protocol_type="connect")],
+    ids=["error", "other protocol type"],
+)
+def test_application_closes_the_consumer_after_a_fatal_error(response: JoinGroupResponse) -> None:
+    consumer = Consumer()
+    consumer.answer()
+    consumer.answer(JoinGroupResponse(Error.MEMBER_ID_REQUIRED, member_id="c-1"))
+    consumer.answer(response)
+    assert isinstance(consumer.request, LeaveGroup)
+    assert consumer.answer() is None
+    assert isinstance(consumer.told[-1], events.MemberFailed)
+
+
+@pytest.mark.parametrize("error", [Error.ILLEGAL_GENERATION, Error.REQUEST_TIMED_OUT])
+def test_answers_to_a_join_that_kafkas_client_does_not_expect_are_fatal(error: Error) -> None:
+    consumer = Consumer()
+    consumer.answer()
+    assert consumer.answer(JoinGroupResponse(error)) is None
+    assert consumer.told[-1] == events.MemberFailed("g", "c", "", "UNKNOWN_SERVER_ERROR")
+
+
+def test_join_of_a_member_that_a_heartbeat_has_put_out_meanwhile_is_void() -> None:
+    consumer = Consumer()
+    consumer.join(T0)
+    sent = consumer.membership.generation
+    consumer.membership.request_rejoin("metadata-changed")
+    while not isinstance(consumer.asked, Send):
+        consumer.answer(Error.NONE)
+    consumer.membership.heartbeat_answered(Error.ILLEGAL_GENERATION, sent)
+    assert isinstance(consumer.answer(JOINED), Backoff)
+    assert consumer.answer() == RunCallback(CallbackKind.LOST, (T0,), "ILLEGAL_GENERATION")
+
+
+def test_each_join_tells_why() -> None:
+    consumer = Consumer()
+    consumer.answer()
+    assert consumer.request.reason == ""
+    consumer.answer(JoinGroupResponse(Error.MEMBER_ID_REQUIRED, member_id="c" * 300))
+    assert consumer.request.reason.startswith("need to re-join with the given member-id: ccc")
+    assert len(consumer.request.reason) == 255
+    consumer.answer(Disconnected())
+    consumer.answer()
+    consumer.answer()
+    assert consumer.request.reason == "rebalance failed due to DisconnectException"
+
+
+def test_only_the_chosen_assignor_is_told_of_its_assignment() -> None:
+    consumer = Consumer(["range", "cooperative-sticky"])
+    consumer.join(T0)
+    consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
+    while not isinstance(consumer.asked, Send):
+        consumer.answer(Error.NONE)
+    assert decode_subscription(consumer.request.protocols[1][1]).user_data == b"\xff\xff\xff\xff"
 
 
 def test_loading_coordinator_is_asked_again_after_the_backoff() -> None:
@@ -277,7 +349,9 @@ def test_loading_answer_to_a_sync_is_fatal_as_in_kafka() -> None:
     consumer = Consumer()
     consumer.answer()
     consumer.answer(JOINED)
-    assert consumer.answer(SyncGroupResponse(Error.COORDINATOR_LOAD_IN_PROGRESS)) is None
+    consumer.answer(SyncGroupResponse(Error.COORDINATOR_LOAD_IN_PROGRESS))
+    assert isinstance(consumer.request, LeaveGroup)
+    assert consumer.answer() is None
     assert isinstance(consumer.told[-1], events.MemberFailed)
 
 
@@ -285,7 +359,10 @@ def test_plan_without_this_member_is_fatal() -> None:
     consumer = Consumer()
     consumer.answer()
     consumer.answer(JOINED)
-    assert consumer.answer(SyncGroupResponse(Error.NONE, "consumer", "cooperative-sticky", b"")) is None
+    consumer.answer(SyncGroupResponse(Error.NONE, "consumer", "cooperative-sticky", b""))
+    assert isinstance(consumer.request, LeaveGroup)
+    assert consumer.answer() is None
+    assert consumer.membership.failure == "IllegalStateException"
 
 
 def test_poll_timeout_leaves_and_loses() -> None:
@@ -317,7 +394,8 @@ def test_only_the_leader_watches_the_metadata() -> None:
     follower, leader = Consumer(), Consumer()
     follower.join(T0)
     leader.answer()
-    leader.answer(JOINED._replace(leader="c-1"))
+    metadata = encode_subscription(Subscription(("t",), None, (), -1), 3)
+    leader.answer(JOINED._replace(leader="c-1", members=(JoinGroupMember("c-1", None, metadata),)))
     leader.answer(())
     leader.answer(synced(T0))
     leader.answer()

@@ -14,6 +14,10 @@ def _no_time(_kind: CallbackKind, _partitions: tuple[TopicPartition, ...]) -> in
     return 0
 
 
+def _as_told(_partition: TopicPartition, offset: int) -> int:
+    return offset
+
+
 @dataclass(frozen=True, slots=True)
 class Application:
     """How a consumer is used.
@@ -21,9 +25,15 @@ class Application:
     ``callback_us``: how long the rebalance listener works on one call, in microseconds.
     ``on_callback`` is told of each call when it begins. ``auto_offset_reset``: where to begin on a
     partition without committed offset. ``close_timeout_ms``: how long close() may take, Kafka's default.
+    ``poll_wait_us``: how long after a rebalance is wanted the application polls next. ``assign_us``: what
+    the assignor takes longer for so many members and partitions. ``log_end``: the offset to begin at where
+    ListOffsets has told one, for an application whose records are imagined.
     """
 
     callback_us: Callable[[CallbackKind, tuple[TopicPartition, ...]], int] = _no_time
     on_callback: Callable[[CallbackKind, tuple[TopicPartition, ...]], None] = lambda *_: None
     auto_offset_reset: OffsetReset = OffsetReset.LATEST
     close_timeout_ms: int = 30_000
+    poll_wait_us: Callable[[], int] = lambda: 0
+    assign_us: Callable[[int, int], int] = lambda _members, _partitions: 0
+    log_end: Callable[[TopicPartition, int], int] = _as_told

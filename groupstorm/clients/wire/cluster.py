@@ -42,6 +42,8 @@ class Cluster:
         self.request_timeout_ms = request_timeout_ms
         #: Partitions per topic, of the topics that were asked for and exist.
         self.topics: Mapping[str, int] = {}
+        #: Whether there is a way to the brokers at all: False refuses new connections.
+        self.reachable = True
         self._bootstrap = tuple(bootstrap)
         self._brokers: dict[int, Endpoint] = {}
         self._leaders: dict[TopicPartition, Leader] = {}
@@ -93,6 +95,8 @@ class Cluster:
 
     async def connect(self, endpoint: Endpoint) -> Connection:
         """A new connection, for the caller to close. Raises ConnectionLost."""
+        if not self.reachable:
+            raise ConnectionLost(f"{endpoint.host}:{endpoint.port}: cut off")
         return await Connection.open(endpoint, self.client_id, self.request_timeout_ms)
 
     async def ask_node(self, node_id: int, api: Api, build: Build, timeout_ms: int) -> Any:

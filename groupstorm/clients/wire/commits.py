@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.membership import RETRIED_AFTER_BACKOFF, Membership, MemberState
+from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.refusals import COMMIT_RETRIED
+from groupstorm.clients.standing import MemberState
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.coordinator.errors import Error
@@ -68,7 +70,7 @@ class Commits:
     async def commit_in_background(self) -> None:
         """Nobody waits for it; after an error that passes it is tried again soon."""
         answer = await self.commit()
-        if isinstance(answer, Disconnected) or answer in RETRIED_AFTER_BACKOFF:
+        if isinstance(answer, Disconnected) or answer in COMMIT_RETRIED:
             self.next_us = self._clock() + self._config.retry_backoff_ms * 1000
 
     def _request(self) -> OffsetCommit | None:

@@ -1,0 +1,36 @@
+"""Why a member joins again: what its events say, and what it tells the coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+#: JoinGroupRequest.maybeTruncateReason.
+MAX_REASON_CHARACTERS = 255
+
+
+class RejoinCause(StrEnum):
+    """Why a member has to join (again); errors that reset its generation stand under Kafka's names."""
+
+    FIRST_JOIN = "first-join"
+    GROUP_REBALANCING = "group-rebalancing"
+    REVOKED_PARTITIONS = "revoked-partitions"
+    METADATA_CHANGED = "metadata-changed"
+    ASSIGNMENT_MISMATCH = "assignment-does-not-match-subscription"
+    POLL_TIMEOUT = "poll-timeout"
+
+
+#: What the next JoinGroup tells about a cause (KIP-800).
+REASONS: Mapping[RejoinCause, str] = {
+    RejoinCause.FIRST_JOIN: "",
+    RejoinCause.GROUP_REBALANCING: "group is already rebalancing",
+    RejoinCause.REVOKED_PARTITIONS: "need to revoke partitions and re-join",
+    RejoinCause.METADATA_CHANGED: "cached metadata has changed",
+    RejoinCause.ASSIGNMENT_MISMATCH: "received assignment does not match the current subscription",
+    RejoinCause.POLL_TIMEOUT: "consumer pro-actively leaving the group",
+}
+
+
+def needs_member_id(member_id: str) -> str:
+    """The reason of the JoinGroup that comes back with the id that was given."""
+    return f"need to re-join with the given member-id: {member_id}"[:MAX_REASON_CHARACTERS]
