@@ -272,7 +272,8 @@ class VirtualConsumer:
         members = response.members
         assignor = self.world.assignor(response.protocol or "")
         protocol = self.membership.rebalance_protocol
-        plan = lead(assignor, protocol, topics, members, self.world.leader_memory)
+        with self.world.assignor_cpu:
+            plan = lead(assignor, protocol, topics, members, self.world.leader_memory)
         settings = self.world.settings
         size = len(members) * sum(topics.values())
         duration_us = settings.distribution("assign_ms").at(self.draw(DRAW_ASSIGN))

@@ -29,10 +29,12 @@ _GIVEN_UP: Mapping[CallbackKind, Callable[..., events.Event]] = {
 class RebalanceListener:
     """The callbacks of one process, each of which takes its time."""
 
-    __slots__ = ("_consumer",)
+    __slots__ = ("_consumer", "_with_state")
 
     def __init__(self, consumer: VirtualConsumer) -> None:
         self._consumer = consumer
+        #: Of what it was last assigned it has the state, even if it gave it up for a moment (eager).
+        self._with_state: frozenset[TopicPartition] = frozenset()
 
     def run(self, operation: RunCallback) -> Any:
         """Carry the operation out: its result, or that it takes time."""
@@ -67,10 +69,11 @@ class RebalanceListener:
         """Run the callback; then, beside the membership's next steps, learn where to start and fetch."""
         consumer = self._consumer
         generation = consumer.membership.generation
+        restore_us = self._restore_us()
         if not added:
             self._fetch(added, generation, 0)
             return None
-        duration_us = self._duration_us("assign_callback_ms")
+        duration_us = self._duration_us("assign_callback_ms") + restore_us
         if duration_us:
             consumer.clock.after(duration_us, self._look_up, added, generation, duration_us)
         else:
@@ -122,6 +125,13 @@ class RebalanceListener:
             )
         )
         consumer.world.checkers.taken(consumer.world, begun, generation.id)
+
+    def _restore_us(self) -> int:
+        """Before the callback returns, as a consumer does that seeks and reads its stores anew."""
+        owned = frozenset(self._consumer.membership.owned)
+        new = len(owned - self._with_state)
+        self._with_state = owned
+        return self._duration_us("restore_ms") * new
 
     def _duration_us(self, setting: str) -> int:
         distribution = self._consumer.world.settings.distribution(setting)

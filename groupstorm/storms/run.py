@@ -18,6 +18,7 @@ from typing import Any
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.registry import get
 from groupstorm.problems import CheckFailed, InputError
+from groupstorm.storms.assignor_cpu import AssignorCpu
 from groupstorm.storms.figures import Figures
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.simulation import Progress, simulate
@@ -69,20 +70,25 @@ def run(
     with ExitStack() as unfinished:
         unfinished.callback(writer.discard)
         sink = writer if log is None else Tee(writer, log)
-        figures = simulate(scenario, assignors, sink, exact, progress)
+        figures = simulate(scenario, assignors, sink, exact, progress, cpu := AssignorCpu())
         unfinished.pop_all()
     writer.close()
     wall_seconds = time.perf_counter() - started
     write_text(folder / "scenario.yaml", scenario.as_yaml())
     write_json(folder / "figures.json", figures.to_json())
-    write_json(folder / "measured.json", _measured(writer, wall_seconds, time.process_time() - cpu_started))
+    cpu_seconds = time.process_time() - cpu_started
+    write_json(folder / "measured.json", _measured(writer, wall_seconds, cpu_seconds, cpu))
     return Run(scenario, figures, folder, writer.path, writer.rows, wall_seconds)
 
 
-def _measured(writer: TraceWriter, wall_seconds: float, cpu_seconds: float) -> dict[str, Any]:
+def _measured(
+    writer: TraceWriter, wall_seconds: float, cpu_seconds: float, assignors: AssignorCpu
+) -> dict[str, Any]:
     return {
         "wall_seconds": round(wall_seconds, 3),
         "cpu_seconds": round(cpu_seconds, 3),
+        "assignments": assignors.assignments,
+        "assignor_cpu_ms": round(assignors.spent_ns / 1e6, 3),
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "trace_rows": writer.rows,
         "trace_bytes": writer.path.stat().st_size,
