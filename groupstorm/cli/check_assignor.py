@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from typing import Annotated, Any
 
 import typer
@@ -55,6 +57,7 @@ def check_assignor(
     limited = Limited(assignor, limit_ms)
     console = Console(stderr=as_json)
     with (
+        redirect_stdout(sys.stderr),  # what a plug-in prints is no part of the report
         console.status(f"{assignor.name}: {count} histories") as status,
         other_processes(name, order, bug_compat, limit_ms) as elsewhere,
     ):

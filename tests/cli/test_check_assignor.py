@@ -82,7 +82,7 @@ def test_a_function_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PLUG_IN)
     result = groupstorm("check-assignor", "mine:good", "--count", "15", "--no-speed", "--json", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout.splitlines()[-1])["kept"] is True
+    assert json.loads(result.stdout)["kept"] is True
 
 
 def test_other_hash_seeds_find_an_assignor_that_walks_a_set(tmp_path: Path) -> None:
