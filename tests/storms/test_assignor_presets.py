@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,12 +63,16 @@ def test_stream_join_sticky_rebuilds_less_state_than_range(storms: dict[tuple[st
     assert (sticky.invariants or {})[CO_PARTITIONED] == HELD
 
 
+def strategy(name: str) -> dict[str, Any]:
+    return {"partition.assignment.strategy": [name]}
+
+
 def test_what_tears_joins_apart_is_told() -> None:
     steps = [START, {"at_ms": 60_000, "do": "add"}]
     settings = {"members": 3, "topics": 2, "partitions": 7, "joins": True, **FIXED}
-    torn = storm(scenario(steps, **settings, partition_assignment_strategy=["roundrobin"]))
+    torn = storm(scenario(steps, **settings, **strategy("roundrobin")))
     assert "joins are torn apart: topic-0-0 is with" in (torn.figures.invariants or {})[CO_PARTITIONED]
-    whole = storm(scenario(steps, **settings, partition_assignment_strategy=["stream-join-sticky"]))
+    whole = storm(scenario(steps, **settings, **strategy("stream-join-sticky")))
     assert (whole.figures.invariants or {})[CO_PARTITIONED] == HELD
 
 
@@ -82,11 +87,11 @@ def test_the_sketches_of_12464_leave_the_new_partition_to_nobody(
 
 
 def test_state_is_rebuilt_for_what_a_process_did_not_own_just_before() -> None:
-    """One of three gives up 4 of 12: the others take 2 each, and wait for these alone (eager: all at once)."""
+    """One of three gives up 4 of 12: the others take 2 each, and wait for these alone."""
     steps = [START, {"at_ms": 60_000, "do": "stop", "members": [1]}, {"at_ms": 120_000, "do": "add"}]
     settings = {"members": 3, "partitions": 12, "start_ms": 1000, **FIXED, "restore_ms": 500}
-    for strategy in (["sticky"], ["cooperative-sticky"]):
-        ran = storm(scenario(steps, **settings, partition_assignment_strategy=strategy))
+    for name in ("sticky", "cooperative-sticky"):
+        ran = storm(scenario(steps, **settings, **strategy(name)))
         taken = [
             (time_us, event.member, event.duration_us // 1000)
             for time_us, event in ran.events("partitions_assigned")
