@@ -30,6 +30,7 @@ def test_an_example_assignor_stands_the_lab(tmp_path: Path) -> None:
     assert set(figures["invariants"].values()) == {"held"}
     again = groupstorm("replay", out, "--set", strategy, cwd=ROOT)
     assert again.returncode == 0, again.stderr
+    assert again.stderr == ""
     unnamed = groupstorm("replay", out, cwd=ROOT)
     assert unnamed.returncode == 2, "a file names no code"
     assert f"use --set {strategy}" in unnamed.stderr

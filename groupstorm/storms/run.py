@@ -18,7 +18,7 @@ from typing import Any
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.registry import get
 from groupstorm.problems import CheckFailed, InputError
-from groupstorm.storms.assignor_cpu import AssignorCpu
+from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.figures import Figures
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.simulation import Progress, simulate
@@ -38,6 +38,7 @@ class Run:
     trace: Path
     events: int
     wall_seconds: float
+    assignor_failure: str | None = None
 
     @property
     def violations(self) -> dict[str, str]:
@@ -70,19 +71,19 @@ def run(
     with ExitStack() as unfinished:
         unfinished.callback(writer.discard)
         sink = writer if log is None else Tee(writer, log)
-        figures = simulate(scenario, assignors, sink, exact, progress, cpu := AssignorCpu())
+        figures = simulate(scenario, assignors, sink, exact, progress, work := AssignorWork())
         unfinished.pop_all()
     writer.close()
     wall_seconds = time.perf_counter() - started
     write_text(folder / "scenario.yaml", scenario.as_yaml())
     write_json(folder / "figures.json", figures.to_json())
     cpu_seconds = time.process_time() - cpu_started
-    write_json(folder / "measured.json", _measured(writer, wall_seconds, cpu_seconds, cpu))
-    return Run(scenario, figures, folder, writer.path, writer.rows, wall_seconds)
+    write_json(folder / "measured.json", _measured(writer, wall_seconds, cpu_seconds, work))
+    return Run(scenario, figures, folder, writer.path, writer.rows, wall_seconds, work.failure)
 
 
 def _measured(
-    writer: TraceWriter, wall_seconds: float, cpu_seconds: float, assignors: AssignorCpu
+    writer: TraceWriter, wall_seconds: float, cpu_seconds: float, assignors: AssignorWork
 ) -> dict[str, Any]:
     return {
         "wall_seconds": round(wall_seconds, 3),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from groupstorm.assignors.contract import Assignor
-from groupstorm.storms.assignor_cpu import AssignorCpu
+from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.events import InvariantChecked, RequestsCounted, ScenarioEnded, ScenarioStarted
 from groupstorm.storms.figures import Figures, FiguresAccumulator
 from groupstorm.storms.plan import Plan
@@ -30,15 +30,15 @@ def simulate(
     sink: TraceSink,
     exact: bool = False,
     progress: Progress | None = None,
-    cpu: AssignorCpu | None = None,
+    work: AssignorWork | None = None,
 ) -> Figures:
     """Run ``scenario`` in virtual time; every event goes to ``sink``. Returns the run's figures.
 
-    ``exact``: every heartbeat is simulated; the trace is the same, only slower in coming. ``cpu`` adds
+    ``exact``: every heartbeat is simulated; the trace is the same, only slower in coming. ``work`` adds
     up what the assignors cost.
     """
     accumulator = FiguresAccumulator()
-    world = World(scenario, assignors, Tee(sink, accumulator), exact, cpu)
+    world = World(scenario, assignors, Tee(sink, accumulator), exact, work)
     world.trace(
         Source.WORLD,
         ScenarioStarted(

@@ -22,7 +22,7 @@ from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.coordinator.states import GroupState
 from groupstorm.storms.answers import answer_of
-from groupstorm.storms.assignor_cpu import AssignorCpu
+from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.checkers import Checkers
 from groupstorm.storms.clock import Clock
 from groupstorm.storms.connection import Exchange
@@ -61,7 +61,7 @@ class World:
         assignors: Sequence[Assignor],
         sink: TraceSink,
         exact: bool = False,
-        cpu: AssignorCpu | None = None,
+        work: AssignorWork | None = None,
     ) -> None:
         settings = scenario.settings
         self.scenario = scenario
@@ -74,7 +74,7 @@ class World:
         self.poll_interval = settings.distribution("poll_interval_ms")
         self.records = Records(settings.integer("record_rate"), settings.integer("process_rate"))
         self.checkers = Checkers(settings.flag("joins"))
-        self.assignor_cpu = cpu or AssignorCpu()
+        self.assignor_work = work or AssignorWork()
         self.leader_memory = LeaderMemory()
         self.consumers: dict[str, VirtualConsumer] = {}
         self.consumers_by_id: dict[str, VirtualConsumer] = {}
