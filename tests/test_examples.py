@@ -34,3 +34,23 @@ def test_an_example_assignor_stands_the_lab(tmp_path: Path) -> None:
     unnamed = groupstorm("replay", out, cwd=ROOT)
     assert unnamed.returncode == 2, "a file names no code"
     assert f"use --set {strategy}" in unnamed.stderr
+
+
+def test_an_example_assignor_in_real_time(tmp_path: Path) -> None:
+    """Members over TCP find a plug-in by the name that travels, and rebuild the state of what is new."""
+    (tmp_path / "live.yaml").write_text(
+        "steps: [{at_ms: 0, do: start}, {at_ms: 1000, do: add}]\n"
+        "settings: {members: 2, topics: 2, partitions: 4, joins: true, restore_ms: 50, start_ms: 10,"
+        " record_rate: 0, tail_ms: 100, heartbeat.interval.ms: 200, group.initial.rebalance.delay.ms: 100}\n"
+    )
+    strategy = "partition.assignment.strategy=examples.rendezvous:cooperative"
+    out = tmp_path / "live"
+    arguments = ["--on", "emulator", "--set", strategy, "--out", str(out)]
+    result = groupstorm("run", str(tmp_path / "live.yaml"), *arguments, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+    rows = [json.loads(line) for line in (out / "trace.jsonl").read_text().splitlines()]
+    taken = [row for row in rows if row["event"] == "partitions_assigned" and row["partitions"]]
+    assert {row["duration_us"] / len(row["partitions"]) for row in taken} == {50_000}
+    assert {row["protocol"] for row in rows if row["event"] == "assignment_computed"} == {
+        "rendezvous-cooperative"
+    }

@@ -26,6 +26,10 @@ class AssignorWork:
         self.spent_ns += process_time_ns() - self._begun_ns
         self.assignments += 1
 
+    def measured(self) -> dict[str, int | float]:
+        """For measured.json."""
+        return {"assignments": self.assignments, "assignor_cpu_ms": round(self.spent_ns / 1e6, 3)}
+
     def failed(self, error: str, message: str) -> None:
         """An assignment came to nothing; as in Kafka, the leader's process is gone."""
         self.failure = self.failure or f"{error}: {message}"

@@ -7,14 +7,10 @@ group comes to rest; and, where members join their topics, no join is torn apart
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator import events
 from groupstorm.coordinator.states import GroupState
-
-if TYPE_CHECKING:
-    from groupstorm.storms.world import World
+from groupstorm.storms.stage import Stage
 
 HELD = "held"
 
@@ -65,7 +61,7 @@ class Checkers:
                 )
             self._generation = event.generation
 
-    def taken(self, world: World, partitions: tuple[TopicPartition, ...], generation: int) -> None:
+    def taken(self, world: Stage, partitions: tuple[TopicPartition, ...], generation: int) -> None:
         """A member has taken partitions: nobody else of its generation may hold them."""
         for partition in partitions:
             holders = world.records.holders[partition]
@@ -77,11 +73,11 @@ class Checkers:
                         f"{partition} is owned by {' and '.join(names)} in generation {generation}",
                     )
 
-    def finish(self, world: World) -> None:
+    def finish(self, world: Stage) -> None:
         """What must be true at the end of a run."""
         waiting = world.unanswered
         if waiting:
-            names = ", ".join(sorted({exchange.connection.consumer.name for exchange in waiting}))
+            names = ", ".join(sorted(set(waiting)))
             self.violated("parked_requests_answered", f"still parked at the end: requests of {names}")
         if not world.settled:
             self.violated("group_settles", "the group had not settled when the scenario ended")
@@ -95,7 +91,7 @@ class Checkers:
         if CO_PARTITIONED in self.verdicts:
             self._look_for_torn_joins(world)
 
-    def _look_for_torn_joins(self, world: World) -> None:
+    def _look_for_torn_joins(self, world: Stage) -> None:
         owner: dict[int, tuple[str, TopicPartition]] = {}
         torn: dict[int, str] = {}
         for consumer in world.consumers.values():

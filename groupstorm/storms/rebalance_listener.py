@@ -11,6 +11,7 @@ from groupstorm.clients.generation import Generation
 from groupstorm.clients.operations import CallbackKind, Disconnected, RunCallback
 from groupstorm.coordinator.messages import OffsetFetch, Response
 from groupstorm.storms.records import names
+from groupstorm.storms.restoring import State
 
 if TYPE_CHECKING:
     from groupstorm.storms.consumer import VirtualConsumer
@@ -29,12 +30,11 @@ _GIVEN_UP: Mapping[CallbackKind, Callable[..., events.Event]] = {
 class RebalanceListener:
     """The callbacks of one process, each of which takes its time."""
 
-    __slots__ = ("_consumer", "_with_state")
+    __slots__ = ("_consumer", "_state")
 
     def __init__(self, consumer: VirtualConsumer) -> None:
         self._consumer = consumer
-        #: Of what it was last assigned it has the state, even if it gave it up for a moment (eager).
-        self._with_state: frozenset[TopicPartition] = frozenset()
+        self._state = State()
 
     def run(self, operation: RunCallback) -> Any:
         """Carry the operation out: its result, or that it takes time."""
@@ -128,10 +128,8 @@ class RebalanceListener:
 
     def _restore_us(self) -> int:
         """Before the callback returns, as a consumer does that seeks and reads its stores anew."""
-        owned = frozenset(self._consumer.membership.owned)
-        new = len(owned - self._with_state)
-        self._with_state = owned
-        return self._duration_us("restore_ms") * new
+        rebuilt = self._state.assigned(self._consumer.membership.owned)
+        return rebuilt * self._duration_us("restore_ms")
 
     def _duration_us(self, setting: str) -> int:
         distribution = self._consumer.world.settings.distribution(setting)
