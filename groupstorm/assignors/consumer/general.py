@@ -72,6 +72,7 @@ class GeneralAssignment:
         self._revocation_required = False
         self._balanced: bool | None = None
         self._in_circles = False
+        self._lowest: dict[int, int] = {}  # per topic how much the subscriber with the least has
         self.assigned = [list(owned) for owned in ownership.owned]
         self._owner: dict[int, int] = {}
         kept = self._keep_owned()
@@ -163,7 +164,8 @@ class GeneralAssignment:
         """How many partitions the member's topics have; one that lists as many topics as there are: all."""
         if len(self._topics[member]) == len(self._index.topics):
             return self._index.total
-        return sum(self._index.counts[topic] for topic in self._topics[member])
+        counts = self._index.counts
+        return sum([counts[topic] for topic in self._topics[member]])
 
     def _takes_part(self, member: int, shared: Sequence[bool]) -> bool:
         """Whether the member could give or take: it lacks something, or has some of a shared topic."""
@@ -181,8 +183,11 @@ class GeneralAssignment:
                 self._look_for_circle(seen)
             moved = False
             for partition in partitions:
-                if self._literally and self._is_balanced():
-                    break
+                if self._literally:
+                    if self._is_balanced():
+                        break
+                elif self._nobody_has_less(partition):
+                    continue
                 target = self._better_owner(partition)
                 if target is not None:
                     self._move(partition, target)
@@ -199,6 +204,16 @@ class GeneralAssignment:
                 raise AssignmentRefused("NoAnswer", "Kafka's passes over the partitions never come to an end")
             self._in_circles = True
         seen.add(state)
+
+    def _nobody_has_less(self, partition: int) -> bool:
+        """Whether no subscriber would have less even with this partition; looked up until something moves."""
+        topic = self._index.topic_of[partition]
+        lowest = self._lowest.get(topic)
+        if lowest is None:
+            least = self._least_loaded(partition)
+            assert least is not None  # the owner takes part, as everybody who has some of a shared topic
+            lowest = self._lowest[topic] = len(self.assigned[least])
+        return len(self.assigned[self._owner[partition]]) <= lowest + 1
 
     def _better_owner(self, partition: int) -> int | None:
         size = self._size(self._owner[partition])
@@ -235,6 +250,7 @@ class GeneralAssignment:
         self._loads.add(target)
         self._loads.add(source)
         self._balanced = None
+        self._lowest.clear()
 
     def _is_balanced(self) -> bool:
         """Kafka's isBalanced, the order in which it looks included; asked again only after a move."""
@@ -271,7 +287,8 @@ def balance_score(sizes: Sequence[int]) -> int:
 
 
 def _numbers(index: PartitionIndex, topics: Sequence[str]) -> list[int]:
-    return [index.number_of_topic[topic] for topic in topics if topic in index.number_of_topic]
+    number_of_topic = index.number_of_topic
+    return [number for topic in topics if (number := number_of_topic.get(topic)) is not None]
 
 
 def older_claimants(claims: Sequence[Claim], max_generation: int) -> dict[int, int]:
