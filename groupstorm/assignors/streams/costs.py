@@ -1,0 +1,148 @@
+"""What a task costs on a client: partitions that cross racks, and moving (KIP-925, RackAwareTaskAssignor).
+
+An active task is priced by its inputs, a standby by its changelogs; KIP-924's public assignors price an
+active task by both (TaskAssignmentUtils). Non-overlap is measured against the placement just before the
+optimisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.streams.model import Config, Group, Strategy, Task, TaskPartition
+
+PartitionsOf = Callable[[Task], Iterable[TaskPartition]]
+
+
+def inputs(task: Task) -> Iterable[TaskPartition]:
+    """What an active task reads."""
+    return task.inputs
+
+
+def changelogs(task: Task) -> Iterable[TaskPartition]:
+    """What a standby reads."""
+    return task.changelogs
+
+
+def all_partitions(task: Task) -> Iterable[TaskPartition]:
+    """What KIP-924 counts for an active task; a changelog that is a source topic too counts once."""
+    return {(each.topic, each.partition): each for each in (*task.inputs, *task.changelogs)}.values()
+
+
+@dataclass(frozen=True)
+class Racks:
+    """The racks of a group's clients.
+
+    ``of_client``: as RackAwareTaskAssignor has come to know them when it gave up; None: not known.
+    """
+
+    group: Group
+
+    @cached_property
+    def of_client(self) -> list[str | None]:
+        """validateClientRack walks its hash table and ends at the first client without a rack."""
+        known: list[str | None] = [None] * len(self.group.clients)
+        for client in self.group.clients_as_hashed:
+            rack = self.group.clients[client].rack
+            if rack is None:
+                break
+            known[client] = rack
+        return known
+
+    @cached_property
+    def known(self) -> bool:
+        """Every client has one."""
+        return all(client.rack is not None for client in self.group.clients)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The racks that have clients, sorted."""
+        return sorted({rack for rack in self.of_client if rack is not None})
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """Per client the number of its rack in ``names``; -1 where it is not known."""
+        number = {rack: at for at, rack in enumerate(self.names)}
+        return [-1 if rack is None else number[rack] for rack in self.of_client]
+
+    def topics_known(self, partitions: PartitionsOf) -> bool:
+        """Every partition has replicas, all of them on nodes with a rack."""
+        return all(each.racks for task in self.group.tasks for each in partitions(task))
+
+    def usable(self, config: Config) -> bool:
+        """canEnableRackAwareAssignor: changelogs matter only where there are standbys."""
+        return (
+            config.strategy is not Strategy.NONE
+            and self.known
+            and self.topics_known(inputs)
+            and (config.num_standby_replicas == 0 or self.topics_known(changelogs))
+        )
+
+
+class CrossRack:
+    """How many partitions of a task are not in a client's rack, for one kind of partitions."""
+
+    def __init__(self, racks: Racks, partitions: PartitionsOf) -> None:
+        self.racks = racks
+        self._partitions = partitions
+        self._rows: dict[int, tuple[int, ...]] = {}
+        self._missing: dict[frozenset[str], tuple[int, ...]] = {}
+
+    def row(self, task: int) -> tuple[int, ...]:
+        """Per rack of `Racks.names`."""
+        found = self._rows.get(task)
+        if found is None:
+            parts = [self._missing_in(each.racks) for each in self._of(task)]
+            found = parts[0] if len(parts) == 1 else tuple(map(sum, zip(*parts, strict=True)))
+            self._rows[task] = found
+        return found
+
+    def _missing_in(self, racks: frozenset[str] | None) -> tuple[int, ...]:
+        replicas = racks or frozenset()
+        missing = self._missing.get(replicas)
+        if missing is None:
+            missing = tuple(int(name not in replicas) for name in self.racks.names)
+            self._missing[replicas] = missing
+        return missing
+
+    def _of(self, task: int) -> list[TaskPartition]:
+        """The task's partitions; refuses as RackAwareTaskAssignor.getCost does where it cannot price them."""
+        partitions = list(self._partitions(self.racks.group.tasks[task]))
+        if not partitions:
+            name = self.racks.group.tasks[task].id
+            raise AssignmentRefused("IllegalStateException", f"Task {name} has no TopicPartitions")
+        for each in partitions:
+            if not each.racks:
+                raise AssignmentRefused(
+                    "IllegalStateException",
+                    f"TopicPartition {each} has no rack information. "
+                    "Maybe forgot to call canEnableRackAwareAssignor first",
+                )
+        return partitions
+
+    def count(self, task: int, client: int) -> int:
+        """Partitions of the task that the client would read from another rack."""
+        rack = self.racks.numbers[client]
+        if rack < 0:
+            raise AssignmentRefused(
+                "IllegalStateException",
+                f"Client {self.racks.group.clients[client].id} doesn't have rack configured. "
+                "Maybe forgot to call canEnableRackAwareAssignor first",
+            )
+        return self.row(task)[rack]
+
+    def total(self, holders: Sequence[set[int]], tasks: Iterable[int]) -> int:
+        """Cross-rack partitions of a placement: activeTasksCost and standByTasksCost at a cost of one.
+
+        As Kafka's graph, which prices every task on every client, it refuses where one has no price.
+        """
+        chosen = sorted(set(tasks))
+        for client in range(len(holders) if chosen else 0):
+            self.count(chosen[0], client)
+        for task in chosen:
+            self.row(task)
+        wanted = set(chosen)
+        return sum(self.count(task, client) for client, held in enumerate(holders) for task in held & wanted)
