@@ -63,15 +63,23 @@ def _by_racks(problem: Problem) -> list[int]:
         node = network.add_node()
         network.add_arc(source, node, len(tasks), 0)
         arcs[row, home] = [
-            (rack, network.add_arc(node, there, len(tasks), _price(row, rack, home, costs.traffic * weight, moving)))
+            (
+                rack,
+                network.add_arc(
+                    node, there, len(tasks), _price(row, rack, home, costs.traffic * weight, moving)
+                ),
+            )
             for rack, there in rack_nodes.items()
         ]
     for rack, node in rack_nodes.items():
         network.add_arc(node, sink, places_of_rack[rack], 0)
     check_max_flow(network.send(source, sink), len(problem.tasks))
-    return _spread_over_racks(problem, rack_of, alike, {
-        key: {rack: network.flow(arc) for rack, arc in found} for key, found in arcs.items()
-    })
+    return _spread_over_racks(
+        problem,
+        rack_of,
+        alike,
+        {key: {rack: network.flow(arc) for rack, arc in found} for key, found in arcs.items()},
+    )
 
 
 def _price(row: Row, rack: int, home: int, traffic: int, moving: int) -> int:
@@ -124,10 +132,15 @@ def _by_alike_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list
             node = network.add_node()
             network.add_arc(source, node, len(tasks), 0)
             price = problem.costs.traffic
-            rows.append((tasks, [
-                (kind, network.add_arc(node, there, len(tasks), row[kind[0]] * price))
-                for kind, there in layer.items()
-            ]))
+            rows.append(
+                (
+                    tasks,
+                    [
+                        (kind, network.add_arc(node, there, len(tasks), row[kind[0]] * price))
+                        for kind, there in layer.items()
+                    ],
+                )
+            )
     for kind, node in clients.items():
         network.add_arc(node, sink, kind[1] * len(alike[kind]), 0)
     check_max_flow(network.send(source, sink), len(problem.tasks))
@@ -183,7 +196,9 @@ class _Balanced:
 
     def _add_group(
         self, group: Sequence[int]
-    ) -> tuple[list[tuple[dict[int, list[int]], dict[int, int], dict[int, int]]], dict[int, list[tuple[int, int]]]]:
+    ) -> tuple[
+        list[tuple[dict[int, list[int]], dict[int, int], dict[int, int]]], dict[int, list[tuple[int, int]]]
+    ]:
         network, problem = self.network, self.problem
         limits = shares(self.counts, len(problem.tasks), len(group))
         clients = [network.add_node() for _ in limits]
@@ -211,7 +226,9 @@ class _Balanced:
         for task in tasks:
             owned.setdefault(self.problem.present[task], []).append(task)
         stay = {
-            client: network.add_arc(node, clients[client], len(held), row[self.rack_of[client]] * costs.traffic)
+            client: network.add_arc(
+                node, clients[client], len(held), row[self.rack_of[client]] * costs.traffic
+            )
             for client, held in sorted(owned.items())
         }
         move = {
@@ -228,7 +245,9 @@ class _Balanced:
         flow = self.network.flow
         arriving: dict[int, list[int]] = {rack: [] for rack in to_clients}
         for owned, stay, move in rows:
-            leaving = iter(sorted(task for client, held in owned.items() for task in held[flow(stay[client]) :]))
+            leaving = iter(
+                sorted(task for client, held in owned.items() for task in held[flow(stay[client]) :])
+            )
             for rack, arc in move.items():
                 arriving[rack] += [next(leaving) for _ in range(flow(arc))]
         for rack, arcs in to_clients.items():

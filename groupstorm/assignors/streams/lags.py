@@ -74,7 +74,7 @@ class Lags:
         """The least lag that a client has; sentinels are below all others, as numbers are."""
         lags = list(self._known[task].values())
         if len(lags) < len(self._group.clients):
-            lags.append(self._group.end_offset_sums[task])
+            lags.append(self._group.lag(self._fresh[0], task))
         return min(lags)
 
     def by_lag(self, task: int) -> list[int]:

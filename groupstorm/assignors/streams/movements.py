@@ -54,7 +54,9 @@ class Movements:
             needed += self._move_standby(movements.poll())
         return needed
 
-    def _needed(self, held: list[set[int]], left: list[set[int]]) -> JavaPriorityQueue[tuple[int, int], Movement]:
+    def _needed(
+        self, held: list[set[int]], left: list[set[int]]
+    ) -> JavaPriorityQueue[tuple[int, int], Movement]:
         """Tasks that others are nearer to than the client that has them; the fewest helpers first."""
         queue: JavaPriorityQueue[tuple[int, int], Movement] = JavaPriorityQueue()
         lags = self._lags

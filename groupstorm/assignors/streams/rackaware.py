@@ -114,7 +114,9 @@ class Optimisation(NamedTuple):
         return [group for group in groups if group]
 
     def _solve(self, problem: Problem, size: int) -> list[int]:
-        small = size <= SMALL_GRAPH_EDGES if self.solver is Solver.AUTO else self.solver is Solver.CYCLE_CANCELING
+        small = (
+            size <= SMALL_GRAPH_EDGES if self.solver is Solver.AUTO else self.solver is Solver.CYCLE_CANCELING
+        )
         return graphs.solve(problem) if small else collapsed.solve(problem)
 
 
