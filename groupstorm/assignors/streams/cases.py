@@ -1,4 +1,4 @@
-"""Cases for Kafka Streams' task assignors: `groupstorm assign --mode streams`, JSON lines in, JSON lines out."""
+"""Cases for Kafka Streams' task assignors: `groupstorm assign --mode streams`, JSON lines in and out."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _by_alike_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list
             dealt[kind] += [next(left) for _ in range(network.flow(arc))]
     places = [0] * len(problem.tasks)
     for kind, tasks in dealt.items():
-        # A sub-topology's tasks follow one another, so each client gets its share of them, rounded up or down.
+        # A sub-topology's tasks follow one another, so each client gets its share, rounded up or down.
         for number, task in enumerate(tasks):
             places[task] = alike[kind][number % len(alike[kind])]
     return places

@@ -109,19 +109,19 @@ class ClientTagAware:
         for client in placement.clients:
             queue.offer(client)
         used: dict[tuple[str, str], set[int]] = {}
-        copy_on, copies = owner, 1
+        copy_on = owner
         for placed in range(replicas):
-            self._use(copy_on, copies, used)
-            client = queue.poll(
+            self._use(copy_on, placed + 1, used)
+            found = queue.poll(
                 lambda candidate: (
                     not placement.has(candidate, task)
                     and not any(candidate in clients for clients in used.values())
                 )
             )
-            if client is None:
+            if found is None:
                 return replicas - placed
-            placement.standby[client].add(task)
-            copy_on, copies = client, copies + 1
+            placement.standby[found].add(task)
+            copy_on = found
         return 0
 
     def _use(self, client: int, copies: int, used: dict[tuple[str, str], set[int]]) -> None:

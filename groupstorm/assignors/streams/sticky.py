@@ -27,7 +27,7 @@ from groupstorm.javahash import JavaHashMap, hash_order
 
 
 def legacy_sticky(group: Group, config: Config) -> Decision:
-    """Active tasks, standbys, both with less traffic where racks are known; never asks for a probing rebalance."""
+    """Active tasks, standbys, both with less traffic where racks are known; never a probing rebalance."""
     placement = Placement(group)
     assignment = StickyAssignment(group, placement)
     assignment.assign_active(keep_all=False)
@@ -180,7 +180,7 @@ class StickyAssignment:
         return self._least_loaded(task, [client for client in copied if client in within])
 
     def _least_loaded(self, task: int, clients: Iterable[int]) -> int | None:
-        """One with nothing, else the least loaded that the task makes a new pair on, else the least loaded."""
+        """One with nothing, else the least loaded where the task makes a new pair, else the least loaded."""
         listed = list(clients)
         found = self._lightest(listed, task)
         return self._lightest(listed, None) if found is None else found
