@@ -13,6 +13,7 @@ from functools import cached_property
 
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.model import Config, Group, Strategy, Task, TaskPartition
+from groupstorm.javahash import hash_order, topic_partition_hash
 
 PartitionsOf = Callable[[Task], Iterable[TaskPartition]]
 
@@ -72,6 +73,35 @@ class Racks:
         """Every partition has replicas, all of them on nodes with a rack."""
         return all(each.racks for task in self.group.tasks for each in partitions(task))
 
+    @cached_property
+    def _read(self) -> frozenset[tuple[str, int]] | None:
+        """The partitions whose racks were read before Kafka gave up; None: it did not give up.
+
+        It reads nothing where a client's rack is missing, and stops at the first partition, in the order
+        of its hash tables, with a replica on a node without a rack; changelogs come after all inputs.
+        """
+        if self.known and self.topics_known(inputs) and self.topics_known(changelogs):
+            return None
+        read: set[tuple[str, int]] = set()
+        if self.known:
+            tasks = hash_order(range(len(self.group.tasks)), self.group.task_hash)
+            listed = {task: {each[:2]: each for each in self.group.tasks[task].inputs} for task in tasks}
+            ordered = [
+                listed[task][key] for task in tasks for key in hash_order(listed[task], topic_partition_hash)
+            ]
+            complete = _read_until_unknown(ordered, read)
+            if complete and self.topics_known(inputs):
+                by_topic: dict[str, list[TaskPartition]] = {}
+                for each in (part for task in self.group.tasks for part in task.changelogs):
+                    by_topic.setdefault(each.topic, []).append(each)
+                described = [each for topic in hash_order(by_topic) for each in by_topic[topic]]
+                _read_until_unknown(described, read, empty_ends=True)
+        return frozenset(read)
+
+    def was_read(self, partition: TaskPartition) -> bool:
+        """Does Kafka know the racks of this partition by now?"""
+        return bool(partition.racks) and (self._read is None or partition[:2] in self._read)
+
     def usable(self, config: Config) -> bool:
         """canEnableRackAwareAssignor: changelogs matter only where there are standbys."""
         return (
@@ -80,6 +110,18 @@ class Racks:
             and self.topics_known(inputs)
             and (config.num_standby_replicas == 0 or self.topics_known(changelogs))
         )
+
+
+def _read_until_unknown(
+    partitions: Iterable[TaskPartition], read: set[tuple[str, int]], *, empty_ends: bool = False
+) -> bool:
+    """``empty_ends``: a partition without replicas ends it too; otherwise Kafka asks for those later."""
+    for each in partitions:
+        if each.racks is None or (empty_ends and not each.racks):
+            return False
+        if each.racks:
+            read.add((each.topic, each.partition))
+    return True
 
 
 class CrossRack:
@@ -115,7 +157,7 @@ class CrossRack:
             name = self.racks.group.tasks[task].id
             raise AssignmentRefused("IllegalStateException", f"Task {name} has no TopicPartitions")
         for each in partitions:
-            if not each.racks:
+            if not self.racks.was_read(each):
                 raise AssignmentRefused(
                     "IllegalStateException",
                     f"TopicPartition {each} has no rack information. "

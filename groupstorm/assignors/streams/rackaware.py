@@ -50,7 +50,7 @@ class Optimisation(NamedTuple):
             return 0
         problem = self._problem(chosen, self.clients, placement.active, self.strategy)
         places = self._solve(problem, len(chosen) * len(self.clients))
-        _apply(problem, places, placement.active)
+        self._apply(problem, places, placement, placement.active)
         return problem.total(places)
 
     def standby(self, placement: Placement, may_move: MayMove) -> int:
@@ -83,7 +83,7 @@ class Optimisation(NamedTuple):
                     self.pairs,
                 )
                 places = self._solve(problem, size)
-                moved |= _apply(problem, places, placement.standby)
+                moved |= self._apply(problem, places, placement, placement.standby)
         return moved
 
     def _problem(
@@ -103,6 +103,23 @@ class Optimisation(NamedTuple):
         balanced = strategy is Strategy.BALANCE_SUBTOPOLOGY
         groups = self._groups(position) if balanced else None
         return Problem(tasks, clients, present, self.cross_rack, self.costs, groups)
+
+    def _apply(
+        self, problem: Problem, places: Sequence[int], placement: Placement, held: Sequence[set[int]]
+    ) -> bool:
+        moved = False
+        for task, before, after in zip(problem.tasks, problem.present, places, strict=True):
+            if before == after:
+                continue
+            held[problem.clients[before]].remove(task)
+            if placement.has(problem.clients[after], task):  # an active task where it has a standby
+                name = self.group.tasks[task].id
+                raise AssignmentRefused(
+                    "IllegalArgumentException", f"Tried to assign task {name}, but it is already assigned"
+                )
+            held[problem.clients[after]].add(task)
+            moved = True
+        return moved
 
     def _refuse(self, task: int, why: str) -> None:
         raise AssignmentRefused("IllegalArgumentException", f"Task {self.group.tasks[task].id} {why}")
@@ -126,13 +143,3 @@ def _movable(placement: Placement, source: int, destination: int, may_move: MayM
         for task in placement.standby[source]
         if not placement.has(destination, task) and may_move(source, destination, task)
     ]
-
-
-def _apply(problem: Problem, places: Sequence[int], held: Sequence[set[int]]) -> bool:
-    moved = False
-    for task, before, after in zip(problem.tasks, problem.present, places, strict=True):
-        if before != after:
-            held[problem.clients[before]].remove(task)
-            held[problem.clients[after]].add(task)
-            moved = True
-    return moved

@@ -81,8 +81,7 @@ public final class StreamsAssignors {
 
     private void optimize() {
         asked.give(states);
-        RackAwareTaskAssignor racks = asked.rackAware(asked.configs);
-        racks.canEnableRackAwareAssignor();
+        RackAwareTaskAssignor racks = allRacks();
         int traffic = asked.configs.rackAwareTrafficCost().orElse(HIGH_AVAILABILITY_TRAFFIC_COST);
         int nonOverlap = asked.configs.rackAwareNonOverlapCost().orElse(HIGH_AVAILABILITY_NON_OVERLAP_COST);
         var sorted = new TreeMap<>(states);
@@ -185,11 +184,7 @@ public final class StreamsAssignors {
         AssignmentConfigs own = asked.configs;
         int traffic = own.rackAwareTrafficCost().orElse(
             name.equals("legacy-sticky") || name.equals("sticky") ? 1 : HIGH_AVAILABILITY_TRAFFIC_COST);
-        // All racks are read, whatever the case's settings say.
-        RackAwareTaskAssignor racks = asked.rackAware(new AssignmentConfigs(
-            own.acceptableRecoveryLag(), own.maxWarmupReplicas(), 1, own.probingRebalanceIntervalMs(),
-            own.rackAwareAssignmentTags(), own.rackAwareTrafficCost(), own.rackAwareNonOverlapCost(), "min_traffic"));
-        racks.canEnableRackAwareAssignor();
+        RackAwareTaskAssignor racks = allRacks();
         var sorted = new TreeMap<>(states);
         var stateful = new TreeSet<>(asked.stateful);
         var stateless = new TreeSet<>(asked.all());
@@ -202,6 +197,18 @@ public final class StreamsAssignors {
         price(prices, "active_cross_rack", () -> AssignmentDoor.activeCost(racks, all, sorted, 1));
         price(prices, "standby", () -> AssignmentDoor.standbyCost(racks, standbys, sorted, traffic));
         price(prices, "standby_cross_rack", () -> AssignmentDoor.standbyCost(racks, standbys, sorted, 1));
+    }
+
+    /** Knows the racks of changelogs too, whatever the case's settings say. */
+    private RackAwareTaskAssignor allRacks() {
+        AssignmentConfigs own = asked.configs;
+        String strategy = own.rackAwareAssignmentStrategy();
+        RackAwareTaskAssignor racks = asked.rackAware(new AssignmentConfigs(
+            own.acceptableRecoveryLag(), own.maxWarmupReplicas(), 1, own.probingRebalanceIntervalMs(),
+            own.rackAwareAssignmentTags(), own.rackAwareTrafficCost(), own.rackAwareNonOverlapCost(),
+            strategy.equals("none") ? "min_traffic" : strategy));
+        racks.canEnableRackAwareAssignor();
+        return racks;
     }
 
     private static void price(ObjectNode prices, String what, LongSupplier cost) {

@@ -187,7 +187,7 @@ final class StreamsCase {
 
     private static List<Node> replicas(Part part, Map<String, Node> nodes) {
         if (part.racks() == null) {
-            return List.of(new Node(999, "rackless", 1));
+            return List.of(nodes.computeIfAbsent("", __ -> new Node(nodes.size(), "rackless", 1)));
         }
         Function<String, Node> node = rack -> nodes.computeIfAbsent(
             rack, __ -> new Node(nodes.size(), "host-" + rack, 1, rack));
