@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.costs import CrossRack, Racks, changelogs, inputs
+from groupstorm.assignors.streams.draft import kip441_draft
 from groupstorm.assignors.streams.highavailability import high_availability
 from groupstorm.assignors.streams.model import (
     HIGH_AVAILABILITY_COSTS,
@@ -37,6 +38,7 @@ TASK_ASSIGNORS: dict[str, TaskAssignor] = {
     "ha": TaskAssignor(high_availability, HIGH_AVAILABILITY_COSTS),
     "legacy-sticky": TaskAssignor(legacy_sticky, STICKY_COSTS),
     "fallback-prior": TaskAssignor(fallback_prior, HIGH_AVAILABILITY_COSTS),
+    "kip441-draft": TaskAssignor(kip441_draft, HIGH_AVAILABILITY_COSTS),
     "sticky": TaskAssignor(public_sticky, STICKY_COSTS, hashed=True),
 }
 

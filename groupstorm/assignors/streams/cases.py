@@ -8,9 +8,11 @@ from typing import Any
 
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS, prices
+from groupstorm.assignors.streams.draft import watched_standbys
 from groupstorm.assignors.streams.model import HIGH_AVAILABILITY_COSTS, Decision, Group
 from groupstorm.assignors.streams.reading import StreamsCase, read_case
 from groupstorm.assignors.streams.threads import threads_of
+from groupstorm.assignors.userdata.streams import AssignorError
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[str]:
@@ -71,6 +73,10 @@ def _client(case: StreamsCase, decision: Decision, client: int, *, hashed: bool)
     if decision.warmups is not None and decision.standby_warmups is not None:
         found["warmup"] = _names(group, decision.warmups[client])
         found["standby_warmup"] = _names(group, decision.standby_warmups[client])
+    if decision.imbalanced is not None:
+        watched = watched_standbys(decision, client)
+        found["error_code"] = AssignorError.IMBALANCED_ASSIGNMENT if watched else AssignorError.NONE
+        found["watch"] = _names(group, watched)
     return found
 
 

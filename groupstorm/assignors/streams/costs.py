@@ -156,13 +156,15 @@ class CrossRack:
         if not partitions:
             name = self.racks.group.tasks[task].id
             raise AssignmentRefused("IllegalStateException", f"Task {name} has no TopicPartitions")
-        for each in partitions:
-            if not self.racks.was_read(each):
-                raise AssignmentRefused(
-                    "IllegalStateException",
-                    f"TopicPartition {each} has no rack information. "
-                    "Maybe forgot to call canEnableRackAwareAssignor first",
-                )
+        unread = {each[:2]: each for each in partitions if not self.racks.was_read(each)}
+        if unread:
+            everything = [each[:2] for each in partitions]
+            first = next(key for key in hash_order(everything, topic_partition_hash) if key in unread)
+            raise AssignmentRefused(
+                "IllegalStateException",
+                f"TopicPartition {unread[first]} has no rack information. "
+                "Maybe forgot to call canEnableRackAwareAssignor first",
+            )
         return partitions
 
     def count(self, task: int, client: int) -> int:

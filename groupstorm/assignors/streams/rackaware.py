@@ -17,7 +17,7 @@ from groupstorm.assignors.streams.graphs import Problem
 from groupstorm.assignors.streams.model import Costs, Group, Placement, Solver, Strategy
 
 #: Up to here Kafka's choice among the optima is computed the way Kafka does.
-SMALL_GRAPH_EDGES = 1_000
+SMALL_GRAPH_EDGES = 2_000
 #: RackAwareTaskAssignor.STANDBY_OPTIMIZER_MAX_ITERATION.
 _STANDBY_ROUNDS_MAX = 4
 
@@ -59,6 +59,9 @@ class Optimisation(NamedTuple):
         RackAwareTaskAssignor.optimizeStandbyTasks; the traffic that is left, at its cost.
         """
         standbys = set().union(*placement.standby)
+        self.cross_rack.total(
+            placement.standby, standbys
+        )  # what has no price is refused before anything moves
         size = len(standbys) * len(self.clients)
         for _ in range(_STANDBY_ROUNDS_MAX):
             if not self._exchange_standbys(placement, may_move, size):
@@ -69,6 +72,10 @@ class Optimisation(NamedTuple):
         moved = False
         racks = self.cross_rack.racks.numbers
         for at, one in enumerate(self.clients):
+            if racks[one] < 0 and at + 1 < len(self.clients):
+                raise AssignmentRefused(
+                    "NullPointerException", 'Cannot invoke "String.equals(Object)" because "rack1" is null'
+                )
             for other in self.clients[at + 1 :]:
                 if racks[one] == racks[other]:
                     continue
