@@ -33,7 +33,7 @@ _MAX_UTF_BYTES = 0xFFFF
 
 
 class AssignorError(IntEnum):
-    """The error codes of assignments: Kafka's, and the one that KIP-441's draft wanted (from our version 12 on)."""
+    """Kafka's error codes of assignments, and the one that KIP-441's draft wanted (from our version 12)."""
 
     NONE = 0
     INCOMPLETE_SOURCE_TOPIC_METADATA = 1

@@ -42,6 +42,10 @@ class HostInfo(NamedTuple):
 
 
 Hosts = Mapping[HostInfo, Sequence[TopicPartition]]
+Standbys = Mapping[StreamsTask, Sequence[TopicPartition]]
+
+_NO_HOSTS: Hosts = {}
+_NO_STANDBYS: Standbys = {}
 
 
 class AssignmentInfo(NamedTuple):
@@ -54,9 +58,9 @@ class AssignmentInfo(NamedTuple):
     version: int
     commonly_supported_version: int = UNKNOWN_VERSION
     active: Sequence[StreamsTask] = ()
-    standby: Mapping[StreamsTask, Sequence[TopicPartition]] = {}
-    hosts: Hosts = {}
-    standby_hosts: Hosts = {}
+    standby: Standbys = _NO_STANDBYS
+    hosts: Hosts = _NO_HOSTS
+    standby_hosts: Hosts = _NO_HOSTS
     error_code: int = AssignorError.NONE
     next_rebalance_ms: int = NO_REBALANCE_MS
     watch: Sequence[StreamsTask] = ()
