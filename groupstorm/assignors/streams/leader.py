@@ -158,7 +158,9 @@ class _Leader:
             for part in task.inputs
         }
         self._numbers = {_wire(task.id): number for number, task in enumerate(self._tasks)}
-        self._owner = {part: name for name, member in members.items() for part in member.owned}
+        self._owned = {part for member in members.values() for part in member.owned}
+        #: Of the partitions that a client's consumers own, which one does; of two the later.
+        self._owners: dict[UUID, dict[TopicPartition, str]] = {}
         self._hosts: dict[UUID, HostInfo] = {}
         self._group = self._make_group(infos)
 
@@ -169,10 +171,11 @@ class _Leader:
         for name, info in infos.items():
             future = info.version > LATEST_SUPPORTED_VERSION
             process = _FUTURE_PROCESS if future else info.process
-            processes.setdefault(process, []).append(name)
-            host = _host_of(info.endpoint)
+            host = None if process in processes else _host_of(info.endpoint)
             if host is not None:
-                self._hosts.setdefault(process, host)
+                self._hosts[process] = host
+            processes.setdefault(process, []).append(name)
+            self._owners.setdefault(process, {}).update(dict.fromkeys(self._members[name].owned, name))
         known = self._application.end_offset_sums
         ends = {
             number: UNKNOWN_OFFSET_SUM if known is None else known.get(task.id, 0)
@@ -255,7 +258,7 @@ class _Leader:
         self, client: int, consumer: str, tasks: ThreadTasks, watched: set[int], told: _Told
     ) -> StreamsAssignment:
         """Active tasks that nobody else owns, standbys, and those that it has to wait for as standbys."""
-        withheld = [task for task in tasks.active if self._is_owned_elsewhere(task, consumer)]
+        withheld = [task for task in tasks.active if self._is_owned_elsewhere(client, task, consumer)]
         running = sorted(
             (part, task) for task in tasks.active if task not in withheld for part in self._inputs(task)
         )
@@ -279,8 +282,9 @@ class _Leader:
             )
         return StreamsAssignment(tuple(part for part, _ in running), info)
 
-    def _is_owned_elsewhere(self, task: int, consumer: str) -> bool:
-        return any(self._owner.get(part, consumer) != consumer for part in self._inputs(task))
+    def _is_owned_elsewhere(self, client: int, task: int, consumer: str) -> bool:
+        owners = self._owners[self._group.clients[client].id]
+        return any(part in self._owned and owners.get(part) != consumer for part in self._inputs(task))
 
 
 class _Told(NamedTuple):

@@ -102,7 +102,9 @@ class _Drawing:
             source_changelog = stateful and self._happens(0.1)
             for partition in range(partitions):
                 read = [self._partition(f"in{subtopology}-{number}", partition) for number in range(inputs)]
-                kept = [self._partition(f"log{subtopology}-{number}", partition) for number in range(changelogs)]
+                kept = [
+                    self._partition(f"log{subtopology}-{number}", partition) for number in range(changelogs)
+                ]
                 if source_changelog:
                     kept[0] = read[0]
                 tasks.append(
