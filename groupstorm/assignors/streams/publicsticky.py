@@ -22,6 +22,7 @@ from groupstorm.assignors.streams.model import (
 )
 from groupstorm.assignors.streams.rackaware import Optimisation
 from groupstorm.assignors.streams.sticky import StickyAssignment
+from groupstorm.javahash import hash_order
 
 
 def public_sticky(group: Group, config: Config) -> Decision:
@@ -39,7 +40,8 @@ def public_sticky(group: Group, config: Config) -> Decision:
             Optimisation(
                 group, cross_rack, costs, config.strategy, group.clients_as_hashed, config.solver
             ).active(placement, tasks)
-    kept = [number for number, task in enumerate(group.tasks) if task.changelogs]
+    everything = hash_order(range(len(group.tasks)), group.task_hash)
+    kept = [task for task in everything if group.tasks[task].changelogs]
     assignment.assign_standbys(kept, config.num_standby_replicas)
     if any(placement.standby) and _usable(racks, config, standby=True):
         Optimisation(

@@ -37,7 +37,8 @@ def _times(outcome: Outcome, seconds: Seconds) -> Iterator[str]:
     thousands = outcome.count / 1000 or 1
     yield (
         f"seconds per 1,000 cases: Kafka {seconds.kafka_cpu / thousands:.1f} of CPU with the JVM's start, "
-        f"ours {seconds.our_cpu / thousands:.1f} of CPU, all together {seconds.wall / thousands:.1f} on the clock"
+        f"ours {seconds.our_cpu / thousands:.1f} of CPU, "
+        f"all together {seconds.wall / thousands:.1f} on the clock"
     )
 
 
