@@ -16,11 +16,13 @@ from tests.oracle.running import as_line
 
 def task(name: str, inputs: str = "r1", changelogs: str = "r1", *, stateful: bool = True) -> dict[str, Any]:
     """A task of one input and one changelog; racks separated by spaces."""
-    partition = int(name.split("_")[1])
-    found: dict[str, Any] = {"id": name, "stateful": stateful}
-    found["inputs"] = [[f"in{name.split('_')[0]}", partition, inputs.split()]]
-    found["changelogs"] = [[f"log{name.split('_')[0]}", partition, changelogs.split()]] if stateful else []
-    return found
+    subtopology, _, partition = name.partition("_")
+    return {
+        "id": name,
+        "stateful": stateful,
+        "inputs": [[f"in{subtopology}", int(partition), inputs.split()]],
+        "changelogs": [[f"log{subtopology}", int(partition), changelogs.split()]] if stateful else [],
+    }
 
 
 def client(number: int, capacity: int = 1, rack: str | None = "r1", **more: Any) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def client(number: int, capacity: int = 1, rack: str | None = "r1", **more: Any)
 def assign(
     assignor: str, tasks: Sequence[dict[str, Any]], clients: Sequence[dict[str, Any]], **more: Any
 ) -> dict[str, Any]:
-    """Our answer. Clients lag 1,000,000 records on what they did not have. ``more``: settings, or ``given``."""
+    """Our answer; ``more``: settings, or ``given``. Clients lag a lot on what they did not have."""
     given = more.pop("given", None)
     case: dict[str, Any] = {"id": 1, "assignor": assignor, "tasks": list(tasks), "config": more}
     case["clients"] = []

@@ -143,6 +143,6 @@ def test_following_the_draft_until_it_settles() -> None:
 
 def test_lines_22_to_26_the_old_algorithm_is_the_legacy_assignor() -> None:
     """Previous owner with capacity, then who had a standby, then the least loaded."""
-    clients = [client(1, had={"0_0": -2, "0_1": -2, "0_2": -2}), client(2, had={"0_2": 5})]
+    clients = [client(1, had={"0_0": -2}), client(2, had={"0_2": 5}), client(3, capacity=2)]
     found = assign("legacy-sticky", FOUR, clients)
-    assert active(found) == {"1": ["0_0", "0_1"], "2": ["0_2", "0_3"]}
+    assert active(found) == {"1": ["0_0"], "2": ["0_2"], "3": ["0_1", "0_3"]}
