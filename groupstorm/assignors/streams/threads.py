@@ -28,17 +28,20 @@ class ThreadTasks(NamedTuple):
 def threads_of(group: Group, client: int, placement: Placement, *, hashed: bool) -> dict[str, ThreadTasks]:
     """Consumer -> its tasks, consumers sorted.
 
-    ``hashed``: the assignment came as a set of KIP-924's, and Kafka walks its standbys in hash order.
+    ``hashed``: the assignment came as a set of KIP-924's, and Kafka walks it in hash order.
     """
     state = group.clients[client]
     consumers = java_sorted(consumer.id for consumer in state.consumers)
     previous = {consumer.id: _by_lag(group, client, consumer.offset_sums) for consumer in state.consumers}
-    active, standby = placement.active[client], placement.standby[client]
-    stateful = hash_order([task for task in sorted(active) if _has_lag(group, state, task)], group.task_hash)
-    stateless = hash_order(
-        [task for task in sorted(active) if not _has_lag(group, state, task)], group.task_hash
-    )
-    replicas = hash_order(sorted(standby), group.task_hash) if hashed else sorted(standby)
+    running, replicas = sorted(placement.active[client]), sorted(placement.standby[client])
+    if hashed:
+        held = hash_order(sorted(running + replicas), group.task_hash)
+        running, replicas = (
+            hash_order([task for task in held if task in kind], group.task_hash)
+            for kind in (placement.active[client], placement.standby[client])
+        )
+    stateful = hash_order([task for task in running if _has_lag(group, state, task)], group.task_hash)
+    stateless = hash_order([task for task in running if not _has_lag(group, state, task)], group.task_hash)
     load = dict.fromkeys(consumers, 0)
     first = assign_to_threads(stateful, consumers, previous, load)
     second = assign_to_threads(replicas, consumers, previous, load)

@@ -74,7 +74,7 @@ def random_group(
         replicas = generator.sample(names, generator.randint(1, racks - 1))
         return TaskPartition(topic, number, frozenset(replicas))
 
-    tasks = []
+    tasks: list[Task] = []
     while not tasks or (len(tasks) < tasks_max and generator.random() < 0.7):
         subtopology = len({each.id.subtopology for each in tasks})
         inputs = generator.randint(1, 2)
