@@ -124,12 +124,21 @@ def _read_until_unknown(
     return True
 
 
-class CrossRack:
-    """How many partitions of a task are not in a client's rack, for one kind of partitions."""
+def _has_racks(partition: TaskPartition) -> bool:
+    return bool(partition.racks)
 
-    def __init__(self, racks: Racks, partitions: PartitionsOf) -> None:
+
+class CrossRack:
+    """How many partitions of a task are not in a client's rack, for one kind of partitions.
+
+    ``described``: every task was described with its racks (KIP-924); else what counts is what
+    RackAwareTaskAssignor has read.
+    """
+
+    def __init__(self, racks: Racks, partitions: PartitionsOf, *, described: bool = False) -> None:
         self.racks = racks
         self._partitions = partitions
+        self._described = described
         self._rows: dict[int, tuple[int, ...]] = {}
         self._missing: dict[frozenset[str], tuple[int, ...]] = {}
 
@@ -156,7 +165,8 @@ class CrossRack:
         if not partitions:
             name = self.racks.group.tasks[task].id
             raise AssignmentRefused("IllegalStateException", f"Task {name} has no TopicPartitions")
-        unread = {each[:2]: each for each in partitions if not self.racks.was_read(each)}
+        known = _has_racks if self._described else self.racks.was_read
+        unread = {each[:2]: each for each in partitions if not known(each)}
         if unread:
             everything = [each[:2] for each in partitions]
             first = next(key for key in hash_order(everything, topic_partition_hash) if key in unread)

@@ -32,7 +32,7 @@ def public_sticky(group: Group, config: Config) -> Decision:
     racks = Racks(group)
     assignment.assign_active(keep_all=False)
     if group.tasks and _usable(racks, config, standby=False):
-        cross_rack = CrossRack(racks, all_partitions)
+        cross_rack = CrossRack(racks, all_partitions, described=True)
         for costs, tasks in (
             (STICKY_COSTS.configured(config), group.stateful),
             (STATELESS_COSTS, group.stateless),
@@ -46,7 +46,7 @@ def public_sticky(group: Group, config: Config) -> Decision:
     if any(placement.standby) and _usable(racks, config, standby=True):
         Optimisation(
             group,
-            CrossRack(racks, changelogs),
+            CrossRack(racks, changelogs, described=True),
             STICKY_COSTS.configured(config),
             config.strategy,
             group.clients_as_hashed,

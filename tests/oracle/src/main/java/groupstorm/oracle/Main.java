@@ -7,6 +7,7 @@ import groupstorm.oracle.member.Console;
 import groupstorm.oracle.speed.Speed;
 import groupstorm.oracle.streams.StreamsAssignors;
 import groupstorm.oracle.streams.StreamsSpeed;
+import groupstorm.oracle.streams.StreamsUserData;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.TreeMap;
@@ -26,7 +27,8 @@ public final class Main {
         "server", arguments -> JsonLines.serve(ServerAssignors::answer),
         "speed", arguments -> JsonLines.serve(new Speed()::answer),
         "streams", arguments -> JsonLines.serve(StreamsAssignors::answer),
-        "streams-speed", arguments -> JsonLines.serve(StreamsSpeed::answer)
+        "streams-speed", arguments -> JsonLines.serve(StreamsSpeed::answer),
+        "streams-user-data", arguments -> JsonLines.serve(StreamsUserData::answer)
     ));
 
     private Main() {
