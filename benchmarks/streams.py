@@ -126,8 +126,9 @@ def all_measured() -> Iterator[Measured]:
                 yield Measured(name, case, known.get(tasks, float("inf")))
     for tasks, clients in ((600, 30), (6_000, 100), (30_000, 500)):
         fresh = high_availability(tasks, clients)
-        yield Measured("high availability, fresh", fresh, 5 if tasks <= 6_000 else 50)
-        yield Measured("high availability, one more", one_more(fresh), 10 if tasks <= 6_000 else 100)
+        java = {600: 0.1, 6_000: 2, 30_000: 60}[tasks]
+        yield Measured("high availability, fresh", fresh, java)
+        yield Measured("high availability, one more", one_more(fresh), java)
 
 
 def ours(case: Case, repeat: int) -> Took:
