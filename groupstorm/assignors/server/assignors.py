@@ -15,7 +15,7 @@ from uuid import UUID
 
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
 from groupstorm.assignors.server.contract import MemberSpec, ServerAssignor, Target, TopicDescription
-from groupstorm.assignors.server.group import Group
+from groupstorm.assignors.server.group import Group, is_same
 from groupstorm.assignors.server.heterogeneous import assign_heterogeneous
 from groupstorm.assignors.server.homogeneous import assign_homogeneous
 from groupstorm.assignors.server.range import assign_ranges
@@ -110,9 +110,14 @@ def _valid(build: Callable[[Group], list[Target]], group: Group) -> list[Target]
     """What Kafka gives to unsound targets if that is valid, else what it gives to mended ones."""
     try:
         targets = build(group)
+        if _is_valid(group, targets):
+            return targets
     except AssignmentRefused:
-        return build(_mended(group))
-    return targets if _is_valid(group, targets) else build(_mended(group))
+        pass  # as with an answer that is not valid
+    return [
+        spec.target if is_same(spec.target, target) else target
+        for spec, target in zip(group.specs, build(_mended(group)), strict=True)
+    ]
 
 
 def _is_valid(group: Group, targets: list[Target]) -> bool:

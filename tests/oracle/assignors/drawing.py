@@ -10,6 +10,9 @@ Partition = tuple[str, int]
 #: A topic that nobody has made.
 NO_TOPIC = "gone"
 
+#: The highest number that Kafka's PartitionComparator can compare with -1: it subtracts them as ints.
+_HIGHEST = 2**31 - 2
+
 #: Texts whose order differs by code point and by UTF-16 unit, and texts beyond ASCII.
 _LETTERS = ("a", "b", "Z", "é", "Ω", "ж", "漢", "\uffae", "\U0001d4b3", "\U0001f600")
 #: Strings of one hash code: they share a bucket whatever the table's size.
@@ -165,4 +168,4 @@ def ghosts(generator: random.Random, counts: Mapping[str, int]) -> Iterator[Part
     if happens(generator, 0.3):
         topic = generator.choice((*counts, NO_TOPIC))
         count = counts.get(topic, 0)
-        yield topic, generator.choice((count, count + 1, 50_000, -1, 2**31 - 1))
+        yield topic, generator.choice((count, count + 1, 50_000, -1, _HIGHEST))

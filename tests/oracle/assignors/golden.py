@@ -1,7 +1,8 @@
 """Golden cases: a few hundred small ones with what Kafka answered, for machines without Java.
 
-Chosen among many more, the shortest first: those that reach something that the chosen ones have not, then
-those that reach two things together for the first time, then any.
+Chosen among many more, as many of each form of Kafka's algorithms, the shortest first: those that reach
+something that the chosen ones have not, then those that reach two things together for the first time, then
+any.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from tests.oracle.running import Ask, Case, as_line
 
 _FOLDER = Path(__file__).resolve().parents[2] / "assignors" / "golden"
 
-#: How many cases are kept of each side, and how large the file may be.
+Form = tuple[str, str]
+
+#: How many cases are kept of each side at most, and how large the file may be.
 CASES = 600
 BYTES_MAX = 600_000
 _CANDIDATES = 6_000
@@ -48,13 +51,18 @@ def read(side: Side) -> Iterator[Golden]:
 
 def write(side: Side, ask: Ask) -> int:
     """Choose, ask Kafka, write; how many cases were written."""
-    candidates = (_candidate(side, number, ask) for number in range(_CANDIDATES))
-    chosen = choose(candidates, CASES, BYTES_MAX)
+    by_form: dict[Form, list[Candidate]] = {}
+    for number in range(_CANDIDATES):
+        form, candidate = _candidate(side, number, ask)
+        by_form.setdefault(form, []).append(candidate)
+    count_max, bytes_max = CASES // len(by_form), BYTES_MAX // len(by_form)
+    chosen = [one for candidates in by_form.values() for one in choose(candidates, count_max, bytes_max)]
+    chosen.sort(key=lambda one: one.number)
     path(side).write_text("".join(one.line for one in chosen), encoding="utf-8")
     return len(chosen)
 
 
-def _candidate(side: Side, number: int, ask: Ask) -> Candidate:
+def _candidate(side: Side, number: int, ask: Ask) -> tuple[Form, Candidate]:
     generator = random.Random(f"golden:{side.command}:{_SEED}:{number}")
     assignor = side.assignors[number % len(side.assignors)]
     case = side.draw(generator, f"golden-{number}", assignor, sizes.small(generator))
@@ -62,7 +70,7 @@ def _candidate(side: Side, number: int, ask: Ask) -> Candidate:
     line = as_line({"case": case, "answer": answer}) + "\n"
     reached = frozenset(_reached(side, case, answer))
     pairs = frozenset((*one, *other) for one, other in combinations(sorted(reached), 2))
-    return Candidate(number, line, reached, pairs)
+    return (assignor, side.form(case, answer)), Candidate(number, line, reached, pairs)
 
 
 def _reached(side: Side, case: Case, answer: Answer) -> Iterator[tuple[str, ...]]:

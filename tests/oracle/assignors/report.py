@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from tests.oracle.assignors.differential import Found, Outcome
+from tests.oracle.assignors.differential import Outcome, Verdict
 from tests.oracle.report import table
-from tests.oracle.running import Seconds, as_line
+from tests.oracle.running import Case, Seconds, as_line
 
 _HEAD = ("assignor", "form", "cases", "members, most", "Kafka's answer invalid", "differ")
 
@@ -52,12 +52,11 @@ def _differences(outcome: Outcome) -> Iterator[str]:
         yield "  " + ", ".join(outcome.different[:20]) + (" ..." if len(outcome.different) > 20 else "")
     for found in outcome.found:
         yield ""
-        yield transcript(found)
+        yield transcript(*found)
 
 
-def transcript(found: Found) -> str:
+def transcript(case: Case, verdict: Verdict) -> str:
     """A difference: the case, ready to be piped into `groupstorm assign`, and the answers to it."""
-    case, verdict = found
     return "\n".join(
         [
             f"case {case['id']}: {verdict.wrong}",

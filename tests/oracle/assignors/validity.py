@@ -23,7 +23,8 @@ def consumer_is_valid(case: Case, answer: Answer) -> bool:
     if case["assignor"] != "cooperative-sticky":
         return not missing
     if answer["constrained"]:
-        return missing <= set(_pairs(answer["transferring"].values())) <= _wanted(case)
+        changing = answer["transferring"]
+        return missing <= set(_pairs(changing.values())) <= _wanted(case) and _to_subscribers(case, changing)
     return missing <= set(_pairs(member.get("owned", ()) for member in case["members"]))
 
 
@@ -51,8 +52,13 @@ def _is_clean(case: Case, answer: Answer) -> bool:
     if "error" in answer:
         return False
     assigned = list(_pairs(answer["assignment"].values()))
-    topics = {member["id"]: set(member["topics"]) for member in case["members"]}
-    subscribed = all(
-        topic in topics[member] for member, listed in answer["assignment"].items() for topic, _ in listed
+    return (
+        _to_subscribers(case, answer["assignment"])
+        and len(set(assigned)) == len(assigned)
+        and set(assigned) <= _wanted(case)
     )
-    return subscribed and len(set(assigned)) == len(assigned) and set(assigned) <= _wanted(case)
+
+
+def _to_subscribers(case: Case, given: dict[str, list[Any]]) -> bool:
+    topics = {member["id"]: set(member["topics"]) for member in case["members"]}
+    return all(topic in topics[member] for member, listed in given.items() for topic, _ in listed)
