@@ -11,6 +11,7 @@ The time is that of Klein's algorithm: O(nodes x edges) for each cycle. For larg
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 
 _NO_NODE = -1
@@ -19,13 +20,14 @@ _NO_NODE = -1
 class FlowGraph:
     """A network of numbered nodes; edges are tried in the order of their ends' numbers.
 
-    Edges come in pairs, forward and backward, as in a residual graph; ``residual`` is what can still be
-    sent. ``node_offset``: Kafka's source is node -1, here every number is one more.
+    Edges come in pairs, forward and backward, as in a residual graph; an edge is open while something can
+    still be sent along it. Kafka's source is node -1; here every number is one more.
     """
 
     def __init__(self, nodes: int) -> None:
         self._nodes = nodes
-        self._edges: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]
+        #: Per node its open edges as (end, edge, cost), in the order of their ends.
+        self._open: list[list[tuple[int, int, int]]] = [[] for _ in range(nodes)]
         self._ends: list[int] = []
         self._costs: list[int] = []
         self._residual: list[int] = []
@@ -34,8 +36,10 @@ class FlowGraph:
     def add_edge(self, start: int, end: int, capacity: int, cost: int, flow: int) -> int:
         """An edge that carries ``flow`` already; its number, to ask `flow` for."""
         number = len(self._ends)
-        self._edges[start].append((end, number))
-        self._edges[end].append((start, number + 1))
+        if capacity > flow:
+            self._open[start].append((end, number, cost))
+        if flow:
+            self._open[end].append((start, number + 1, -cost))
         self._ends += [end, start]
         self._costs += [cost, -cost]
         self._residual += [capacity - flow, flow]
@@ -48,7 +52,7 @@ class FlowGraph:
 
     def freeze(self) -> None:
         """Bring the edges into Kafka's order; to be called when all are there."""
-        for edges in self._edges:
+        for edges in self._open:
             edges.sort()
 
     def send_max_flow(self, source: int, sink: int) -> int:
@@ -67,8 +71,8 @@ class FlowGraph:
         queue = deque([source])
         while queue:
             node = queue.popleft()
-            for end, edge in self._edges[node]:
-                if end in arrived or self._residual[edge] <= 0:
+            for end, edge, _ in self._open[node]:
+                if end in arrived:
                     continue
                 arrived[end] = edge
                 if end == sink:
@@ -87,6 +91,13 @@ class FlowGraph:
         for edge in edges:
             self._residual[edge] -= amount
             self._residual[edge ^ 1] += amount
+            if not self._residual[edge]:
+                self._open[self._ends[edge ^ 1]].remove(self._entry(edge))
+            if self._residual[edge ^ 1] == amount:
+                insort(self._open[self._ends[edge]], self._entry(edge ^ 1))
+
+    def _entry(self, edge: int) -> tuple[int, int, int]:
+        return self._ends[edge], edge, self._costs[edge]
 
     def cancel_negative_cycles(self) -> int:
         """Until there are none; how many there were."""
@@ -121,7 +132,7 @@ class FlowGraph:
 
     def _relax(self, parents: list[int]) -> int:
         """Bellman-Ford; the first node that the last pass relaxes, fills ``parents`` with edges."""
-        residual, costs, edges = self._residual, self._costs, self._edges
+        edges = self._open
         distances = [0] * self._nodes
         changed = list(self._in_use)
         passes = sum(self._in_use) + 1  # Kafka counts its own node
@@ -133,9 +144,9 @@ class FlowGraph:
                     continue
                 changed[start] = False
                 distance = distances[start]
-                for end, edge in edges[start]:
-                    if residual[edge] and distances[end] > distance + costs[edge]:
-                        distances[end] = distance + costs[edge]
+                for end, edge, cost in edges[start]:
+                    if distances[end] > distance + cost:
+                        distances[end] = distance + cost
                         parents[end] = edge
                         if last:
                             return end

@@ -2,7 +2,7 @@
 
 Everything in an answer is compared, but for
 
-* graphs beyond `SMALL_GRAPH_EDGES`, where our fast solver may choose another optimum: there the cost and the
+* graphs beyond `SMALL_GRAPH`, where our fast solver may choose another optimum: there the cost and the
   number of tasks of each client are;
 * `standby_warmup` where Kafka does not show which of several standbys a movement left (null in its answer);
 * the end of a message that prints a whole ClientState.
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.streams import cases
-from groupstorm.assignors.streams.rackaware import SMALL_GRAPH_EDGES
+from groupstorm.assignors.streams.rackaware import SMALL_GRAPH, graph_size
 from groupstorm.assignors.streams.reading import read_case
 from tests.oracle.running import Ask, Case, ahead, as_line
 from tests.oracle.streams.shrinking import shrink
@@ -36,9 +36,8 @@ def answer(case: Case) -> Answer:
 
 def is_small(case: Case) -> bool:
     """Does ours make Kafka's own choice among the optima?"""
-    return len(case["tasks"]) * len(case["clients"]) <= SMALL_GRAPH_EDGES or (
-        case["config"]["strategy"] == "none"
-    )
+    size = graph_size(len(case["tasks"]), len(case["clients"]))
+    return size <= SMALL_GRAPH or case["config"]["strategy"] == "none"
 
 
 def form(case: Case) -> str:
