@@ -25,7 +25,7 @@ def balance_over_threads(
         moved = False
         lowest = _lowest_load_with_one_more(placement)
         for source in placement.clients:
-            if not _one_less(placement, source) >= lowest:
+            if _one_less(placement, source) < lowest:
                 continue  # to nobody could it give a task without becoming the one with less
             for destination in placement.clients:
                 if source != destination and _move(placement, held, source, destination, may_move):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from groupstorm.assignors.streams.flow import Network
 from groupstorm.assignors.streams.graphs import Problem, check_max_flow, shares
@@ -167,6 +168,21 @@ def _by_row(problem: Problem, group: Sequence[int]) -> Iterator[tuple[Row, list[
 # -- shares, and a cost of moving: every client counts ---------------------------------------------------
 
 
+class _RowArcs(NamedTuple):
+    """Tasks of one cost row: by the client that has them, and the arcs for staying there and for moving."""
+
+    owned: dict[int, list[int]]
+    stay: dict[int, int]
+    move: dict[int, int]
+
+
+class _GroupArcs(NamedTuple):
+    """A sub-topology: its rows, and per rack the arcs to its clients."""
+
+    rows: list[_RowArcs]
+    to_clients: dict[int, list[tuple[int, int]]]
+
+
 class _Balanced:
     """The network of a balanced problem, client by client.
 
@@ -176,58 +192,53 @@ class _Balanced:
     """
 
     def __init__(self, problem: Problem, groups: Sequence[Sequence[int]]) -> None:
-        self.problem = problem
-        self.rack_of = _racks(problem)
-        self.network = Network()
-        self.source, self.sink = self.network.add_node(), self.network.add_node()
-        self.counts = problem.counts()
-        self.totals = [self.network.add_node() for _ in self.counts]
-        for node, count in zip(self.totals, self.counts, strict=True):
-            self.network.add_arc(node, self.sink, count, 0)
-        self.places = list(problem.present)
-        self._expansions = [self._add_group(group) for group in groups]
+        self._problem = problem
+        self._rack_of = _racks(problem)
+        self._network = Network()
+        self._source, self._sink = self._network.add_node(), self._network.add_node()
+        self._counts = problem.counts()
+        self._totals = [self._network.add_node() for _ in self._counts]
+        for node, count in zip(self._totals, self._counts, strict=True):
+            self._network.add_arc(node, self._sink, count, 0)
+        self._places = list(problem.present)
+        self._groups = [self._add_group(group) for group in groups]
 
     def solve(self) -> list[int]:
-        problem = self.problem
-        check_max_flow(self.network.send(self.source, self.sink), len(problem.tasks))
-        for rows, to_clients in self._expansions:
-            self._expand(rows, to_clients)
-        return self.places
+        check_max_flow(self._network.send(self._source, self._sink), len(self._problem.tasks))
+        for group in self._groups:
+            self._spread(group)
+        return self._places
 
-    def _add_group(
-        self, group: Sequence[int]
-    ) -> tuple[
-        list[tuple[dict[int, list[int]], dict[int, int], dict[int, int]]], dict[int, list[tuple[int, int]]]
-    ]:
-        network, problem = self.network, self.problem
-        limits = shares(self.counts, len(problem.tasks), len(group))
+    def _add_group(self, group: Sequence[int]) -> _GroupArcs:
+        network = self._network
+        limits = shares(self._counts, len(self._problem.tasks), len(group))
         clients = [network.add_node() for _ in limits]
-        racks: dict[int, int] = {}
-        for node, total, limit in zip(clients, self.totals, limits, strict=True):
+        for node, total, limit in zip(clients, self._totals, limits, strict=True):
             network.add_arc(node, total, limit, 0)
-        to_clients: dict[int, list[tuple[int, int]]] = {}
-        for rack in sorted(set(self.rack_of)):
-            racks[rack] = network.add_node()
-            to_clients[rack] = [
-                (client, network.add_arc(racks[rack], clients[client], limits[client], 0))
-                for client, there in enumerate(self.rack_of)
+        racks = {rack: network.add_node() for rack in sorted(set(self._rack_of))}
+        to_clients = {
+            rack: [
+                (client, network.add_arc(node, clients[client], limits[client], 0))
+                for client, there in enumerate(self._rack_of)
                 if there == rack
             ]
-        rows = [self._add_row(row, tasks, clients, racks) for row, tasks in _by_row(problem, group)]
-        return rows, to_clients
+            for rack, node in racks.items()
+        }
+        rows = [self._add_row(row, tasks, clients, racks) for row, tasks in _by_row(self._problem, group)]
+        return _GroupArcs(rows, to_clients)
 
     def _add_row(
         self, row: Row, tasks: Sequence[int], clients: Sequence[int], racks: dict[int, int]
-    ) -> tuple[dict[int, list[int]], dict[int, int], dict[int, int]]:
-        network, costs = self.network, self.problem.costs
+    ) -> _RowArcs:
+        network, costs = self._network, self._problem.costs
         node = network.add_node()
-        network.add_arc(self.source, node, len(tasks), 0)
+        network.add_arc(self._source, node, len(tasks), 0)
         owned: dict[int, list[int]] = {}
         for task in tasks:
-            owned.setdefault(self.problem.present[task], []).append(task)
+            owned.setdefault(self._problem.present[task], []).append(task)
         stay = {
             client: network.add_arc(
-                node, clients[client], len(held), row[self.rack_of[client]] * costs.traffic
+                node, clients[client], len(held), row[self._rack_of[client]] * costs.traffic
             )
             for client, held in sorted(owned.items())
         }
@@ -235,25 +246,20 @@ class _Balanced:
             rack: network.add_arc(node, there, len(tasks), row[rack] * costs.traffic + costs.non_overlap)
             for rack, there in racks.items()
         }
-        return owned, stay, move
+        return _RowArcs(owned, stay, move)
 
-    def _expand(
-        self,
-        rows: list[tuple[dict[int, list[int]], dict[int, int], dict[int, int]]],
-        to_clients: dict[int, list[tuple[int, int]]],
-    ) -> None:
-        flow = self.network.flow
-        arriving: dict[int, list[int]] = {rack: [] for rack in to_clients}
-        for owned, stay, move in rows:
-            leaving = iter(
-                sorted(task for client, held in owned.items() for task in held[flow(stay[client]) :])
-            )
-            for rack, arc in move.items():
-                arriving[rack] += [next(leaving) for _ in range(flow(arc))]
-        for rack, arcs in to_clients.items():
+    def _spread(self, group: _GroupArcs) -> None:
+        flow = self._network.flow
+        arriving: dict[int, list[int]] = {rack: [] for rack in group.to_clients}
+        for row in group.rows:
+            leaving = (task for client, held in row.owned.items() for task in held[flow(row.stay[client]) :])
+            left = iter(sorted(leaving))
+            for rack, arc in row.move.items():
+                arriving[rack] += [next(left) for _ in range(flow(arc))]
+        for rack, arcs in group.to_clients.items():
             seats = (client for client, arc in arcs for _ in range(flow(arc)))
             for task, client in zip(sorted(arriving[rack]), seats, strict=True):
-                self.places[task] = client
+                self._places[task] = client
 
 
 def _by_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list[int]:

@@ -40,7 +40,7 @@ def high_availability(group: Group, config: Config) -> Decision:
         costs = HIGH_AVAILABILITY_COSTS.configured(config)
         _active_optimisation(group, config, racks, costs).active(placement, group.stateful)
     if config.num_standby_replicas > 0:
-        place_standbys(placement, group, config, racks, rack_aware)
+        _place_standbys(placement, group, config, racks, rack_aware)
     lags = Lags(group, config.acceptable_recovery_lag)
     movements = Movements(placement, lags, config.max_warmup_replicas)
     needed = movements.move_active() + movements.move_standbys()
@@ -66,7 +66,7 @@ def _round_robin(placement: Placement, tasks: Sequence[int]) -> None:
         held.update(tasks[client::clients])
 
 
-def place_standbys(
+def _place_standbys(
     placement: Placement, group: Group, config: Config, racks: Racks, rack_aware: bool
 ) -> None:
     """assignStandbyReplicaTasks: place, balance, optimise; or one of KIP-925's own two ways."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -34,7 +35,7 @@ _PROBING_INTERVAL_MIN_MS = 60_000
 #: More than any application has; a case this large is a mistake.
 _TASKS_MAX, _CLIENTS_MAX = 1_000_000, 100_000
 
-T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
 
 
 @dataclass(frozen=True)
@@ -268,9 +269,8 @@ def _config(field: Field | None) -> Config:
     )
 
 
-def _choice(field: Field, name: str, kind: type[T], default: T) -> T:
-    choices = [str(member) for member in kind]  # type: ignore[attr-defined]
-    return kind(field.choice(name, choices, str(default)))  # type: ignore[call-arg]
+def _choice(field: Field, name: str, kind: type[E], default: E) -> E:
+    return kind(field.choice(name, [str(member) for member in kind], str(default)))
 
 
 # -- a given placement -----------------------------------------------------------------------------------
