@@ -12,8 +12,6 @@ from groupstorm.assignors.casefields import Field, read_line
 from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
 from groupstorm.assignors.streams.ids import TaskId, parse_process_id, parse_task_id, process_order
 from groupstorm.assignors.streams.model import (
-    LATEST_OFFSET,
-    UNKNOWN_OFFSET_SUM,
     Client,
     Config,
     Consumer,
@@ -182,7 +180,7 @@ def _consumer(field: Field, numbers: Mapping[TaskId, int]) -> Consumer:
     return Consumer(
         field.field("id").string(),
         _task_set(field, "owned_active", numbers),
-        _task_numbers(field.optional("offset_sums"), numbers, _offset_sum),
+        _task_numbers(field.optional("offset_sums"), numbers, _lag),
     )
 
 
@@ -218,18 +216,9 @@ def _offset(field: Field) -> int:
     return _long(field, 0, "an offset, a 64 bit integer from 0 on")
 
 
-def _offset_sum(field: Field) -> int:
-    """An offset sum or one of the two sentinels."""
-    return _long(
-        field,
-        UNKNOWN_OFFSET_SUM,
-        f"an offset sum, {LATEST_OFFSET} (running) or {UNKNOWN_OFFSET_SUM} (unknown)",
-    )
-
-
 def _lag(field: Field) -> int:
-    """Kafka never checks a lag: a negative one is nearer than any other and not caught up."""
-    return _long(field, -_LONG_MAX - 1, "a lag, a 64 bit integer")
+    """A lag or an offset sum. Kafka checks neither: a negative one that is no sentinel is a number."""
+    return _long(field, -_LONG_MAX - 1, "a 64 bit integer")
 
 
 # -- settings --------------------------------------------------------------------------------------------
