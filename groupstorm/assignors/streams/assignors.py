@@ -27,11 +27,10 @@ from groupstorm.assignors.streams.sticky import fallback_prior, legacy_sticky
 
 
 class TaskAssignor(NamedTuple):
-    """``costs``: its defaults. ``hashed``: its result is a set of KIP-924's (`threads`)."""
+    """``costs``: its defaults."""
 
     assign: Callable[[Group, Config], Decision]
     costs: Costs
-    hashed: bool = False
 
 
 TASK_ASSIGNORS: dict[str, TaskAssignor] = {
@@ -39,7 +38,7 @@ TASK_ASSIGNORS: dict[str, TaskAssignor] = {
     "legacy-sticky": TaskAssignor(legacy_sticky, STICKY_COSTS),
     "fallback-prior": TaskAssignor(fallback_prior, HIGH_AVAILABILITY_COSTS),
     "kip441-draft": TaskAssignor(kip441_draft, HIGH_AVAILABILITY_COSTS),
-    "sticky": TaskAssignor(public_sticky, STICKY_COSTS, hashed=True),
+    "sticky": TaskAssignor(public_sticky, STICKY_COSTS),
 }
 
 

@@ -48,15 +48,12 @@ def _found(case: StreamsCase) -> dict[str, Any]:
         found["optimized_cost"] = decision.optimized_cost
     if decision.imbalanced is not None:
         found["imbalanced"] = _names(group, decision.imbalanced)
-    found["clients"] = {
-        name: _client(case, decision, client, hashed=assignor is not None and assignor.hashed)
-        for name, client in case.names.items()
-    }
+    found["clients"] = {name: _client(case, decision, client) for name, client in case.names.items()}
     found["cost"] = prices(group, decision.placement, costs.configured(config).traffic)
     return found
 
 
-def _client(case: StreamsCase, decision: Decision, client: int, *, hashed: bool) -> dict[str, Any]:
+def _client(case: StreamsCase, decision: Decision, client: int) -> dict[str, Any]:
     group, placement = case.group, decision.placement
     found: dict[str, Any] = {
         "active": _names(group, placement.active[client]),
@@ -68,7 +65,7 @@ def _client(case: StreamsCase, decision: Decision, client: int, *, hashed: bool)
                 "active": [str(group.tasks[task].id) for task in tasks.active],
                 "standby": [str(group.tasks[task].id) for task in tasks.standby],
             }
-            for consumer, tasks in threads_of(group, client, placement, hashed=hashed).items()
+            for consumer, tasks in threads_of(group, client, decision).items()
         }
     if decision.warmups is not None and decision.standby_warmups is not None:
         found["warmup"] = _names(group, decision.warmups[client])

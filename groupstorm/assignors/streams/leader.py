@@ -210,7 +210,7 @@ class _Leader:
     # -- the assignment ----------------------------------------------------------------------------------
 
     def rebalance(self, now_ms: int) -> Rebalance:
-        decision, hashed = self._decide()
+        decision = self._decide()
         hosts = self._partitions_by_host(decision.placement.active)
         standby_hosts = self._partitions_by_host(decision.placement.standby)
         told = _Told(self._versions, hosts, standby_hosts)
@@ -223,7 +223,7 @@ class _Leader:
                 due = now_ms + self._application.config.probing_rebalance_interval_ms
                 stable = False
             watched = watched_standbys(decision, client) if decision.imbalanced else []
-            threads = threads_of(self._group, client, decision.placement, hashed=hashed)
+            threads = threads_of(self._group, client, decision)
             for consumer, tasks in threads.items():
                 given = self._give(client, consumer, tasks, set(watched), told)
                 if given.info.next_rebalance_ms == 0:
@@ -234,13 +234,12 @@ class _Leader:
                 assignments[consumer] = given
         return Rebalance(assignments, stable)
 
-    def _decide(self) -> tuple[Decision, bool]:
+    def _decide(self) -> Decision:
         """Without lags every assignor of Kafka's but the sticky ones is replaced by `fallback_prior`."""
         name = self._application.assignor
         if self._application.end_offset_sums is None and name not in {"legacy-sticky", "sticky"}:
             name = "fallback-prior"
-        assignor = TASK_ASSIGNORS[name]
-        return assignor.assign(self._group, self._application.config), assignor.hashed
+        return TASK_ASSIGNORS[name].assign(self._group, self._application.config)
 
     def _partitions_by_host(self, held: Sequence[set[int]]) -> Hosts:
         if self._versions.used < _HOSTS_SINCE:

@@ -261,7 +261,8 @@ class Decision(NamedTuple):
     ``warmups`` and ``standby_warmups``: the standbys that a movement left behind so that the state can be
     built up, per client (None: the assignor has no such thing). ``imbalanced``, of KIP-441's draft:
     tasks that stay where their state is although that client has its share already.
-    ``optimized_cost``: what an optimisation arrived at.
+    ``optimized_cost``: what an optimisation arrived at. ``filled``: per client its tasks in the order in
+    which they were assigned, where the result is a hash table that was filled in it (KIP-924).
     """
 
     placement: Placement
@@ -270,3 +271,4 @@ class Decision(NamedTuple):
     standby_warmups: Sequence[set[int]] | None = None
     imbalanced: tuple[int, ...] | None = None
     optimized_cost: int | None = None
+    filled: Sequence[Sequence[int]] | None = None

@@ -40,6 +40,7 @@ def public_sticky(group: Group, config: Config) -> Decision:
             Optimisation(
                 group, cross_rack, costs, config.strategy, group.clients_as_hashed, config.solver
             ).active(placement, tasks)
+            assignment.note_moves()
     everything = hash_order(range(len(group.tasks)), group.task_hash)
     kept = [task for task in everything if group.tasks[task].changelogs]
     assignment.assign_standbys(kept, config.num_standby_replicas)
@@ -53,7 +54,8 @@ def public_sticky(group: Group, config: Config) -> Decision:
             config.solver,
             pairs=config.strategy,
         ).standby(placement, lambda source, destination, task: True)
-    return Decision(placement, probing=False)
+        assignment.note_moves()
+    return Decision(placement, probing=False, filled=assignment.filled)
 
 
 def _usable(racks: Racks, config: Config, *, standby: bool) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
-from groupstorm.assignors.streams.model import Client, Group, Placement
+from groupstorm.assignors.streams.model import Client, Decision, Group
 from groupstorm.assignors.userdata import java_sorted
 from groupstorm.javahash import hash_order
 
@@ -25,17 +25,18 @@ class ThreadTasks(NamedTuple):
     standby: list[int]
 
 
-def threads_of(group: Group, client: int, placement: Placement, *, hashed: bool) -> dict[str, ThreadTasks]:
+def threads_of(group: Group, client: int, decision: Decision) -> dict[str, ThreadTasks]:
     """Consumer -> its tasks, consumers sorted.
 
-    ``hashed``: the assignment came as a set of KIP-924's, and Kafka walks it in hash order.
+    Kafka walks an assignment of KIP-924's in the order of the hash table that it is, others sorted.
     """
     state = group.clients[client]
     consumers = java_sorted(consumer.id for consumer in state.consumers)
     previous = {consumer.id: _by_lag(group, client, consumer.offset_sums) for consumer in state.consumers}
+    placement = decision.placement
     running, replicas = sorted(placement.active[client]), sorted(placement.standby[client])
-    if hashed:
-        held = hash_order(sorted(running + replicas), group.task_hash)
+    if decision.filled is not None:
+        held = hash_order(decision.filled[client], group.task_hash)
         running, replicas = (
             hash_order([task for task in held if task in kind], group.task_hash)
             for kind in (placement.active[client], placement.standby[client])
