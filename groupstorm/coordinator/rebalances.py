@@ -18,7 +18,7 @@ from groupstorm.coordinator.messages import JoinGroupResponse
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.states import Cause, GroupState
-from groupstorm.coordinator.subscriptions import subscribed_topics
+from groupstorm.coordinator.subscriptions import subscribed_topics, take_subscriptions
 from groupstorm.coordinator.timers import TimerKind
 from groupstorm.coordinator.writes import Write
 
@@ -123,6 +123,7 @@ def _next_generation(shard: Shard, group: ClassicGroup, cause: Cause, member_id:
     (ClassicGroup.initNextGeneration)."""
     group.generation += 1
     group.protocol = group.select_protocol() if group.members else None
+    take_subscriptions(group)
     if shard.config.compatibility is Compatibility.KAFKA_4_3_1:
         subscribed_topics(group, Compatibility.KAFKA_4_3_1)  # for its fault alone
     shard.transition(group, cause if group.members else Cause.NO_MEMBERS, member_id)

@@ -41,23 +41,35 @@ def _topics(metadata: bytes) -> tuple[str, ...]:
     return tuple(topics)
 
 
+def take_subscriptions(group: ClassicGroup) -> None:
+    """A generation begins: remember what its members subscribe to (ClassicGroup.computeSubscribedTopics)."""
+    protocol = group.protocol
+    if group.protocol_type != CONSUMER_PROTOCOL_TYPE or (group.members and protocol is None):
+        group.subscriptions = None
+        return
+    group.subscriptions = tuple([member.metadata(protocol) for _, member in group.members.unordered_items()])
+
+
+def is_subscribed_to(group: ClassicGroup, topic: str, compatibility: Compatibility) -> bool:
+    """Whether members read this topic; where a consumer group's topics are not known, they may read any
+    (ClassicGroup.isSubscribedToTopic)."""
+    topics = subscribed_topics(group, compatibility)
+    return group.protocol_type == CONSUMER_PROTOCOL_TYPE if topics is None else topic in topics
+
+
 def subscribed_topics(group: ClassicGroup, compatibility: Compatibility) -> frozenset[str] | None:
-    """All topics that the members subscribe to; None where that is not known
+    """All topics that the generation's members subscribe to; None where that is not known
     (ClassicGroup.computeSubscribedTopics).
 
     Metadata that ends too early makes them unknown. Lengths that cannot be true get past Kafka
     4.3.1's handler and break off the round: `CoordinatorFault`; 4.4.0 treats both alike.
     """
-    if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
-        return None
-    if not group.members:
-        return frozenset()
-    if group.protocol is None:
+    if group.subscriptions is None:
         return None
     topics: set[str] = set()
     try:
-        for member in group.members.values():
-            topics.update(_topics(member.metadata(group.protocol)))
+        for metadata in group.subscriptions:
+            topics.update(_topics(metadata))
     except SchemaError:
         return None
     except UserDataError as problem:

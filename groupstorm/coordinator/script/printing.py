@@ -9,12 +9,14 @@ from typing import Any
 from groupstorm.coordinator.descriptions import CLASSIC_TYPE
 from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import (
+    DeleteGroupResponse,
     DescribeGroupResponse,
     HeartbeatResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
     ListGroupsResponse,
     OffsetCommitResponse,
+    OffsetDeleteResponse,
     OffsetFetchResponse,
     Response,
     SyncGroupResponse,
@@ -69,7 +71,10 @@ def print_response(response: Response, names: Names) -> dict[str, Any]:
             return _describe(response, names)
         case OffsetCommitResponse() | OffsetFetchResponse():
             return _offsets(response)
-        case HeartbeatResponse() | ListGroupsResponse():
+        case OffsetDeleteResponse():
+            partitions = [[topic, number, error.name] for topic, number, error in response.partitions]
+            return {"error": response.error.name, "partitions": partitions}
+        case HeartbeatResponse() | ListGroupsResponse() | DeleteGroupResponse():
             return {"error": response.error.name}
 
 
