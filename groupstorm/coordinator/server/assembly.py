@@ -11,14 +11,24 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.server.apis.api import BrokerState
 from groupstorm.coordinator.server.broker import Broker
+from groupstorm.coordinator.server.cluster import Cluster
+from groupstorm.coordinator.server.config import INT32_MAX, BrokerConfig
 from groupstorm.coordinator.server.config import OPTIONS as BROKER_OPTIONS
-from groupstorm.coordinator.server.config import BrokerConfig
 from groupstorm.coordinator.server.log.topics import TopicError, Topics
+from groupstorm.coordinator.server.releases import NEWEST, RELEASES
 from groupstorm.problems import InputError
 
+#: Of one process: each has a listener of its own.
+BROKERS_MAX = 100
+PORTS = 2**16
 
-def make_broker(options: Mapping[str, str], topics: Mapping[str, int]) -> Broker:
-    """A broker with these settings and topics (name -> partitions).
+
+def make_broker(
+    options: Mapping[str, str], topics: Mapping[str, int], brokers: int = 1, release: str = NEWEST
+) -> Broker:
+    """A broker, or several in one, with these settings and topics (name -> partitions).
+
+    ``brokers`` have the ids from node.id on; ``release`` of Kafka caps the versions that are advertised.
 
     Raises InputError for an option that neither the broker nor the coordinator has, for a value that
     it cannot take, and for a topic that Kafka would refuse.
@@ -26,13 +36,28 @@ def make_broker(options: Mapping[str, str], topics: Mapping[str, int]) -> Broker
     _check_names(options)
     config = BrokerConfig.from_mapping(_only(options, BROKER_OPTIONS))
     coordinator_config = CoordinatorConfig.from_mapping(_only(options, COORDINATOR_OPTIONS))
-    state = BrokerState(config, cluster_id=_cluster_id(), topics=Topics(config.log_retention_bytes))
+    _check_brokers(config, brokers, release)
+    cluster = Cluster(range(config.node_id, config.node_id + brokers))
+    state = BrokerState(config, cluster_id=_cluster_id(), topics=Topics(config, cluster=cluster))
     for name, partitions in topics.items():
         try:
-            state.topics.create(name, partitions)
+            state.topics.create(name, partitions, min(config.default_replication_factor, brokers))
         except TopicError as problem:
             raise InputError(str(problem)) from problem
-    return Broker(state, GroupCoordinator(coordinator_config, member_ids=random_member_id))
+    coordinator = GroupCoordinator(coordinator_config, member_ids=random_member_id, whole_records=True)
+    return Broker(state, coordinator, release)
+
+
+def _check_brokers(config: BrokerConfig, brokers: int, release: str) -> None:
+    if not 1 <= brokers <= BROKERS_MAX or config.node_id + brokers > INT32_MAX:
+        raise InputError(f"{brokers} brokers: expected 1 to {BROKERS_MAX}, with ids below {INT32_MAX}")
+    if release not in RELEASES:
+        raise InputError(f"version {release} of Kafka: expected one of {', '.join(RELEASES)}")
+    advertised = config.advertised_listeners
+    if advertised is not None and advertised.port + brokers > PORTS:
+        raise InputError(
+            f"advertised.listeners: {brokers} brokers need as many ports from {advertised.port} on"
+        )
 
 
 def random_member_id(prefix: str) -> str:

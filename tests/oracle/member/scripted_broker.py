@@ -40,7 +40,6 @@ from groupstorm.coordinator.server.codec import encoder, response_types
 from groupstorm.coordinator.server.config import BrokerConfig, Endpoint
 from groupstorm.coordinator.server.framing import frame as framed
 from groupstorm.coordinator.server.headers import read_header, response_header
-from groupstorm.coordinator.server.log.partition import PartitionLog
 from groupstorm.coordinator.server.log.topics import Topics
 from groupstorm.coordinator.server.shell import Server
 from tests.oracle.member.requests import Json, read_request
@@ -202,8 +201,7 @@ class ScriptedBroker(Broker):
     def _grow(self, name: str, partitions: int) -> None:
         topic = self.state.topics.get(name)
         assert topic is not None
-        topic.partitions.extend(PartitionLog(-1) for _ in range(len(topic.partitions), partitions))
-        self.state.topics.changes += 1  # the answers of Metadata that are kept no longer hold
+        self.state.topics.grow(topic, partitions)
 
 
 def _no_coordinator(request: dict[str, Json], frame: bytes, error: Error) -> bytes:
