@@ -34,7 +34,7 @@ from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.heartbeats import handle_heartbeat
 from groupstorm.coordinator.joins import handle_join
 from groupstorm.coordinator.leaves import handle_leave
-from groupstorm.coordinator.loading import end_transaction, load, move, unload
+from groupstorm.coordinator.loading import end_transaction, load, move, snapshot, unload
 from groupstorm.coordinator.messages import (
     DeleteGroup,
     DescribeGroup,
@@ -150,6 +150,11 @@ class GroupCoordinator:
         and each group is again what was last written of it."""
         self._shard.now_ms = now_ms
         return self._submit(move(self._shard, groups))
+
+    def snapshot(self) -> list[Record]:
+        """The records that `load` would make the present groups and offsets of, as far as they are
+        written."""
+        return snapshot(self._shard)
 
     def unload(self, now_ms: int) -> Effects:
         """Give up: everything that is parked is answered NOT_COORDINATOR."""

@@ -135,6 +135,29 @@ def _simple_group(shard: Shard, before: ClassicGroup) -> ClassicGroup:
     return group
 
 
+def snapshot(shard: Shard) -> list[Record]:
+    """What is written of every group, and all offsets in the order in which they were committed."""
+    numbered = []
+    for name in shard.groups.keys():  # noqa: SIM118
+        numbered += [
+            (stored.number, _offset_record(name, topic, partition, stored, None))
+            for topic, partition, stored in shard.offsets.of_group(name)
+        ]
+    numbered += [
+        (stored.number, _offset_record(group, topic, partition, stored, producer_id))
+        for producer_id, group, topic, partition, stored in shard.pending_offsets.rows()
+    ]
+    offsets = [record for _, record in sorted(numbered, key=lambda row: row[0])]
+    return [*shard.written.values(), *offsets]
+
+
+def _offset_record(
+    group: str, topic: str, partition: int, stored: StoredOffset, producer_id: int | None
+) -> OffsetCommitRecord:
+    times = (stored.committed_at_ms, stored.expires_at_ms)
+    return OffsetCommitRecord(group, topic, partition, stored.committed, *times, producer_id)
+
+
 def unload(shard: Shard) -> None:
     """The coordinator ends: nobody stays without an answer."""
     for name in shard.groups.keys():  # noqa: SIM118

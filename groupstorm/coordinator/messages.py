@@ -190,6 +190,7 @@ class OffsetDelete(NamedTuple):
     group: str
     topics: Mapping[str, tuple[int, ...]]
     client_id: str = ""
+    version: int = 0
 
 
 class OffsetDeleteResponse(NamedTuple):
@@ -204,6 +205,7 @@ class DeleteGroup(NamedTuple):
 
     group: str
     client_id: str = ""
+    version: int = 2
 
 
 class DeleteGroupResponse(NamedTuple):

@@ -166,6 +166,12 @@ class PendingOffsets:
             self._drop(producer_id, group, topic, partition)
         return rows
 
+    def rows(self) -> Iterator[tuple[int, str, str, int, StoredOffset]]:
+        """Producer id, group, topic, partition and offset of all that wait."""
+        for producer_id, rows in self._by_producer.items():
+            for key, stored in rows.items():
+                yield producer_id, *key, stored
+
     def _drop(self, producer_id: int, group: str, topic: str, partition: int) -> None:
         rows = self._by_producer[producer_id]
         del rows[group, topic, partition]

@@ -11,7 +11,7 @@ added by writing to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -90,6 +90,9 @@ class Transactions:
         self._by_id: dict[str, Transaction] = {}
         self._ongoing: set[str] = set()
         self._check_at_ms: int | None = None
+
+    def __iter__(self) -> Iterator[Transaction]:
+        return iter(self._by_id.values())
 
     def get(self, transactional_id: str) -> Transaction | None:
         return self._by_id.get(transactional_id)

@@ -16,7 +16,7 @@ from groupstorm.coordinator.messages import (
     OffsetDelete,
     OffsetDeleteResponse,
 )
-from groupstorm.coordinator.records import GroupTombstone
+from groupstorm.coordinator.records import GroupTombstone, OffsetCommitRecord
 from tests.coordinator.world import World, no_delay
 
 MINUTE_MS = 60_000
@@ -140,7 +140,7 @@ def test_a_topic_that_a_stable_group_no_longer_reads_expires_by_its_commit() -> 
     world.send(OffsetCommit("g", "m1", None, 1, {"old": {0: CommittedOffset(8)}}, 9))
     before = len(world.appended)
     world.advance(10 * MINUTE_MS)
-    assert [record.topic for record in world.appended[before][0]] == ["old"]
+    assert world.appended[before][0] == [OffsetCommitRecord("g", "old", 0, None)]
     assert world.coordinator.groups == ["g"]
 
 

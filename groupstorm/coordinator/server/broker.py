@@ -16,6 +16,7 @@ from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.messages import JoinGroup, ListGroups, OffsetCommit, Request, TxnOffsetCommit
+from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.server.apis import apis_of
 from groupstorm.coordinator.server.apis.api import (
     OFFSETS_TOPIC,
@@ -31,6 +32,7 @@ from groupstorm.coordinator.server.apis.api import (
 )
 from groupstorm.coordinator.server.apis.key_18_api_versions import KEY as API_VERSIONS
 from groupstorm.coordinator.server.apis.key_18_api_versions import unsupported_version
+from groupstorm.coordinator.server.changes import Change
 from groupstorm.coordinator.server.codec import (
     CodecError,
     ResponseTypes,
@@ -44,6 +46,7 @@ from groupstorm.coordinator.server.delayed_fetches import DelayedFetches
 from groupstorm.coordinator.server.framing import frame as framed
 from groupstorm.coordinator.server.headers import Header, peek, read_header, response_header
 from groupstorm.coordinator.server.releases import NEWEST
+from groupstorm.coordinator.server.restoring import changed_transaction, snapshot
 
 _FIRST_FLEXIBLE_API_VERSIONS = 3
 
@@ -60,6 +63,8 @@ class Coordinator(Protocol):
     def move(self, groups: Iterable[str], now_ms: int, /) -> Effects: ...
 
     def unload(self, now_ms: int, /) -> Effects: ...
+
+    def snapshot(self) -> list[Record]: ...
 
     @property
     def groups(self) -> Sequence[str]: ...
@@ -88,10 +93,11 @@ class Answer(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one call brought about. ``records`` of the coordinator are not kept: nothing is reloaded."""
+    """What one call brought about. ``changes``: what a journal must hold before anybody is told."""
 
     answers: list[Answer]
     events: list[Event]
+    changes: Sequence[Change] = ()
 
 
 class _Token(NamedTuple):
@@ -142,7 +148,7 @@ class Broker:
             self.forget(connection)
             step.answers.append(Answer(connection, None, str(problem)))
         self._wake_fetches(step)
-        return step
+        return self._with_changes(step)
 
     def next_deadline(self) -> int | None:
         """When `fire` is due, in the milliseconds of `now_ms`; None: not before the next frame."""
@@ -164,7 +170,7 @@ class Broker:
         self._wake_fetches(step)
         for connection, response in self._fetches.expire(now_ms):
             self._answer(connection, response, step)
-        return step
+        return self._with_changes(step)
 
     def forget(self, connection: int) -> None:
         """The connection is gone. Groups are not told: Kafka's coordinator sees no connections either."""
@@ -182,7 +188,23 @@ class Broker:
         moved = [one for one in self._coordinator.groups if partition_of(one) == partition_of(group)]
         step = Step([], [])
         self._take_effects(self._coordinator.move(moved, now_ms), step)
-        return step
+        return self._with_changes(step)
+
+    def move_every_coordinator(self, now_ms: int) -> list[Step]:
+        """The next broker takes over each partition of the offsets topic that has groups."""
+        partition_of = self.state.cluster.partition_of
+        one_each = {partition_of(group): group for group in self._coordinator.groups}
+        return [self.move_coordinator(group, None, now_ms) for group in one_each.values()]
+
+    def snapshot(self) -> Iterable[Change]:
+        """The shortest journal of the present state."""
+        return snapshot(self.state, self._coordinator.snapshot())
+
+    def _with_changes(self, step: Step) -> Step:
+        changed, self.state.transactions.changed = self.state.transactions.changed, {}
+        self.state.changes += [changed_transaction(one) for one in changed.values()]
+        changes, self.state.changes = self.state.changes, []
+        return step._replace(changes=changes)
 
     def stop(self, now_ms: int) -> Step:
         """Answer everything that is parked: groups with NOT_COORDINATOR, fetches with what there is."""
@@ -285,6 +307,7 @@ class Broker:
 
     def _take_effects(self, effects: Effects, step: Step) -> None:
         step.events.extend(effects.events)
+        self.state.changes += effects.records
         for token, response in effects.replies:
             if isinstance(token, _Token):
                 self._take_reply(token, response, step)

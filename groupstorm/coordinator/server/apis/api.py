@@ -8,6 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from groupstorm.coordinator import messages
+from groupstorm.coordinator.server.changes import (
+    BatchAppended,
+    Change,
+    GroupConfigured,
+    ProducerIdsTaken,
+    RecordsDeleted,
+    TopicConfigured,
+    TopicCreated,
+    TopicDeleted,
+    TopicGrown,
+)
 from groupstorm.coordinator.server.cluster import Cluster
 from groupstorm.coordinator.server.codec import ResponseTypes
 from groupstorm.coordinator.server.codec.shape import EPOCH, MILLISECOND
@@ -59,6 +70,8 @@ class BrokerState:
     metadata_cache: dict[tuple[object, ...], list[bytes]] = field(default_factory=dict)
     appended: list[PartitionLog] = field(default_factory=list)
     """Logs that this request changed: fetches may be waiting for them."""
+    changes: list[Change] = field(default_factory=list)
+    """What this request changed, in order: for the journal."""
     deleted_topics: list[str] = field(default_factory=list)
     """Topics that this request deleted: the groups' offsets of them go too."""
 
@@ -67,7 +80,7 @@ class BrokerState:
         return self.topics.cluster
 
     def __post_init__(self) -> None:
-        self.transactions = Transactions(self.producer_ids.take, self.config.transaction_max_timeout_ms)
+        self.transactions = Transactions(self.take_producer_id, self.config.transaction_max_timeout_ms)
         slots = self.config.max_incremental_fetch_session_cache_slots
         for node in self.cluster.nodes:
             self.sessions[node] = FetchSessions(slots, draw_session_id)
@@ -76,10 +89,31 @@ class BrokerState:
         """A batch was written (or was there already)."""
         if appended.data is not None:
             self.appended.append(topic.partitions[partition])
+            self.changes.append(BatchAppended(topic.name, partition, appended.data))
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int,
+        replication_factor: int,
+        configs: Mapping[str, str] | None = None,
+        replicas: Sequence[tuple[int, ...]] | None = None,
+    ) -> Topic:
+        """Raises TopicError."""
+        topic = self.topics.create(name, partitions, replication_factor, configs, replicas)
+        where = (topic.number, tuple(topic.replicas), dict(topic.configs))
+        self.changes.append(TopicCreated(name, topic.topic_id, *where))
+        return topic
+
+    def take_producer_id(self) -> int:
+        taken = self.producer_ids.take()
+        self.changes.append(ProducerIdsTaken(self.producer_ids.next_id))
+        return taken
 
     def delete_topic(self, topic: Topic) -> None:
         """The topic goes; fetches that wait for it are answered, offsets committed for it go too."""
         self.topics.delete(topic)
+        self.changes.append(TopicDeleted(topic.name))
         self.transactions.forget_topic(topic.name)
         self.appended.extend(topic.partitions)
         self.deleted_topics.append(topic.name)
@@ -87,24 +121,29 @@ class BrokerState:
     def grow_topic(self, topic: Topic, partitions: int, replicas: Sequence[tuple[int, ...]] | None) -> None:
         """Raises TopicError."""
         self.topics.grow(topic, partitions, replicas)
+        self.changes.append(TopicGrown(topic.name, tuple(topic.replicas)))
 
     def configure_topic(self, topic: Topic, configs: Mapping[str, str]) -> None:
         self.topics.configure(topic, configs)
+        self.changes.append(TopicConfigured(topic.name, dict(configs)))
 
     def configure_group(self, group: str, configs: Mapping[str, str]) -> None:
         self.group_configs[group] = dict(configs)
+        self.changes.append(GroupConfigured(group, dict(configs)))
 
     def delete_records(self, topic: Topic, partition: int, before_offset: int) -> None:
         log = topic.partitions[partition]
         log.delete_before(before_offset)
         self.appended.append(log)
+        self.changes.append(RecordsDeleted(topic.name, partition, log.start_offset))
 
     def expire_records(self, now_ms: int) -> None:
         """Records that have grown older than their topic's retention.ms go."""
         for topic in self.topics:
-            for log in topic.partitions:
+            for partition, log in enumerate(topic.partitions):
                 if log.expire(now_ms):
                     self.appended.append(log)
+                    self.changes.append(RecordsDeleted(topic.name, partition, log.start_offset))
 
     def offsets_partition(self, group: str) -> Partition:
         """The partition of the offsets topic that a group's offsets are in."""

@@ -89,7 +89,7 @@ def _by_name(state: BrokerState, name: str, may_create: bool) -> _Found:
         if may_create:
             config = state.config
             replicas = min(config.default_replication_factor, len(state.cluster.nodes))
-            state.topics.create(name, config.num_partitions, replicas)
+            state.create_topic(name, config.num_partitions, replicas)
         return name, None, Error.UNKNOWN_TOPIC_OR_PARTITION
     except TopicError as problem:
         return name, None, problem.error

@@ -51,7 +51,7 @@ def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, i
     if call.message.validate_only:
         state.topics.check_new(asked.name, partitions)
         return None, partitions, factor
-    return state.topics.create(asked.name, partitions, factor, configs, replicas), partitions, factor
+    return state.create_topic(asked.name, partitions, factor, configs, replicas), partitions, factor
 
 
 def _numbers(state: BrokerState, asked: Any) -> tuple[int, int]:

@@ -40,7 +40,7 @@ def _init(state: BrokerState, call: Call) -> Producer:
         return Producer(Error.INVALID_REQUEST)
     transactional_id = message.transactional_id
     if transactional_id is None:
-        return Producer(Error.NONE, state.producer_ids.take(), 0)
+        return Producer(Error.NONE, state.take_producer_id(), 0)
     if not state.is_coordinator(call, transactional_id):
         return Producer(Error.NOT_COORDINATOR)
     if getattr(message, "enable2_pc", False) or getattr(message, "keep_prepared_txn", False):

@@ -147,6 +147,23 @@ class Topics:
         self._grow(topic, partitions, replication_factor)
         return topic
 
+    def restore(
+        self,
+        name: str,
+        topic_id: uuid.UUID,
+        number: int,
+        replicas: Sequence[tuple[int, ...]],
+        configs: Mapping[str, str],
+    ) -> None:
+        """A topic that was created before. Raises TopicError."""
+        created, self._created = self._created, number
+        before, self._new_topic_id = self._new_topic_id, lambda: topic_id
+        try:
+            self.create(name, len(replicas), len(replicas[0]), configs, replicas)
+        finally:
+            self._new_topic_id = before
+            self._created = max(created, self._created)
+
     def check_grown(self, topic: Topic, partitions: int) -> None:
         """Raises TopicError where a topic cannot have so many partitions from now on."""
         present = len(topic.partitions)
