@@ -61,8 +61,8 @@ def make_broker(
         except TopicError as problem:
             raise InputError(str(problem)) from problem
     coordinator = GroupCoordinator(coordinator_config, member_ids=random_member_id, whole_records=True)
-    coordinator.load(records, now_ms)
-    return Broker(state, coordinator, release)
+    loaded = coordinator.load(records, now_ms)
+    return Broker(state, coordinator, release, loaded.events)
 
 
 def _check_brokers(config: BrokerConfig, brokers: int, release: str) -> None:

@@ -125,8 +125,16 @@ class Broker:
     ``release``: which Kafka's versions are advertised (`releases.RELEASES`).
     """
 
-    def __init__(self, state: BrokerState, coordinator: Coordinator, release: str = NEWEST) -> None:
+    def __init__(
+        self,
+        state: BrokerState,
+        coordinator: Coordinator,
+        release: str = NEWEST,
+        loaded: Sequence[Event] = (),
+    ) -> None:
+        """``loaded``: what the coordinator did before this, to be told with the first step."""
         self.state = state
+        self.loaded = loaded
         self._apis = apis_of(release)
         self._retention_check_ms: int | None = None
         self._coordinator = coordinator

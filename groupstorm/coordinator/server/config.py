@@ -55,6 +55,8 @@ class BrokerConfig:
     """The longest timeout that a transactional producer may ask for."""
     max_connections: int = INT32_MAX
     """Of each broker; further ones are closed as they come."""
+    connections_max_idle_ms: int = 600_000
+    """A connection that asks nothing for so long, and waits for nothing, is closed; below 0: none is."""
     groupstorm_max_groups: int = INT32_MAX
     """Our own: a request that would make one more group is refused."""
     groupstorm_max_topics: int = INT32_MAX
@@ -121,6 +123,7 @@ OPTIONS: dict[str, Callable[[str, str], object]] = {
     "max.incremental.fetch.session.cache.slots": _integer(0, INT32_MAX),
     "transaction.max.timeout.ms": _integer(1, INT32_MAX),
     "max.connections": _integer(0, INT32_MAX),
+    "connections.max.idle.ms": _integer(-1, INT64_MAX),
     "groupstorm.max.groups": _integer(0, INT32_MAX),
     "groupstorm.max.topics": _integer(0, INT32_MAX),
     "groupstorm.max.partitions": _integer(0, INT32_MAX),

@@ -100,8 +100,8 @@ def _take_producer_ids(state: BrokerState, change: ProducerIdsTaken, _now_ms: in
 
 
 def _change_transaction(state: BrokerState, change: TransactionChanged, now_ms: int) -> None:
-    *values, kind, partitions, started_ms = change
-    transaction = Transaction(*values, TransactionState(kind), set(partitions), started_ms)  # type: ignore[arg-type]  # in the order of the fields
+    changed = {"state": TransactionState(change.state), "partitions": set(change.partitions)}
+    transaction = Transaction(**(change._asdict() | changed))
     state.transactions.restore(transaction, now_ms)
 
 
