@@ -88,5 +88,9 @@ class EmbeddedBroker:
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
 
+    def unsent_bytes(self) -> int:
+        """How much waits for clients that do not read, sockets' own buffers not counted."""
+        return sum(connection.unsent_bytes for connection in self._server.connections.values())
+
     def _on_events(self, time_us: int, events: Sequence[Event]) -> None:
         self.events.extend((time_us, event) for event in events)

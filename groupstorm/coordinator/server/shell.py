@@ -79,6 +79,11 @@ class Connection(asyncio.Protocol):
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     @property
+    def unsent_bytes(self) -> int:
+        """What the client has not taken yet."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    @property
     def is_idle(self) -> bool:
         """Nothing is asked, and nothing is on its way to the client."""
         return not self._in_flight and self._can_write
