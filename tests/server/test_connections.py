@@ -139,7 +139,7 @@ def test_a_parked_join_mutes_its_connection_and_no_other(broker: EmbeddedBroker,
     client.send(join("g", 1) + api_versions(2))
     assert is_serving(broker)
     assert client.answer(wire.JOIN_GROUP, 3, 1).generation_id == 1
-    assert time.monotonic() - started_s >= INITIAL_DELAY_MS / 1000
+    assert time.monotonic() - started_s >= (INITIAL_DELAY_MS - 1) / 1000  # the broker counts whole milliseconds
     client.answer(wire.API_VERSIONS, 0, 2)
 
 
@@ -251,12 +251,12 @@ def test_idle_connections_are_closed_and_those_that_wait_are_not() -> None:
 def test_a_reader_that_stops_costs_one_answer_of_memory_and_nobody_else_anything() -> None:
     # each answer is some 60 kB: unread, one of them waits in the process and the others are not made
     with EmbeddedBroker({}, {"wide": 2000}) as broker, RawClient((broker.host, broker.port)) as client:
-        for number in range(400):
+        for number in range(120):
             client.send(framed(request(wire.METADATA, 1, number, topics=None)))
         waiting = waiting_bytes(broker)
         assert is_serving(broker)
         assert waiting < 500_000
-        for number in range(400):
+        for number in range(120):
             assert client.answer(wire.METADATA, 1, number).topics
 
 

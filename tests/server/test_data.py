@@ -277,4 +277,5 @@ def test_without_it_nothing_is_written(tmp_path: Path) -> None:
             commit_one(client, 1)
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=PATIENCE_S)
-    assert list(tmp_path.iterdir()) == []
+    # Hypothesis, where it is installed, is imported by a library that kio uses, and makes its own folder
+    assert [path for path in tmp_path.iterdir() if path.name != ".hypothesis"] == []

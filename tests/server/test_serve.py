@@ -30,9 +30,9 @@ def serving(
 ) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
     """The process and where it listens; ``folder``: where it runs."""
     command = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", *arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipe = subprocess.PIPE
     path = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    process = subprocess.Popen(command, text=True, cwd=folder, env=path, **pipes)
+    process = subprocess.Popen(command, text=True, cwd=folder, env=path, stdout=pipe, stderr=pipe)
     try:
         assert process.stdout is not None
         first = process.stdout.readline()
