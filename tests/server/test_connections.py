@@ -139,7 +139,9 @@ def test_a_parked_join_mutes_its_connection_and_no_other(broker: EmbeddedBroker,
     client.send(join("g", 1) + api_versions(2))
     assert is_serving(broker)
     assert client.answer(wire.JOIN_GROUP, 3, 1).generation_id == 1
-    assert time.monotonic() - started_s >= (INITIAL_DELAY_MS - 1) / 1000  # the broker counts whole milliseconds
+    assert (
+        time.monotonic() - started_s >= (INITIAL_DELAY_MS - 1) / 1000
+    )  # the broker counts whole milliseconds
     client.answer(wire.API_VERSIONS, 0, 2)
 
 

@@ -41,7 +41,7 @@ from groupstorm.coordinator.server.codec import (
     request_type,
     response_types,
 )
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.coordinator.server.config import INT32_MAX, Endpoint
 from groupstorm.coordinator.server.delayed_fetches import DelayedFetches
 from groupstorm.coordinator.server.framing import frame as framed
 from groupstorm.coordinator.server.headers import Header, peek, read_header, response_header
@@ -307,10 +307,11 @@ class Broker:
             return Error.NONE
         if self.state.cluster.coordinator(request.group) != node:
             return Error.NOT_COORDINATOR
-        makes_groups = isinstance(request, JoinGroup | OffsetCommit | TxnOffsetCommit)
-        if makes_groups and len(self._coordinator.groups) >= self.state.config.groupstorm_max_groups:
-            known = request.group in self._coordinator.groups
-            return Error.NONE if known else Error.POLICY_VIOLATION
+        most = self.state.config.groupstorm_max_groups
+        if most < INT32_MAX and isinstance(request, JoinGroup | OffsetCommit | TxnOffsetCommit):
+            groups = self._coordinator.groups
+            if len(groups) >= most and request.group not in groups:
+                return Error.POLICY_VIOLATION
         return Error.NONE
 
     def _take_effects(self, effects: Effects, step: Step) -> None:

@@ -51,6 +51,8 @@ class Cluster:
 
     def coordinator(self, key: str) -> int:
         """The broker that coordinates this group or transactional id."""
+        if len(self.nodes) == 1:
+            return self.nodes[0]
         partition = self.partition_of(key)
         return self._moved.get(partition, self.nodes[partition % len(self.nodes)])
 
