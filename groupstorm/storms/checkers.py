@@ -2,19 +2,15 @@
 
 From the group protocol itself: two members of one generation never own one partition, generations
 increase, the states follow one another, whoever waits is answered, nothing stays un-owned, the
-group comes to rest.
+group comes to rest; and, where members join their topics, no join is torn apart.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator import events
 from groupstorm.coordinator.states import GroupState
-
-if TYPE_CHECKING:
-    from groupstorm.storms.world import World
+from groupstorm.storms.stage import Stage
 
 HELD = "held"
 
@@ -27,12 +23,17 @@ INVARIANTS = (
     "group_settles",
 )
 
+#: Watched where members join their topics (`joins`).
+CO_PARTITIONED = "co_partitioned_at_end"
+
 
 class Checkers:
     """Collects the first violation of each invariant as a sentence."""
 
-    def __init__(self) -> None:
+    def __init__(self, joins: bool = False) -> None:
         self.verdicts: dict[str, str] = dict.fromkeys(INVARIANTS, HELD)
+        if joins:
+            self.verdicts[CO_PARTITIONED] = HELD
         self._generation = 0
         self._state = GroupState.EMPTY.value
 
@@ -60,7 +61,7 @@ class Checkers:
                 )
             self._generation = event.generation
 
-    def taken(self, world: World, partitions: tuple[TopicPartition, ...], generation: int) -> None:
+    def taken(self, world: Stage, partitions: tuple[TopicPartition, ...], generation: int) -> None:
         """A member has taken partitions: nobody else of its generation may hold them."""
         for partition in partitions:
             holders = world.records.holders[partition]
@@ -72,11 +73,11 @@ class Checkers:
                         f"{partition} is owned by {' and '.join(names)} in generation {generation}",
                     )
 
-    def finish(self, world: World) -> None:
+    def finish(self, world: Stage) -> None:
         """What must be true at the end of a run."""
         waiting = world.unanswered
         if waiting:
-            names = ", ".join(sorted({exchange.connection.consumer.name for exchange in waiting}))
+            names = ", ".join(sorted(set(waiting)))
             self.violated("parked_requests_answered", f"still parked at the end: requests of {names}")
         if not world.settled:
             self.violated("group_settles", "the group had not settled when the scenario ended")
@@ -87,3 +88,16 @@ class Checkers:
                 "every_partition_owned_at_end",
                 f"{len(missing)} partitions have no owner at the end, {missing[0]} among them",
             )
+        if CO_PARTITIONED in self.verdicts:
+            self._look_for_torn_joins(world)
+
+    def _look_for_torn_joins(self, world: Stage) -> None:
+        owner: dict[int, tuple[str, TopicPartition]] = {}
+        torn: dict[int, str] = {}
+        for consumer in world.consumers.values():
+            for partition in consumer.work.partitions:
+                other, first = owner.setdefault(partition.partition, (consumer.name, partition))
+                if other != consumer.name:
+                    torn[partition.partition] = f"{first} is with {other}, {partition} with {consumer.name}"
+        if torn:
+            self.violated(CO_PARTITIONED, f"{len(torn)} joins are torn apart: {torn[min(torn)]}")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from groupstorm.storms.consumer import VirtualConsumer
 from groupstorm.storms.events import StepTaken
 from groupstorm.storms.randomness import DRAW_BITS, Stream
+from groupstorm.storms.stage import Process, Stage
 from groupstorm.storms.steps import Step
-from groupstorm.storms.world import GROUP, World
 from groupstorm.trace.schema import Source
 
 
 class Plan:
     """The steps of a scenario on a world's clock. ``pending`` counts what has not come to its end."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Stage) -> None:
         self.world = world
         self.pending = 0
         self._draws = Stream(world.seed, "plan")
@@ -41,7 +40,7 @@ class Plan:
         return self.world.settings.distribution(setting).at(self._draw())
 
     def _told(self, do: str, member: str | None, detail: str) -> None:
-        self.world.trace(Source.WORLD, StepTaken(GROUP, member, do, detail))
+        self.world.trace(Source.WORLD, StepTaken(self.world.group, member, do, detail))
 
     def _take(self, step: Step) -> None:
         _DOES[step.do](self, step)
@@ -54,7 +53,7 @@ class Plan:
     def _digits(self) -> int:
         return len(str(self.world.settings.integer("members")))
 
-    def _chosen(self, step: Step) -> list[VirtualConsumer]:
+    def _chosen(self, step: Step) -> list[Process]:
         """The processes that a step names, if they run."""
         indexes = range(self._members) if step.members is None else step.members
         running = self.world.consumers
@@ -83,7 +82,7 @@ class Plan:
         index: int,
         name: str,
         delay_us: int,
-        on_started: Callable[[VirtualConsumer], None] | None = None,
+        on_started: Callable[[Process], None] | None = None,
     ) -> None:
         """A new process under ``name`` polls for the first time after ``delay_us``."""
         self._begin()
@@ -105,10 +104,10 @@ class Plan:
         for consumer in self._chosen(step):
             self._terminate(consumer, step.do, self._respawn(consumer))
 
-    def _respawn(self, consumer: VirtualConsumer) -> Callable[[], None]:
+    def _respawn(self, consumer: Process) -> Callable[[], None]:
         return lambda: self._spawn(consumer.index, consumer.name, self._draw_us("start_ms"))
 
-    def _terminate(self, consumer: VirtualConsumer, do: str, then: Callable[[], None] | None) -> None:
+    def _terminate(self, consumer: Process, do: str, then: Callable[[], None] | None) -> None:
         """SIGTERM; ``then`` when the process is gone."""
         self._begin()
         self._told(do, consumer.name, "SIGTERM")
@@ -135,7 +134,7 @@ class Plan:
             consumer.crash()
             self._respawn(consumer)()
 
-    def _for_a_while(self, step: Step, begin: Callable[[VirtualConsumer, int], None]) -> None:
+    def _for_a_while(self, step: Step, begin: Callable[[Process, int], None]) -> None:
         for consumer in self._chosen(step):
             self._begin()
             self._told(step.do, consumer.name, f"for {step.for_ms} ms")
@@ -149,7 +148,7 @@ class Plan:
         self._for_a_while(step, lambda consumer, for_us: consumer.standstill.pause(for_us))
 
     def _disconnect(self, step: Step) -> None:
-        self._for_a_while(step, VirtualConsumer.disconnect)
+        self._for_a_while(step, lambda consumer, for_us: consumer.disconnect(for_us))
 
     def _add_partitions(self, step: Step) -> None:
         self._told(step.do, None, f"{step.topic} has {step.partitions} partitions from now on")
@@ -175,7 +174,7 @@ class _Rollout:
     with surge its successor has a name of its own and starts first.
     """
 
-    def __init__(self, plan: Plan, old: list[VirtualConsumer]) -> None:
+    def __init__(self, plan: Plan, old: list[Process]) -> None:
         settings = plan.world.settings
         self._plan = plan
         self._waiting = old
@@ -183,7 +182,7 @@ class _Rollout:
         self._may_miss = settings.integer("max_unavailable")
         self._missing = 0
         self._extra = 0
-        self._to_stop: list[VirtualConsumer] = []
+        self._to_stop: list[Process] = []
         plan._begin()
 
     def step(self) -> None:
@@ -204,8 +203,8 @@ class _Rollout:
     def _start_us(self) -> int:
         return self._plan._draw_us("start_ms")
 
-    def _successor_of(self, old: VirtualConsumer) -> Callable[[VirtualConsumer], None]:
-        def started(_: VirtualConsumer) -> None:
+    def _successor_of(self, old: Process) -> Callable[[Process], None]:
+        def started(_: Process) -> None:
             self._to_stop.append(old)
             self.step()
 
@@ -215,8 +214,8 @@ class _Rollout:
         self._extra -= 1
         self.step()
 
-    def _replace(self, old: VirtualConsumer) -> Callable[[], None]:
-        def started(_: VirtualConsumer) -> None:
+    def _replace(self, old: Process) -> Callable[[], None]:
+        def started(_: Process) -> None:
             self._missing -= 1
             self.step()
 

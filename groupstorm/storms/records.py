@@ -6,6 +6,8 @@ at ``process_rate`` records a second until it has caught up. Integers only; time
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from groupstorm.assignors.userdata import TopicPartition
 
 MICROSECONDS = 1_000_000
@@ -106,3 +108,13 @@ class Work:
 
     def __contains__(self, partition: object) -> bool:
         return partition in self._running or partition in self._standing
+
+
+def lag(records: Records, works: Iterable[Work], partitions: Iterable[TopicPartition], now_us: int) -> int:
+    """Records of these partitions that nobody has processed yet."""
+    furthest = dict(records.furthest)
+    for work in works:
+        for partition in work.partitions:
+            furthest[partition] = max(work.position(partition, now_us), furthest.get(partition, 0))
+    end = records.log_end(now_us)
+    return sum(end - furthest.get(partition, 0) for partition in partitions)

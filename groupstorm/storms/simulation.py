@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from groupstorm.assignors.contract import Assignor
-from groupstorm.storms.events import InvariantChecked, RequestsCounted, ScenarioEnded, ScenarioStarted
+from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.figures import Figures, FiguresAccumulator
 from groupstorm.storms.plan import Plan
 from groupstorm.storms.scenario import ResolvedScenario
-from groupstorm.storms.world import GROUP, World
+from groupstorm.storms.telling import tell_beginning, tell_end
+from groupstorm.storms.world import World
 from groupstorm.trace.rows import TraceSink
-from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import Tee
 
 CHECK_INTERVAL_US = 1_000_000
@@ -29,23 +29,16 @@ def simulate(
     sink: TraceSink,
     exact: bool = False,
     progress: Progress | None = None,
+    work: AssignorWork | None = None,
 ) -> Figures:
     """Run ``scenario`` in virtual time; every event goes to ``sink``. Returns the run's figures.
 
-    ``exact``: every heartbeat is simulated; the trace is the same, only slower in coming.
+    ``exact``: every heartbeat is simulated; the trace is the same, only slower in coming. ``work`` adds
+    up what the assignors cost.
     """
     accumulator = FiguresAccumulator()
-    world = World(scenario, assignors, Tee(sink, accumulator), exact)
-    world.trace(
-        Source.WORLD,
-        ScenarioStarted(
-            GROUP,
-            scenario.as_json(),
-            tuple(map(str, world.partitions)),
-            world.records.record_rate,
-            world.records.process_rate,
-        ),
-    )
+    world = World(scenario, assignors, Tee(sink, accumulator), exact, work)
+    tell_beginning(world)
     with _rare_garbage_collection():
         _run_to_the_end(world, Plan(world), progress)
     _close(world)
@@ -91,11 +84,5 @@ def _close(world: World) -> None:
     world.checkers.finish(world)
     for consumer in tuple(world.consumers.values()):
         consumer.pulse.stop()
-    for (api, error), count in sorted(
-        world.requests.items(), key=lambda item: (item[0][0], item[0][1] or "")
-    ):
-        world.trace(Source.WORLD, RequestsCounted(GROUP, api, error, count))
-    for invariant, verdict in world.checkers.verdicts.items():
-        world.trace(Source.WORLD, InvariantChecked(GROUP, invariant, verdict))
-    world.trace(Source.WORLD, ScenarioEnded(GROUP))
+    tell_end(world)
     world.hand_over()

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.leadermemory import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
 from groupstorm.coordinator import events as coordinator_events
 from groupstorm.coordinator.config import CoordinatorConfig
@@ -22,13 +21,15 @@ from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.coordinator.states import GroupState
 from groupstorm.storms.answers import answer_of
+from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.checkers import Checkers
 from groupstorm.storms.clock import Clock
 from groupstorm.storms.connection import Exchange
 from groupstorm.storms.consumer import VirtualConsumer
 from groupstorm.storms.events import PartitionsCreated
 from groupstorm.storms.member_ids import SeededMemberIds
-from groupstorm.storms.records import Records
+from groupstorm.storms.members import consumer_config
+from groupstorm.storms.records import Records, lag
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.steps import topic_names
 from groupstorm.trace.rows import Told, TracedEvent, TraceSink
@@ -55,19 +56,26 @@ class World:
     """Everything that one run consists of. ``exact``: heartbeats one by one (the oracle)."""
 
     def __init__(
-        self, scenario: ResolvedScenario, assignors: Sequence[Assignor], sink: TraceSink, exact: bool = False
+        self,
+        scenario: ResolvedScenario,
+        assignors: Sequence[Assignor],
+        sink: TraceSink,
+        exact: bool = False,
+        work: AssignorWork | None = None,
     ) -> None:
         settings = scenario.settings
         self.scenario = scenario
         self.settings = settings
         self.seed = scenario.seed
+        self.group = GROUP
         self.exact = exact
         self.assignors = assignors
         self.clock = Clock()
         self.latency = settings.distribution("net_latency_ms")
         self.poll_interval = settings.distribution("poll_interval_ms")
         self.records = Records(settings.integer("record_rate"), settings.integer("process_rate"))
-        self.checkers = Checkers()
+        self.checkers = Checkers(settings.flag("joins"))
+        self.assignor_work = work or AssignorWork()
         self.leader_memory = LeaderMemory()
         self.consumers: dict[str, VirtualConsumer] = {}
         self.consumers_by_id: dict[str, VirtualConsumer] = {}
@@ -117,24 +125,7 @@ class World:
 
     def new_consumer(self, index: int, name: str) -> VirtualConsumer:
         """A process under ``name``: it takes the name over from an earlier one."""
-        settings = self.settings
-        static = settings.choice("group.instance.id") == "ordinal"
-        config = ConsumerConfig(
-            group_id=GROUP,
-            client_id=name,
-            topics=topic_names(settings),
-            group_instance_id=name if static else None,
-            partition_assignment_strategy=settings.names("partition.assignment.strategy"),
-            session_timeout_ms=settings.integer("session.timeout.ms"),
-            heartbeat_interval_ms=settings.integer("heartbeat.interval.ms"),
-            max_poll_interval_ms=settings.integer("max.poll.interval.ms"),
-            request_timeout_ms=settings.integer("request.timeout.ms"),
-            retry_backoff_ms=settings.integer("retry.backoff.ms"),
-            metadata_max_age_ms=settings.integer("metadata.max.age.ms"),
-            enable_auto_commit=settings.flag("enable.auto.commit"),
-            auto_commit_interval_ms=settings.integer("auto.commit.interval.ms"),
-            leave_group_on_close=settings.optional_flag("leave_on_close"),
-        )
+        config = consumer_config(self.settings, GROUP, topic_names(self.settings), name)
         self._incarnations[name] += 1
         consumer = VirtualConsumer(self, index, self._incarnations[name], config)
         self.consumers[name] = consumer
@@ -301,14 +292,8 @@ class World:
 
     def lag(self) -> int:
         """Records that nobody has processed yet."""
-        now_us = self.clock.now_us
-        furthest = dict(self.records.furthest)
-        for consumer in self.consumers.values():
-            for partition in consumer.work.partitions:
-                position = consumer.work.position(partition, now_us)
-                furthest[partition] = max(position, furthest.get(partition, 0))
-        end = self.records.log_end(now_us)
-        return sum(end - furthest.get(partition, 0) for partition in self.partitions)
+        works = [consumer.work for consumer in self.consumers.values()]
+        return lag(self.records, works, self.partitions, self.clock.now_us)
 
     # -- what is told ----------------------------------------------------------------------------
 
@@ -356,10 +341,10 @@ class World:
         return all(consumer.settled for consumer in living)
 
     @property
-    def unanswered(self) -> Sequence[Exchange]:
-        """Parked requests of processes that still wait for the answer."""
+    def unanswered(self) -> Sequence[str]:
+        """Processes that still wait for the answer to a parked request."""
         return [
-            exchange
+            exchange.connection.consumer.name
             for exchange in self._open_tokens
             if exchange.connection.consumer.alive and exchange.connection.parked is exchange
         ]

@@ -41,6 +41,18 @@ def test_topics_of_one_bucket_stand_last_first() -> None:
     assert [tp.topic for tp in backward.partitions] == ["topic-2", "t0"]
 
 
+def test_thirteen_topics_stand_in_a_table_that_grows_with_the_next_partition() -> None:
+    """Both orders are JDK 17.0.15's: computeIfAbsent grows a table before it looks a key up."""
+    owned = [TopicPartition(f"t{37 * number}", 0) for number in range(13)]
+    crowded = [74, 407, 148, 444, 259, 111, 37, 333, 222, 0, 370, 296, 185]
+    grown = [111, 333, 222, 370, 296, 185, 74, 407, 148, 444, 259, 37, 0]
+    listed = dict.fromkeys(tp.topic for tp in decode_sticky(encode_sticky(owned, 0)).partitions)
+    assert list(listed) == [f"t{number}" for number in crowded]
+    owned.append(TopicPartition("t0", 1))
+    listed = dict.fromkeys(tp.topic for tp in decode_sticky(encode_sticky(owned, 0)).partitions)
+    assert list(listed) == [f"t{number}" for number in grown]
+
+
 @pytest.mark.parametrize(
     ("data", "partitions", "generation"),
     [

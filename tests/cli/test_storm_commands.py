@@ -163,3 +163,45 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     assert "thesis.txt" in refused(groupstorm("run", "cold-start", "--out", "mine", cwd=tmp_path))
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+def test_an_assignor_that_throws_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def oops(topics, members):\n    return members['nobody']\n")
+    strategy = ["--set", "partition.assignment.strategy=mine:oops", "--set", "settle_timeout_ms=1000"]
+    result = groupstorm("run", "cold-start", *SMALL, *strategy, cwd=tmp_path)
+    assert "an assignor failed, and with it the leader: KeyError: oops: 'nobody' (mine.py, line 2)" in (
+        result.stderr
+    )
+    assert "Traceback" not in result.stderr
+    compared = groupstorm("compare", "cold-start", "--variant", "no-delay", *SMALL, *strategy, cwd=tmp_path)
+    assert "cold-start (no-delay), seed 0: an assignor failed" in compared.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--on", "nowhere"], "--on 'nowhere': expected emulator, jvm or HOST:PORT"),
+        (["--on", "127.0.0.1:9"], "say --allow-writes"),
+        (["--on", "127.0.0.1:9", "--allow-writes"], "--on 127.0.0.1:9: 127.0.0.1:9: "),
+        (["--on", "emulator", "--exact"], "--exact: means something only in virtual time"),
+        (["--on", "emulator", "--seeds", "2"], "--on: one run at a time, not --seeds"),
+        (["--allow-writes"], "--allow-writes: means something only with --on HOST:PORT"),
+    ],
+)
+def test_broker_that_cannot_be_used_is_refused(options: list[str], says: str, tmp_path: Path) -> None:
+    assert says in refused(groupstorm("run", "cold-start", *options, cwd=tmp_path))
+    assert list(tmp_path.glob("runs/*/*")) == []
+
+
+def test_compare_with_a_broker_sets_virtual_beside_real(tmp_path: Path) -> None:
+    quick = ["--set", "arrival_ms=200", "--set", "tail_ms=100", "--set", "record_rate=0"]
+    quick += ["--set", "group.initial.rebalance.delay.ms=200"]
+    result = groupstorm(
+        "compare", "cold-start", "--on", "emulator", "--out", "x", *SMALL[:4], *quick, cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr
+    content = json.loads((tmp_path / "x" / "fidelity.json").read_text())
+    for name, variant in content["variants"].items():
+        assert variant["virtual"]["generations"] == variant["real"]["generations"]
+        assert (tmp_path / "x" / name / "real" / "trace.jsonl").is_file()
+    assert "figure" in result.stdout

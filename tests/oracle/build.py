@@ -12,11 +12,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from groupstorm.pipeline.java import probe
+from groupstorm.javaruntime import runtimes
 
 SOURCES = Path(__file__).resolve().parent
 CACHE = SOURCES.parents[1] / ".oracle"
@@ -50,24 +50,13 @@ def build(cache: Path = CACHE) -> Built:
 
 def find_java() -> Path:
     """The `java` of JAVA_HOME or PATH; `OracleUnavailable` where it is missing or too old."""
-    found = []
-    for java in _candidates():
-        runtime = probe(java)
-        if runtime is not None and runtime.version >= MINIMUM_JAVA:
-            return runtime.home / "bin" / "java"
-        if runtime is not None:
-            found.append(f"{java} is Java {runtime.version}")
+    found: list[str] = []
+    for runtime in runtimes(MINIMUM_JAVA, found):
+        return runtime.java
     have = ", ".join(found) or "no java was found"
     raise OracleUnavailable(
         f"{have}: install a JDK of version {MINIMUM_JAVA} or newer (Debian: apt install openjdk-17-jdk)"
     )
-
-
-def _candidates() -> Iterator[Path]:
-    if home := os.environ.get("JAVA_HOME"):
-        yield Path(home, "bin", "java")
-    if on_path := shutil.which("java"):
-        yield Path(on_path)
 
 
 def _sources() -> list[Path]:

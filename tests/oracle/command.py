@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from tests.oracle import coordinator
+from tests.oracle import consumer, coordinator, server
 from tests.oracle.build import OracleUnavailable
 from tests.oracle.jvm import OracleBroke
 from tests.oracle.member import command as member
@@ -15,8 +15,10 @@ from tests.oracle.member import command as member
 #: What can be asked for -> the module that does it: `add_arguments(parser)` and `run(options)`, which returns
 #: the exit status.
 ORACLES: dict[str, ModuleType] = {
+    "consumer": consumer,
     "coordinator": coordinator,
     "member": member,
+    "server": server,
 }
 
 

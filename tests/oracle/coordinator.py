@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import resource
-import sys
 import time
 from collections.abc import Callable
 
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from tests.oracle import golden
 from tests.oracle.build import Built, build
-from tests.oracle.differential import Ask, Differential, Outcome
+from tests.oracle.differential import Differential, Outcome
 from tests.oracle.jvm import Jvm
-from tests.oracle.report import Seconds, summary
+from tests.oracle.report import summary
+from tests.oracle.running import Ask, Progress, Seconds, children_cpu, positive
 from tests.oracle.scripts.generator import random_script
 
 #: The Java side's name for this.
 COMMAND = "coordinator"
 
 _COUNT = 1_000
-_PROGRESS_EVERY = 500
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("--count", type=_count, default=_COUNT, help="scripts (default: %(default)s)")
+    parser.add_argument("--count", type=positive, default=_COUNT, help="scripts (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="which scripts (default: %(default)s)")
     parser.add_argument(
         "--show", type=int, default=3, help="differences to shrink and print (default: %(default)s)"
@@ -33,13 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--write-golden", action="store_true", help=f"instead: ask Kafka for {golden.PATH.name} anew"
     )
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of scripts")
-    return number
 
 
 def run(options: argparse.Namespace) -> int:
@@ -55,11 +46,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _timed(built: Built, options: argparse.Namespace) -> tuple[Outcome, Seconds]:
-    start, children = time.perf_counter(), _children_cpu()
+    start, children = time.perf_counter(), children_cpu()
+    progress = Progress(options.count, "scripts")
+
+    def tell(outcome: Outcome) -> None:
+        progress(outcome.coverage.scripts, len(outcome.different))
+
     with Jvm(built, COMMAND) as kafka:
-        outcome = compare(kafka.ask, options.count, options.seed, options.show, _Progress(options.count))
+        outcome = compare(kafka.ask, options.count, options.seed, options.show, tell)
     wall = time.perf_counter() - start
-    return outcome, Seconds(_children_cpu() - children, outcome.our_cpu_seconds, wall)
+    return outcome, Seconds(children_cpu() - children, outcome.our_cpu_seconds, wall)
 
 
 def compare(
@@ -73,27 +69,3 @@ def compare(
     """The first ``count`` scripts of ``seed`` through both sides."""
     differential = Differential(ask, coordinator, shown_max=shown_max, on_progress=on_progress)
     return differential.run(random_script(seed, number) for number in range(count))
-
-
-class _Progress:
-    """A line on standard error every few hundred scripts, and at the end."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._start = time.perf_counter()
-
-    def __call__(self, outcome: Outcome) -> None:
-        done = outcome.coverage.scripts
-        if done % _PROGRESS_EVERY == 0 or done == self._count:
-            elapsed = time.perf_counter() - self._start
-            different = len(outcome.different)
-            print(
-                f"oracle: {done:,} of {self._count:,} scripts, {different:,} differ, {elapsed:.0f} s",
-                file=sys.stderr,
-            )
-
-
-def _children_cpu() -> float:
-    """CPU seconds of the processes that have ended: the JVM's, once it is closed."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime

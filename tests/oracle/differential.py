@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
 from tests.oracle.comparison import Answer, difference, plain
 from tests.oracle.coverage import Coverage
+from tests.oracle.running import Ask, Case, ahead, as_line
 from tests.oracle.shrinking import shrink
 
-Script = dict[str, Any]
-#: Answers a script's JSON line with a JSON line: Kafka, or whoever stands in for it in a test.
-Ask = Callable[[str], str]
-
-#: How many scripts the two sides take at a time; while one works on a batch so does the other.
-_BATCH = 50
-
-
-def as_line(script: Script) -> str:
-    return json.dumps(script, ensure_ascii=False, separators=(",", ":"))
+Script = Case
 
 
 def our_answer(script: Script, coordinator: Callable[..., GroupCoordinator] = GroupCoordinator) -> Answer:
@@ -74,7 +65,7 @@ class Differential:
     def run(self, scripts: Iterable[Script]) -> Outcome:
         outcome = self._outcome
         with ThreadPoolExecutor(max_workers=1) as kafka:
-            for batch, answers in self._ahead(scripts, kafka):
+            for batch, answers in ahead(self._ask, scripts, kafka):
                 ours = [self._ours(script) for script in batch]
                 for script, own, kafkas in zip(batch, ours, answers.result(), strict=True):
                     outcome.coverage.count_answer(len(script["steps"]), kafkas)
@@ -83,17 +74,6 @@ class Differential:
                         self._show(script)
                 self._on_progress(outcome)
         return outcome
-
-    def _ahead(
-        self, scripts: Iterable[Script], kafka: ThreadPoolExecutor
-    ) -> Iterator[tuple[list[Script], Future[list[Answer]]]]:
-        """Batches, each handed to Kafka's side before it is given out."""
-        rest = iter(scripts)
-        while batch := list(islice(rest, _BATCH)):
-            yield batch, kafka.submit(self._kafkas, batch)
-
-    def _kafkas(self, batch: list[Script]) -> list[Answer]:
-        return [json.loads(self._ask(as_line(script))) for script in batch]
 
     def _ours(self, script: Script) -> Answer:
         start = time.thread_time()

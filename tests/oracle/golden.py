@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.oracle.choosing import Candidate, choose
 from tests.oracle.comparison import Answer, changes_only
 from tests.oracle.coverage import Coverage, errors_of
-from tests.oracle.differential import Script, as_line, our_answer
+from tests.oracle.differential import Script, our_answer
+from tests.oracle.running import Ask, as_line
 from tests.oracle.scripts.climates import CLIMATES
 from tests.oracle.scripts.generator import script_in
 
@@ -44,24 +46,14 @@ def read(path: Path = PATH) -> Iterator[Golden]:
             yield Golden(value["script"], value["answer"])
 
 
-def write(ask: Callable[[str], str], path: Path = PATH) -> int:
+def write(ask: Ask, path: Path = PATH) -> int:
     """Choose, ask Kafka, write; how many scripts were written."""
-    chosen = _choose([_candidate(number, ask) for number in range(_CANDIDATES)])
-    lines = [golden.line for golden in sorted(chosen, key=lambda golden: golden.number)]
-    path.write_text("".join(lines), encoding="utf-8")
-    return len(lines)
+    chosen = choose((_candidate(number, ask) for number in range(_CANDIDATES)), SCRIPTS, BYTES_MAX)
+    path.write_text("".join(one.line for one in chosen), encoding="utf-8")
+    return len(chosen)
 
 
-class _Candidate(NamedTuple):
-    """``reached``: what the script reached; ``sequences``: what came right after what."""
-
-    number: int
-    line: str
-    reached: frozenset[tuple[str, ...]]
-    sequences: frozenset[tuple[str, ...]]
-
-
-def _candidate(number: int, ask: Callable[[str], str]) -> _Candidate:
+def _candidate(number: int, ask: Ask) -> Candidate:
     generator = random.Random(f"golden:{_SEED}:{number}")
     climate = generator.choice(CLIMATES)
     few = (min(climate.clients[0], 3), min(climate.clients[1], 4))
@@ -73,7 +65,7 @@ def _candidate(number: int, ask: Callable[[str], str]) -> _Candidate:
     coverage = Coverage()
     our_answer(script, coverage.watch)
     coverage.count_answer(len(script["steps"]), answer)
-    return _Candidate(number, line, frozenset(coverage.features()), frozenset(_sequences(answer)))
+    return Candidate(number, line, frozenset(coverage.features()), frozenset(_sequences(answer)))
 
 
 def _sequences(answer: Answer) -> set[tuple[str, ...]]:
@@ -84,37 +76,3 @@ def _sequences(answer: Answer) -> set[tuple[str, ...]]:
     return {("answers", *pair) for pair in pairwise(answered)} | {
         ("states", *pair) for pair in pairwise(states)
     }
-
-
-def _choose(candidates: list[_Candidate]) -> list[_Candidate]:
-    """Those with something new, then those with a new sequence, then any; the shortest first."""
-    chosen = _Chosen()
-    by_size = sorted(candidates, key=lambda candidate: (len(candidate.line), candidate.number))
-    for candidate in by_size:
-        if not candidate.reached <= chosen.reached:
-            chosen.add(candidate)
-    for candidate in by_size:
-        if not candidate.sequences <= chosen.sequences:
-            chosen.add(candidate)
-    for candidate in by_size:
-        chosen.add(candidate)
-    return list(chosen.candidates.values())
-
-
-class _Chosen:
-    """Candidates by number, as many as fit."""
-
-    def __init__(self) -> None:
-        self.candidates: dict[int, _Candidate] = {}
-        self.reached: set[tuple[str, ...]] = set()
-        self.sequences: set[tuple[str, ...]] = set()
-        self._bytes_left = BYTES_MAX
-
-    def add(self, candidate: _Candidate) -> None:
-        size = len(candidate.line.encode())
-        if candidate.number in self.candidates or len(self.candidates) == SCRIPTS or size > self._bytes_left:
-            return
-        self.candidates[candidate.number] = candidate
-        self.reached |= candidate.reached
-        self.sequences |= candidate.sequences
-        self._bytes_left -= size

@@ -20,11 +20,13 @@ class OracleBroke(Exception):
 class Jvm:
     """`groupstorm.oracle.Main <command>`: a line in, a line out, until it is closed."""
 
-    def __init__(self, built: Built, command: str) -> None:
+    def __init__(self, built: Built, command: str, *, heap: str = "1g") -> None:
         # closed with the process: it is what a broken one has said
         self._errors: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
         # one collector thread: the machine is shared with the Python side
-        options = ["-Xmx1g", "-XX:+UseSerialGC", "-cp", built.classpath]
+        options = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-cp", built.classpath]
+        # compiled code would leave out the messages of exceptions that are thrown often
+        options.append("-XX:-OmitStackTraceInFastThrow")
         self._process = subprocess.Popen(
             [built.java, *options, "groupstorm.oracle.Main", command],
             stdin=subprocess.PIPE,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from tests.oracle.coverage import NO_GROUP, Coverage
 from tests.oracle.differential import Outcome
+from tests.oracle.running import Seconds
 from tests.oracle.tables import (
     ALL_ERRORS,
     ALL_TRANSITIONS,
@@ -31,14 +31,6 @@ _REQUESTS = (
 )
 
 
-class Seconds(NamedTuple):
-    """What a run took: CPU of either side, and the time on the clock."""
-
-    kafka_cpu: float
-    our_cpu: float
-    wall: float
-
-
 def summary(outcome: Outcome, title: str, seconds: Seconds) -> str:
     """Counts, coverage, time, differences."""
     lines = [title, *_counts(outcome), "", *_errors(outcome.coverage), "", *_transitions(outcome.coverage)]
@@ -55,11 +47,12 @@ def _counts(outcome: Outcome) -> Iterator[str]:
     )
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]], texts: int = 1) -> Iterator[str]:
+    """Lines of a table: the first ``texts`` columns to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     for row in [head, *rows]:
         cells = [
-            cell.ljust(width) if column == 0 else cell.rjust(width)
+            cell.ljust(width) if column < texts else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  " + "  ".join(cells).rstrip()
@@ -80,7 +73,7 @@ def _errors(coverage: Coverage) -> Iterator[str]:
     totals = [sum(coverage.answers[kind, error] for error in reached) for kind in kinds]
     rows.append((f"{len(reached)} more, as failed appends", *map(_number, totals)))
     yield "Errors of answers"
-    yield from _table(("", *kinds), rows)
+    yield from table(("", *kinds), rows)
     rules = [(kind, error) for kind in kinds for error in RULES[kind]]
     missing = [f"{kind}:{error}" for kind, error in rules if not coverage.answers[kind, error]]
     yield f"  reached {len(rules) - len(missing)} of the {len(rules)} that the rules give, and"
@@ -118,7 +111,7 @@ def _transitions(coverage: Coverage) -> Iterator[str]:
 def _requests(coverage: Coverage) -> Iterator[str]:
     yield "Requests by the state of their group"
     rows = [(name, *(_number(coverage.requests[name, state]) for state in _STATES)) for name in _REQUESTS]
-    yield from _table(("", *_STATES), rows)
+    yield from table(("", *_STATES), rows)
 
 
 def _causes(coverage: Coverage) -> Iterator[str]:

@@ -20,12 +20,12 @@ def shrink(script: Script, differs: Callable[[Script], bool], tries_max: int = 3
 
     ``differs`` is asked about at most ``tries_max`` scripts; what is left then may not be the shortest.
     """
-    search = _Search(script, differs, tries_max)
+    search = Search(script, differs, tries_max)
     before: Script | None = None
     while before != search.script:
         before = search.script
         search.drop_parts(_without_beginning)
-        search.shorten_steps()
+        search.shorten("steps")
         search.drop_parts(_without_fields)
         search.drop_parts(_without_elements)
         search.drop_parts(_without_options)
@@ -33,7 +33,9 @@ def shrink(script: Script, differs: Callable[[Script], bool], tries_max: int = 3
     return search.script
 
 
-class _Search:
+class Search:
+    """Goes from a case to smaller ones that still differ; ``script`` is the smallest so far."""
+
     def __init__(self, script: Script, differs: Callable[[Script], bool], tries_max: int) -> None:
         self.script = script
         self._differs = differs
@@ -49,14 +51,14 @@ class _Search:
             return True
         return False
 
-    def shorten_steps(self) -> None:
-        """Leave out ever smaller pieces of the list of steps."""
-        size = max(1, len(self.script["steps"]) // 2)
+    def shorten(self, name: str) -> None:
+        """Leave out ever smaller pieces of the list of that name."""
+        size = max(1, len(self.script[name]) // 2)
         while size >= 1:
             start = 0
-            while start < len(self.script["steps"]):
-                steps = self.script["steps"]
-                shorter = {**self.script, "steps": steps[:start] + steps[start + size :]}
+            while start < len(self.script[name]):
+                listed = self.script[name]
+                shorter = {**self.script, name: listed[:start] + listed[start + size :]}
                 if not self._take(shorter):
                     start += size
             size //= 2

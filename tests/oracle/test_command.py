@@ -16,7 +16,8 @@ from tests.oracle.coverage import Coverage
 from tests.oracle.differential import Outcome, our_answer
 from tests.oracle.faults import DeafToRebalances
 from tests.oracle.jvm import Jvm, OracleBroke
-from tests.oracle.report import Seconds, summary
+from tests.oracle.report import summary
+from tests.oracle.running import Seconds
 
 
 class _StandIn:

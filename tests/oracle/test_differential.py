@@ -11,7 +11,8 @@ from tests.oracle.comparison import changes_only, difference
 from tests.oracle.coordinator import compare
 from tests.oracle.differential import Outcome, our_answer
 from tests.oracle.faults import DeafToRebalances, Late
-from tests.oracle.report import Seconds, summary
+from tests.oracle.report import summary
+from tests.oracle.running import Seconds
 from tests.oracle.scripts.generator import random_script
 from tests.oracle.transcripts import transcript
 

@@ -11,9 +11,9 @@ from tests.oracle import golden
 from tests.oracle.build import OracleUnavailable, build
 from tests.oracle.comparison import changes_only
 from tests.oracle.coordinator import COMMAND, compare
-from tests.oracle.differential import as_line
 from tests.oracle.faults import Late
 from tests.oracle.jvm import Jvm
+from tests.oracle.running import as_line
 from tests.oracle.transcripts import transcript
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from groupstorm.assignors.userdata.wire import (
     read_topic_partitions,
     topic_partitions,
 )
-from groupstorm.javahash import hash_order
+from groupstorm.javahash import JavaHashMap
 
 #: AbstractStickyAssignor.DEFAULT_GENERATION: the generation of garbage, and of members without one.
 NO_GENERATION = -1
@@ -35,13 +35,13 @@ class MemberData(NamedTuple):
 def encode_sticky(partitions: Iterable[tuple[str, int]], generation: int | None) -> bytes:
     """What StickyAssignor sends after having been assigned ``partitions``; version 0 without a generation.
 
-    Topics stand in the order of Java's hash table, partitions in their own. Kafka fills the table
-    with ``computeIfAbsent``, which puts a new key in front of those of its bucket.
+    Topics stand in the order of Java's hash table (CollectionUtils.groupPartitionsByTopic), partitions in
+    their own.
     """
-    groups: dict[str, list[int]] = {}
+    groups: JavaHashMap[str, list[int]] = JavaHashMap()
     for topic, partition in partitions:
-        groups.setdefault(topic, []).append(partition)
-    data = topic_partitions((topic, groups[topic]) for topic in hash_order(reversed(groups)))
+        groups.compute_if_absent(topic, list).append(partition)
+    data = topic_partitions(groups.items())
     return data if generation is None else data + INT32.pack(generation)
 
 

@@ -42,6 +42,8 @@ class Cluster:
         self.request_timeout_ms = request_timeout_ms
         #: Partitions per topic, of the topics that were asked for and exist.
         self.topics: Mapping[str, int] = {}
+        #: Whether there is a way to the brokers at all: False refuses new connections.
+        self.reachable = True
         self._bootstrap = tuple(bootstrap)
         self._brokers: dict[int, Endpoint] = {}
         self._leaders: dict[TopicPartition, Leader] = {}
@@ -62,7 +64,7 @@ class Cluster:
                 include_topic_authorized_operations=False,
             )
 
-        answer = await self._ask_any(METADATA, build)
+        answer = await self.ask_any(METADATA, build)
         self._brokers = {broker.node_id: Endpoint(broker.host, broker.port) for broker in answer.brokers}
         usable = [topic for topic in answer.topics if Error(topic.error_code) is Error.NONE]
         self.topics = {topic.name: len(topic.partitions) for topic in usable}
@@ -79,13 +81,17 @@ class Cluster:
         """Who leads ``partition``, as of the last refresh; None if nobody does."""
         return self._leaders.get(partition)
 
+    def led(self, topic: str) -> int:
+        """How many partitions of ``topic`` have a leader, as of the last refresh."""
+        return sum(partition.topic == topic for partition in self._leaders)
+
     async def find_coordinator(self, group: str) -> FoundCoordinator:
         """Ask any broker. Raises ConnectionLost."""
 
         def build(types: RequestTypes) -> Any:
             return types.make(types.root.__name__, key_type=_GROUP, coordinator_keys=(group,))
 
-        answer = await self._ask_any(FIND_COORDINATOR, build)
+        answer = await self.ask_any(FIND_COORDINATOR, build)
         for found in answer.coordinators:
             if found.key == group:
                 return FoundCoordinator(Error(found.error_code), Endpoint(found.host, found.port))
@@ -93,6 +99,8 @@ class Cluster:
 
     async def connect(self, endpoint: Endpoint) -> Connection:
         """A new connection, for the caller to close. Raises ConnectionLost."""
+        if not self.reachable:
+            raise ConnectionLost(f"{endpoint.host}:{endpoint.port}: cut off")
         return await Connection.open(endpoint, self.client_id, self.request_timeout_ms)
 
     async def ask_node(self, node_id: int, api: Api, build: Build, timeout_ms: int) -> Any:
@@ -107,8 +115,11 @@ class Cluster:
             connection.abort()
         self._connections.clear()
 
-    async def _ask_any(self, api: Api, build: Build) -> Any:
-        """The brokers that are connected first, then those that are known, then those to begin with."""
+    async def ask_any(self, api: Api, build: Build) -> Any:
+        """Ask one that answers: those connected first, then those known, then those to begin with.
+
+        Raises ConnectionLost.
+        """
         known = dict.fromkeys((*self._connections, *self._brokers.values(), *self._bootstrap))
         why: ConnectionLost | None = None
         for endpoint in known:

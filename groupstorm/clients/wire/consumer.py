@@ -33,12 +33,13 @@ from groupstorm.clients.operations import (
 from groupstorm.clients.wire.application import Application
 from groupstorm.clients.wire.cluster import Cluster
 from groupstorm.clients.wire.commits import Commits
-from groupstorm.clients.wire.coordinator_link import CoordinatorLink
+from groupstorm.clients.wire.coordinator_link import CoordinatorLink, Exchanges
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.offsets import OffsetLookup
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.clients.wire.rebalance_listener import RebalanceListener
 from groupstorm.clients.wire.topic_watch import TopicWatch
+from groupstorm.clients.wire.waking import Waking
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.server.config import Endpoint
@@ -55,6 +56,11 @@ class PollThrew(Exception):
         self.error = error
 
 
+async def _sleep_us(duration_us: int) -> None:
+    if duration_us:
+        await asyncio.sleep(duration_us / 1_000_000)
+
+
 def monotonic_us() -> int:
     return time.monotonic_ns() // 1000
 
@@ -64,7 +70,8 @@ class WireConsumer:
 
     The application polls all the time, except between `leave_poll` and `enter_poll`. Records are not
     fetched: whoever drives the consumer says what it has processed (`positions.processed`). All methods
-    belong to the event loop that runs it. ``clock`` gives the microseconds that stamp the events.
+    belong to the event loop that runs it. ``clock`` gives the microseconds that stamp the events;
+    ``exchanges`` is told what the member and its coordinator say to each other.
     """
 
     def __init__(
@@ -75,22 +82,33 @@ class WireConsumer:
         *,
         application: Application | None = None,
         clock: Callable[[], int] = monotonic_us,
+        exchanges: Exchanges | None = None,
     ) -> None:
         self.config = config
         self._application = application or Application()
         self._on_event = on_event
         self._clock = clock
         self._assignors: Mapping[str, Assignor] = {
-            name: get(name) for name in config.partition_assignment_strategy
+            assignor.name: assignor for assignor in map(get, config.partition_assignment_strategy)
         }
         self._cluster = Cluster(bootstrap, config.client_id, config.request_timeout_ms)
         self.membership = Membership(config, tuple(self._assignors.values()), self._topics, self._emit)
         self._watch = TopicWatch(config, self._cluster, self.membership, self._changed)
-        self.positions = Positions()
+        self.positions = Positions(self._application.catch_up)
+        self._running = asyncio.Event()
+        self._running.set()
         self._link = CoordinatorLink(
-            self._cluster, config.group_id, config.retry_backoff_ms, self._found, self._lost
+            self._cluster,
+            config.group_id,
+            config.retry_backoff_ms,
+            self._running,
+            self._found,
+            self._lost,
+            exchanges,
         )
-        self._heartbeats = Heartbeats(config, self.membership, self._link, clock, self._spawn, self._changed)
+        self._heartbeats = Heartbeats(
+            config, self.membership, self._link, clock, self._running, self._spawn, self._changed
+        )
         self._commits = Commits(config, self.membership, self._link, self.positions, clock)
         self._offsets = OffsetLookup(
             config,
@@ -98,6 +116,7 @@ class WireConsumer:
             self._link,
             self.positions,
             self._application.auto_offset_reset,
+            self._application.log_end,
             self._coordinator_moved,
         )
         self._listener = RebalanceListener(
@@ -110,7 +129,7 @@ class WireConsumer:
         self._lookup: asyncio.Task[None] | None = None
         self._failed: Error | None = None
         self._threw: Error | None = None
-        self._wake = asyncio.Event()
+        self._waking = Waking(clock)
         self._closing = asyncio.Event()
         self._crashed = False
         self._polls = True
@@ -182,7 +201,24 @@ class WireConsumer:
         """It polls again."""
         self._polls = True
         self._heartbeats.timers.entered_poll()
-        self._wake.set()
+        self._waking.wake()
+
+    def pause(self) -> None:
+        """SIGSTOP: nothing is sent and no answer is heard until `resume`."""
+        self._running.clear()
+
+    def resume(self) -> None:
+        self._running.set()
+
+    def cut_off(self) -> None:
+        """The network to the brokers is gone until `reconnect`; the process goes on."""
+        self._cluster.reachable = False
+        self._cluster.close()
+        self.membership.coordinator_known = False
+        self._changed()
+
+    def reconnect(self) -> None:
+        self._cluster.reachable = True
 
     async def _live(self) -> None:
         polling = self._spawn(self._poll())
@@ -236,6 +272,7 @@ class WireConsumer:
                 return
             self._changed()
             result = await _CARRIES_OUT[type(operation)](self, operation)
+            await self._running.wait()
 
     async def _send(self, operation: Send) -> Response | Disconnected:
         return await self._link.ask(operation.request, operation.timeout_ms)
@@ -270,11 +307,18 @@ class WireConsumer:
             if not self._polls:
                 self.leave_poll()
             while not (self._polls and (membership.rejoin_needed or membership.failure is not None)):
-                await self._wait_for_change(self._commits.next_us if self._polls else None)
+                await self._waking.wait(self._commits.next_us if self._polls else None)
+                await self._running.wait()
                 if self._polls:
                     self._poll_once()
+            await _sleep_us(self._application.poll_wait_us())
+            while self._is_away():
+                await self._waking.wait(None)
         finally:
             self._waits_for_poll = False
+
+    def _is_away(self) -> bool:
+        return not self._polls
 
     def _poll_once(self) -> None:
         """What else poll() does: throw what went wrong beside it, commit."""
@@ -292,7 +336,9 @@ class WireConsumer:
             return AssignmentFailed("IllegalStateException", f"{response.protocol} was chosen")
         await self._watch.cover(response.members)
         started_us = self._clock()
-        plan = lead(assignor, self.membership.rebalance_protocol, self._cluster.topics, response.members)
+        topics = self._cluster.topics
+        plan = lead(assignor, self.membership.rebalance_protocol, topics, response.members)
+        await _sleep_us(self._application.assign_us(len(response.members), sum(topics.values())))
         config, generation = self.config, self.membership.generation
         self._emit(
             events.AssignmentComputed(
@@ -338,7 +384,7 @@ class WireConsumer:
         if not self.membership.coordinator_known:
             self._link.drop()
         self._heartbeats.follow()
-        self._wake.set()
+        self._waking.wake()
 
     def _found(self) -> None:
         self.membership.coordinator_known = True
@@ -351,15 +397,6 @@ class WireConsumer:
     def _coordinator_moved(self) -> None:
         self.membership.coordinator_known = False
         self._changed()
-
-    async def _wait_for_change(self, until_us: int | None) -> None:
-        delay_s = None if until_us is None else max(0, until_us - self._clock()) / 1_000_000
-        try:
-            async with asyncio.timeout(delay_s):
-                await self._wake.wait()
-        except TimeoutError:
-            return
-        self._wake.clear()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         assert self._group is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.backoff import backoff_ms
@@ -26,11 +27,20 @@ RETRIED = frozenset(
 )
 
 
+class Exchanges(Protocol):
+    """Is told of everything that a member and its coordinator say to each other."""
+
+    def sent(self, request: Request) -> None: ...
+
+    def answered(self, request: Request, response: Response | Disconnected) -> None: ...
+
+
 class CoordinatorLink:
     """One client's connection to the coordinator of its group.
 
     ``on_found`` is called in the moment in which there is a connection, ``on_lost`` when the broker
-    has closed it or has not answered in time.
+    has closed it or has not answered in time. While ``running`` is not set the process stands still, and
+    no answer is heard. ``exchanges`` is told what is said.
     """
 
     def __init__(
@@ -38,14 +48,18 @@ class CoordinatorLink:
         cluster: Cluster,
         group: str,
         retry_backoff_ms: int,
+        running: asyncio.Event,
         on_found: Callable[[], None],
         on_lost: Callable[[], None],
+        exchanges: Exchanges | None = None,
     ) -> None:
         self._cluster = cluster
         self._group = group
         self._retry_backoff_ms = retry_backoff_ms
+        self._running = running
         self._on_found = on_found
         self._on_lost = on_lost
+        self._exchanges = exchanges
         self._connection: Connection | None = None
         self._lookup: asyncio.Task[Error] | None = None
 
@@ -65,12 +79,24 @@ class CoordinatorLink:
         """The answer, or `Disconnected` where there is none. Raises InputError if the broker does not
         serve what is needed.
         """
-        if self._connection is None:
+        connection = self._connection
+        if connection is None:
             self._on_lost()
             return Disconnected()
+        if self._exchanges is not None:
+            self._exchanges.sent(request)
+        response = await self._exchange(connection, request, timeout_ms)
+        await self._running.wait()
+        if self._exchanges is not None:
+            self._exchanges.answered(request, response)
+        return response
+
+    async def _exchange(
+        self, connection: Connection, request: Request, timeout_ms: int
+    ) -> Response | Disconnected:
         exchange = EXCHANGES[type(request)]
         try:
-            answer = await self._connection.ask(
+            answer = await connection.ask(
                 exchange.api,
                 min(request.version, exchange.api.highest),
                 lambda types: exchange.write(types, request),

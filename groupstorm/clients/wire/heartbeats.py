@@ -11,6 +11,7 @@ from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.heartbeat_timers import Due, HeartbeatTimers
+from groupstorm.clients.wire.waking import Waking
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, LeaveGroup
 
@@ -22,7 +23,7 @@ class Heartbeats:
     application that does not poll.
 
     ``spawn`` runs what must not be waited for; ``on_change`` is called when the membership may have
-    to join, or has failed.
+    to join, or has failed; while ``running`` is not set the process stands still.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Heartbeats:
         membership: Membership,
         link: CoordinatorLink,
         clock: Callable[[], int],
+        running: asyncio.Event,
         spawn: Spawn,
         on_change: Callable[[], None],
     ) -> None:
@@ -41,10 +43,11 @@ class Heartbeats:
         self._membership = membership
         self._link = link
         self._clock = clock
+        self._running = running
         self._spawn = spawn
         self._on_change = on_change
         self._beating = False
-        self._wake = asyncio.Event()
+        self._waking = Waking(clock)
 
     def follow(self) -> None:
         """The membership's state, the coordinator or the application's place may have changed."""
@@ -52,13 +55,14 @@ class Heartbeats:
         if beating and not self._beating:
             self.timers.enabled(self._clock())
         self._beating = beating
-        self._wake.set()
+        self._waking.wake()
 
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
+            await self._running.wait()
             if not self._membership.heartbeating or self.fatal is not None:
-                await self._wait(None)
+                await self._waking.wait(None)
             elif not self._membership.coordinator_known:
                 await self._rediscover()
             else:
@@ -80,7 +84,7 @@ class Heartbeats:
                 self.timers.sent(now_us)
                 self._spawn(self._beat())
             case None:
-                await self._wait(self.timers.next_us())
+                await self._waking.wait(self.timers.next_us())
 
     async def _rediscover(self) -> None:
         error = await self._link.find()
@@ -104,12 +108,3 @@ class Heartbeats:
 
     async def _leave(self, leave: LeaveGroup) -> None:
         await self._link.ask(leave, self._config.request_timeout_ms)
-
-    async def _wait(self, until_us: int | None) -> None:
-        delay_s = None if until_us is None else max(0, until_us - self._clock()) / 1_000_000
-        try:
-            async with asyncio.timeout(delay_s):
-                await self._wake.wait()
-        except TimeoutError:
-            return
-        self._wake.clear()

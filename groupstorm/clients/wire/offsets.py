@@ -54,6 +54,7 @@ class OffsetLookup:
         link: CoordinatorLink,
         positions: Positions,
         reset: OffsetReset,
+        log_end: Callable[[TopicPartition, int], int],
         on_coordinator_unknown: Callable[[], None],
     ) -> None:
         self._config = config
@@ -61,6 +62,7 @@ class OffsetLookup:
         self._link = link
         self._positions = positions
         self._reset = reset
+        self._log_end = log_end
         self._on_coordinator_unknown = on_coordinator_unknown
 
     async def find(self) -> Error:
@@ -157,4 +159,4 @@ class OffsetLookup:
                 if Error(partition.error_code) is Error.NONE:
                     # Without the epoch that came along: it is no record's (OffsetFetcherUtils, 4.3).
                     found = TopicPartition(topic.name, partition.partition_index)
-                    self._positions.found(found, Position(partition.offset))
+                    self._positions.found(found, Position(self._log_end(found, partition.offset)))

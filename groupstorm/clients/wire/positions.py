@@ -5,7 +5,7 @@ Its answers are in the order of Kafka's hash tables, because requests carry them
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -31,9 +31,14 @@ class Stood(NamedTuple):
 
 
 class Positions:
-    """The owned partitions: some with a position, some waiting for one, some stopped."""
+    """The owned partitions: some with a position, some waiting for one, some stopped.
 
-    def __init__(self) -> None:
+    ``catch_up`` is called before positions are asked for: whoever computes them says then what was
+    `processed`.
+    """
+
+    def __init__(self, catch_up: Callable[[Positions], None] = lambda _: None) -> None:
+        self._catch_up = catch_up
         self._positions: dict[TopicPartition, Position | None] = {}
         self._committed: dict[TopicPartition, int] = {}
         self._stopped: set[TopicPartition] = set()
@@ -55,6 +60,7 @@ class Positions:
 
     def stop(self, partitions: Iterable[TopicPartition]) -> None:
         """Nothing more of these is processed (markPendingRevocation)."""
+        self._catch_up(self)
         self._stopped.update(partitions)
 
     def found(self, partition: TopicPartition, position: Position) -> None:
@@ -67,6 +73,7 @@ class Positions:
             self._committed[partition] = offset
 
     def stood(self, partitions: Iterable[TopicPartition]) -> Stood:
+        self._catch_up(self)
         asked = tuple(partitions)
         positions = (self._positions.get(partition) for partition in asked)
         return Stood(
@@ -87,6 +94,7 @@ class Positions:
 
     def to_commit(self) -> dict[str, dict[int, CommittedOffset]]:
         """Every position that is known (allConsumed): topic -> partition -> offset."""
+        self._catch_up(self)
         offsets: dict[str, dict[int, CommittedOffset]] = {}
         for partition in _hash_order(self._positions):
             position = self._positions[partition]

@@ -1,5 +1,7 @@
 package groupstorm.oracle;
 
+import groupstorm.oracle.assignors.ConsumerAssignors;
+import groupstorm.oracle.assignors.ServerAssignors;
 import groupstorm.oracle.coordinator.Script;
 import groupstorm.oracle.member.Console;
 import groupstorm.oracle.speed.Speed;
@@ -16,8 +18,10 @@ public final class Main {
     }
 
     private static final Map<String, Command> COMMANDS = new TreeMap<>(Map.of(
+        "consumer", arguments -> JsonLines.serve(ConsumerAssignors::answer),
         "coordinator", arguments -> JsonLines.serve(Script::answer),
         "member", arguments -> Console.run(),
+        "server", arguments -> JsonLines.serve(ServerAssignors::answer),
         "speed", arguments -> JsonLines.serve(new Speed()::answer)
     ));
 

@@ -1,0 +1,26 @@
+"""The broker's assignors of KIP-848: `uniform` and `range`, equal to Kafka 4.3.1's.
+
+    assignor = get("uniform")
+    targets = assignor.assign({"orders": TopicDescription(topic_id, 6)}, {"m1": MemberSpec(["orders"], {})})
+
+Only this name of the room is for others: the coordinator takes its assignors from here.
+"""
+
+from __future__ import annotations
+
+from groupstorm.assignors.contract import AssignmentRefused, MapOrder
+from groupstorm.assignors.server.assignors import RangeAssignor, UniformAssignor, get, names
+from groupstorm.assignors.server.contract import MemberSpec, ServerAssignor, Target, TopicDescription
+
+__all__ = [
+    "AssignmentRefused",
+    "MapOrder",
+    "MemberSpec",
+    "RangeAssignor",
+    "ServerAssignor",
+    "Target",
+    "TopicDescription",
+    "UniformAssignor",
+    "get",
+    "names",
+]

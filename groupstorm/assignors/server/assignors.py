@@ -1,0 +1,151 @@
+"""The assignors by name (`group.consumer.assignors`), and what they do about unsound targets.
+
+A target is unsound that holds a partition which does not exist, or one that another subscriber's target
+holds as well. Kafka's `uniform` does not look out for that: where all subscribe to the same it throws,
+elsewhere it throws at the first kind and gives partitions of the second kind to two members. Here
+it then assigns as if those partitions were gone from the targets (of several claimants the last
+one keeps its claim, as in Kafka's table of owners), unless ``bug_compat`` asks for Kafka's answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from groupstorm.assignors.contract import AssignmentRefused, MapOrder
+from groupstorm.assignors.server.contract import MemberSpec, ServerAssignor, Target, TopicDescription
+from groupstorm.assignors.server.group import Group, is_same
+from groupstorm.assignors.server.heterogeneous import assign_heterogeneous
+from groupstorm.assignors.server.homogeneous import assign_homogeneous
+from groupstorm.assignors.server.range import assign_ranges
+from groupstorm.problems import InputError
+
+
+@dataclass(frozen=True)
+class UniformAssignor:
+    """`uniform`: balanced, then sticky (org.apache.kafka.coordinator.group.assignor.UniformAssignor)."""
+
+    order: MapOrder = MapOrder.JAVA_HASH
+    bug_compat: bool = False
+
+    name = "uniform"
+
+    def assign(
+        self, topics: Mapping[str, TopicDescription], members: Mapping[str, MemberSpec]
+    ) -> dict[str, Target]:
+        """See `ServerAssignor`; it refuses only with ``bug_compat``."""
+        group = Group.of(topics, members, self.order)
+        if not group.ids:
+            return {}
+        build = assign_homogeneous if group.is_homogeneous else assign_heterogeneous
+        as_kafka = self.bug_compat or _is_sound(group)
+        targets = build(group) if as_kafka else _valid(build, group)
+        return dict(zip(group.ids, targets, strict=True))
+
+
+@dataclass(frozen=True)
+class RangeAssignor:
+    """`range`: one run of each topic's partitions to each subscriber. It can go wrong nowhere."""
+
+    order: MapOrder = MapOrder.JAVA_HASH
+    bug_compat: bool = False
+
+    name = "range"
+
+    def assign(
+        self, topics: Mapping[str, TopicDescription], members: Mapping[str, MemberSpec]
+    ) -> dict[str, Target]:
+        """See `ServerAssignor`; it never refuses."""
+        group = Group.of(topics, members, self.order)
+        targets = assign_ranges(group) if group.ids else []
+        return dict(zip(group.ids, targets, strict=True))
+
+
+_BUILT_IN: dict[str, Callable[[MapOrder, bool], ServerAssignor]] = {
+    "uniform": UniformAssignor,
+    "range": RangeAssignor,
+}
+
+
+def names() -> list[str]:
+    """The names, Kafka's default first."""
+    return list(_BUILT_IN)
+
+
+def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = False) -> ServerAssignor:
+    """The assignor of that name. Raises `InputError` with the names there are."""
+    if name not in _BUILT_IN:
+        raise InputError(f"assignor {name!r}: expected one of {', '.join(_BUILT_IN)}")
+    return _BUILT_IN[name](order, bug_compat)
+
+
+def _claims(group: Group, targets: list[Target]) -> Iterator[tuple[int, UUID, int]]:
+    """Member, topic and partition: what these targets hold of topics that their members subscribe to."""
+    for member, target in enumerate(targets):
+        for topic in target.keys() & group.subscribed[member]:
+            for partition in target[topic]:
+                yield member, topic, partition
+
+
+def _is_sound(group: Group) -> bool:
+    """Whether all that is claimed exists and is claimed once."""
+    claimed: dict[UUID, list[int]] = {}
+    for spec, subscribed in zip(group.specs, group.subscribed, strict=True):
+        for topic, partitions in spec.target.items():
+            if topic in subscribed:
+                claimed.setdefault(topic, []).extend(partitions)
+    return all(
+        not partitions
+        or (
+            min(partitions) >= 0
+            and max(partitions) < group.partitions[topic]
+            and len(set(partitions)) == len(partitions)
+        )
+        for topic, partitions in claimed.items()
+    )
+
+
+def _valid(build: Callable[[Group], list[Target]], group: Group) -> list[Target]:
+    """What Kafka gives to unsound targets if that is valid, else what it gives to mended ones."""
+    try:
+        targets = build(group)
+        if _is_valid(group, targets):
+            return targets
+    except AssignmentRefused:
+        pass  # as with an answer that is not valid
+    return [
+        spec.target if is_same(spec.target, target) else target
+        for spec, target in zip(group.specs, build(_mended(group)), strict=True)
+    ]
+
+
+def _is_valid(group: Group, targets: list[Target]) -> bool:
+    """Whether every partition that somebody subscribes to is given once, and nothing else is."""
+    wanted = {
+        (topic, p) for topic in frozenset().union(*group.subscribed) for p in range(group.partitions[topic])
+    }
+    given = [(topic, partition) for _, topic, partition in _claims(group, targets)]
+    listed = sum(len(partitions) for target in targets for partitions in target.values())
+    return len(given) == len(wanted) == listed and set(given) == wanted
+
+
+def _mended(group: Group) -> Group:
+    """The group without claims on what does not exist, and with the last of several on one partition."""
+    claimant = {
+        (topic, partition): member
+        for member, topic, partition in _claims(group, [s.target for s in group.specs])
+    }
+    mended = []
+    for member, spec in enumerate(group.specs):
+        target = {
+            topic: [
+                partition
+                for partition in partitions
+                if partition in range(group.partitions[topic]) and claimant[topic, partition] == member
+            ]
+            for topic, partitions in spec.target.items()
+            if topic in group.subscribed[member]
+        }
+        mended.append(spec._replace(target={topic: kept for topic, kept in target.items() if kept}))
+    return replace(group, specs=mended)

@@ -1,0 +1,146 @@
+"""Uniform where members subscribe to different topics (UniformHeterogeneousAssignmentBuilder, KAFKA-17710).
+
+* Members keep what they have of topics that they still subscribe to.
+* What nobody has is handed out topic by topic, each partition to the topic's least loaded member.
+  Topics with many partitions per subscriber come first, then those of few subscribers, then by id.
+* Then, topic by topic and round after round, the topic's most loaded members give partitions, the
+  highest first, to its least loaded ones, until their loads differ by no more than one. It ends when a
+  whole round has moved nothing, or after 16.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.server.contract import Target
+from groupstorm.assignors.server.draft import Draft
+from groupstorm.assignors.server.group import Group, topic_order
+from groupstorm.assignors.server.levels import Levels
+
+_ROUNDS_MAX = 16
+_NOBODY = -1
+
+
+def assign_heterogeneous(group: Group) -> list[Target]:
+    """New targets, one for each member.
+
+    `AssignmentRefused` where a member has a partition that does not exist of a topic it subscribes to.
+    """
+    if not any(group.subscribed):
+        return group.emptied()
+    return _Heterogeneous(group).build()
+
+
+class _Heterogeneous:
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._drafts: dict[int, Draft] = {}
+        #: How many partitions each member has.
+        self._loads = [0] * len(group.ids)
+        self._subscribers: dict[UUID, list[int]] = {}
+        for member, topics in enumerate(group.subscribed):
+            for topic in topics:
+                self._subscribers.setdefault(topic, []).append(member)
+        #: The member that has each partition of a topic.
+        self._owners = {topic: [_NOBODY] * group.partitions[topic] for topic in self._subscribers}
+        self._topics = sorted(self._subscribers, key=self._rank)
+
+    def _rank(self, topic: UUID) -> tuple[float, int, int]:
+        partitions, subscribers = self._group.partitions[topic], len(self._subscribers[topic])
+        return -(partitions / subscribers), subscribers, topic_order(topic)
+
+    def build(self) -> list[Target]:
+        for member in range(len(self._group.ids)):
+            self._keep(member)
+        for topic in self._topics:
+            self._hand_out(topic)
+        self._balance([topic for topic in self._topics if len(self._subscribers[topic]) > 1])
+        return [
+            self._drafts[member].finished() if member in self._drafts else spec.target
+            for member, spec in enumerate(self._group.specs)
+        ]
+
+    def _draft(self, member: int) -> Draft:
+        if member not in self._drafts:
+            self._drafts[member] = Draft(self._group, member)
+        return self._drafts[member]
+
+    def _keep(self, member: int) -> None:
+        subscribed = self._group.subscribed[member]
+        for topic, partitions in self._group.specs[member].target.items():
+            if topic not in subscribed:
+                self._draft(member).remove_topic(topic)
+                continue
+            owners = self._owners[topic]
+            if partitions and not (min(partitions) >= 0 and max(partitions) < len(owners)):
+                raise self._no_such_partition(member)
+            self._loads[member] += len(partitions)
+            for partition in partitions:
+                owners[partition] = member
+
+    def _no_such_partition(self, member: int) -> AssignmentRefused:
+        """What Java says of the first one that the member's tables list."""
+        for topic, partitions in self._group.target(member).items():
+            known = self._group.partitions.get(topic, 0)
+            for partition in partitions:
+                if topic in self._group.subscribed[member] and not 0 <= partition < known:
+                    said = f"Index {partition} out of bounds for length {known}"
+                    return AssignmentRefused("ArrayIndexOutOfBoundsException", said)
+        raise AssertionError("the member has no partition that does not exist")
+
+    def _hand_out(self, topic: UUID) -> None:
+        free = [partition for partition, owner in enumerate(self._owners[topic]) if owner == _NOBODY]
+        if free:
+            levels = Levels(self._loads, self._subscribers[topic])
+            for partition in free:
+                self._give(topic, partition, levels.next_receiver())
+
+    def _give(self, topic: UUID, partition: int, member: int) -> None:
+        owner = self._owners[topic][partition]
+        if owner != _NOBODY:
+            self._draft(owner).remove(topic, partition)
+            self._loads[owner] -= 1
+        subscribers = len(self._subscribers[topic])
+        share = (self._group.partitions[topic] + subscribers - 1) // subscribers
+        self._draft(member).add(topic, partition, room=int(share / 0.75 + 1))
+        self._owners[topic][partition] = member
+        self._loads[member] += 1
+
+    def _balance(self, topics: list[UUID]) -> None:
+        moved_last: UUID | None = None
+        for _ in range(_ROUNDS_MAX):
+            for topic in topics:
+                if topic == moved_last:
+                    return
+                if self._balance_topic(topic) or moved_last is None:
+                    moved_last = topic
+
+    def _balance_topic(self, topic: UUID) -> bool:
+        """Whether anything moved."""
+        loads = [self._loads[member] for member in self._subscribers[topic]]
+        if max(loads) - min(loads) <= 1:
+            return False
+        levels = Levels(self._loads, self._subscribers[topic])
+        owned: dict[int, list[int]] = {}
+        for partition, owner in enumerate(self._owners[topic]):
+            owned.setdefault(owner, []).append(partition)
+        moved = False
+        while not levels.is_balanced():
+            giver = _next_giver(levels, owned)
+            if giver is None:
+                break
+            partition = owned[giver].pop()
+            receiver = levels.next_receiver()
+            if levels.is_balanced():
+                break
+            self._give(topic, partition, receiver)
+            moved = True
+        return moved
+
+
+def _next_giver(levels: Levels, owned: dict[int, list[int]]) -> int | None:
+    """The most loaded member that had partitions of this topic and has not given them all."""
+    while (giver := levels.next_giver()) is not None and not owned.get(giver):
+        levels.exclude_giver()
+    return giver

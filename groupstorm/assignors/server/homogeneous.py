@@ -1,0 +1,109 @@
+"""Uniform where all members subscribe to the same topics (UniformHomogeneousAssignmentBuilder).
+
+* Of P partitions and N members each gets P // N, and P % N of them one more.
+* Members are walked in order. Each keeps what it has up to its quota, which includes one more as
+  long as some of those are left; what is beyond goes to the unassigned.
+* A member that ends below a quota with one more leaves that one to others, unless only as many
+  members are left as have to take one (KAFKA-18688). So owners of one more keep it, and where
+  nobody owns anything the last members get them.
+* The unassigned, first those that nobody had, fill up the members in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from uuid import UUID
+
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.server.contract import Target
+from groupstorm.assignors.server.draft import Draft
+from groupstorm.assignors.server.group import Group
+
+Partition = tuple[UUID, int]
+
+
+def assign_homogeneous(group: Group) -> list[Target]:
+    """New targets, one for each member of a group that has members.
+
+    `AssignmentRefused` where partitions are left over, because a target holds one that does not exist
+    or two targets hold the same.
+    """
+    if not group.subscribed[0]:
+        return group.emptied()
+    return _Homogeneous(group).build()
+
+
+class _Homogeneous:
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._subscribed = group.subscribed[0]
+        self._drafts: dict[int, Draft] = {}
+        self._unassigned = self._never_assigned()
+        #: Members below their quota, and how many partitions each still gets.
+        self._unfilled: list[tuple[int, int]] = []
+
+    def _never_assigned(self) -> list[Partition]:
+        assigned: dict[UUID, set[int]] = {topic: set() for topic in self._subscribed}
+        for spec in self._group.specs:
+            for topic, partitions in spec.target.items():
+                if topic in assigned:
+                    assigned[topic].update(partitions)
+        return [
+            (topic, partition)
+            for topic in self._group.subscribed_as_set(0)
+            for partition in range(self._group.partitions[topic])
+            if partition not in assigned[topic]
+        ]
+
+    def build(self) -> list[Target]:
+        members = len(self._group.ids)
+        total = sum(self._group.partitions[topic] for topic in self._subscribed)
+        floor, extras = divmod(total, members)
+        for member in range(members):
+            with_extra = extras > 0
+            quota = self._keep(member, floor + with_extra)
+            if quota > 0 and with_extra and members - member > extras:
+                with_extra = False
+                quota -= 1
+            if quota > 0:
+                self._unfilled.append((member, quota))
+            extras -= with_extra
+        self._fill()
+        return [
+            self._drafts[member].finished() if member in self._drafts else spec.target
+            for member, spec in enumerate(self._group.specs)
+        ]
+
+    def _draft(self, member: int) -> Draft:
+        if member not in self._drafts:
+            self._drafts[member] = Draft(self._group, member)
+        return self._drafts[member]
+
+    def _keep(self, member: int, quota: int) -> int:
+        """Take from a member what it may not keep; what is left of its quota."""
+        target = self._group.specs[member].target
+        mine = sum(len(partitions) for topic, partitions in target.items() if topic in self._subscribed)
+        if mine > quota:
+            self._unassigned.extend(self._surplus(member, quota))
+        for topic in target:
+            if topic not in self._subscribed:
+                self._draft(member).remove_topic(topic)
+        return max(quota - mine, 0)
+
+    def _surplus(self, member: int, quota: int) -> Iterator[Partition]:
+        """What a member has beyond its quota, in the order of its tables; it has it no longer."""
+        for topic, partitions in self._group.target(member).items():
+            if topic in self._subscribed:
+                for partition in partitions[quota:]:
+                    self._draft(member).remove(topic, partition)
+                    yield topic, partition
+                quota = max(quota - len(partitions), 0)
+
+    def _fill(self) -> None:
+        rest = iter(self._unassigned)
+        for member, quota in self._unfilled:
+            for topic, partition in islice(rest, quota):
+                self._draft(member).add(topic, partition)
+        if next(rest, None) is not None:
+            raise AssignmentRefused("PartitionAssignorException", "Partitions were left unassigned")

@@ -1,0 +1,71 @@
+"""Apache Kafka's jars: fetched once with Maven, kept in the user's cache.
+
+A folder appears under its name only when it is complete, so several processes may fetch at once.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.javaruntime import cache_folder
+
+#: The release that the emulator follows.
+KAFKA_VERSION = "4.3.1"
+
+POM = Path(__file__).with_name("kafka") / "pom.xml"
+
+#: Maven's words for "the artifact could not be fetched".
+_NO_NETWORK = ("Could not transfer artifact", "Could not resolve dependencies", "could not be resolved")
+
+
+def kafka_jars(version: str = KAFKA_VERSION) -> Path:
+    """A folder with the broker's and the command-line tools' jars. Raises BrokerUnavailable."""
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+){1,3}", version):
+        raise BrokerUnavailable(f"Kafka {version!r}: expected a version such as {KAFKA_VERSION}")
+    folder = cache_folder() / f"kafka-{version}"
+    if not folder.is_dir():
+        _fetch(version, folder)
+    return folder
+
+
+def _fetch(version: str, folder: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise BrokerUnavailable(
+            f"Kafka's jars are not in {folder} and Maven is missing (Debian: apt install maven)"
+        )
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as fetching:
+            jars = Path(fetching, "jars")
+            command = [maven, "-B", "-q", "-f", str(POM), f"-Dkafka.version={version}"]
+            command += ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
+            answer = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            )
+            if answer.returncode != 0:
+                raise BrokerUnavailable(_explain(version, answer.stdout + answer.stderr))
+            _put_in_place(jars, folder)
+    except OSError as problem:
+        raise BrokerUnavailable(f"{folder}: cannot be written: {problem.strerror}") from problem
+
+
+def _explain(version: str, output: str) -> str:
+    if any(words in output for words in _NO_NETWORK):
+        return f"Maven cannot fetch Kafka {version}'s jars: no such release, or it reaches no repository"
+    errors = [line for line in output.splitlines() if "ERROR" in line] or output.splitlines()
+    return "Maven could not fetch Kafka's jars: " + (errors[0] if errors else "it said nothing")
+
+
+def _put_in_place(jars: Path, folder: Path) -> None:
+    """Another process may have been faster: its folder has the same content."""
+    try:
+        jars.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise

@@ -1,0 +1,181 @@
+"""Real Kafka as a process: one node that is broker and controller (KRaft), on the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import tempfile
+import uuid
+from base64 import urlsafe_b64encode
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
+from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
+from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.javaruntime import runtimes
+
+#: Kafka 4's brokers are compiled for Java 17.
+MINIMUM_JAVA = 17
+
+#: How long a broker may take to start, and to stop when it is asked to.
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 10.0
+
+_STARTED = "Kafka Server started"
+_LOGGING = Path(__file__).with_name("kafka") / "log4j2.yaml"
+
+#: What one node needs that a cluster does not, and what makes it start quickly.
+_SINGLE_NODE: Mapping[str, str] = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+
+
+@asynccontextmanager
+async def jvm(options: Mapping[str, str], version: str = KAFKA_VERSION) -> AsyncIterator[RunningBroker]:
+    """A broker of its own with ``options`` over its defaults; its data is gone when the context ends.
+
+    Raises BrokerUnavailable where there is no Java, no Maven to fetch Kafka with, or it does not start.
+    """
+    java = _java()
+    jars = await asyncio.to_thread(kafka_jars, version)
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="groupstorm-kafka-"))
+    try:
+        port, controller_port = _free_ports(2)
+        properties = folder / "server.properties"
+        properties.write_text(_properties(options, folder, port, controller_port), "utf-8")
+        command = [str(java), "-Xmx512m", f"-Dlog4j2.configurationFile={_LOGGING}", "-cp", f"{jars}{os.sep}*"]
+        await _format(command, properties)
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            "kafka.Kafka",
+            str(properties),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        reading = asyncio.ensure_future(_until_started(process))
+        try:
+            await _started(reading)
+            draining = asyncio.ensure_future(_drain(process))
+            try:
+                yield RunningBroker(f"Kafka {version}", (Endpoint("127.0.0.1", port),))
+            finally:
+                draining.cancel()
+        finally:
+            reading.cancel()
+            await _stop(process)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, True)
+
+
+def _java() -> Path:
+    too_old: list[str] = []
+    for runtime in runtimes(MINIMUM_JAVA, too_old):
+        return runtime.java
+    have = ", ".join(too_old) or "no java was found"
+    raise BrokerUnavailable(
+        f"{have}: Kafka needs Java {MINIMUM_JAVA} or newer (Debian: apt install openjdk-17-jre-headless)"
+    )
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now. A moment later somebody may; then the broker says so and ends."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    try:
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def _properties(options: Mapping[str, str], folder: Path, port: int, controller_port: int) -> str:
+    settings = {
+        **_SINGLE_NODE,
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+        "log.dirs": str(folder / "log"),
+        **options,
+    }
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in settings.items())
+
+
+def _escaped(value: str) -> str:
+    """As java.util.Properties reads it back."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+async def _format(command: list[str], properties: Path) -> None:
+    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    if cluster_id.startswith("-"):
+        cluster_id = "A" + cluster_id[1:]  # the tool would take it for an option
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        *("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await process.communicate()
+    if process.returncode != 0:
+        lines = said.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        why = next((line for line in lines if "Exception" in line), lines[-1])
+        raise BrokerUnavailable(f"Kafka refuses its configuration: {why.strip()}")
+
+
+async def _until_started(process: asyncio.subprocess.Process) -> list[str]:
+    """The last lines that it said before it ended; none if it has started."""
+    assert process.stdout is not None
+    last: deque[str] = deque(maxlen=20)
+    while line := (await process.stdout.readline()).decode(errors="replace"):
+        if _STARTED in line:
+            return []
+        last.append(line.strip())
+    return list(last) or ["it said nothing"]
+
+
+async def _started(reading: asyncio.Future[list[str]]) -> None:
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            said = await asyncio.shield(reading)
+    except TimeoutError as late:
+        raise BrokerUnavailable(f"Kafka did not start within {START_TIMEOUT_S:.0f} s") from late
+    if said:
+        worst = next((line for line in said if " ERROR " in line or " FATAL " in line), said[-1])
+        raise BrokerUnavailable(f"Kafka ended before it had started: {worst}")
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    """Its log must not fill the pipe."""
+    assert process.stdout is not None
+    while await process.stdout.read(65_536):
+        pass
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        async with asyncio.timeout(STOP_TIMEOUT_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()

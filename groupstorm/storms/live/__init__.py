@@ -1,0 +1,1 @@
+"""Scenarios in real time: members over TCP against a broker, emulated or real."""

@@ -1,0 +1,208 @@
+"""One consumer process in real time: a wire member, and an application whose records are imagined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients import events
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.operations import CallbackKind
+from groupstorm.clients.standing import MemberState
+from groupstorm.clients.wire.application import Application
+from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.clients.wire.positions import Position, Positions
+from groupstorm.storms.randomness import DRAW_BITS, Stream
+from groupstorm.storms.records import Work, names
+from groupstorm.storms.restoring import State
+from groupstorm.trace.schema import Source
+
+if TYPE_CHECKING:
+    from groupstorm.storms.live.world import RealWorld
+
+
+class RealConsumer:
+    """One incarnation of a process: a `stage.Process`."""
+
+    def __init__(self, world: RealWorld, index: int, incarnation: int, config: ConsumerConfig) -> None:
+        self.index = index
+        self.name = config.client_id
+        self.alive = True
+        self.started = False
+        self.on_exit: Callable[[], None] | None = None
+        self.work = Work(world.records, self.name)
+        self.standstill = RealStandstill(world, self)
+        self._world = world
+        self._draws = Stream(world.seed, "application", self.name, incarnation)
+        self._drawn = 0
+        self.wire = WireConsumer(
+            config,
+            world.broker.bootstrap,
+            self._on_event,
+            application=self._application(),
+            clock=lambda: world.clock.now_us,
+            exchanges=world,
+        )
+
+    def start(self) -> None:
+        self.started = True
+        self._world.spawn(self._live())
+
+    def stop(self) -> None:
+        self.standstill.end()
+        self.wire.close()
+
+    def crash(self) -> None:
+        if self.alive and self.started:
+            self.wire.crash()
+
+    def disconnect(self, duration_us: int) -> None:
+        if self.alive:
+            self.wire.cut_off()
+            self._world.clock.after(duration_us, self.wire.reconnect)
+
+    @property
+    def settled(self) -> bool:
+        membership = self.wire.membership
+        return (
+            membership.state is MemberState.STABLE
+            and not membership.rejoin_needed
+            and not self.standstill.lasts
+            and set(membership.owned) == set(self.work.partitions)
+        )
+
+    @property
+    def generation(self) -> int:
+        return self.wire.membership.generation.id
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        try:
+            await self.wire.run()
+        finally:
+            self.alive = False
+            self._world.process_gone(self)
+            if self.on_exit is not None:
+                self.on_exit()
+
+    def _application(self) -> Application:
+        settings = self._world.settings
+        revoke, assign = (
+            settings.distribution("revoke_callback_ms"),
+            settings.distribution("assign_callback_ms"),
+        )
+        restore, state = settings.distribution("restore_ms"), State()
+        interval, plan = settings.distribution("poll_interval_ms"), settings.distribution("assign_ms")
+        per_pair_ns = settings.integer("assign_ns_per_member_partition")
+
+        def callback_us(kind: CallbackKind, partitions: tuple[TopicPartition, ...]) -> int:
+            if kind is CallbackKind.ASSIGNED:
+                rebuilt = state.assigned(self.wire.membership.owned)
+                return assign.at(self._draw()) + rebuilt * restore.at(self._draw()) if partitions else 0
+            return revoke.at(self._draw())
+
+        return Application(
+            callback_us=callback_us,
+            poll_wait_us=lambda: self._draw() * interval.at(self._draw()) >> DRAW_BITS,
+            assign_us=lambda members, partitions: (
+                plan.at(self._draw()) + per_pair_ns * members * partitions // 1000
+            ),
+            log_end=lambda _, offset: offset + self._world.records.log_end(self._world.clock.now_us),
+            catch_up=self._catch_up,
+        )
+
+    def _draw(self) -> int:
+        self._drawn += 1
+        return self._draws.at(self._drawn)
+
+    def _catch_up(self, positions: Positions) -> None:
+        """Somebody asks for the positions: as far as the application has come by now."""
+        now_us = self._world.clock.now_us
+        for partition in self.work.partitions:
+            if not positions.processed(partition, Position(self.work.position(partition, now_us))):
+                self.work.stop((partition,), now_us)
+
+    def _on_event(self, _time_us: int, event: events.Event) -> None:
+        now_us = self._world.clock.now_us
+        if isinstance(event, events.PartitionsAssigned):
+            self._begin(event, now_us)
+        elif isinstance(event, events.PartitionsRevoked | events.PartitionsLost | events.MemberCrashed):
+            gone = set(event.partitions)
+            self.work.drop(tuple(tp for tp in self.work.partitions if str(tp) in gone), now_us)
+        self._world.trace(Source.MEMBER, event)
+
+    def _begin(self, event: events.PartitionsAssigned, now_us: int) -> None:
+        owned = {str(partition): partition for partition in self.wire.membership.owned}
+        begun = tuple(owned[name] for name in event.partitions)
+        self.work.start(begun, event.positions, now_us)
+        if self.standstill.lasts:
+            self.work.stop(begun, now_us)
+        self._world.checkers.taken(self._world, begun, event.generation)
+
+
+class RealStandstill:
+    """Until when a process neither polls nor processes. A pause stops its heartbeats as well."""
+
+    def __init__(self, world: RealWorld, consumer: RealConsumer) -> None:
+        self.lasts = False
+        self._world = world
+        self._consumer = consumer
+        self._paused = False
+        self._number = 0
+
+    def pause(self, duration_us: int) -> None:
+        """The process stands still: no heartbeat, no poll, no processing (GC, SIGSTOP)."""
+        if self._may_begin():
+            self._paused = True
+            self._begin(duration_us, "pause")
+            self._consumer.wire.pause()
+
+    def busy(self, duration_us: int) -> None:
+        """The application works on one batch: no poll() until it is done; heartbeats go on."""
+        if self._may_begin():
+            self._begin(duration_us, "slow-batch")
+            self._consumer.wire.leave_poll()
+
+    def end(self) -> None:
+        """Go on, if it stood still."""
+        if not self.lasts:
+            return
+        self.lasts = False
+        consumer, now_us = self._consumer, self._world.clock.now_us
+        partitions = consumer.work.partitions
+        consumer.work.resume(now_us)
+        positions = tuple(consumer.work.position(partition, now_us) for partition in partitions)
+        config, member_id = consumer.wire.config, consumer.wire.membership.generation.member_id
+        self._world.trace(
+            Source.MEMBER,
+            events.MemberResumed(config.group_id, consumer.name, member_id, names(partitions), positions),
+        )
+        if self._paused:
+            self._paused = False
+            consumer.wire.resume()
+        else:
+            consumer.wire.enter_poll()
+
+    def _may_begin(self) -> bool:
+        return self._consumer.alive and self._consumer.started and not self.lasts
+
+    def _begin(self, duration_us: int, cause: str) -> None:
+        self.lasts = True
+        self._number += 1
+        consumer, now_us = self._consumer, self._world.clock.now_us
+        partitions = consumer.work.partitions
+        positions = consumer.work.stop(partitions, now_us)
+        config, member_id = consumer.wire.config, consumer.wire.membership.generation.member_id
+        self._world.trace(
+            Source.MEMBER,
+            events.MemberPaused(
+                config.group_id, consumer.name, member_id, names(partitions), positions, duration_us, cause
+            ),
+        )
+        self._world.clock.after(duration_us, self._end_of, self._number)
+
+    def _end_of(self, number: int) -> None:
+        if number == self._number and self._consumer.alive:
+            self.end()

@@ -1,0 +1,264 @@
+"""The broker's assignors: what they promise, and what becomes of targets that cannot be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupstorm.assignors.server import (
+    AssignmentRefused,
+    MapOrder,
+    MemberSpec,
+    ServerAssignor,
+    Target,
+    TopicDescription,
+    get,
+    names,
+)
+from groupstorm.problems import InputError
+
+Lists = dict[str, list[int]]
+
+
+def _id(topic: str) -> UUID:
+    return UUID(int=int.from_bytes(topic.encode(), "big"))
+
+
+def _topics(counts: Mapping[str, int]) -> dict[str, TopicDescription]:
+    return {name: TopicDescription(_id(name), count) for name, count in counts.items()}
+
+
+def _spec(topics: str, target: Mapping[str, Sequence[int]], instance: str | None = None) -> MemberSpec:
+    return MemberSpec(topics.split(), {_id(name): list(held) for name, held in target.items()}, instance)
+
+
+def _assign(
+    assignor: ServerAssignor, counts: Mapping[str, int], members: dict[str, MemberSpec]
+) -> list[Lists]:
+    """The new targets by name, members as they were given."""
+    targets = assignor.assign(_topics(counts), members)
+    assert list(targets) == list(members)
+    by_id = {_id(name): name for name in (*counts, "gone")}
+    return [{by_id[topic]: sorted(held) for topic, held in target.items()} for target in targets.values()]
+
+
+def _fresh(*topics: str) -> dict[str, MemberSpec]:
+    return {f"m{number}": _spec(listed, {}) for number, listed in enumerate(topics)}
+
+
+# --- uniform, equal subscriptions ------------------------------------------------------------------
+
+
+def test_on_an_empty_start_the_last_members_get_one_more() -> None:
+    targets = _assign(get("uniform"), {"t": 8}, _fresh("t", "t", "t"))
+    assert targets == [{"t": [0, 1]}, {"t": [2, 3, 4]}, {"t": [5, 6, 7]}]
+
+
+def test_who_has_one_more_keeps_it() -> None:
+    """KAFKA-18688: the first member leaves the extra one to its owner, wherever that stands."""
+    members = {
+        "m0": _spec("t", {}),
+        "m1": _spec("t", {"t": [0, 1, 2]}),
+        "m2": _spec("t", {"t": [3, 4]}),
+    }
+    assert _assign(get("uniform"), {"t": 7}, members) == [{"t": [5, 6]}, {"t": [0, 1, 2]}, {"t": [3, 4]}]
+
+
+def test_surplus_goes_to_members_below_their_share() -> None:
+    members = {"m0": _spec("t", {"t": [0, 1, 2, 3]}), "m1": _spec("t", {})}
+    assert _assign(get("uniform"), {"t": 4}, members) == [{"t": [0, 1]}, {"t": [2, 3]}]
+
+
+def test_what_nobody_had_goes_out_before_surplus() -> None:
+    members = {"m0": _spec("t", {"t": [0, 1, 2, 3]}), "m1": _spec("t", {}), "m2": _spec("t", {})}
+    assert _assign(get("uniform"), {"t": 6}, members) == [{"t": [0, 1]}, {"t": [4, 5]}, {"t": [2, 3]}]
+
+
+def test_topics_left_behind_are_taken_away() -> None:
+    members = {"m0": _spec("t", {"u": [0], "t": [0]}), "m1": _spec("t", {"t": [1]})}
+    assert _assign(get("uniform"), {"t": 2, "u": 1}, members) == [{"t": [0]}, {"t": [1]}]
+
+
+def test_a_target_that_stays_is_the_very_same_object() -> None:
+    """The coordinator writes a record for what is not; targets that cannot be make no difference."""
+    target: Target = {_id("t"): [1, 0]}
+    for others in ([2, 3], [2, 3, 4]):
+        members = {"m0": MemberSpec(["t"], target), "m1": MemberSpec(["t"], {_id("t"): others})}
+        for name in names():
+            assert get(name).assign(_topics({"t": 4}), members)["m0"] is target
+
+
+# --- uniform, unequal subscriptions ----------------------------------------------------------------
+
+
+def test_topics_with_more_partitions_for_each_subscriber_go_first() -> None:
+    """KAFKA-17710: `few` and `many` fill m0 and m2 before `all` makes up for it."""
+    targets = _assign(get("uniform"), {"all": 6, "few": 4, "many": 2}, _fresh("all few", "all", "all many"))
+    assert targets == [{"few": [0, 1, 2, 3]}, {"all": [0, 1, 2, 4]}, {"all": [3, 5], "many": [0, 1]}]
+
+
+def test_a_loaded_member_gives_its_highest_partition_first() -> None:
+    members = {"m0": _spec("t u", {"t": [0, 1, 2, 3]}), "m1": _spec("t", {})}
+    assert _assign(get("uniform"), {"t": 4, "u": 0}, members) == [{"t": [0, 1]}, {"t": [2, 3]}]
+
+
+def test_overlapping_subscriptions_may_stay_unbalanced_by_one_a_topic() -> None:
+    """Kafka's own example: 9, 10 and 11 partitions, though a chain of two moves would help."""
+    members = {
+        "m1": _spec("t", {"t": list(range(9))}),
+        "m2": _spec("t u", {"t": [9], "u": list(range(9))}),
+        "m3": _spec("u", {"u": list(range(9, 20))}),
+    }
+    targets = _assign(get("uniform"), {"t": 10, "u": 20}, members)
+    assert [sum(map(len, target.values())) for target in targets] == [9, 10, 11]
+
+
+# --- range -----------------------------------------------------------------------------------------
+
+
+def test_range_gives_runs_the_first_ones_longer() -> None:
+    targets = _assign(get("range"), {"t": 5, "u": 3}, _fresh("t u", "t u", "u"))
+    assert targets == [{"t": [0, 1, 2], "u": [0]}, {"t": [3, 4], "u": [1]}, {"u": [2]}]
+
+
+def test_static_members_come_first_by_instance() -> None:
+    members = {
+        "a": _spec("t", {}),
+        "z": _spec("t", {}, instance="i2"),
+        "y": _spec("t", {}, instance="i1"),
+    }
+    assert _assign(get("range"), {"t": 4}, members) == [{"t": [3]}, {"t": [2]}, {"t": [0, 1]}]
+
+
+def test_members_are_sorted_by_utf16_units() -> None:
+    """U+1D4B3 comes before U+FFAE in Java, since it begins with a surrogate."""
+    members = {"\uffae": _spec("t", {}), "\U0001d4b3": _spec("t", {})}
+    assert _assign(get("range"), {"t": 2}, members) == [{"t": [1]}, {"t": [0]}]
+
+
+def test_range_does_not_look_at_targets() -> None:
+    members = {"m0": _spec("t", {"t": [1, 7, -3]}), "m1": _spec("t", {"t": [1, 0]})}
+    assert _assign(get("range"), {"t": 2}, members) == [{"t": [0]}, {"t": [1]}]
+
+
+# --- targets that cannot be ------------------------------------------------------------------------
+
+_PHANTOM = {"m0": _spec("t", {"t": [0, 1, 5]}), "m1": _spec("t", {"t": [2]})}
+_PHANTOM_UNEQUAL = {"m0": _spec("t u", {"t": [0, 1, 5]}), "m1": _spec("t", {"t": [2]})}
+_CONTESTED_UNEQUAL = {"m0": _spec("t u", {"t": [0, 1]}), "m1": _spec("t", {"t": [1, 2]})}
+
+
+@pytest.mark.parametrize(
+    ("members", "error"),
+    [(_PHANTOM, "PartitionAssignorException"), (_PHANTOM_UNEQUAL, "ArrayIndexOutOfBoundsException")],
+)
+def test_a_partition_that_does_not_exist(members: dict[str, MemberSpec], error: str) -> None:
+    """A topic made anew with fewer partitions than the target says. Kafka's assignor throws."""
+    counts = {"t": 4, "u": 0}
+    with pytest.raises(AssignmentRefused) as refused:
+        get("uniform", bug_compat=True).assign(_topics(counts), members)
+    assert refused.value.error == error
+    assert _assign(get("uniform"), counts, members) == [{"t": [0, 1]}, {"t": [2, 3]}]
+
+
+def test_a_partition_of_two_members() -> None:
+    """With unequal subscriptions Kafka gives it to both; here the later one keeps it."""
+    counts = {"t": 3, "u": 1}
+    kafkas = _assign(get("uniform", bug_compat=True), counts, _CONTESTED_UNEQUAL)
+    assert sorted(kafkas[0]["t"] + kafkas[1]["t"]) == [0, 1, 1, 2]
+    assert _assign(get("uniform"), counts, _CONTESTED_UNEQUAL) == [{"t": [0], "u": [0]}, {"t": [1, 2]}]
+
+
+def test_topics_that_do_not_exist_only_make_subscriptions_differ() -> None:
+    for name in names():
+        assert _assign(get(name), {"t": 2}, _fresh("t gone", "t")) == [{"t": [0]}, {"t": [1]}]
+
+
+@pytest.mark.parametrize("name", names())
+def test_nothing_to_assign(name: str) -> None:
+    assert get(name).assign(_topics({"t": 2}), {}) == {}
+    assert _assign(get(name), {"t": 2}, _fresh("", "")) == [{}, {}]
+    assert _assign(get(name), {"t": 0}, {"m0": _spec("t", {"t": [0]})}) == [{}]
+    assert _assign(get(name), {"t": 2}, {"m0": _spec("", {"t": [0]})}) == [{}]
+
+
+def test_an_unknown_name_is_told_with_those_there_are() -> None:
+    with pytest.raises(InputError, match="'simple': expected one of uniform, range"):
+        get("simple")
+
+
+# --- any group -------------------------------------------------------------------------------------
+
+_COUNTS = st.dictionaries(st.sampled_from("tuvw"), st.integers(0, 9), min_size=1)
+_MEMBERS = st.lists(st.sets(st.sampled_from("tuvwx")), min_size=1, max_size=8)
+_HELD = st.lists(
+    st.tuples(st.integers(0, 7), st.sampled_from("tuvw"), st.integers(-1, 9)), max_size=30, unique=True
+)
+
+
+def _group(
+    subscribed: Sequence[set[str]], held: Sequence[tuple[int, str, int]], *, sound: Mapping[str, int] | None
+) -> dict[str, MemberSpec]:
+    """Members with targets; ``sound``: only what exists in these topics, and each partition once."""
+    targets: list[dict[str, list[int]]] = [{} for _ in subscribed]
+    seen: set[tuple[str, int]] = set()
+    for owner, topic, number in held:
+        fits = sound is None or (0 <= number < sound.get(topic, 0) and (topic, number) not in seen)
+        if owner < len(subscribed) and fits:
+            seen.add((topic, number))
+            targets[owner].setdefault(topic, []).append(number)
+    return {
+        f"m{number}": _spec(" ".join(sorted(topics)), target)
+        for number, (topics, target) in enumerate(zip(subscribed, targets, strict=True))
+    }
+
+
+@given(_COUNTS, _MEMBERS, _HELD, st.sampled_from(names()), st.sampled_from(list(MapOrder)))
+def test_each_partition_goes_to_one_subscriber_whatever_the_targets_say(
+    counts: dict[str, int],
+    subscribed: list[set[str]],
+    held: list[tuple[int, str, int]],
+    name: str,
+    order: MapOrder,
+) -> None:
+    targets = _assign(get(name, order=order), counts, _group(subscribed, held, sound=None))
+    given_out = Counter(
+        (topic, n) for target in targets for topic, numbers in target.items() for n in numbers
+    )
+    wanted = {(topic, n) for topic in set().union(*subscribed) for n in range(counts.get(topic, 0))}
+    assert given_out == Counter(wanted)
+    assert all(target.keys() <= topics for target, topics in zip(targets, subscribed, strict=True))
+
+
+@given(_COUNTS, st.integers(1, 8), _HELD)
+def test_uniform_with_equal_subscriptions_is_balanced_and_moves_no_more_than_it_must(
+    counts: dict[str, int], members: int, held: list[tuple[int, str, int]]
+) -> None:
+    group = _group([set(counts)] * members, held, sound=counts)
+    targets = _assign(get("uniform"), counts, group)
+    sizes = [sum(map(len, target.values())) for target in targets]
+    floor, extras = divmod(sum(counts.values()), members)
+    assert Counter(sizes) == Counter({floor: members - extras, floor + 1: extras}) - Counter()
+    had = [{(topic, n) for topic, numbers in spec.target.items() for n in numbers} for spec in group.values()]
+    kept = [
+        sum((_id(topic), n) in before for topic, numbers in target.items() for n in numbers)
+        for target, before in zip(targets, had, strict=True)
+    ]
+    over = sum(len(before) > floor for before in had)
+    assert sum(kept) == sum(min(len(before), floor) for before in had) + min(extras, over)
+
+
+@given(_COUNTS, _MEMBERS, _HELD, st.sampled_from(names()))
+def test_a_second_assignment_changes_nothing_more_where_subscriptions_are_equal(
+    counts: dict[str, int], subscribed: list[set[str]], held: list[tuple[int, str, int]], name: str
+) -> None:
+    group = _group([subscribed[0]] * len(subscribed), held, sound=counts)
+    first = get(name).assign(_topics(counts), group)
+    again = {member: spec._replace(target=first[member]) for member, spec in group.items()}
+    second = get(name).assign(_topics(counts), again)
+    assert all(second[member] is first[member] for member in group)

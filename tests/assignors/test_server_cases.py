@@ -1,0 +1,127 @@
+"""`groupstorm assign --mode server`: Kafka's answers, and one line for what is no case."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupstorm.assignors.server.cases import answers
+from groupstorm.problems import InputError
+
+_GOLDEN = Path(__file__).parent / "golden"
+_ID = "aYmZtlZlGqShek9T80XsSg"
+_OTHER_ID = "XHjxZ2HO7OO7lf7WxTwAow"
+CASE: dict[str, Any] = {
+    "id": 1,
+    "assignor": "uniform",
+    "topics": {"t": {"partitions": 3, "id": _ID}},
+    "members": [{"id": "b", "topics": ["t"], "target": {"t": [2, 1]}}, {"id": "a", "topics": ["t"]}],
+}
+MEMBER = {"id": "a", "topics": ["t"]}
+
+
+def _answer(**change: Any) -> Any:
+    (text,) = answers([json.dumps(CASE | change).encode()])
+    return json.loads(text)
+
+
+def test_the_command_answers_as_kafka_did() -> None:
+    """Forty cases of both assignors, answered by Kafka 4.3.1."""
+    command = [sys.executable, "-m", "groupstorm", "assign", "--mode", "server"]
+    done = subprocess.run(
+        [*command, str(_GOLDEN / "assign-server.cases.jsonl")], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    kafkas = (_GOLDEN / "assign-server.kafka-4.3.1.jsonl").read_bytes().splitlines()
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [json.loads(line) for line in kafkas]
+
+
+def test_members_in_the_order_of_the_case_and_partitions_sorted() -> None:
+    answer = _answer()
+    assert json.dumps(answer) == '{"id": 1, "assignment": {"b": [["t", 1], ["t", 2]], "a": [["t", 0]]}}'
+
+
+def test_records_tell_what_the_broker_writes() -> None:
+    """Nothing for the member whose target stays."""
+    assert _answer(emit_records=True)["records"] == {"a": [["t", [0]]]}
+
+
+def test_what_kafka_refuses_is_told_with_bug_compat_only() -> None:
+    members = [MEMBER | {"target": {"t": [0, 1, 7]}}, {"id": "b", "topics": ["t"], "target": {"t": [2]}}]
+    assert _answer(members=members, bug_compat=True) == {
+        "id": 1,
+        "error": "PartitionAssignorException",
+        "message": "Partitions were left unassigned",
+    }
+    assert _answer(members=members)["assignment"] == {"a": [["t", 0], ["t", 1]], "b": [["t", 2]]}
+
+
+def test_targets_of_topics_that_do_not_exist_are_left_out() -> None:
+    gone = [MEMBER | {"target": {"gone": [0, 1]}}]
+    assert _answer(members=gone)["assignment"] == {"a": [["t", 0], ["t", 1], ["t", 2]]}
+
+
+def test_the_order_decides_who_gets_one_more() -> None:
+    """The last of Java's table, or the last by id: of three members one gets a second partition."""
+    members = [{"id": name, "topics": ["t"]} for name in ("p", "c", "b")]
+    topics = {"t": {"partitions": 4, "id": _ID}}
+    longest = {}
+    for order in ("java-hash", "sorted"):
+        assignment = _answer(members=members, topics=topics, order=order)["assignment"]
+        longest[order] = max(assignment, key=lambda name: len(assignment[name]))
+    assert longest == {"java-hash": "c", "sorted": "p"}  # "p" is in the first bucket
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"assignor": "sticky"}, "field assignor: assignor 'sticky': expected one of uniform, range"),
+        ({"assignor": ...}, "field assignor: null: expected a value"),
+        ({"topics": [1]}, "field topics: [1]: expected a JSON object"),
+        ({"topics": {"t": {"partitions": 2}}}, "field topics.t.id: null: expected a value"),
+        ({"topics": {"t": {"partitions": 2, "id": "t"}}}, 'field topics.t.id: "t": expected a Uuid'),
+        ({"topics": {"t": {"partitions": 2, "id": f"{_ID}="}}}, "expected a Uuid"),
+        ({"topics": {"t": {"partitions": 2, "id": _ID.replace("a", "+")}}}, "expected a Uuid"),
+        ({"topics": {"t": {"partitions": -1, "id": _ID}}}, "topics.t.partitions: -1: expected an integer"),
+        ({"topics": {"t": {"partitions": 2**31 - 1, "id": _ID}}}, "at most 5000000 partitions in all"),
+        (
+            {"topics": {name: {"partitions": 1, "id": _ID} for name in "tu"}},
+            "field topics.u.id: " + f'"{_ID}": expected an id of its own',
+        ),
+        ({"members": [{"topics": []}]}, "field members.0.id: null: expected a value"),
+        ({"members": [{"id": "a"}]}, "field members.0.topics: null: expected a value"),
+        ({"members": [MEMBER | {"topics": "t"}]}, 'field members.0.topics: "t": expected a list'),
+        ({"members": [MEMBER | {"rack": 3}]}, "field members.0.rack: 3: expected a string"),
+        ({"members": [MEMBER | {"instance": 3}]}, "field members.0.instance: 3: expected a string"),
+        ({"members": [MEMBER | {"target": [["t", 0]]}]}, "field members.0.target: "),
+        ({"members": [MEMBER | {"target": {"t": 0}}]}, "field members.0.target.t: 0: expected a list"),
+        ({"members": [MEMBER | {"target": {"gone": ["0"]}}]}, 'target.gone.0: "0": expected an integer'),
+        ({"members": [MEMBER | {"target": {"t": [2**31]}}]}, "an integer from -2147483648 to 2147483647"),
+        ({"order": "random"}, "one of java-hash, sorted"),
+        ({"emit_records": 1}, "field emit_records: 1: expected true or false"),
+        ({"id": ...}, "field id: expected one"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_value(change: dict[str, Any], told: str) -> None:
+    case = {name: value for name, value in (CASE | change).items() if value is not ...}
+    with pytest.raises(InputError) as raised:
+        list(answers([b"", json.dumps(case).encode()]))
+    assert str(raised.value).startswith("line 2: ")
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_member_listed_twice_is_the_later_one() -> None:
+    """As in the HashMap that Kafka keeps members in."""
+    twice = [{"id": "a", "topics": []}, MEMBER]
+    assert _answer(members=twice) == _answer(members=[MEMBER])
+
+
+def test_padded_ids_are_the_same_ids() -> None:
+    topics = {"t": {"partitions": 3, "id": f"{_ID}=="}, "u": {"partitions": 1, "id": _OTHER_ID}}
+    assert _answer(topics=topics) == _answer()

@@ -1,0 +1,103 @@
+"""Where a broker comes from: what is asked for, and what is said where it cannot be had."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from groupstorm.clients.brokers import read_kind
+from groupstorm.clients.brokers.address import at_address, read_addresses
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.emulated import emulated
+from groupstorm.clients.brokers.jars import kafka_jars
+from groupstorm.clients.brokers.jvm import jvm
+from groupstorm.clients.wire.admin import await_coordinator, create_topics
+from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.problems import InputError
+
+
+def test_addresses() -> None:
+    assert read_addresses("a:1, [::1]:9092") == (Endpoint("a", 1), Endpoint("::1", 9092))
+
+
+@pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:0", "a:65536", "a:1,", "http://a:1", "a:1:2"])
+def test_what_is_no_address_is_named(text: str) -> None:
+    with pytest.raises(InputError, match="expected HOST:PORT"):
+        read_addresses(text)
+
+
+def test_kinds() -> None:
+    assert read_kind("emulator").bootstrap == ()
+    assert read_kind("localhost:9092").bootstrap == (Endpoint("localhost", 9092),)
+    with pytest.raises(InputError, match="'docker': expected emulator, jvm or HOST:PORT"):
+        read_kind("docker")
+
+
+async def test_names_on_somebodys_cluster_have_a_prefix_of_their_own() -> None:
+    async with at_address((Endpoint("a", 1),)) as one, at_address((Endpoint("a", 1),)) as other:
+        assert one.prefix.startswith("groupstorm-")
+        assert one.prefix != other.prefix
+        assert one.address == "a:1"
+
+
+async def test_topics_are_made_on_the_emulator_and_what_it_refuses_is_said() -> None:
+    async with emulated({}, lambda _: None) as broker:
+        cluster = Cluster(broker.bootstrap, "admin", 5_000)
+        try:
+            await create_topics(cluster, {"t": 3, "u": 1})
+            assert (cluster.topics, cluster.led("t")) == ({"t": 3, "u": 1}, 3)
+            await await_coordinator(cluster, "g")
+            with pytest.raises(InputError, match="topic t: the cluster says TOPIC_ALREADY_EXISTS"):
+                await create_topics(cluster, {"t": 3})
+        finally:
+            cluster.close()
+
+
+def _nothing_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_jars_without_maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _nothing_is_installed(monkeypatch, tmp_path)
+    with pytest.raises(BrokerUnavailable, match="Maven is missing"):
+        kafka_jars()
+
+
+@pytest.mark.parametrize("version", ["", "latest", "4.3.1/../x"])
+def test_jars_of_what_is_no_version(version: str) -> None:
+    with pytest.raises(BrokerUnavailable, match=r"expected a version such as 4\.3\.1"):
+        kafka_jars(version)
+
+
+def test_jars_that_maven_cannot_fetch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _nothing_is_installed(monkeypatch, tmp_path)
+    maven = tmp_path / "mvn"
+    maven.write_text("#!/bin/sh\necho '[ERROR] Could not transfer artifact x'\nexit 1\n")
+    os.chmod(maven, 0o755)
+    with pytest.raises(BrokerUnavailable, match="no such release, or it reaches no repository"):
+        kafka_jars()
+    assert list((tmp_path / "cache" / "groupstorm").iterdir()) == []
+
+
+async def test_jvm_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _nothing_is_installed(monkeypatch, tmp_path)
+    monkeypatch.setattr("groupstorm.javaruntime.candidates", lambda: iter(()))
+    with pytest.raises(BrokerUnavailable, match="no java was found: Kafka needs Java 17"):
+        async with jvm({}):
+            pass
+
+
+@pytest.mark.slow
+async def test_jvm_that_refuses_its_configuration_says_why() -> None:
+    try:
+        _ = kafka_jars()
+    except BrokerUnavailable as missing:
+        pytest.skip(str(missing))
+    with pytest.raises(BrokerUnavailable, match=r"group\.max\.size"):
+        async with jvm({"group.max.size": "0"}):
+            pass

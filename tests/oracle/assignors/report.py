@@ -1,0 +1,72 @@
+"""The summary of a run, for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from tests.oracle.assignors.differential import Outcome, Verdict
+from tests.oracle.report import table
+from tests.oracle.running import Case, Seconds, as_line
+
+_HEAD = ("assignor", "form", "cases", "members, most", "Kafka's answer invalid", "differ")
+
+
+def summary(outcome: Outcome, title: str, seconds: Seconds) -> str:
+    """Counts, refusals, time, differences."""
+    lines = [title, f"cases {outcome.count:,}, each with bug_compat and without"]
+    lines += [*_counts(outcome), *_refusals(outcome), *_times(outcome, seconds), *_differences(outcome)]
+    return "\n".join(lines)
+
+
+def _counts(outcome: Outcome) -> Iterator[str]:
+    counters = (outcome.cases, outcome.members_max, outcome.invalid, outcome.wrong)
+    rows = [(*row, *(f"{counter[row]:,}" for counter in counters)) for row in sorted(outcome.cases)]
+    rows.append(("all", "", *(f"{n:,}" for n in _totals(outcome))))
+    yield from table(_HEAD, rows, texts=2)
+
+
+def _totals(outcome: Outcome) -> tuple[int, int, int, int]:
+    largest = max(outcome.members_max.values(), default=0)
+    return outcome.count, largest, outcome.invalid.total(), outcome.wrong.total()
+
+
+def _refusals(outcome: Outcome) -> Iterator[str]:
+    yield f"refused by Kafka: {outcome.refusals.total():,}"
+    for (assignor, error), count in sorted(outcome.refusals.items()):
+        yield f"  {assignor}: {error}  {count:,}"
+
+
+def _times(outcome: Outcome, seconds: Seconds) -> Iterator[str]:
+    thousands = outcome.count / 1000 or 1
+    yield (
+        f"seconds per 1,000 cases: Kafka {seconds.kafka_cpu / thousands:.1f} of CPU with the JVM's start, "
+        f"ours {seconds.our_cpu / thousands:.1f} of CPU (each case twice), "
+        f"all together {seconds.wall / thousands:.1f} on the clock"
+    )
+
+
+def _differences(outcome: Outcome) -> Iterator[str]:
+    yield f"differences: {len(outcome.different):,}"
+    if outcome.different:
+        yield "  " + ", ".join(outcome.different[:20]) + (" ..." if len(outcome.different) > 20 else "")
+    for found in outcome.found:
+        yield ""
+        yield transcript(*found)
+
+
+def transcript(case: Case, verdict: Verdict) -> str:
+    """A difference: the case, ready to be piped into `groupstorm assign`, and the answers to it."""
+    return "\n".join(
+        [
+            f"case {case['id']}: {verdict.wrong}",
+            f"  {as_line(case)}",
+            f"  KAFKA             {_text(verdict.kafkas)}",
+            f"  OURS, bug_compat  {_text(verdict.compatible)}",
+            f"  OURS              {_text(verdict.mended)}",
+        ]
+    )
+
+
+def _text(answer: dict[str, object]) -> str:
+    return json.dumps({name: value for name, value in answer.items() if name != "id"}, ensure_ascii=False)

@@ -1,0 +1,85 @@
+"""What is held against Kafka: the assignors of the consumer, and those of the broker."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from groupstorm.assignors import cases
+from groupstorm.assignors.server import cases as servers
+from tests.oracle.assignors import consumer_cases, server_cases, sizes
+from tests.oracle.assignors.sizes import Size
+from tests.oracle.assignors.validity import Answer, consumer_is_valid, server_is_valid
+from tests.oracle.running import Case, as_line
+
+Answerer = Callable[[Case], Answer]
+
+
+class Side(NamedTuple):
+    """``command`` is the Java side's name for it; ``form`` says which of Kafka's algorithms a case runs."""
+
+    command: str
+    title: str
+    assignors: tuple[str, ...]
+    draw: Callable[[random.Random, str, str, Size], Case]
+    answer: Answerer
+    is_valid: Callable[[Case, Answer], bool]
+    form: Callable[[Case, Answer], str]
+
+    def random_cases(self, seed: int, count: int) -> Iterator[Case]:
+        """The first cases of a seed, the assignors in turn; each depends on seed and number alone."""
+        for number in range(count):
+            generator = random.Random(f"{self.command}:{seed}:{number}")
+            assignor = self.assignors[number % len(self.assignors)]
+            yield self.draw(generator, f"{seed}-{number}", assignor, sizes.any_size(generator))
+
+
+def _consumers_answer(case: Case) -> Answer:
+    return _plain(cases.answer(cases.read_case(as_line(case).encode(), "case")))
+
+
+def _servers_answer(case: Case) -> Answer:
+    return _plain(servers.answer(servers.read_case(as_line(case).encode(), "case")))
+
+
+def _plain(answer: Answer) -> Answer:
+    """As JSON values, which is how answers are compared."""
+    value: Answer = json.loads(json.dumps(answer))
+    return value
+
+
+def _consumers_form(case: Case, answer: Answer) -> str:
+    known = any(any(entry.get("racks", ())) for entry in case["topics"].values())
+    racks = ", racks" if known and any(member.get("rack") for member in case["members"]) else ""
+    if case["assignor"] == "roundrobin":
+        return "plain"
+    if "constrained" not in answer:
+        return ("plain" if case["assignor"] == "range" or "error" not in answer else "refused") + racks
+    return ("constrained" if answer["constrained"] else "general") + racks
+
+
+def _servers_form(case: Case, answer: Answer) -> str:
+    return "homogeneous" if len({frozenset(m["topics"]) for m in case["members"]}) == 1 else "heterogeneous"
+
+
+CONSUMER = Side(
+    "consumer",
+    "The assignors of Kafka 4.3.1's consumer and ours",
+    consumer_cases.ASSIGNORS,
+    consumer_cases.draw_case,
+    _consumers_answer,
+    consumer_is_valid,
+    _consumers_form,
+)
+
+SERVER = Side(
+    "server",
+    "The assignors of Kafka 4.3.1's broker and ours",
+    server_cases.ASSIGNORS,
+    server_cases.draw_case,
+    _servers_answer,
+    server_is_valid,
+    _servers_form,
+)

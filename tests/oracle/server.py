@@ -1,0 +1,18 @@
+"""`./dev oracle server`: `groupstorm assign --mode server` against the assignors of Kafka's broker."""
+
+from __future__ import annotations
+
+import argparse
+
+from tests.oracle.assignors import running
+from tests.oracle.assignors.sides import SERVER
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    running.add_arguments(parser, SERVER)
+
+
+def run(options: argparse.Namespace) -> int:
+    """0: no difference; 1: one at least."""
+    return running.run(options, SERVER)

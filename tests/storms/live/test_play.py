@@ -1,0 +1,133 @@
+"""Scenarios in real time over TCP: on the emulator as it tells its events, and as it is overheard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable, OnCoordinatorEvents, RunningBroker
+from groupstorm.clients.brokers.emulated import emulated
+from groupstorm.clients.brokers.jars import kafka_jars
+from groupstorm.clients.brokers.jvm import jvm
+from groupstorm.coordinator import events
+from groupstorm.problems import InputError
+from groupstorm.storms.figures import Figures
+from groupstorm.storms.live.play import OpenBroker, play
+from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.scenario import ResolvedScenario, parse
+from groupstorm.storms.simulation import simulate
+from groupstorm.trace.schema import Source
+from tests.storms.storming import Memory
+
+SCENARIO = """
+name: two-restarts
+question: what do two restarts cost?
+settings:
+  members: 3
+  partitions: 6
+  partition.assignment.strategy: [cooperative-sticky]
+  start_ms: 300
+  ready_ms: 100
+  stop_grace_ms: 50
+  heartbeat.interval.ms: 200
+  session.timeout.ms: 6000
+  group.initial.rebalance.delay.ms: 300
+  poll_interval_ms: 50
+  tail_ms: 300
+variants:
+  cooperative: {}
+  eager: {partition.assignment.strategy: [range]}
+  static: {group.instance.id: ordinal}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 1500, do: restart, members: [0]}
+  - {at_ms: 2500, do: busy, members: [1], for_ms: 300}
+  - {at_ms: 2600, do: pause, members: [2], for_ms: 300}
+  - {at_ms: 3200, do: restart, members: [1]}
+"""
+
+HELD = {"held"}
+
+
+def states(memory: Memory) -> list[tuple[str, int]]:
+    """The states that the group went to, with their generations."""
+    return [
+        (event.state, event.generation)
+        for _, _, event in memory.rows
+        if isinstance(event, events.GroupStateChanged)
+    ]
+
+
+def scenario(variant: str = "cooperative", **settings: Any) -> ResolvedScenario:
+    return parse(SCENARIO, "yaml", "test").resolve(variant, 0, settings)
+
+
+def played(resolved: ResolvedScenario, open_broker: OpenBroker) -> tuple[Memory, Figures]:
+    sink = Memory()
+    return sink, play(resolved, open_broker, sink)
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        "cooperative",
+        pytest.param("eager", marks=pytest.mark.slow),
+        pytest.param("static", marks=pytest.mark.slow),
+    ],
+)
+def test_played_on_the_emulator(variant: str) -> None:
+    resolved = scenario(variant)
+    real, figures = played(resolved, emulated)
+    assert set((figures.invariants or {}).values()) == HELD
+    assert [time_us for time_us, _, _ in real.rows] == sorted(time_us for time_us, _, _ in real.rows)
+    virtual = Memory()
+    assert simulate(resolved, chosen_assignors(resolved), virtual).generations == figures.generations
+    assert told_by_members(real) == told_by_members(virtual)
+
+
+def told_by_members(memory: Memory) -> set[str]:
+    return {type(event).__name__ for _, source, event in memory.rows if source != str(Source.COORDINATOR)}
+
+
+def test_overheard_group_goes_through_the_states_that_the_coordinator_tells() -> None:
+    """The emulator plays a broker that tells nothing, and what it would have told is kept beside."""
+    told: list[events.Event] = []
+
+    @asynccontextmanager
+    async def silent(options: Mapping[str, str], _: OnCoordinatorEvents) -> AsyncIterator[RunningBroker]:
+        async with emulated(options, told.extend) as broker:
+            yield broker._replace(tells_events=False)
+
+    sink, figures = played(scenario(), silent)
+    assert set((figures.invariants or {}).values()) == HELD
+    changes = [event for event in told if isinstance(event, events.GroupStateChanged)]
+    known = [(event.state, event.generation) for event in changes][: len(states(sink))]
+    assert states(sink) == known
+    joins = [event for _, _, event in sink.rows if isinstance(event, events.JoinAnswered)]
+    assert joins == [event for event in told if isinstance(event, events.JoinAnswered)][: len(joins)]
+
+
+def test_too_many_members_for_real_time() -> None:
+    with pytest.raises(InputError, match="members: 501: at most 500 run in real time"):
+        _ = played(scenario(members=501), emulated)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["cooperative", "eager", "static"])
+def test_played_on_real_kafka(variant: str) -> None:
+    try:
+        _ = kafka_jars()
+    except BrokerUnavailable as missing:
+        pytest.skip(str(missing))
+
+    def real(options: Mapping[str, str], _: OnCoordinatorEvents) -> Any:
+        return jvm(options)
+
+    resolved = scenario(variant)
+    _, figures = played(resolved, real)
+    assert set((figures.invariants or {}).values()) == HELD
+    expected = simulate(resolved, chosen_assignors(resolved), Memory())
+    assert figures.generations == expected.generations
