@@ -5,7 +5,6 @@ Kafka: FetchManager, FetchSession, FetchSessionCache. Each broker has its own.
 
 from __future__ import annotations
 
-import secrets
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ _SAFE_FOR_MS = 120_000
 
 def draw_session_id() -> int:
     """A number that nobody guesses, as Kafka's (FetchSessionCache.newSessionId)."""
-    return secrets.randbelow(_LAST_EPOCH) + 1
+    return uuid.uuid4().int % _LAST_EPOCH + 1
 
 
 #: A topic as the request names it, and the partition's number.
