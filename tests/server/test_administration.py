@@ -209,6 +209,15 @@ def test_records_older_than_retention_ms_go_at_the_next_check() -> None:
     assert list_offsets(desk, 7, -2).offset == 1
 
 
+def test_a_smaller_retention_takes_its_effect_at_the_next_check_too() -> None:
+    desk = Desk({"log.retention.check.interval.ms": "1000", "log.retention.ms": "-1"}, {"orders": 1})
+    for _ in range(3):
+        produce(desk, 8)
+    alter_configs(desk, 1, ("retention.bytes", SET, "1"))
+    desk.advance(1_000)
+    assert list_offsets(desk, 7, -2).offset == 2
+
+
 def test_log_append_time_is_the_brokers_and_the_checksum_fits(desk: Desk) -> None:
     alter_configs(desk, 1, ("message.timestamp.type", SET, "LogAppendTime"))
     answer = produce(desk, 8)

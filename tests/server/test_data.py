@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import struct
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +157,14 @@ def test_a_repeated_batch_is_recognised_after_a_restart(again: Any) -> None:
     assert produce(again(desk), 8, records=batch).base_offset == 0
 
 
+def test_fewer_brokers_than_before_share_what_there_is() -> None:
+    before = make_broker(OPTIONS, {"orders": 3}, brokers=3)
+    desk = Desk(OPTIONS)
+    desk.broker = make_broker(OPTIONS, {}, brokers=2, journal=list(before.snapshot()))
+    (topic,) = desk.ask(wire.METADATA, 4, topics=None).topics
+    assert [one.leader_id for one in topic.partitions] == [1, 2, 1]
+
+
 def test_on_demand_topics_are_kept() -> None:
     desk = Kept()
     metadata(desk, 4, "new")
@@ -269,6 +279,27 @@ def test_what_was_answered_is_there_after_the_process_has_ended(tmp_path: Path, 
     with serving(*data) as (_, address), RawClient(address) as client:
         assert committed(client, "g") == 49
         assert [topic.name for topic in client.ask(wire.METADATA, 1, topics=None).topics] == ["orders"]
+
+
+def test_what_cannot_be_kept_is_not_answered_and_ends_the_process(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    answered = 0
+    try:
+        with serving(*data, "--topic", "orders:2") as (process, address), RawClient(address) as client:
+            with suppress(ConnectionError):
+                for offset in range(1, 1_000):
+                    commit_one(client, offset)
+                    answered = offset
+            _, log = process.communicate(timeout=PATIENCE_S)
+            assert process.returncode == 2
+            assert "cannot be used" in log.splitlines()[-1]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert 0 < answered < 900
+    with serving(*data) as (_, address), RawClient(address) as client:
+        assert committed(client, "g") == answered
 
 
 def test_without_it_nothing_is_written(tmp_path: Path) -> None:

@@ -136,9 +136,12 @@ class _Keeping:
         if self._directory is not None:
             self._directory.rewrite(broker.snapshot())
 
-    def add(self, changes: Sequence[Change]) -> None:
-        if self._directory is None or self._problem is not None or self._broker is None:
-            return
+    def add(self, changes: Sequence[Change]) -> bool:
+        """Whether they are kept, as far as that is wanted."""
+        if self._directory is None or self._broker is None:
+            return True
+        if self._problem is not None:
+            return False
         try:
             self._directory.append(changes)
             if self._directory.wants_rewriting:
@@ -146,6 +149,7 @@ class _Keeping:
         except InputError as problem:
             self._problem = problem
             self.ended.set()
+        return self._problem is None
 
     def close(self) -> None:
         if self._directory is not None:

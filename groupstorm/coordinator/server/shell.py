@@ -18,8 +18,8 @@ from groupstorm.coordinator.server.framing import FrameBuffer, FrameError
 
 #: Is told of every event with the microseconds since the server started.
 OnEvents = Callable[[int, Sequence[Event]], None]
-#: Is told what a step has changed.
-OnChanges = Callable[[Sequence[Change]], None]
+#: Keeps what a step has changed; False where that was not possible: nobody is told of the step then.
+OnChanges = Callable[[Sequence[Change]], bool]
 #: Is told why a connection was closed by us.
 OnClose = Callable[[str, str], None]
 
@@ -299,8 +299,8 @@ class Server:
         return self._latest_ms
 
     def _carry_out(self, step: Step) -> None:
-        if step.changes and self._on_changes is not None:
-            self._on_changes(step.changes)
+        if step.changes and self._on_changes is not None and not self._on_changes(step.changes):
+            return
         if step.events:
             self._on_events(self._now_us(), step.events)
         for answer in step.answers:

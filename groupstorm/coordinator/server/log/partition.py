@@ -128,14 +128,19 @@ class PartitionLog:
         self._drop(dropped)
 
     def expire(self, now_ms: int) -> bool:
-        """Drop the oldest batches whose newest record is older than retention.ms; says whether there were."""
-        if self.settings.retention_ms < 0:
-            return False
-        before_ms, dropped = now_ms - self.settings.retention_ms, 0
-        while dropped < len(self._batches) and self._max_timestamps_ms[dropped] < before_ms:
+        """Drop the oldest batches whose newest record is older than retention.ms, and those above
+        retention.bytes, which may be less than it was; says whether there were any."""
+        start_offset, dropped = self.start_offset, 0
+        before_ms = now_ms - self.settings.retention_ms
+        while (
+            self.settings.retention_ms >= 0
+            and dropped < len(self._batches)
+            and self._max_timestamps_ms[dropped] < before_ms
+        ):
             dropped += 1
         self._drop(dropped)
-        return dropped > 0
+        self._retain_bytes()
+        return self.start_offset > start_offset
 
     def delete_before(self, offset: int) -> None:
         """Nobody reads what lies before ``offset`` any more (DeleteRecords)."""

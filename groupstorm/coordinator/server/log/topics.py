@@ -155,7 +155,14 @@ class Topics:
         replicas: Sequence[tuple[int, ...]],
         configs: Mapping[str, str],
     ) -> None:
-        """A topic that was created before. Raises TopicError."""
+        """A topic that was created before; one whose brokers are not there any more gets others.
+
+        Raises TopicError.
+        """
+        nodes = self.cluster.nodes
+        if not {node for one in replicas for node in one} <= set(nodes):
+            factor = min(len(replicas[0]), len(nodes))
+            replicas = [self.cluster.replicas(number, index, factor) for index in range(len(replicas))]
         created, self._created = self._created, number
         before, self._new_topic_id = self._new_topic_id, lambda: topic_id
         try:
