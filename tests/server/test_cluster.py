@@ -10,7 +10,7 @@ from groupstorm.coordinator.server.cluster import Cluster
 from groupstorm.problems import InputError
 from tests.server import wire
 from tests.server.asking import commit, create, fetch, join, list_offsets, metadata, produce
-from tests.server.desk import Desk
+from tests.server.desk import PEER, Desk
 
 
 @pytest.fixture
@@ -110,6 +110,14 @@ def test_an_older_release_advertises_older_versions(
     assert highest[wire.JOIN_GROUP] == joins
     assert (wire.DESCRIBE_CLUSTER in highest) is describes_cluster
     assert {one.name: one.max_version_level for one in answer.finalized_features} == transactions
+    # a newer client asks with its own highest version and is told ours
+    frame = wire.request(wire.API_VERSIONS, 4, 1, **software)
+    frame = frame[:2] + b"\x00\x09" + frame[4:]
+    (refusal,) = desk.broker.receive(999, PEER, frame, desk.now_ms).answers
+    assert refusal.payload is not None
+    told = wire.parse_response(wire.API_VERSIONS, 0, refusal.payload[4:])[1]
+    assert told.error_code == Error.UNSUPPORTED_VERSION
+    assert [one.max_version for one in told.api_keys] == [highest[wire.API_VERSIONS]]
     closed = desk.send(wire.METADATA, 13, topics=None)
     assert (closed in desk.closed) is (release != "4.x")
 

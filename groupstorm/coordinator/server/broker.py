@@ -270,7 +270,7 @@ class Broker:
         header = read_header(frame, flexible=version >= _FIRST_FLEXIBLE_API_VERSIONS)
         types = response_types(API_VERSIONS, 0)
         self._in_flight[connection] = _InFlight(header.correlation_id, types, self._node(peer))
-        return Done(unsupported_version(types))
+        return Done(unsupported_version(types, api.max_version))
 
     def _carry_out(self, connection: int, outcome: Outcome, now_ms: int, step: Step) -> None:
         match outcome:

@@ -63,9 +63,10 @@ def _features(call: Call, level: int) -> dict[str, Any]:
     }
 
 
-def unsupported_version(types: ResponseTypes) -> Any:
-    """The answer to a version that is not known; ``types`` are those of version 0."""
-    own_range = types.make("ApiVersion", api_key=KEY, min_version=0, max_version=MAX_VERSION)
+def unsupported_version(types: ResponseTypes, max_version: int) -> Any:
+    """The answer to a version that is not known; ``types`` are those of version 0, ``max_version`` is the
+    highest that is."""
+    own_range = types.make("ApiVersion", api_key=KEY, min_version=0, max_version=max_version)
     return types.response(error_code=Error.UNSUPPORTED_VERSION, api_keys=(own_range,))
 
 
