@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from groupstorm.coordinator import events
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.group import ClassicGroup, Member
 from groupstorm.coordinator.messages import JoinGroupResponse
@@ -81,7 +82,7 @@ def _group(record: GroupMetadataRecord) -> ClassicGroup:
     for one in record.roster:
         group.add(_member(record, one), None)
     group.committed = True
-    take_subscriptions(group)
+    take_subscriptions(group, Compatibility.KAFKA_4_4_0)  # what was written was read once already
     return group
 
 
