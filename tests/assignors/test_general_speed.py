@@ -66,6 +66,7 @@ def test_the_short_cuts_change_nothing(members: dict[str, tuple[list[str], list[
             None,
             MapOrder.JAVA_HASH,
             literally=literally,
+            refuses_circles=True,
         )
         form.run()
         answers.append(form.assigned)
