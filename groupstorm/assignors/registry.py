@@ -1,16 +1,19 @@
 """Assignors by name: Kafka's, those of the design documents, our own, and third parties'.
 
-A third party's assignor is any object with the attributes of `contract.Assignor`, or a class that
-makes one without arguments. It is found by the name of an entry point of the group
-``groupstorm.assignors``, or as ``module:attribute`` (which imports the module, and so runs code).
+A third party's assignor is a function, an object or a class (`custom` says what they need). It is
+found by the name of an entry point of the group ``groupstorm.assignors``, or as
+``module:attribute``: that imports the module, from Python's path or the working directory, and so
+runs its code. Nothing else of the text is evaluated.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import cast
+from types import ModuleType
 
 from groupstorm.assignors.consumer.fourphase import constrained_cooperative_sticky
 from groupstorm.assignors.consumer.optimal import optimal_cooperative_sticky, optimal_sticky
@@ -24,6 +27,7 @@ from groupstorm.assignors.consumer.twophase import (
     two_phase_sticky,
 )
 from groupstorm.assignors.contract import Assignor, MapOrder
+from groupstorm.assignors.custom import adapt
 from groupstorm.problems import InputError
 
 ENTRY_POINT_GROUP = "groupstorm.assignors"
@@ -41,7 +45,6 @@ _BUILT_IN: dict[str, Callable[[MapOrder, bool], Assignor]] = {
     "two-phase-sticky/java-sketch": two_phase_java_sketch,
     "stream-join-sticky": StreamJoinStickyAssignor,
 }
-_CONTRACT = ("name", "protocols", "needs_equal_subscriptions", "user_data", "assign")
 
 
 def names() -> list[str]:
@@ -57,34 +60,40 @@ def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = F
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name](order, bug_compat)
+    place = f"assignor {name!r}"
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         if entry.name == name:
-            return _checked(_load(entry.load, name), name)
-    if ":" in name:
+            return adapt(_load(entry.load, place), place, default_name=name)
+    if is_plug_in(name):
         module, _, attribute = name.partition(":")
-        return _checked(_load(lambda: getattr(import_module(module), attribute), name), name)
-    raise InputError(
-        f"assignor {name!r}: expected one of {', '.join(names())}, or a plug-in as module:attribute"
-    )
+        return adapt(_load(lambda: getattr(_import(module), attribute), place), place)
+    raise InputError(f"{place}: expected one of {', '.join(names())}, or a plug-in as module:attribute")
 
 
-def _load(load: Callable[[], object], name: str) -> object:
+def own(assignor: object) -> Assignor:
+    """One of ours as it is; a function, object or class of somebody else's adapted. Raises `InputError`."""
+    name = getattr(assignor, "name", getattr(assignor, "__name__", type(assignor).__name__))
+    ours = get(name) if name in _BUILT_IN else None
+    if ours is not None and type(assignor) is type(ours):
+        return assignor
+    return adapt(assignor, f"assignor {name!r}")
+
+
+def is_plug_in(name: str) -> bool:
+    """Whether asking for that name imports code: ``module:attribute``."""
+    return ":" in name
+
+
+def _import(module: str) -> ModuleType:
+    """From Python's path or, behind all of it, from the working directory, where people keep theirs."""
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+    return import_module(module)
+
+
+def _load(load: Callable[[], object], place: str) -> object:
     try:
         return load()
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise InputError(f"assignor {name!r}: expected a plug-in to import: {problem}") from problem
-
-
-def _checked(plug_in: object, name: str) -> Assignor:
-    missing = [attribute for attribute in _CONTRACT if not hasattr(plug_in, attribute)]
-    if missing and not isinstance(plug_in, type):
-        raise InputError(f"assignor {name!r}: expected an assignor, this has no {', '.join(missing)}")
-    if not isinstance(plug_in, type):
-        return cast(Assignor, plug_in)
-    if not hasattr(plug_in, "assign"):
-        raise InputError(f"assignor {name!r}: expected an assignor, this class has no assign")
-    try:
-        made = plug_in()
-    except TypeError as problem:
-        raise InputError(f"assignor {name!r}: expected a class without arguments: {problem}") from problem
-    return _checked(made, name)
+    except (ImportError, AttributeError, ValueError, SyntaxError) as problem:
+        raise InputError(f"{place}: expected a plug-in to import: {problem}") from problem

@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from groupstorm import __version__
-from groupstorm.cli import analyze, assign, compare, presets, replay, run, script, serve, trace
+from groupstorm.cli import (
+    analyze,
+    assign,
+    check_assignor,
+    compare,
+    presets,
+    replay,
+    run,
+    script,
+    serve,
+    trace,
+)
 from groupstorm.problems import CheckFailed, InputError
 
 app = typer.Typer(
@@ -43,6 +54,7 @@ app.command("analyze")(analyze.analyze)
 app.command("replay")(replay.replay)
 app.command("trace")(trace.trace)
 app.command("assign")(assign.assign)
+app.command("check-assignor")(check_assignor.check_assignor)
 app.command("serve")(serve.serve)
 app.command("script")(script.script)
 

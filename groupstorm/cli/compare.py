@@ -25,6 +25,7 @@ from groupstorm.cli.options import (
     overrides,
     seed_range,
 )
+from groupstorm.cli.run import tell_assignor_failures
 from groupstorm.problems import InputError
 from groupstorm.report.tables import figures_table, spread, spread_table
 from groupstorm.storms.run import Run, require_invariants
@@ -98,6 +99,7 @@ def compare(
         print(json.dumps(content, ensure_ascii=False))
     else:
         _print_tables(console, loaded.name, runs, folder, str(content["answer"]))
+    tell_assignor_failures(run for each in runs.values() for run in each)
     for each in runs.values():
         for finished in each:
             require_invariants(finished)

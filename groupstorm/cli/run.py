@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -91,6 +91,7 @@ def run(
         _print_json(runs)
     else:
         _print_tables(runs, folder)
+    tell_assignor_failures(runs)
     for finished in runs:
         require_invariants(finished)
     _require(runs, required)
@@ -125,6 +126,18 @@ def _run_one(
             display.update(task, description=text)
 
         return start(progress, None)
+
+
+def tell_assignor_failures(runs: Iterable[Run]) -> None:
+    """On standard error: why there were rounds without an assignment."""
+    for run in runs:
+        if run.assignor_failure is not None:
+            ran = run.scenario
+            print(
+                f"{ran.name} ({ran.variant}), seed {ran.seed}: an assignor failed, and with it the leader: "
+                f"{run.assignor_failure}",
+                file=sys.stderr,
+            )
 
 
 def _print_json(runs: Sequence[Run]) -> None:

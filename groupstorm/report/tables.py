@@ -7,6 +7,7 @@ from dataclasses import fields
 from statistics import median
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from groupstorm.storms.figures import Figures
@@ -35,8 +36,49 @@ def figure_names() -> list[str]:
     return [*LEADING, *(name for name in names if name not in LEADING)]
 
 
-def figures_table(title: str, columns: Mapping[str, Figures]) -> Table:
-    """Figures side by side: a column per variant, the sums of requests and errors below."""
+#: More runs than this are told one below the other, with the figures that people ask for first.
+SIDE_BY_SIDE_MAX = 4
+
+#: Those figures, and what heads their columns.
+_HEADINGS = {
+    "generations": "gen.",
+    "rounds_per_change": "rounds",
+    "unowned_partition_seconds": "un-\nowned s",
+    "unowned_max_seconds": "longest\ngap s",
+    "nobody_consuming_seconds": "nobody\ns",
+    "moves": "moves",
+    "moves_wasted": "wasted",
+    "imbalance_max": "uneven",
+    "records_duplicated": "again",
+}
+
+
+def figures_table(title: str, runs: Mapping[str, Figures]) -> Table:
+    """Figures of a few runs side by side; of many, the leading ones with a row for each run."""
+    return _one_below_the_other(title, runs) if len(runs) > SIDE_BY_SIDE_MAX else _side_by_side(title, runs)
+
+
+def _one_below_the_other(title: str, runs: Mapping[str, Figures]) -> Table:
+    table = Table(
+        title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, padding=0, show_edge=False
+    )
+    table.add_column("", overflow="fold")
+    for heading in _HEADINGS.values():
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, figures in runs.items():
+        table.add_row(name, *(_brief(getattr(figures, figure)) for figure in _HEADINGS))
+    return table
+
+
+def _brief(value: float | None) -> str:
+    """A number with three digits at least: where there are more, none behind the point."""
+    if isinstance(value, float):
+        return shown(round(value, 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2))
+    return shown(value)
+
+
+def _side_by_side(title: str, columns: Mapping[str, Figures]) -> Table:
+    """A column per run, the sums of requests and errors below."""
     table = Table(title=title, title_justify="left", header_style="bold")
     table.add_column("figure", no_wrap=True)
     for name in columns:

@@ -2,7 +2,7 @@
 
 From the group protocol itself: two members of one generation never own one partition, generations
 increase, the states follow one another, whoever waits is answered, nothing stays un-owned, the
-group comes to rest.
+group comes to rest; and, where members join their topics, no join is torn apart.
 """
 
 from __future__ import annotations
@@ -23,12 +23,17 @@ INVARIANTS = (
     "group_settles",
 )
 
+#: Watched where members join their topics (`joins`).
+CO_PARTITIONED = "co_partitioned_at_end"
+
 
 class Checkers:
     """Collects the first violation of each invariant as a sentence."""
 
-    def __init__(self) -> None:
+    def __init__(self, joins: bool = False) -> None:
         self.verdicts: dict[str, str] = dict.fromkeys(INVARIANTS, HELD)
+        if joins:
+            self.verdicts[CO_PARTITIONED] = HELD
         self._generation = 0
         self._state = GroupState.EMPTY.value
 
@@ -83,3 +88,16 @@ class Checkers:
                 "every_partition_owned_at_end",
                 f"{len(missing)} partitions have no owner at the end, {missing[0]} among them",
             )
+        if CO_PARTITIONED in self.verdicts:
+            self._look_for_torn_joins(world)
+
+    def _look_for_torn_joins(self, world: Stage) -> None:
+        owner: dict[int, tuple[str, TopicPartition]] = {}
+        torn: dict[int, str] = {}
+        for consumer in world.consumers.values():
+            for partition in consumer.work.partitions:
+                other, first = owner.setdefault(partition.partition, (consumer.name, partition))
+                if other != consumer.name:
+                    torn[partition.partition] = f"{first} is with {other}, {partition} with {consumer.name}"
+        if torn:
+            self.violated(CO_PARTITIONED, f"{len(torn)} joins are torn apart: {torn[min(torn)]}")

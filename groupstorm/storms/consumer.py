@@ -19,6 +19,7 @@ from groupstorm.clients.leadership import lead
 from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
     Assign,
+    AssignmentFailed,
     AwaitPoll,
     Backoff,
     CommitPositions,
@@ -272,7 +273,10 @@ class VirtualConsumer:
         members = response.members
         assignor = self.world.assignor(response.protocol or "")
         protocol = self.membership.rebalance_protocol
-        plan = lead(assignor, protocol, topics, members, self.world.leader_memory)
+        with self.world.assignor_work:
+            plan = lead(assignor, protocol, topics, members, self.world.leader_memory)
+        if isinstance(plan, AssignmentFailed):
+            self.world.assignor_work.failed(plan.error, plan.message)
         settings = self.world.settings
         size = len(members) * sum(topics.values())
         duration_us = settings.distribution("assign_ms").at(self.draw(DRAW_ASSIGN))

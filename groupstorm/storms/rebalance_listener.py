@@ -11,6 +11,7 @@ from groupstorm.clients.generation import Generation
 from groupstorm.clients.operations import CallbackKind, Disconnected, RunCallback
 from groupstorm.coordinator.messages import OffsetFetch, Response
 from groupstorm.storms.records import names
+from groupstorm.storms.restoring import State
 
 if TYPE_CHECKING:
     from groupstorm.storms.consumer import VirtualConsumer
@@ -29,10 +30,11 @@ _GIVEN_UP: Mapping[CallbackKind, Callable[..., events.Event]] = {
 class RebalanceListener:
     """The callbacks of one process, each of which takes its time."""
 
-    __slots__ = ("_consumer",)
+    __slots__ = ("_consumer", "_state")
 
     def __init__(self, consumer: VirtualConsumer) -> None:
         self._consumer = consumer
+        self._state = State()
 
     def run(self, operation: RunCallback) -> Any:
         """Carry the operation out: its result, or that it takes time."""
@@ -67,10 +69,11 @@ class RebalanceListener:
         """Run the callback; then, beside the membership's next steps, learn where to start and fetch."""
         consumer = self._consumer
         generation = consumer.membership.generation
+        restore_us = self._restore_us()
         if not added:
             self._fetch(added, generation, 0)
             return None
-        duration_us = self._duration_us("assign_callback_ms")
+        duration_us = self._duration_us("assign_callback_ms") + restore_us
         if duration_us:
             consumer.clock.after(duration_us, self._look_up, added, generation, duration_us)
         else:
@@ -122,6 +125,11 @@ class RebalanceListener:
             )
         )
         consumer.world.checkers.taken(consumer.world, begun, generation.id)
+
+    def _restore_us(self) -> int:
+        """Before the callback returns, as a consumer does that seeks and reads its stores anew."""
+        rebuilt = self._state.assigned(self._consumer.membership.owned)
+        return rebuilt * self._duration_us("restore_ms")
 
     def _duration_us(self, setting: str) -> int:
         distribution = self._consumer.world.settings.distribution(setting)

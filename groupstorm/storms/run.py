@@ -18,6 +18,7 @@ from typing import Any
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.registry import get
 from groupstorm.problems import CheckFailed, InputError
+from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.figures import Figures
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.simulation import Progress, simulate
@@ -37,6 +38,7 @@ class Run:
     trace: Path
     events: int
     wall_seconds: float
+    assignor_failure: str | None = None
 
     @property
     def violations(self) -> dict[str, str]:
@@ -63,9 +65,12 @@ def run(
     Raises InputError for a folder that holds something else, or that cannot be written.
     """
     assignors = chosen_assignors(scenario)
-    return record(
-        scenario, folder, trace_format, lambda sink: simulate(scenario, assignors, sink, exact, progress), log
-    )
+    work = AssignorWork()
+
+    def storm(sink: TraceSink) -> Figures:
+        return simulate(scenario, assignors, sink, exact, progress, work)
+
+    return record(scenario, folder, trace_format, storm, log, work)
 
 
 def record(
@@ -74,8 +79,12 @@ def record(
     trace_format: str,
     storm: Callable[[TraceSink], Figures],
     log: TraceSink | None = None,
+    work: AssignorWork | None = None,
 ) -> Run:
-    """Let ``storm`` tell its events and give its figures, and write the run's files into ``folder``."""
+    """Let ``storm`` tell its events and give its figures, and write the run's files into ``folder``.
+
+    ``work``: what ``storm`` adds up of the assignors' work, where it does.
+    """
     _prepare(folder)
     started, cpu_started = time.perf_counter(), time.process_time()
     writer = open_writer(folder, "trace", trace_format)
@@ -88,14 +97,20 @@ def record(
     wall_seconds = time.perf_counter() - started
     write_text(folder / "scenario.yaml", scenario.as_yaml())
     write_json(folder / "figures.json", figures.to_json())
-    write_json(folder / "measured.json", _measured(writer, wall_seconds, time.process_time() - cpu_started))
-    return Run(scenario, figures, folder, writer.path, writer.rows, wall_seconds)
+    cpu_seconds = time.process_time() - cpu_started
+    write_json(folder / "measured.json", _measured(writer, wall_seconds, cpu_seconds, work))
+    failure = None if work is None else work.failure
+    return Run(scenario, figures, folder, writer.path, writer.rows, wall_seconds, failure)
 
 
-def _measured(writer: TraceWriter, wall_seconds: float, cpu_seconds: float) -> dict[str, Any]:
+def _measured(
+    writer: TraceWriter, wall_seconds: float, cpu_seconds: float, work: AssignorWork | None
+) -> dict[str, Any]:
+    assignors = {} if work is None else work.measured()
     return {
         "wall_seconds": round(wall_seconds, 3),
         "cpu_seconds": round(cpu_seconds, 3),
+        **assignors,
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "trace_rows": writer.rows,
         "trace_bytes": writer.path.stat().st_size,

@@ -24,6 +24,7 @@ from groupstorm.storms.steps import Step, read_step
 FIELDS = ("name", "question", "settings", "variants", "steps", "variant", "seed")
 DEFAULT_VARIANT = "default"
 MAX_SEED = 2**63 - 1
+STRATEGY = "partition.assignment.strategy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,9 @@ class Scenario:
         chosen = variant or self.variant or next(iter(self.variants))
         if chosen not in self.variants:
             raise InputError(f"variant: {chosen!r} is not one of {', '.join(self.variants)}")
+        if STRATEGY not in overrides:
+            for overlay in (self.settings, self.variants[chosen]):
+                _refuse_code(self.source, overlay)
         settings = Settings(
             (f"{self.source}: settings: ", self.settings),
             (f"{self.source}: variants: {chosen}: ", self.variants[chosen]),
@@ -138,8 +142,6 @@ def parse(text: str, syntax: str, source: str) -> Scenario:
         str(name): _mapping(f"{source}: variants: {name}", overlay if overlay is not None else {})
         for name, overlay in _mapping(f"{source}: variants", document.get("variants", {})).items()
     } or {DEFAULT_VARIANT: {}}
-    for overlay in (settings, *variants.values()):
-        _refuse_code(source, overlay)
     return Scenario(
         name=_text(f"{source}: name", document.get("name", "scenario")),
         question=_text(f"{source}: question", document.get("question", "")),
@@ -184,12 +186,11 @@ def _seed(source: str, value: Any) -> int | None:
 
 def _refuse_code(source: str, overlay: Mapping[str, Any]) -> None:
     """A file must not make us import a module: assignors of one's own are named on the command line."""
-    names = overlay.get("partition.assignment.strategy", ())
+    names = overlay.get(STRATEGY, ())
     for name in names.split(",") if isinstance(names, str) else names if isinstance(names, list) else ():
         if isinstance(name, str) and ":" in name:
             raise InputError(
-                f"{source}: partition.assignment.strategy: {name!r}: a file cannot name code; "
-                f"use --set partition.assignment.strategy={name}"
+                f"{source}: {STRATEGY}: {name!r}: a file cannot name code; use --set {STRATEGY}={name}"
             )
 
 

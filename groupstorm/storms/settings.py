@@ -67,6 +67,18 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("poll_interval_ms", "distribution", 100, "from one poll() to the next"),
     Setting("revoke_callback_ms", "distribution", 0, "what onPartitionsRevoked and onPartitionsLost take"),
     Setting("assign_callback_ms", "distribution", 0, "what onPartitionsAssigned takes"),
+    Setting(
+        "restore_ms",
+        "distribution",
+        0,
+        "rebuilding the state of each partition that a process did not own just before (joins, aggregates)",
+    ),
+    Setting(
+        "joins",
+        "flag",
+        False,
+        "processes join their topics: partition n of all of them must have one owner at the end",
+    ),
     Setting("assign_ms", "distribution", 0, "what the leader's assignor takes"),
     Setting(
         "assign_ns_per_member_partition",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from groupstorm.assignors.contract import Assignor
+from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.figures import Figures, FiguresAccumulator
 from groupstorm.storms.plan import Plan
 from groupstorm.storms.scenario import ResolvedScenario
@@ -28,13 +29,15 @@ def simulate(
     sink: TraceSink,
     exact: bool = False,
     progress: Progress | None = None,
+    work: AssignorWork | None = None,
 ) -> Figures:
     """Run ``scenario`` in virtual time; every event goes to ``sink``. Returns the run's figures.
 
-    ``exact``: every heartbeat is simulated; the trace is the same, only slower in coming.
+    ``exact``: every heartbeat is simulated; the trace is the same, only slower in coming. ``work`` adds
+    up what the assignors cost.
     """
     accumulator = FiguresAccumulator()
-    world = World(scenario, assignors, Tee(sink, accumulator), exact)
+    world = World(scenario, assignors, Tee(sink, accumulator), exact, work)
     tell_beginning(world)
     with _rare_garbage_collection():
         _run_to_the_end(world, Plan(world), progress)

@@ -21,6 +21,7 @@ from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.coordinator.states import GroupState
 from groupstorm.storms.answers import answer_of
+from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.checkers import Checkers
 from groupstorm.storms.clock import Clock
 from groupstorm.storms.connection import Exchange
@@ -55,7 +56,12 @@ class World:
     """Everything that one run consists of. ``exact``: heartbeats one by one (the oracle)."""
 
     def __init__(
-        self, scenario: ResolvedScenario, assignors: Sequence[Assignor], sink: TraceSink, exact: bool = False
+        self,
+        scenario: ResolvedScenario,
+        assignors: Sequence[Assignor],
+        sink: TraceSink,
+        exact: bool = False,
+        work: AssignorWork | None = None,
     ) -> None:
         settings = scenario.settings
         self.scenario = scenario
@@ -68,7 +74,8 @@ class World:
         self.latency = settings.distribution("net_latency_ms")
         self.poll_interval = settings.distribution("poll_interval_ms")
         self.records = Records(settings.integer("record_rate"), settings.integer("process_rate"))
-        self.checkers = Checkers()
+        self.checkers = Checkers(settings.flag("joins"))
+        self.assignor_work = work or AssignorWork()
         self.leader_memory = LeaderMemory()
         self.consumers: dict[str, VirtualConsumer] = {}
         self.consumers_by_id: dict[str, VirtualConsumer] = {}

@@ -79,7 +79,7 @@ def test_a_class_or_an_object_of_a_module(attribute: str) -> None:
         ("no.such.module:X", "to import: No module named"),
         (f"{__name__}:nothing", "to import"),
         (":X", "to import"),
-        (f"{__name__}:not_an_assignor", "this has no name"),
+        (f"{__name__}:not_an_assignor", "this has no assign"),
         (f"{__name__}:WantsArguments", "without arguments"),
         ("builtins:dict", "no assign"),
     ],

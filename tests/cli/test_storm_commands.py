@@ -165,6 +165,18 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
 
+def test_an_assignor_that_throws_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def oops(topics, members):\n    return members['nobody']\n")
+    strategy = ["--set", "partition.assignment.strategy=mine:oops", "--set", "settle_timeout_ms=1000"]
+    result = groupstorm("run", "cold-start", *SMALL, *strategy, cwd=tmp_path)
+    assert "an assignor failed, and with it the leader: KeyError: oops: 'nobody' (mine.py, line 2)" in (
+        result.stderr
+    )
+    assert "Traceback" not in result.stderr
+    compared = groupstorm("compare", "cold-start", "--variant", "no-delay", *SMALL, *strategy, cwd=tmp_path)
+    assert "cold-start (no-delay), seed 0: an assignor failed" in compared.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -37,7 +37,7 @@ def wait_until(condition: Callable[[], Any], what: str, patience_s: float = PATI
 class Notes:
     """What a member saw. Written by its thread alone, read by the test."""
 
-    owned: frozenset[int] = frozenset()
+    partitions: frozenset[tuple[str, int]] = frozenset()
     records: list[tuple[int, int, str]] = field(default_factory=list)
     callbacks: list[Callback] = field(default_factory=list)
 
@@ -45,35 +45,50 @@ class Notes:
         self.records.extend((partition, offset, value) for offset, value in records if value != WAKE_UP)
 
     def assigned(self, partitions: Iterable[Any], cooperative: bool) -> None:
-        added = frozenset(one.partition for one in partitions)
-        self.callbacks.append(("assigned", added))
-        self.owned = self.owned | added if cooperative else added
+        added = frozenset((one.topic, one.partition) for one in partitions)
+        self.callbacks.append(("assigned", _numbers(added)))
+        self.partitions = self.partitions | added if cooperative else added
 
     def revoked(self, partitions: Iterable[Any]) -> None:
-        gone = frozenset(one.partition for one in partitions)
-        self.callbacks.append(("revoked", gone))
-        self.owned -= gone
+        gone = frozenset((one.topic, one.partition) for one in partitions)
+        self.callbacks.append(("revoked", _numbers(gone)))
+        self.partitions -= gone
+
+
+def _numbers(partitions: frozenset[tuple[str, int]]) -> frozenset[int]:
+    return frozenset(number for _, number in partitions)
 
 
 class Member:
-    """A running consumer; `stop` makes it leave its group."""
+    """A running consumer; `stop` makes it leave its group.
 
-    def __init__(self, address: str, assignor: str = "range") -> None:
+    ``strategy``: a class for the library's ``partition_assignment_strategy``, instead of its own assignors.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        assignor: str = "range",
+        strategy: type | None = None,
+        topics: Sequence[str] = (TOPIC,),
+    ) -> None:
         self.notes = Notes()
         self.failure: BaseException | None = None
         self._address = address
         self._assignor = assignor
+        self._strategy = strategy
+        self._topics = topics
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._guarded, daemon=True)
         self._thread.start()
 
     @property
     def cooperative(self) -> bool:
-        return self._assignor == "cooperative-sticky"
+        return "cooperative" in self._assignor
 
     @property
     def owned(self) -> frozenset[int]:
-        return self.notes.owned
+        return _numbers(self.notes.partitions)
 
     @property
     def values(self) -> list[str]:
@@ -117,9 +132,9 @@ class KafkaPythonMember(Member):
     def _wake(self) -> None:
         from kafka import KafkaProducer
 
-        for partition in sorted(self.owned)[:1]:
+        for topic, partition in sorted(self.notes.partitions)[:1]:
             producer = KafkaProducer(bootstrap_servers=self._address)
-            producer.send(TOPIC, WAKE_UP.encode(), partition=partition)
+            producer.send(topic, WAKE_UP.encode(), partition=partition)
             producer.close()
 
     def _run(self) -> None:
@@ -144,10 +159,10 @@ class KafkaPythonMember(Member):
             session_timeout_ms=SESSION_TIMEOUT_MS,
             heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
             partition_assignment_strategy=[
-                CooperativeStickyAssignor if cooperative else RangePartitionAssignor
+                self._strategy or (CooperativeStickyAssignor if cooperative else RangePartitionAssignor)
             ],
         )
-        consumer.subscribe([TOPIC], listener=Listener())
+        consumer.subscribe(self._topics, listener=Listener())
         try:
             while not self._stopping.is_set():
                 polled = consumer.poll(timeout_ms=PATIENCE_S * 1000)
@@ -216,6 +231,7 @@ class AiokafkaMember(Member):
 
     async def _consume(self) -> None:
         from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+        from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
         from aiokafka.errors import CommitFailedError, IllegalStateError
 
         notes = self.notes
@@ -234,8 +250,9 @@ class AiokafkaMember(Member):
             enable_auto_commit=False,
             session_timeout_ms=SESSION_TIMEOUT_MS,
             heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+            partition_assignment_strategy=[self._strategy or RoundRobinPartitionAssignor],
         )
-        consumer.subscribe([TOPIC], listener=Listener())
+        consumer.subscribe(self._topics, listener=Listener())
         await consumer.start()
         try:
             while not self._stopping.is_set():

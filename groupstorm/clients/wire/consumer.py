@@ -92,7 +92,7 @@ class WireConsumer:
         self._telling = Telling(clock, on_event)
         self._clock = clock
         self._assignors: Mapping[str, Assignor] = {
-            name: get(name) for name in config.partition_assignment_strategy
+            assignor.name: assignor for assignor in map(get, config.partition_assignment_strategy)
         }
         self.cluster = Cluster(bootstrap, config.client_id, config.request_timeout_ms, security)
         self.membership = Membership(config, tuple(self._assignors.values()), self._topics, self._emit)

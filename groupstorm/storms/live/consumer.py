@@ -15,6 +15,7 @@ from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.positions import Position, Positions
 from groupstorm.storms.randomness import DRAW_BITS, Stream
 from groupstorm.storms.records import Work, names
+from groupstorm.storms.restoring import State
 from groupstorm.trace.schema import Source
 
 if TYPE_CHECKING:
@@ -92,12 +93,14 @@ class RealConsumer:
             settings.distribution("revoke_callback_ms"),
             settings.distribution("assign_callback_ms"),
         )
+        restore, state = settings.distribution("restore_ms"), State()
         interval, plan = settings.distribution("poll_interval_ms"), settings.distribution("assign_ms")
         per_pair_ns = settings.integer("assign_ns_per_member_partition")
 
         def callback_us(kind: CallbackKind, partitions: tuple[TopicPartition, ...]) -> int:
             if kind is CallbackKind.ASSIGNED:
-                return assign.at(self._draw()) if partitions else 0
+                rebuilt = state.assigned(self.wire.membership.owned)
+                return assign.at(self._draw()) + rebuilt * restore.at(self._draw()) if partitions else 0
             return revoke.at(self._draw())
 
         return Application(

@@ -49,7 +49,7 @@ class RealWorld:
         self.spawn = spawn
         self.clock = RealClock(spawn)
         self.records = Records(settings.integer("record_rate"), settings.integer("process_rate"))
-        self.checkers = Checkers()
+        self.checkers = Checkers(settings.flag("joins"))
         self.consumers: dict[str, RealConsumer] = {}
         self.requests: Counter[tuple[str, str | None]] = Counter()
         self.group = broker.prefix + GROUP

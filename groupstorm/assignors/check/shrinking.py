@@ -1,0 +1,111 @@
+"""Makes a failing history smaller for as long as it fails: fewer steps, topics, partitions, plain names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from string import ascii_lowercase
+
+from groupstorm.assignors.check.history import Do, History, Step
+
+#: A shrunk history is worth a few seconds, no more: how many smaller ones are tried.
+MAX_TRIALS = 3_000
+
+
+def shrink(history: History, fails: Callable[[History], bool]) -> History:
+    """The smallest history that was found for which ``fails`` is still true."""
+    trials = 0
+    smaller = True
+    while smaller and trials < MAX_TRIALS:
+        smaller = False
+        for candidate in _candidates(history):
+            trials += 1
+            if fails(candidate):
+                history, smaller = candidate, True
+                break
+            if trials >= MAX_TRIALS:
+                break
+    plain = _plainly_named(history)
+    return plain if fails(plain) else history
+
+
+def _candidates(history: History) -> Iterator[History]:
+    """Smaller histories, those that leave out the most first."""
+    yield from _without_steps(history)
+    for topic in history.topics:
+        if len(history.topics) > 1:
+            yield _without_topic(history, topic)
+    for topic, count in history.topics.items():
+        for fewer in _smaller(count):
+            yield history._replace(topics={**history.topics, topic: fewer})
+    yield from _smaller_alike(history)
+    yield from _from_the_beginning(history)
+    for place, step in enumerate(history.steps):
+        for changed in _smaller_steps(step):
+            yield history._replace(steps=(*history.steps[:place], changed, *history.steps[place + 1 :]))
+
+
+def _without_steps(history: History) -> Iterator[History]:
+    steps = history.steps
+    length = len(steps)
+    while length:
+        for begin in range(0, len(steps), length):
+            yield history._replace(steps=steps[:begin] + steps[begin + length :])
+        length //= 2
+
+
+def _without_topic(history: History, gone: str) -> History:
+    topics = {topic: count for topic, count in history.topics.items() if topic != gone}
+    steps = (step._replace(topics=tuple(t for t in step.topics if t != gone)) for step in history.steps)
+    return History(topics, tuple(steps))
+
+
+def _smaller_alike(history: History) -> Iterator[History]:
+    """Topics of one size become smaller together: joined ones have to stay alike."""
+    for size in sorted(set(history.topics.values()), reverse=True):
+        for fewer in _smaller(size):
+            changed = {t: fewer if count == size else count for t, count in history.topics.items()}
+            yield history._replace(topics=changed)
+
+
+def _from_the_beginning(history: History) -> Iterator[History]:
+    """What a step changes is so from the beginning, and the step is gone."""
+    for place, step in enumerate(history.steps):
+        others = (*history.steps[:place], *history.steps[place + 1 :])
+        if step.do is Do.RESIZE:
+            yield History({**history.topics, **dict.fromkeys(step.topics, step.partitions)}, others)
+        elif step.do is Do.SUBSCRIBE:
+            yield history._replace(
+                steps=tuple(
+                    other._replace(topics=step.topics)
+                    if other.do is Do.JOIN and step.member in ("", other.member)
+                    else other
+                    for other in others
+                )
+            )
+
+
+def _smaller(count: int) -> list[int]:
+    """From none to one less, nearest to none first."""
+    return sorted({fewer for fewer in (0, 1, count // 2, count - 1) if 0 <= fewer < count})
+
+
+def _smaller_steps(step: Step) -> Iterator[Step]:
+    if step.do is Do.RESIZE:
+        for fewer in _smaller(step.partitions):
+            yield step._replace(partitions=fewer)
+    elif len(step.topics) > 1:
+        for gone in step.topics:
+            yield step._replace(topics=tuple(topic for topic in step.topics if topic != gone))
+
+
+def _plainly_named(history: History) -> History:
+    """Members a, b, c, ...: easier to read, if the names do not matter."""
+    members = _numbered({step.member for step in history.steps if step.member}, ascii_lowercase)
+    steps = (step._replace(member=members.get(step.member, step.member)) for step in history.steps)
+    return history._replace(steps=tuple(steps))
+
+
+def _numbered(names: set[str], letters: str) -> Mapping[str, str]:
+    if len(names) > len(letters):
+        return {}
+    return dict(zip(sorted(names, key=lambda name: (len(name), name)), letters, strict=False))

@@ -1,0 +1,83 @@
+"""What an assignor's answers cost: groups of growing size, from an empty start to a tenth that leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from groupstorm.assignors.check.history import Do, Group, Step
+from groupstorm.assignors.contract import Assignor
+
+#: A group that took longer than this, in any phase, is the last that is asked.
+ENOUGH_MS = 1_500
+
+TOPICS = 10
+
+
+class GroupSize(NamedTuple):
+    """Members that all subscribe to `TOPICS` topics of ``partitions`` partitions in all."""
+
+    members: int
+    partitions: int
+
+
+SIZES: Sequence[GroupSize] = (
+    GroupSize(100, 1_000),
+    GroupSize(1_000, 10_000),
+    GroupSize(2_000, 100_000),
+)
+
+
+class Speed(NamedTuple):
+    """CPU milliseconds of the ``assign`` calls of each phase; None where there was no answer."""
+
+    size: GroupSize
+    empty_start_ms: float | None
+    one_more_ms: float | None
+    tenth_leaves_ms: float | None
+
+
+def measure(
+    assignor: Assignor, cpu_ns: Callable[[], int], sizes: Sequence[GroupSize] = SIZES
+) -> Iterator[Speed]:
+    """A row for every size until one takes too long. ``cpu_ns``: the CPU time used so far."""
+    for size in sizes:
+        row = _measure(assignor, cpu_ns, size)
+        yield row
+        phases = (row.empty_start_ms, row.one_more_ms, row.tenth_leaves_ms)
+        if any(ms is None or ms > ENOUGH_MS for ms in phases):
+            return
+
+
+def _measure(assignor: Assignor, cpu_ns: Callable[[], int], size: GroupSize) -> Speed:
+    names = tuple(f"topic-{number}" for number in range(TOPICS))
+    group = Group(assignor, dict.fromkeys(names, size.partitions // TOPICS))
+
+    def join(number: int) -> None:
+        group.take(Step(Do.JOIN, f"member-{number}", names))
+
+    def settle() -> float | None:
+        """All rounds of the change, or None at the first without an answer."""
+        spent_ns = 0
+        for _ in range(2 if group.cooperative else 1):
+            begun_ns = cpu_ns()
+            told = group.ask()
+            spent_ns += cpu_ns() - begun_ns
+            if told.refusal is not None:
+                return None
+            if not group.hand_out(told):
+                break
+        return round(spent_ns / 1e6, 3)
+
+    for number in range(size.members):
+        join(number)
+    empty_start_ms = settle()
+    if empty_start_ms is None:
+        return Speed(size, None, None, None)
+    join(size.members)
+    one_more_ms = settle()
+    if one_more_ms is None:
+        return Speed(size, empty_start_ms, None, None)
+    for number in range(0, size.members, 10):
+        group.take(Step(Do.LEAVE, f"member-{number}"))
+    return Speed(size, empty_start_ms, one_more_ms, settle())

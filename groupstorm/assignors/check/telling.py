@@ -1,0 +1,110 @@
+"""Histories and reports as JSON, and failing histories as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from groupstorm.assignors.check.checking import Finding, Report
+from groupstorm.assignors.check.history import Change, Do, History, Step, play
+from groupstorm.assignors.contract import Assignor
+from groupstorm.assignors.userdata import TopicPartition
+
+#: Partitions named one by one in a line; more are counted.
+_NAMED = 16
+
+
+def history_to_json(history: History) -> dict[str, Any]:
+    """``{"topics": {name: partitions}, "steps": [{"do", "member", "topics", "partitions"}]}``."""
+    return {"topics": dict(history.topics), "steps": [_step_to_json(step) for step in history.steps]}
+
+
+def _step_to_json(step: Step) -> dict[str, Any]:
+    written: dict[str, Any] = {"do": step.do.value}
+    if step.member:
+        written["member"] = step.member
+    if step.topics:
+        written["topics"] = list(step.topics)
+    if step.do is Do.RESIZE:
+        written["partitions"] = step.partitions
+    return written
+
+
+def history_from_json(written: Mapping[str, Any]) -> History:
+    """The history that `history_to_json` has written."""
+    steps = (
+        Step(Do(step["do"]), step.get("member", ""), tuple(step.get("topics", ())), step.get("partitions", 0))
+        for step in written["steps"]
+    )
+    return History(dict(written["topics"]), tuple(steps))
+
+
+def report_to_json(report: Report) -> dict[str, Any]:
+    """The report; every finding with the smallest failing history, if there is one."""
+    return {
+        "assignor": report.assignor,
+        "kept": report.kept,
+        "histories": report.histories,
+        "rounds": report.rounds,
+        "most_rounds_for_a_change": report.most_rounds,
+        "stickiness": report.stickiness._asdict(),
+        "properties": [_finding_to_json(finding) for finding in report.findings],
+    }
+
+
+def _finding_to_json(finding: Finding) -> dict[str, Any]:
+    written: dict[str, Any] = {
+        "property": finding.name,
+        "verdict": finding.verdict.value,
+        "asked": finding.asked,
+        "failed": finding.failed,
+    }
+    if finding.broken is not None and finding.history is not None:
+        written["why"] = finding.broken.sentence
+        written["step"] = finding.broken.step
+        written["history"] = history_to_json(finding.history)
+    return written
+
+
+def tell(assignor: Assignor, finding: Finding) -> Iterator[str]:
+    """The finding's smallest failing history, played once more: what befell the group, who got what."""
+    if finding.broken is None or finding.history is None:
+        return
+    sizes = ", ".join(f"{name} with {_count(size)}" for name, size in finding.history.topics.items())
+    yield f"there is {sizes or 'no topic'}"
+    for change in play(assignor, finding.history):
+        yield f"{change.number}. {change.step}"
+        yield from _tell_rounds(change)
+        if change.number == finding.broken.step:
+            break
+    yield f"=> {finding.broken.sentence}"
+
+
+def _count(partitions: int) -> str:
+    return f"{partitions} partition{'' if partitions == 1 else 's'}"
+
+
+def _tell_rounds(change: Change) -> Iterator[str]:
+    for number, told in enumerate(change.rounds, start=1):
+        place = f"round {number}: " if len(change.rounds) > 1 else ""
+        if told.refusal is not None:
+            yield f"     {place}no answer: {told.refusal}"
+            continue
+        for member in told.subscriptions:
+            had = listed(told.owned[member]) if any(told.owned.values()) else _before(change, member)
+            given = listed(told.assigned.get(member, ()))
+            yield f"     {place}{member} had {had}, gets {given}"
+
+
+def _before(change: Change, member: str) -> str:
+    return listed([partition for partition, owner in change.before.items() if owner == member])
+
+
+def listed(partitions: Iterable[TopicPartition]) -> str:
+    """Partitions by their names; many of them are counted."""
+    in_order = sorted(partitions)
+    if not in_order:
+        return "nothing"
+    if len(in_order) > _NAMED:
+        return _count(len(in_order))
+    return ", ".join(map(str, in_order))

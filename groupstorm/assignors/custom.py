@@ -1,0 +1,208 @@
+"""Assignors of other people's: a plain function, or any object with an ``assign``; no base class.
+
+What a plug-in does not declare has a default, so a function alone is an assignor:
+
+    def weighted(topics, subscriptions):
+        return {member: [(topic, partition), ...], ...}
+
+Functions declare in attributes, as objects do (``weighted.protocols = ("cooperative",)``):
+
+* ``name``: what travels in JoinGroup; by default the name of the function or class;
+* ``protocols``: "eager", "cooperative" or both; by default eager;
+* ``needs_equal_subscriptions``: by default False;
+* ``promises``: `promises.Promises`; by default none;
+* ``user_data(owned, generation)``: bytes for the member's subscription; by default nothing;
+* ``user_data_after(assignment, generation)``: the same, of the whole last assignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any, cast
+
+from groupstorm.assignors.contract import (
+    AssignmentRefused,
+    AssignmentResult,
+    RebalanceProtocol,
+    TopicMetadata,
+)
+from groupstorm.assignors.promises import Promises
+from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition
+from groupstorm.problems import InputError
+
+#: What an answer that makes no sense is refused with.
+INVALID_ASSIGNMENT = "InvalidAssignment"
+
+#: What Python code throws when it is wrong.
+PROGRAMMING_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NameError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+_INT32_MAX = (1 << 31) - 1
+
+Assign = Callable[[Mapping[str, TopicMetadata], Mapping[str, Subscription]], object]
+
+
+@dataclass(frozen=True)
+class CustomAssignor:
+    """A plug-in with all that `contract.Assignor` asks for; made by `adapt`.
+
+    An answer is taken as it is if it can be: whether it is a good one is for
+    `groupstorm check-assignor` to find out. Members that it does not mention get nothing.
+    """
+
+    plug_in: object
+    name: str
+    protocols: tuple[RebalanceProtocol, ...]
+    needs_equal_subscriptions: bool
+    promises: Promises
+
+    def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
+        """What the plug-in says, or nothing."""
+        ask = getattr(self.plug_in, "user_data", None)
+        return None if ask is None else self._bytes("user_data", ask(owned, generation))
+
+    def user_data_after(self, assignment: Assignment, generation: int) -> bytes | None:
+        """What the plug-in says of a whole assignment; of its partitions, if it cares for no more."""
+        ask = getattr(self.plug_in, "user_data_after", None)
+        if ask is None:
+            return self.user_data(assignment.partitions, generation)
+        return self._bytes("user_data_after", ask(assignment, generation))
+
+    def assign(
+        self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
+    ) -> AssignmentResult:
+        """The plug-in's answer. Raises `AssignmentRefused` for one that is none, and where it throws."""
+        assign = cast(Assign, getattr(self.plug_in, "assign", self.plug_in))
+        try:
+            answer = assign(topics, subscriptions)
+        except PROGRAMMING_ERRORS as thrown:
+            what = f"{self.name}: {thrown} ({_place_of(thrown)})"
+            raise AssignmentRefused(type(thrown).__name__, what) from thrown
+        whole = answer if isinstance(answer, AssignmentResult) else None
+        partitions = answer if whole is None else whole.partitions
+        if not isinstance(partitions, Mapping):
+            raise self._refused(f"the answer is {_shown(partitions)}, expected members with their partitions")
+        for member in partitions:
+            if member not in subscriptions:
+                raise self._refused(f"the answer has a member {_shown(member)}, who is not in the group")
+        read = {member: self._read(member, partitions.get(member, ())) for member in subscriptions}
+        if whole is None:
+            return AssignmentResult(read)
+        return whole._replace(partitions=read, user_data=self._bytes("user_data", whole.user_data))
+
+    def _read(self, member: str, listed: object) -> list[TopicPartition]:
+        if isinstance(listed, str | bytes) or not isinstance(listed, Sequence | set | frozenset):
+            raise self._refused(f"{member} is given {_shown(listed)}, expected a list of (topic, partition)")
+        pairs = [pair if _is_partition(pair) else None for pair in listed]
+        for pair, written in zip(pairs, listed, strict=True):
+            if pair is None:
+                raise self._refused(f"{member} is given {_shown(written)}, expected (topic, partition)")
+        return [TopicPartition(*pair) for pair in pairs if pair is not None]
+
+    def _bytes(self, field: str, told: object) -> bytes | None:
+        if told is None or isinstance(told, bytes):
+            return told
+        raise self._refused(f"{field} gave {_shown(told)}, expected bytes or None")
+
+    def _refused(self, what: str) -> AssignmentRefused:
+        return AssignmentRefused(INVALID_ASSIGNMENT, f"{self.name}: {what}")
+
+
+def adapt(plug_in: object, place: str, default_name: str | None = None) -> CustomAssignor:
+    """Make an assignor of a function, an object, or a class without arguments.
+
+    ``place`` says in an `InputError` whose declarations are wrong; ``default_name`` is for those that
+    declare none.
+    """
+    if isinstance(plug_in, type):
+        plug_in = _instance(plug_in, place)
+    elif not callable(getattr(plug_in, "assign", plug_in)):
+        raise InputError(
+            f"{place}: {_shown(plug_in)}: expected a function of topics and subscriptions, "
+            "or an object with one named assign: this has no assign"
+        )
+    named = getattr(plug_in, "__name__", type(plug_in).__name__)
+    return CustomAssignor(
+        plug_in,
+        _name(plug_in, place, default_name or named),
+        _protocols(plug_in, place),
+        _declared(plug_in, place, "needs_equal_subscriptions", bool, default=False),
+        _declared(plug_in, place, "promises", Promises, default=Promises()),
+    )
+
+
+def _instance(made_by: type, place: str) -> object:
+    if not callable(getattr(made_by, "assign", None)):
+        raise InputError(f"{place}: expected an assignor, this class has no assign")
+    try:
+        return made_by()
+    except TypeError as problem:
+        raise InputError(f"{place}: expected a class without arguments: {problem}") from problem
+
+
+def _name(plug_in: object, place: str, default: str) -> str:
+    name: str = _declared(plug_in, place, "name", str, default=default)
+    if not name or len(name.encode("utf-8", "replace")) > 0x7FFF:
+        raise InputError(f"{place}: name: {_shown(name)}: expected a text of 1 to 32767 bytes, for JoinGroup")
+    return name
+
+
+def _protocols(plug_in: object, place: str) -> tuple[RebalanceProtocol, ...]:
+    written = getattr(plug_in, "protocols", (RebalanceProtocol.EAGER,))
+    listed = (written,) if isinstance(written, str) else written
+    if isinstance(listed, Sequence) and listed and all(name in list(RebalanceProtocol) for name in listed):
+        return tuple(RebalanceProtocol(name) for name in listed)
+    raise InputError(
+        f"{place}: protocols: {_shown(written)}: expected one or both of "
+        f"{', '.join(repr(str(protocol)) for protocol in RebalanceProtocol)}"
+    )
+
+
+def _declared(plug_in: object, place: str, field: str, kind: type, default: Any) -> Any:
+    value = getattr(plug_in, field, default)
+    if not isinstance(value, kind):
+        raise InputError(f"{place}: {field}: {_shown(value)}: expected {_KINDS[kind]}")
+    return value
+
+
+_KINDS: Mapping[type, str] = {
+    bool: "True or False",
+    str: "a text",
+    Promises: "a groupstorm.assignors.promises.Promises",
+}
+
+
+def _place_of(thrown: BaseException) -> str:
+    """The file and line that threw: what its author looks for first."""
+    frame = extract_tb(thrown.__traceback__)[-1]
+    return f"{Path(frame.filename).name}, line {frame.lineno}"
+
+
+def _is_partition(pair: object) -> bool:
+    """A topic and a number that fits the wire's int32."""
+    return (
+        isinstance(pair, Sequence)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and isinstance(pair[1], int)
+        and not isinstance(pair[1], bool)
+        and 0 <= pair[1] <= _INT32_MAX
+    )
+
+
+def _shown(value: object) -> str:
+    """A value in an error's one line."""
+    text = repr(value)
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,97 @@
+"""`groupstorm check-assignor`: does an assignor keep what it promises?"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from groupstorm.assignors import registry
+from groupstorm.assignors.check.checking import Report, check, drawn
+from groupstorm.assignors.check.properties import Verdict
+from groupstorm.assignors.check.speed import Speed, measure
+from groupstorm.assignors.check.telling import report_to_json
+from groupstorm.assignors.contract import Assignor, MapOrder
+from groupstorm.cli.cpu_limit import Limited
+from groupstorm.cli.options import JsonOption
+from groupstorm.cli.other_hash_seeds import other_processes
+from groupstorm.problems import CheckFailed
+from groupstorm.report.assignor_check import failures, findings_table, speed_table, summary
+
+#: Answers to large groups may take longer than those to the small ones of histories.
+SPEED_LIMIT_MS = 20_000
+
+
+def check_assignor(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|MODULE:ATTRIBUTE", help="One of ours, a plug-in, or your own code.")
+    ],
+    seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same histories.")] = 0,
+    count: Annotated[int, typer.Option(min=1, help="How many histories to play.")] = 200,
+    limit_ms: Annotated[
+        int, typer.Option(min=1, help="CPU time for one answer; one that takes longer counts as none.")
+    ] = 1_000,
+    order: Annotated[MapOrder, typer.Option(help="Ours alone: how ties are settled.")] = MapOrder.JAVA_HASH,
+    bug_compat: Annotated[
+        bool, typer.Option("--bug-compat", help="Ours alone: with the defects of Kafka's.")
+    ] = False,
+    speed: Annotated[bool, typer.Option(help="Measure what answers cost.")] = True,
+    every: Annotated[
+        bool, typer.Option("--all", help="Failing histories of what is not promised, too.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Play random histories of a group with an assignor and hold it to its promises.
+
+    Members join, leave, come back, miss an assignment, subscribe to something else; topics grow, go and
+    come back smaller. Prints every property, and for what is broken the smallest failing history that
+    could be found. Exits 1 if a promise is broken.
+    """
+    assignor = registry.get(name, order=order, bug_compat=bug_compat)
+    limited = Limited(assignor, limit_ms)
+    console = Console(stderr=as_json)
+    with (
+        redirect_stdout(sys.stderr),  # what a plug-in prints is no part of the report
+        console.status(f"{assignor.name}: {count} histories") as status,
+        other_processes(name, order, bug_compat, limit_ms) as elsewhere,
+    ):
+        report = check(
+            limited,
+            drawn(limited, seed, count),
+            elsewhere,
+            lambda done: status.update(f"{assignor.name}: {done} of {count} histories"),
+        )
+        status.update(f"{assignor.name}: how fast is it?")
+        speeds = _speeds(assignor) if speed else []
+    if as_json:
+        print(json.dumps(report_to_json(report) | {"seed": seed, "speed": _to_json(speeds)}))
+    else:
+        _print(console, limited, report, speeds, every)
+    broken = [finding.name for finding in report.findings if finding.verdict is Verdict.BROKEN]
+    if broken:
+        raise CheckFailed(f"{assignor.name} breaks its promises: {', '.join(broken)}")
+
+
+def _speeds(assignor: Assignor) -> list[Speed]:
+    return list(measure(Limited(assignor, SPEED_LIMIT_MS), time.process_time_ns))
+
+
+def _to_json(speeds: Sequence[Speed]) -> list[dict[str, Any]]:
+    return [row.size._asdict() | {k: v for k, v in row._asdict().items() if k != "size"} for row in speeds]
+
+
+def _print(
+    console: Console, assignor: Assignor, report: Report, speeds: Sequence[Speed], every: bool
+) -> None:
+    console.print(findings_table(report))
+    console.print(summary(report), highlight=False)
+    if speeds:
+        console.print(speed_table(speeds))
+    for line in failures(assignor, report, every):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)

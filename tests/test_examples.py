@@ -1,0 +1,56 @@
+"""The examples run as their heads say, and keep what they promise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command import ROOT, groupstorm
+
+
+@pytest.mark.parametrize("attribute", ["rendezvous", "cooperative"])
+def test_the_example_assignors_keep_their_promises(attribute: str) -> None:
+    arguments = ["--count", "10", "--no-speed", "--json"]
+    result = groupstorm("check-assignor", f"examples.rendezvous:{attribute}", *arguments, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    verdicts = {row["property"]: row["verdict"] for row in report["properties"]}
+    assert verdicts["co-partitioning"] == verdicts["any order of members"] == "held"
+    assert verdicts["balance"] == "not promised"
+
+
+def test_an_example_assignor_stands_the_lab(tmp_path: Path) -> None:
+    strategy = "partition.assignment.strategy=examples.rendezvous:cooperative"
+    out = str(tmp_path / "lab")
+    result = groupstorm("run", "custom-assignor-lab", "--set", strategy, "--out", out, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+    figures = json.loads((tmp_path / "lab" / "figures.json").read_text())
+    assert set(figures["invariants"].values()) == {"held"}
+    again = groupstorm("replay", out, "--set", strategy, cwd=ROOT)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr == ""
+    unnamed = groupstorm("replay", out, cwd=ROOT)
+    assert unnamed.returncode == 2, "a file names no code"
+    assert f"use --set {strategy}" in unnamed.stderr
+
+
+def test_an_example_assignor_in_real_time(tmp_path: Path) -> None:
+    """Members over TCP find a plug-in by the name that travels, and rebuild the state of what is new."""
+    (tmp_path / "live.yaml").write_text(
+        "steps: [{at_ms: 0, do: start}, {at_ms: 1000, do: add}]\n"
+        "settings: {members: 2, topics: 2, partitions: 4, joins: true, restore_ms: 50, start_ms: 10,"
+        " record_rate: 0, tail_ms: 100, heartbeat.interval.ms: 200, group.initial.rebalance.delay.ms: 100}\n"
+    )
+    strategy = "partition.assignment.strategy=examples.rendezvous:cooperative"
+    out = tmp_path / "live"
+    arguments = ["--on", "emulator", "--set", strategy, "--out", str(out)]
+    result = groupstorm("run", str(tmp_path / "live.yaml"), *arguments, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+    rows = [json.loads(line) for line in (out / "trace.jsonl").read_text().splitlines()]
+    taken = [row for row in rows if row["event"] == "partitions_assigned" and row["partitions"]]
+    assert {row["duration_us"] / len(row["partitions"]) for row in taken} == {50_000}
+    assert {row["protocol"] for row in rows if row["event"] == "assignment_computed"} == {
+        "rendezvous-cooperative"
+    }
