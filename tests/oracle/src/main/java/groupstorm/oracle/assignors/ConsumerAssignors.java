@@ -67,7 +67,7 @@ public final class ConsumerAssignors {
     }
 
     /** One broker in each rack; where a topic tells no racks its partitions have no replicas. */
-    private static Cluster cluster(JsonNode question) {
+    static Cluster cluster(JsonNode question) {
         Map<String, Node> brokers = new LinkedHashMap<>();
         List<PartitionInfo> partitions = new ArrayList<>();
         for (Map.Entry<String, JsonNode> topic : question.get("topics").properties()) {
