@@ -15,6 +15,7 @@ from groupstorm.assignors.historical.recordings import playback
 from groupstorm.assignors.historical.released import ReleasedAssignor
 from groupstorm.assignors.historical.stories import OURS, Story
 from groupstorm.assignors.promises import promises_of
+from groupstorm.assignors.userdata import TopicPartition
 
 
 class Side(NamedTuple):
@@ -26,19 +27,35 @@ class Side(NamedTuple):
 
 
 def sides(story: Story) -> Iterator[Side]:
-    """Before and after, or only ours where the story is nobody's bug."""
-    if story.before is not None:
-        released = ReleasedAssignor(story.assignor, story.before, playback(story.name, story.before))
-        title = f"before: {story.assignor} of Kafka {story.before}, from a recording of its own classes"
-        yield side(story, released, title)
-    assignor = registry.get(story.assignor)
-    if story.after is None:
-        yield side(story, assignor, f"{story.assignor}, as groupstorm has it")
-    elif story.after == OURS:
-        yield side(story, assignor, f"after: {story.assignor}, as groupstorm has it")
+    """How Kafka's releases before and after went, from recordings, and how ours goes.
+
+    Where ours answers exactly as the release after, it speaks for both.
+    """
+    ours = side(story, registry.get(story.assignor), f"{story.assignor}, as groupstorm has it")
+    if story.before is None:
+        yield ours
+        return
+    yield _recorded(story, story.before, "before")
+    if story.after is None or story.after == OURS:
+        yield ours._replace(title=f"after: {ours.title}")
+        return
+    after = _recorded(story, story.after, "after")
+    if answers(after) == answers(ours):
+        yield ours._replace(title=f"after: {story.assignor} of Kafka {story.after}, and groupstorm's: the same")
     else:
-        title = f"after: {story.assignor} as of Kafka {story.after}, played by groupstorm's"
-        yield side(story, assignor, title)
+        yield after
+        yield ours._replace(title=f"today: {ours.title}")
+
+
+def answers(told: Side) -> list[tuple[dict[str, tuple[TopicPartition, ...]], str | None]]:
+    """Every round's answer, lists in the assignor's order, or why there is none."""
+    return [(dict(one.assigned), one.refusal) for change in told.changes for one in change.rounds]
+
+
+def _recorded(story: Story, release: str, place: str) -> Side:
+    released = ReleasedAssignor(story.assignor, release, playback(story.name, release))
+    title = f"{place}: {story.assignor} of Kafka {release}, from a recording of its own classes"
+    return side(story, released, title)
 
 
 def side(story: Story, assignor: Assignor, title: str) -> Side:
@@ -75,7 +92,7 @@ def tell(story: Story) -> Iterator[str]:
             if told.broken is not None and change.number == told.broken[0]:
                 yield f"  => {told.broken[1]}"
         if told.broken is None:
-            yield f"  => {story.property or 'nothing is broken'}{': held' if story.property else ''}"
+            yield f"  => {story.property}: held" if story.property else "  => nothing is broken"
     for words in (story.meant, story.mend):
         if words:
             yield ""

@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from groupstorm.assignors.cases import answer, read_case
 from groupstorm.assignors.historical.released import Answerer, Case
 from groupstorm.assignors.historical.stories import folder
 
@@ -33,17 +32,6 @@ def playback(story: str, release: str) -> Answerer:
     """Answers what was recorded; KeyError for a question that Kafka was not asked."""
     answers = {_key(told.case): told.answer for told in recorded(story) if told.release == release}
     return lambda case: answers[_key(case)]
-
-
-def ours(bug_compat: bool = False) -> Answerer:
-    """Answers as our own assignors do."""
-
-    def answer_case(case: Case) -> Mapping[str, Any]:
-        line = json.dumps({**case, "id": 0, "bug_compat": bug_compat})
-        told = answer(read_case(line.encode(), "a round of a history"))
-        return {name: told[name] for name in ("assignment", "error", "message") if name in told}
-
-    return answer_case
 
 
 def _key(case: Case) -> str:
