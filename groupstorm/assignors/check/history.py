@@ -80,12 +80,15 @@ class Racks(NamedTuple):
     replicas: Mapping[str, ReplicaRacks] = MappingProxyType({})
 
 
+NO_RACKS = Racks()
+
+
 class History(NamedTuple):
     """``topics``: those that there are at the beginning, with their numbers of partitions."""
 
     topics: Mapping[str, int]
     steps: tuple[Step, ...]
-    racks: Racks = Racks()
+    racks: Racks = NO_RACKS
 
 
 @dataclass
@@ -143,7 +146,7 @@ class Group:
 
     assignor: Assignor
     topics: dict[str, int]
-    racks: Racks = Racks()
+    racks: Racks = NO_RACKS
     members: dict[str, Member] = field(default_factory=dict)
     gone: dict[str, Member] = field(default_factory=dict)
     generation: int = 0

@@ -42,7 +42,12 @@ def history_from_json(written: Mapping[str, Any]) -> History:
 def change_to_json(change: Change) -> dict[str, Any]:
     """``{"step", "rounds": [{"generation", "owned", "assigned", "refusal"}]}``, lists in the assignor's order."""
     rounds = [
-        {"generation": told.generation, "owned": told.owned, "assigned": told.assigned, "refusal": told.refusal}
+        {
+            "generation": told.generation,
+            "owned": told.owned,
+            "assigned": told.assigned,
+            "refusal": told.refusal,
+        }
         for told in change.rounds
     ]
     return {"step": _step_to_json(change.step), "rounds": rounds}

@@ -41,7 +41,9 @@ def sides(story: Story) -> Iterator[Side]:
         return
     after = _recorded(story, story.after, "after")
     if answers(after) == answers(ours):
-        yield ours._replace(title=f"after: {story.assignor} of Kafka {story.after}, and groupstorm's: the same")
+        yield ours._replace(
+            title=f"after: {story.assignor} of Kafka {story.after}, and groupstorm's: the same"
+        )
     else:
         yield after
         yield ours._replace(title=f"today: {ours.title}")
@@ -64,9 +66,7 @@ def side(story: Story, assignor: Assignor, title: str) -> Side:
     return Side(title, changes, _first_broken(story, assignor, changes))
 
 
-def _first_broken(
-    story: Story, assignor: Assignor, changes: tuple[Change, ...]
-) -> tuple[int, str] | None:
+def _first_broken(story: Story, assignor: Assignor, changes: tuple[Change, ...]) -> tuple[int, str] | None:
     """Where the story's property is broken first; where it has none, any of them."""
     subject = Subject(assignor, promises_of(assignor))
     asked = [story.property] if story.property else [name for name in QUESTIONS if subject.promised(name)]

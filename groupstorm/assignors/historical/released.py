@@ -83,9 +83,7 @@ class ReleasedAssignor:
             }
         )
 
-    def case(
-        self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
-    ) -> Case:
+    def case(self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]) -> Case:
         """The question as a case of `groupstorm assign`."""
         described: dict[str, Any] = {}
         for name, topic in topics.items():

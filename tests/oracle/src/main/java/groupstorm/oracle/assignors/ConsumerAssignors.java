@@ -76,7 +76,7 @@ public final class ConsumerAssignors {
                 Node[] replicas = Fields.texts(racks.path(number)).stream()
                     .map(rack -> brokers.computeIfAbsent(rack, __ -> broker(brokers.size(), rack)))
                     .toArray(Node[]::new);
-                Node leader = replicas.length == 0 ? Node.noNode() : replicas[0];
+                Node leader = replicas.length == 0 ? null : replicas[0];
                 partitions.add(new PartitionInfo(topic.getKey(), number, leader, replicas, replicas));
             }
         }
