@@ -22,7 +22,7 @@ _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 
 
 def with_release(built: Built, release: str, cache: Path = CACHE) -> Built:
-    """The oracle with the jar of that release in front of the newest one; fetched where it is not there yet."""
+    """The oracle with the jar of that release in front of the newest one; fetched the first time."""
     name = f"kafka-clients-{release}"
     jar = cache / f"lib-{name}" / f"{name}.jar"
     if not jar.exists():

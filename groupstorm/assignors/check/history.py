@@ -47,14 +47,21 @@ class Do(StrEnum):
 
 
 class Step(NamedTuple):
-    """Fields that a kind of step does not use stay empty."""
+    """Fields that a kind of step does not use stay empty.
+
+    ``with_next``: the group rebalances only after the next step.
+    """
 
     do: Do
     member: str = ""
     topics: tuple[str, ...] = ()
     partitions: int = 0
+    with_next: bool = False
 
     def __str__(self) -> str:
+        return f"{self._what()}, and in the same rebalance" if self.with_next else self._what()
+
+    def _what(self) -> str:
         topics = ", ".join(self.topics) or "nothing"
         return {
             Do.JOIN: f"{self.member} joins and subscribes to {topics}",
@@ -279,13 +286,16 @@ _TAKES = {
 def play(assignor: Assignor, history: History) -> Iterator[Change]:
     """The history's changes, one after the other; ends with a round that has no answer."""
     group = Group(assignor, dict(history.topics), history.racks)
+    due = False
     for number, step in enumerate(history.steps, start=1):
         before = group.owners()
-        if not group.take(step) or not group.members:
+        due |= group.take(step)
+        if step.with_next or not due or not group.members:
+            due = due and step.with_next
             yield Change(number, step, (), settled=True, clean=True, before=before, after={})
             continue
         rounds: list[Round] = []
-        again = True
+        due, again = False, True
         while again and len(rounds) < MAX_ROUNDS:
             rounds.append(group.ask())
             again = rounds[-1].refusal is None and group.hand_out(rounds[-1])

@@ -27,20 +27,28 @@ def _step_to_json(step: Step) -> dict[str, Any]:
         written["topics"] = list(step.topics)
     if step.do is Do.RESIZE:
         written["partitions"] = step.partitions
+    if step.with_next:
+        written["with_next"] = True
     return written
 
 
 def history_from_json(written: Mapping[str, Any]) -> History:
     """The history that `history_to_json` has written."""
     steps = (
-        Step(Do(step["do"]), step.get("member", ""), tuple(step.get("topics", ())), step.get("partitions", 0))
+        Step(
+            Do(step["do"]),
+            step.get("member", ""),
+            tuple(step.get("topics", ())),
+            step.get("partitions", 0),
+            step.get("with_next", False),
+        )
         for step in written["steps"]
     )
     return History(dict(written["topics"]), tuple(steps))
 
 
 def change_to_json(change: Change) -> dict[str, Any]:
-    """``{"step", "rounds": [{"generation", "owned", "assigned", "refusal"}]}``, lists in the assignor's order."""
+    """``{"step", "rounds": [{"generation", "owned", "assigned", "refusal"}]}``, lists in their order."""
     rounds = [
         {
             "generation": told.generation,

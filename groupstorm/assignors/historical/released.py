@@ -37,7 +37,7 @@ def version_of(release: str) -> tuple[int, ...]:
 
 
 def subscription_version(release: str) -> int:
-    """Of the ConsumerProtocol bytes that its consumers send: KIP-429 is of 2.4, KIP-792 and KIP-881 of 3.4."""
+    """Of the ConsumerProtocol bytes that its consumers send: KIP-429: 2.4, KIP-792 and KIP-881: 3.4."""
     version = version_of(release)
     if version < (2, 4):
         return 0

@@ -132,6 +132,7 @@ def _step(step: Field) -> Step:
         step.optional_string("member") or "",
         () if topics is None else tuple(topic.string() for topic in topics.items()),
         step.optional_integer("partitions", minimum=0) or 0,
+        step.flag("with_next"),
     )
 
 
