@@ -11,6 +11,7 @@ import pytest
 from groupstorm.assignors import registry
 from groupstorm.assignors.cases import answers
 from groupstorm.assignors.check.properties import BALANCE, MOVES, Subject
+from groupstorm.assignors.check.telling import history_from_json, history_to_json
 from groupstorm.assignors.historical import playing
 from groupstorm.assignors.historical.playing import Side, sides, tell
 from groupstorm.assignors.historical.properties import QUESTIONS
@@ -151,3 +152,21 @@ def test_a_name_that_is_none_is_refused() -> None:
         load("kafka-1")
     with pytest.raises(InputError, match="cannot be read"):
         load("missing.yaml")
+
+
+def test_the_page_has_every_story_and_its_example_can_be_played() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "historical-bugs.md").read_text("utf-8")
+    for story in STORIES:
+        assert f"| `{story.name}` |" in page
+        assert all(str(release) in page for release in (story.before, story.after) if release != OURS)
+    example = page.rpartition("```yaml\n")[2].partition("```")[0]
+    (side,) = sides(read(example, "the page", "example"))
+    assert side.broken is None
+    assert side.changes[-1].rounds
+
+
+def test_a_step_with_the_next_shares_its_rebalance() -> None:
+    changes = next(sides(load("kafka-4.3.1-null-pointer"))).changes
+    assert [len(change.rounds) for change in changes] == [1, 0, 1, 0, 0, 1]
+    written = history_to_json(load("kafka-4.3.1-null-pointer").history)
+    assert history_from_json(written) == load("kafka-4.3.1-null-pointer").history
