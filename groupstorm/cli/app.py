@@ -11,6 +11,7 @@ from groupstorm import __version__
 from groupstorm.cli import (
     analyze,
     assign,
+    assignor_history,
     check_assignor,
     compare,
     presets,
@@ -55,6 +56,7 @@ app.command("replay")(replay.replay)
 app.command("trace")(trace.trace)
 app.command("assign")(assign.assign)
 app.command("check-assignor")(check_assignor.check_assignor)
+app.command("assignor-history")(assignor_history.assignor_history)
 app.command("serve")(serve.serve)
 app.command("script")(script.script)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from tests.oracle import consumer, coordinator, server
+from tests.oracle import consumer, coordinator, history, server
 from tests.oracle.build import OracleUnavailable
 from tests.oracle.jvm import OracleBroke
 from tests.oracle.member import command as member
@@ -18,6 +18,7 @@ from tests.oracle.streams import command as streams
 ORACLES: dict[str, ModuleType] = {
     "consumer": consumer,
     "coordinator": coordinator,
+    "history": history,
     "member": member,
     "server": server,
     "streams": streams,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from groupstorm.assignors.contract import (
@@ -35,6 +36,8 @@ class Do(StrEnum):
     LEAVE = "leave"
     RETURN = "return"
     """A member that left, or was thought dead, is back with what it remembers."""
+    RETURN_CLAIMING = "return-claiming"
+    """As RETURN, but a cooperative member still says that it owns what it had (KAFKA-12983)."""
     SUBSCRIBE = "subscribe"
     """One member (or all, if none is named) subscribes to other topics."""
     RESIZE = "resize"
@@ -44,23 +47,47 @@ class Do(StrEnum):
 
 
 class Step(NamedTuple):
-    """Fields that a kind of step does not use stay empty."""
+    """Fields that a kind of step does not use stay empty.
+
+    ``with_next``: the group rebalances only after the next step.
+    """
 
     do: Do
     member: str = ""
     topics: tuple[str, ...] = ()
     partitions: int = 0
+    with_next: bool = False
 
     def __str__(self) -> str:
+        return f"{self._what()}, and in the same rebalance" if self.with_next else self._what()
+
+    def _what(self) -> str:
         topics = ", ".join(self.topics) or "nothing"
         return {
             Do.JOIN: f"{self.member} joins and subscribes to {topics}",
             Do.LEAVE: f"{self.member} leaves",
             Do.RETURN: f"{self.member} is back, with its last assignment in mind",
+            Do.RETURN_CLAIMING: f"{self.member} is back, and claims what it had",
             Do.SUBSCRIBE: f"{self.member or 'everybody'} subscribes to {topics} instead",
             Do.RESIZE: f"{topics} has {self.partitions} partitions from now on",
             Do.MISS: f"{self.member} will not receive the next assignment",
         }[self.do]
+
+
+ReplicaRacks = tuple[frozenset[str], ...]
+
+
+class Racks(NamedTuple):
+    """``clients``: client.rack of members; ``replicas``: of topics, for each partition its replicas' racks.
+
+    Who is not named has none. A topic whose size is another than that of its list has none, either.
+    """
+
+    clients: Mapping[str, str] = MappingProxyType({})
+    replicas: Mapping[str, ReplicaRacks] = MappingProxyType({})
+
+
+NO_RACKS = Racks()
 
 
 class History(NamedTuple):
@@ -68,6 +95,7 @@ class History(NamedTuple):
 
     topics: Mapping[str, int]
     steps: tuple[Step, ...]
+    racks: Racks = NO_RACKS
 
 
 @dataclass
@@ -125,6 +153,7 @@ class Group:
 
     assignor: Assignor
     topics: dict[str, int]
+    racks: Racks = NO_RACKS
     members: dict[str, Member] = field(default_factory=dict)
     gone: dict[str, Member] = field(default_factory=dict)
     generation: int = 0
@@ -162,7 +191,7 @@ class Group:
         if member is None:
             return False
         member.topics = self._as_the_others(member.topics)
-        if self.cooperative:  # what it owned counts as lost (onPartitionsLost)
+        if self.cooperative and step.do is not Do.RETURN_CLAIMING:  # what it owned is lost (onPartitionsLost)
             member = Member(member.topics)
         self.members[step.member] = member
         self.clean = False
@@ -201,8 +230,8 @@ class Group:
 
     def ask(self) -> Round:
         """One round, without its consequences: everybody joins, the leader assigns."""
-        topics = {topic: TopicMetadata(count) for topic, count in self.topics.items() if count}
-        subscriptions = {name: self._subscription(member) for name, member in self.members.items()}
+        topics = {topic: self._metadata(topic, count) for topic, count in self.topics.items() if count}
+        subscriptions = {name: self._subscription(name, member) for name, member in self.members.items()}
         owned = {name: member.owned() if self.cooperative else () for name, member in self.members.items()}
         self.generation += 1
         try:
@@ -215,12 +244,17 @@ class Group:
         assigned = {name: tuple(partitions) for name, partitions in result.partitions.items()}
         return Round(self.generation, topics, subscriptions, owned, assigned, result.user_data)
 
-    def _subscription(self, member: Member) -> Subscription:
+    def _metadata(self, topic: str, count: int) -> TopicMetadata:
+        replicas = self.racks.replicas.get(topic, ())
+        return TopicMetadata(count, replicas if len(replicas) == count else None)
+
+    def _subscription(self, name: str, member: Member) -> Subscription:
         return Subscription(
             topics=member.topics,
             user_data=subscription_user_data(self.assignor, member.last, member.generation),
             owned=member.owned() if self.cooperative else (),
             generation=member.generation,
+            rack=self.racks.clients.get(name),
         )
 
     def hand_out(self, told: Round) -> bool:
@@ -242,6 +276,7 @@ _TAKES = {
     Do.JOIN: Group._join,
     Do.LEAVE: Group._leave,
     Do.RETURN: Group._return,
+    Do.RETURN_CLAIMING: Group._return,
     Do.SUBSCRIBE: Group._subscribe,
     Do.RESIZE: Group._resize,
     Do.MISS: Group._miss,
@@ -250,14 +285,17 @@ _TAKES = {
 
 def play(assignor: Assignor, history: History) -> Iterator[Change]:
     """The history's changes, one after the other; ends with a round that has no answer."""
-    group = Group(assignor, dict(history.topics))
+    group = Group(assignor, dict(history.topics), history.racks)
+    due = False
     for number, step in enumerate(history.steps, start=1):
         before = group.owners()
-        if not group.take(step) or not group.members:
+        due |= group.take(step)
+        if step.with_next or not due or not group.members:
+            due = due and step.with_next
             yield Change(number, step, (), settled=True, clean=True, before=before, after={})
             continue
         rounds: list[Round] = []
-        again = True
+        due, again = False, True
         while again and len(rounds) < MAX_ROUNDS:
             rounds.append(group.ask())
             again = rounds[-1].refusal is None and group.hand_out(rounds[-1])

@@ -27,16 +27,38 @@ def _step_to_json(step: Step) -> dict[str, Any]:
         written["topics"] = list(step.topics)
     if step.do is Do.RESIZE:
         written["partitions"] = step.partitions
+    if step.with_next:
+        written["with_next"] = True
     return written
 
 
 def history_from_json(written: Mapping[str, Any]) -> History:
     """The history that `history_to_json` has written."""
     steps = (
-        Step(Do(step["do"]), step.get("member", ""), tuple(step.get("topics", ())), step.get("partitions", 0))
+        Step(
+            Do(step["do"]),
+            step.get("member", ""),
+            tuple(step.get("topics", ())),
+            step.get("partitions", 0),
+            step.get("with_next", False),
+        )
         for step in written["steps"]
     )
     return History(dict(written["topics"]), tuple(steps))
+
+
+def change_to_json(change: Change) -> dict[str, Any]:
+    """``{"step", "rounds": [{"generation", "owned", "assigned", "refusal"}]}``, lists in their order."""
+    rounds = [
+        {
+            "generation": told.generation,
+            "owned": told.owned,
+            "assigned": told.assigned,
+            "refusal": told.refusal,
+        }
+        for told in change.rounds
+    ]
+    return {"step": _step_to_json(change.step), "rounds": rounds}
 
 
 def report_to_json(report: Report) -> dict[str, Any]:
@@ -70,14 +92,24 @@ def tell(assignor: Assignor, finding: Finding) -> Iterator[str]:
     """The finding's smallest failing history, played once more: what befell the group, who got what."""
     if finding.broken is None or finding.history is None:
         return
-    sizes = ", ".join(f"{name} with {_count(size)}" for name, size in finding.history.topics.items())
-    yield f"there is {sizes or 'no topic'}"
+    yield tell_topics(finding.history)
     for change in play(assignor, finding.history):
-        yield f"{change.number}. {change.step}"
-        yield from _tell_rounds(change)
+        yield from tell_change(change)
         if change.number == finding.broken.step:
             break
     yield f"=> {finding.broken.sentence}"
+
+
+def tell_topics(history: History) -> str:
+    """Which topics there are when the history begins."""
+    sizes = ", ".join(f"{name} with {_count(size)}" for name, size in history.topics.items())
+    return f"there is {sizes or 'no topic'}"
+
+
+def tell_change(change: Change) -> Iterator[str]:
+    """What befell the group, and round by round who had what and gets what."""
+    yield f"{change.number}. {change.step}"
+    yield from _tell_rounds(change)
 
 
 def _count(partitions: int) -> str:

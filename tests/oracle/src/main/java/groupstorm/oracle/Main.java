@@ -1,6 +1,7 @@
 package groupstorm.oracle;
 
 import groupstorm.oracle.assignors.ConsumerAssignors;
+import groupstorm.oracle.assignors.ReleasedAssignors;
 import groupstorm.oracle.assignors.ServerAssignors;
 import groupstorm.oracle.coordinator.Script;
 import groupstorm.oracle.member.Console;
@@ -24,6 +25,7 @@ public final class Main {
         "consumer", arguments -> JsonLines.serve(ConsumerAssignors::answer),
         "coordinator", arguments -> JsonLines.serve(Script::answer),
         "member", arguments -> Console.run(),
+        "released", arguments -> JsonLines.serve(ReleasedAssignors::answer),
         "server", arguments -> JsonLines.serve(ServerAssignors::answer),
         "speed", arguments -> JsonLines.serve(new Speed()::answer),
         "streams", arguments -> JsonLines.serve(StreamsAssignors::answer),

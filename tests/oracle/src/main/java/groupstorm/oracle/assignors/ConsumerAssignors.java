@@ -67,7 +67,7 @@ public final class ConsumerAssignors {
     }
 
     /** One broker in each rack; where a topic tells no racks its partitions have no replicas. */
-    private static Cluster cluster(JsonNode question) {
+    static Cluster cluster(JsonNode question) {
         Map<String, Node> brokers = new LinkedHashMap<>();
         List<PartitionInfo> partitions = new ArrayList<>();
         for (Map.Entry<String, JsonNode> topic : question.get("topics").properties()) {
@@ -76,7 +76,7 @@ public final class ConsumerAssignors {
                 Node[] replicas = Fields.texts(racks.path(number)).stream()
                     .map(rack -> brokers.computeIfAbsent(rack, __ -> broker(brokers.size(), rack)))
                     .toArray(Node[]::new);
-                Node leader = replicas.length == 0 ? Node.noNode() : replicas[0];
+                Node leader = replicas.length == 0 ? null : replicas[0];
                 partitions.add(new PartitionInfo(topic.getKey(), number, leader, replicas, replicas));
             }
         }

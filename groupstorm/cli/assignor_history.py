@@ -1,0 +1,78 @@
+"""`groupstorm assignor-history`: bugs of Kafka's assignors, round by round, before and after."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from groupstorm.assignors import registry
+from groupstorm.assignors.check.telling import change_to_json
+from groupstorm.assignors.historical.playing import Side, sides, tell
+from groupstorm.assignors.historical.stories import Story, load, names
+from groupstorm.cli.options import JsonOption
+
+
+def assignor_history(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME|FILE", help="A history of ours, or a YAML file; absent: list ours."),
+    ] = None,
+    assignor: Annotated[
+        str | None, typer.Option(help="Play it with this assignor alone, one of ours or a plug-in.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Play a history of a group and tell who had what, who gets what, and what is broken.
+
+    Ours are bugs of Kafka's assignors: before from recordings of Kafka's own classes of an earlier
+    release, after by our assignors, which answer as the mended ones do.
+    """
+    if name is None:
+        _list(as_json)
+        return
+    story = load(name)
+    if assignor is not None:
+        registry.get(assignor)  # a wrong name is told before anything is played
+        story = story._replace(assignor=assignor, before=None, after=None, meant="", mend="")
+    if as_json:
+        print(json.dumps(_to_json(story), ensure_ascii=False))
+        return
+    for line in tell(story):
+        print(line)
+
+
+def _list(as_json: bool) -> None:
+    stories = [load(name) for name in names()]
+    if as_json:
+        fields = ("name", "question", "assignor", "property", "before", "after", "affected")
+        print(json.dumps([{name: getattr(story, name) for name in fields} for story in stories]))
+        return
+    table = Table(header_style="bold")
+    for number, heading in enumerate(("history", "question", "releases")):
+        table.add_column(heading, no_wrap=number == 0)
+    for story in stories:
+        table.add_row(story.name, story.question, story.affected)
+    Console().print(table)
+
+
+def _to_json(story: Story) -> dict[str, object]:
+    return {
+        "name": story.name,
+        "question": story.question,
+        "assignor": story.assignor,
+        "property": story.property,
+        "sides": [_side_to_json(side) for side in sides(story)],
+    }
+
+
+def _side_to_json(side: Side) -> dict[str, object]:
+    broken = None if side.broken is None else {"step": side.broken[0], "why": side.broken[1]}
+    return {
+        "title": side.title,
+        "broken": broken,
+        "changes": [change_to_json(change) for change in side.changes],
+    }
