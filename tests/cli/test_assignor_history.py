@@ -56,9 +56,11 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(TRIO.replace("t: 4", "t: many"), "utf-8")
+    (tmp_path / "copy.yaml").write_text(TRIO.replace("two-phase-sticky/java-sketch", "sticky\nbefore: 2.2.2"))
     for arguments, complaint in (
         (("kafka-1",), "neither a history of ours"),
         (("bad.yaml",), 'bad.yaml: field topics.t: "many": expected an integer'),
+        (("copy.yaml",), "copy.yaml: fields before and after: expected neither"),
         (("kafka-12984", "--assignor", "nobody"), "assignor 'nobody'"),
     ):
         assert complaint in refused(groupstorm("assignor-history", *arguments, cwd=tmp_path))

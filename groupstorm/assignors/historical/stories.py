@@ -64,9 +64,13 @@ def load(name_or_file: str) -> Story:
             f"{name_or_file}: neither a history of ours ({', '.join(names())}) nor a file (.yaml)"
         )
     try:
-        return read(path.read_text("utf-8"), str(path), path.stem)
+        text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise InputError(f"{path}: cannot be read: {problem}") from problem
+    story = read(text, str(path), path.stem)
+    if story.before is not None or story.after is not None:
+        raise InputError(f"{path}: fields before and after: expected neither, only ours have recordings")
+    return story
 
 
 def read(text: str, place: str, name: str) -> Story:

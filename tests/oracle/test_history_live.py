@@ -1,0 +1,22 @@
+"""Kafka's own classes of earlier releases answer the histories as was recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.assignors.historical.recordings import recorded
+from groupstorm.assignors.historical.stories import load
+from tests.oracle.build import OracleUnavailable
+from tests.oracle.history import ask, releases
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["kafka-7026", "kafka-12984", "kafka-15170"])
+def test_kafka_answers_as_was_recorded(name: str) -> None:
+    """Before 2.4 with the older interface; with subscriptions of version 1; with racks."""
+    story = load(name)
+    try:
+        asked = [told for release in releases(story) for told in ask(story, release)]
+    except OracleUnavailable as problem:
+        pytest.skip(str(problem))
+    assert asked == recorded(name)
