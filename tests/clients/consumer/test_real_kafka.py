@@ -179,14 +179,15 @@ async def test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_rest
         async with Production(broker.address).running() as production:
             await restart.roll()
         await until(lambda: _read_to(restart.running.values(), production.sent))
-        for one in restart.running.values():
-            await one.stop()
+        # before they close one after the other: who closes in the middle of a round has lost its partitions
+        assert [event for one in restart.all for event in one.of(events.PartitionsLost)] == []
+        _check_offsets(restart.all)
         await java.act(Act.CLOSE)
         await java.ended()
+        for one in restart.running.values():
+            await one.stop()
     assert restart.interrupted == []
-    assert [event for one in restart.all for event in one.of(events.PartitionsLost)] == []
     assert production.sent > 10
-    _check_offsets(restart.all)
     _check_java(java)
 
 
