@@ -246,10 +246,18 @@ def hash_order(
     keys: Iterable[K], hash_of: Callable[[K], int] | None = None, *, initial_capacity: int | None = None
 ) -> list[K]:
     """The order of a ``HashMap`` or ``HashSet`` that grew from empty by ``keys`` in their order."""
-    table: JavaHashMap[K, None] = JavaHashMap(hash_of, initial_capacity=initial_capacity)
-    for key in keys:
-        table.put(key, None)
-    return table.keys()
+    distinct = list(dict.fromkeys(keys))
+    if len(distinct) * 4 <= _MIN_TREEIFY_CAPACITY * 3:
+        table: JavaHashMap[K, None] = JavaHashMap(hash_of, initial_capacity=initial_capacity)
+        for key in distinct:
+            table.put(key, None)
+        return table.keys()
+    # the size of a larger table does not depend on how its buckets filled, only on how many keys there are
+    capacity = max(_table_size_for(-(-len(distinct) * 4 // 3)), _table_size_for(initial_capacity or 0))
+    hash_one: Callable[[K], int] = hash_of or string_hash
+    hashes = [hash_one(key) & _MASK_32 for key in distinct]
+    buckets = {key: (h ^ h >> 16) & (capacity - 1) for key, h in zip(distinct, hashes, strict=True)}
+    return sorted(distinct, key=buckets.__getitem__)
 
 
 class TimelineHashMap(Generic[K, V]):

@@ -124,7 +124,7 @@ def test_the_first_run_sets_up_and_the_second_starts_at_once(checkout: Checkout)
         ("run analyze runs/a", "base spark-build spark"),
         ("storm", "base spark-build spark"),
         ("lint", "base lint"),
-        ("bench codec", "base kafka parquet"),
+        ("bench codec", "base kafka parquet speed"),
         ("test", "base test kafka spark-build spark"),
     ],
 )

@@ -1,26 +1,33 @@
 """The leader's door: the subscriptions of all members as bytes in, their assignments as bytes out.
 
-This is ConsumerCoordinator.onLeaderElected without the client around it. The sticky assignors take
-a short way: partitions are dense integers from the bytes in to the bytes out, and what the last
-round has shown is not read or written again (`LeaderMemory`).
+This is ConsumerCoordinator.onLeaderElected without the client around it. Our own assignors, but for
+`stream-join-sticky`, take a short way: partitions are dense integers from the bytes in to the bytes
+out, and what the last round has shown is not read or written again (`LeaderMemory`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from groupstorm.assignors.consumer.claims import Claim
-from groupstorm.assignors.consumer.sticky import (
-    CooperativeStickyAssignor,
-    StickyAssignor,
-    plan_and_withhold,
+from groupstorm.assignors.consumer.planned import PlannedAssignor
+from groupstorm.assignors.consumer.range import RangeAssignor
+from groupstorm.assignors.consumer.roundrobin import RoundRobinAssignor
+from groupstorm.assignors.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
+from groupstorm.assignors.contract import (
+    Assignor,
+    MapOrder,
+    RebalanceProtocol,
+    TopicMetadata,
+    subscribed_topics,
 )
-from groupstorm.assignors.contract import Assignor, MapOrder, TopicMetadata
-from groupstorm.assignors.leadermemory import GhostError, LeaderMemory
+from groupstorm.assignors.leadermemory import LeaderMemory, OwnedFrom
 from groupstorm.assignors.userdata import Subscription, decode_subscription, encode_assignment
 
 #: Member id, group.instance.id, subscription bytes: a member of the leader's JoinGroup response.
 Member = tuple[str, str | None, bytes]
+
+#: Assignors with a ``plan`` from claims to partitions, both as numbers.
+_Planning = RangeAssignor | RoundRobinAssignor | StickyAssignor | CooperativeStickyAssignor | PlannedAssignor
 
 _shared_memory = LeaderMemory()
 
@@ -44,11 +51,10 @@ def perform_assignment(
         topic: TopicMetadata(metadata) if isinstance(metadata, int) else metadata
         for topic, metadata in topics.items()
     }
-    if isinstance(assignor, StickyAssignor | CooperativeStickyAssignor):
-        try:
-            return _assign_densely(assignor, known, members, memory or _shared_memory)
-        except GhostError:
-            pass  # partitions that do not exist have no number: take the long way
+    if isinstance(assignor, _Planning):
+        answer = _assign_by_number(assignor, known, members, _shared_memory if memory is None else memory)
+        if answer is not None:
+            return answer
     order = getattr(assignor, "order", MapOrder.JAVA_HASH)
     return _assign_by_name(assignor, known, members, order)
 
@@ -67,32 +73,33 @@ def _assign_by_name(
     }
 
 
-def _assign_densely(
-    assignor: StickyAssignor | CooperativeStickyAssignor,
+def _assign_by_number(
+    assignor: _Planning,
     topics: Mapping[str, TopicMetadata],
     members: Sequence[Member],
     memory: LeaderMemory,
-) -> dict[str, bytes]:
-    metadata = {member: data for member, _, data in members}
-    ordered, visit = memory.arrange(tuple(metadata), assignor.order)
-    heads = [memory.read_head(metadata[member]) for member in ordered]
-    subscribed = {head.topics: None for head in {id(head.topics): head for head in heads}.values()}
-    wanted = {
-        topic: topics[topic]
-        for listed in subscribed
-        for topic in listed
-        if topic in topics and topics[topic].partitions > 0
-    }
-    index = memory.begin_round(wanted)
-    from_user_data = not assignor.withholds
-    claims: list[Claim] = []
-    for member, head in zip(ordered, heads, strict=True):
-        body = memory.read_body(metadata[member], head, from_user_data=from_user_data)
-        claims.append(
-            Claim(member, head.topics, body.owned, body.owned_generation, body.generation, body.rack)
-        )
-    plan = plan_and_withhold(assignor, index, wanted, claims, visit)
-    return {
-        member: memory.encode(member, assigned)
-        for member, assigned in zip(ordered, plan.assigned, strict=True)
-    }
+) -> dict[str, bytes] | None:
+    """None where an owned partition has no number, and the assignor wants to know of it."""
+    joined = {member: (instance, data) for member, instance, data in members}
+    ordered, visit = memory.arrange(tuple(joined), assignor.order)
+    heads = [memory.read_head(member, joined[member][1]) for member in ordered]
+    listed = {head.topics: None for head in {id(head.topics): head for head in heads}.values()}
+    wanted = subscribed_topics(topics, map(Subscription, listed), assignor.order)
+    index = memory.number_partitions(wanted)
+    source = _where_owned(assignor)
+    claims = [memory.read_claim(member, *joined[member], source) for member in ordered]
+    if memory.ghosts_seen and isinstance(assignor, StickyAssignor | CooperativeStickyAssignor):
+        return None
+    plan = assignor.plan(index, wanted, claims, visit)
+    return memory.encode(ordered, plan)
+
+
+def _where_owned(assignor: _Planning) -> OwnedFrom:
+    """What the assignor's ``owned_data`` reads."""
+    if isinstance(assignor, RangeAssignor | RoundRobinAssignor):
+        return OwnedFrom(field=False, user_data=False)
+    if isinstance(assignor, StickyAssignor):
+        return OwnedFrom(field=False, user_data=True)
+    if isinstance(assignor, PlannedAssignor) and assignor.protocol is RebalanceProtocol.EAGER:
+        return OwnedFrom(field=True, user_data=True)
+    return OwnedFrom(field=True, user_data=False)

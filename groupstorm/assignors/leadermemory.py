@@ -1,7 +1,7 @@
 """What the leader's door remembers from one round of a group to the next.
 
 * The order of the members, while they stay the same.
-* The list of topics: a subscription that starts as the one before it is not read again.
+* Topics: a subscription that starts as the member's last one, or as another's, is not read again.
 * Owned partitions: bytes that were there in this round or the last are looked up, not read.
 * Encoded assignments: a member that gets what it got in the last round gets the same bytes.
 
@@ -12,36 +12,39 @@ group's own bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from struct import pack
+from importlib import import_module
+from importlib.util import find_spec
 from typing import NamedTuple
 
+from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
 from groupstorm.assignors.contract import MapOrder, TopicMetadata
-from groupstorm.assignors.userdata import HIGHEST_VERSION, decode_generation
+from groupstorm.assignors.leaderwire import NOTHING, Owned, PartitionCodec
+from groupstorm.assignors.userdata import NO_GENERATION, UserDataError, decode_generation
 from groupstorm.assignors.userdata.consumer_protocol import (
     OWNED_SINCE,
     read_generation_and_rack,
     read_topics,
     smallest_tail,
 )
-from groupstorm.assignors.userdata.sticky import read_sticky
-from groupstorm.assignors.userdata.wire import (
-    INT16,
-    INT32,
-    nullable_bytes,
-    read_nullable_bytes,
-    read_topic_partitions,
-    string,
-)
+from groupstorm.assignors.userdata.wire import read_int32, read_nullable_bytes, read_topic_partitions
 
-_ASSIGNMENT_HEADER = INT16.pack(HIGHEST_VERSION)
-_NO_USER_DATA = nullable_bytes(None)
 _GENERATION_BYTES = 4
-_Groups = Sequence[tuple[str, Sequence[int]]]
+#: What ends a subscription is remembered as a whole up to this length: members have it in common.
+_SHORT = 32
+#: Partitions from which on numpy pays.
+_LARGE = 20_000
 
 
-class GhostError(Exception):
-    """Somebody owns a partition that does not exist."""
+class OwnedFrom(NamedTuple):
+    """Where an assignor looks for what a member owned.
+
+    ``field``: in the subscription's own fields; ``user_data``: in the user data, in StickyAssignor's
+    form. Both: in the user data if the field is empty. None: it does not ask.
+    """
+
+    field: bool
+    user_data: bool
 
 
 class Head(NamedTuple):
@@ -52,17 +55,16 @@ class Head(NamedTuple):
     end: int
 
 
-class Body(NamedTuple):
-    """The rest of a subscription, owned partitions as numbers.
+#: What it believes to be owned and in which generation, the subscription's own generation, the rack.
+_Body = tuple[list[int], int | None, int, str | None]
 
-    ``owned`` and ``owned_generation`` are what the assignor believes, ``generation`` is the
-    subscription's own field (-1: none).
-    """
 
-    owned: list[int]
-    owned_generation: int | None
-    generation: int
-    rack: str | None
+def _codec(index: PartitionIndex) -> PartitionCodec:
+    """numpy pays in large groups only, and loading it takes longer than most groups need."""
+    if index.size >= _LARGE and find_spec("numpy") is not None:
+        codec: PartitionCodec = import_module("groupstorm.assignors.leaderarrays").ArrayCodec(index)
+        return codec
+    return PartitionCodec(index)
 
 
 class LeaderMemory:
@@ -71,79 +73,138 @@ class LeaderMemory:
     def __init__(self) -> None:
         self._members: tuple[str, ...] = ()
         self._arranged: tuple[MapOrder, list[str], list[int]] = (MapOrder.JAVA_HASH, [], [])
-        self._head_bytes = b""
-        self._head = Head(0, (), 0)
-        self._index = PartitionIndex({})
+        self._heads: dict[str, tuple[bytes, Head]] = {}
+        self._heads_before: dict[str, tuple[bytes, Head]] = {}
+        self._last_head: tuple[bytes, Head] = (b"", Head(0, (), 0))
         self._topics: dict[str, TopicMetadata] = {}
-        self._owned: dict[bytes, list[int]] = {}
-        self._owned_before: dict[bytes, list[int]] = {}
+        self._index = PartitionIndex({})
+        self._codec = PartitionCodec(self._index)
+        self._owned: dict[bytes, Owned] = {}
+        self._owned_before: dict[bytes, Owned] = {}
+        #: Whether somebody in this round owns a partition that does not exist although its topic does.
+        self.ghosts_seen = False
+        self._bodies: dict[tuple[int, bytes], _Body] = {}
+        self._tails: dict[tuple[int, bytes], tuple[int, str | None]] = {}
         self._encoded: dict[str, tuple[list[int], bytes]] = {}
         self._encoded_before: dict[str, tuple[list[int], bytes]] = {}
-        self._topic_bytes: list[bytes] = []
 
     def arrange(self, members: tuple[str, ...], order: MapOrder) -> tuple[list[str], list[int]]:
-        """The members as Kafka's table of subscriptions yields them; and as its copy then would."""
+        """The members as Kafka's table of subscriptions yields them; and as its copy then would.
+
+        A new round begins: what is older than the last one is forgotten.
+        """
         if members != self._members or order is not self._arranged[0]:
             ordered = order.arrange(members)
             number = {member: place for place, member in enumerate(ordered)}
             self._arranged = (order, ordered, [number[member] for member in order.arrange(ordered)])
             self._members = members
+        self._heads_before, self._heads = self._heads, {}
         return self._arranged[1], self._arranged[2]
 
-    def read_head(self, data: bytes) -> Head:
+    def read_head(self, member: str, data: bytes) -> Head:
         """Version and topics of a subscription. `UserDataError` on garbage."""
-        if not self._head_bytes or not data.startswith(self._head_bytes):
-            self._head = Head(*read_topics(data))
-            self._head_bytes = data[: self._head.end]
-        return self._head
+        known = self._last_head
+        if not known[0] or not data.startswith(known[0]):
+            known = self._heads_before.get(member, known)
+            if not known[0] or not data.startswith(known[0]):
+                head = Head(*read_topics(data))
+                known = (data[: head.end], head)
+            self._last_head = known
+        self._heads[member] = known
+        return known[1]
 
-    def begin_round(self, topics: dict[str, TopicMetadata]) -> PartitionIndex:
-        """The numbers of the partitions of these topics; what is older than the last round is forgotten."""
+    def number_partitions(self, topics: dict[str, TopicMetadata]) -> PartitionIndex:
+        """The numbers of the partitions of these topics, for this round."""
         if topics != self._topics:
             self._topics = topics
             self._index = PartitionIndex(topics)
-            self._topic_bytes = [string(topic) for topic in self._index.topics]
+            self._codec = _codec(self._index)
             self._owned, self._encoded = {}, {}
         self._owned_before, self._owned = self._owned, {}
+        self.ghosts_seen = False
+        self._bodies, self._tails = {}, {}
         self._encoded_before, self._encoded = self._encoded, {}
         return self._index
 
-    def read_body(self, data: bytes, head: Head, *, from_user_data: bool) -> Body:
-        """What follows the topics; ``from_user_data``: believe the user data, as StickyAssignor does.
+    def read_claim(self, member: str, instance: str | None, data: bytes, source: OwnedFrom) -> Claim:
+        """A member's part in the assignment, from its subscription. `UserDataError` on garbage.
 
-        `UserDataError` on garbage, `GhostError` on partitions that do not exist.
+        What it owns is left out where it does not exist; `ghosts_seen` tells. ``source`` is the same for
+        all members of a round.
         """
-        user_data, at = read_nullable_bytes(data, head.end)
-        owned: list[int] = []
-        if head.version >= OWNED_SINCE:
-            owned, at = self._read_owned(data, at, len(data) - smallest_tail(head.version))
-        generation, rack = read_generation_and_rack(data, at, head.version)
-        generation = max(generation, -1)
-        if from_user_data:
-            owned, owned_generation = self._read_sticky(user_data)
+        head = self._heads[member][1]
+        end = data[head.end :]
+        if len(end) <= _SHORT:
+            key = (head.version, end)
+            body = self._bodies.get(key)
+            if body is None:
+                body = self._bodies[key] = self._read_body(end, head.version, source)
         else:
-            owned_generation = generation if generation >= 0 else decode_generation(user_data)
-        return Body(owned, owned_generation, generation, rack)
+            body = self._read_body(end, head.version, source)
+        owned, owned_generation, generation, rack = body
+        return Claim(member, head.topics, owned, owned_generation, generation, rack, instance)
 
-    def _read_owned(self, data: bytes, at: int, likely_end: int) -> tuple[list[int], int]:
+    def _read_body(self, data: bytes, version: int, source: OwnedFrom) -> _Body:
+        user_data, at = read_nullable_bytes(data, 0)
+        owned = NOTHING
+        asked = source.field and version >= OWNED_SINCE
+        if asked:
+            owned, at = self._read_owned(data, at, len(data) - smallest_tail(version))
+        generation, rack = self._read_tail(data[at:], version, with_owned=not asked)
+        owned_generation: int | None = generation
+        if source.user_data:
+            told, told_generation = self._read_sticky(user_data)
+            if not owned.told:
+                owned, owned_generation = told, told_generation
+            elif generation < 0:
+                owned_generation = told_generation
+        elif source.field and generation < 0:
+            owned_generation = decode_generation(user_data)
+        if owned.ghosts:
+            self.ghosts_seen = True
+        return owned.numbers, owned_generation, generation, rack
+
+    def _read_tail(self, data: bytes, version: int, *, with_owned: bool) -> tuple[int, str | None]:
+        """Generation and rack, behind owned partitions that nobody asks for; most members have the same."""
+        key = (version, data)
+        known = self._tails.get(key)
+        if known is None:
+            at = read_topic_partitions(data, 0)[1] if with_owned and version >= OWNED_SINCE else 0
+            generation, rack = read_generation_and_rack(data, at, version)
+            known = max(generation, NO_GENERATION), rack
+            if len(data) <= _SHORT:
+                self._tails[key] = known
+        return known
+
+    def _read_owned(self, data: bytes, at: int, likely_end: int) -> tuple[Owned, int]:
         """Topic partitions, which probably end at ``likely_end``; where they really end."""
         known = self._recall(data[at:likely_end])
         if known is not None:
             return known, likely_end
-        groups, end = read_topic_partitions(data, at)
-        return self._remember(data[at:end], groups), end
+        owned, end = self._codec.read(data, at)
+        self._owned[data[at:end]] = owned
+        return owned, end
 
-    def _read_sticky(self, user_data: bytes | None) -> tuple[list[int], int | None]:
+    def _read_sticky(self, user_data: bytes | None) -> tuple[Owned, int | None]:
+        """As `userdata.decode_sticky`: garbage is nothing, in generation -1."""
         if not user_data:
-            return [], None
-        known = self._recall(user_data[:-_GENERATION_BYTES])
+            return NOTHING, None
+        section = user_data[:-_GENERATION_BYTES]
+        known = self._recall(section)
         if known is not None:
-            return known, INT32.unpack(user_data[-_GENERATION_BYTES:])[0]
-        groups, end, generation = read_sticky(user_data)
-        return self._remember(user_data[:end], groups), generation
+            return known, read_int32(user_data, len(section))[0]
+        try:
+            owned, end = self._codec.read(user_data, 0)
+        except UserDataError:
+            return NOTHING, NO_GENERATION
+        self._owned[section if end == len(section) else user_data[:end]] = owned
+        try:
+            return owned, read_int32(user_data, end)[0]
+        except UserDataError:
+            return owned, None
 
-    def _recall(self, section: bytes) -> list[int] | None:
-        """The numbers that these bytes stand for, if they were seen lately: then they are whole."""
+    def _recall(self, section: bytes) -> Owned | None:
+        """What these bytes stand for, if they were seen lately: then they are whole."""
         known = self._owned.get(section)
         if known is None:
             known = self._owned_before.get(section)
@@ -151,37 +212,15 @@ class LeaderMemory:
                 self._owned[section] = known
         return known
 
-    def _remember(self, section: bytes, groups: _Groups) -> list[int]:
-        index = self._index
-        numbers: list[int] = []
-        for topic, partitions in groups:
-            known = index.ids(topic, partitions)
-            if len(known) < len(partitions) and topic in index.number_of_topic:
-                raise GhostError
-            numbers.extend(known)
-        if section:
-            self._owned[section] = numbers
-        return numbers
-
-    def encode(self, member: str, assigned: list[int]) -> bytes:
+    def encode(self, members: Sequence[str], plan: Sequence[list[int]]) -> dict[str, bytes]:
         """The assignment bytes of these partition numbers, which the caller leaves unchanged from now on."""
-        before = self._encoded_before.get(member)
-        entry = before if before is not None and before[0] == assigned else (assigned, self._encode(assigned))
-        self._encoded[member] = entry
-        return entry[1]
-
-    def _encode(self, assigned: Sequence[int]) -> bytes:
-        topic_of, partition_of = self._index.topic_of, self._index.partition_of
-        groups: dict[int, list[int]] = {}
-        for number in assigned:
-            topic = topic_of[number]
-            if topic in groups:
-                groups[topic].append(partition_of[number])
-            else:
-                groups[topic] = [partition_of[number]]
-        parts = [_ASSIGNMENT_HEADER, INT32.pack(len(groups))]
-        for topic, partitions in groups.items():
-            parts.append(self._topic_bytes[topic])
-            parts.append(pack(f">i{len(partitions)}i", len(partitions), *partitions))
-        parts.append(_NO_USER_DATA)
-        return b"".join(parts)
+        before = self._encoded_before
+        changed = [
+            (member, assigned)
+            for member, assigned in zip(members, plan, strict=True)
+            if member not in before or before[member][0] != assigned
+        ]
+        written = self._codec.write_assignments([assigned for _, assigned in changed])
+        fresh = {member: (assigned, data) for (member, assigned), data in zip(changed, written, strict=True)}
+        self._encoded = {member: fresh.get(member) or before[member] for member in members}
+        return {member: data for member, (_, data) in self._encoded.items()}

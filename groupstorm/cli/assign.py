@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +12,7 @@ import typer
 
 from groupstorm.assignors.cases import answers
 from groupstorm.assignors.server.cases import answers as server_answers
+from groupstorm.assignors.streams.cases import answers as streams_answers
 from groupstorm.problems import InputError
 
 
@@ -34,8 +35,6 @@ def assign(
     ] = None,
 ) -> None:
     """Answer cases: what would this assignor give to these members?"""
-    if mode is Mode.STREAMS:
-        raise InputError(f"--mode {mode}: not offered yet, expected consumer or server")
     if mode is not Mode.CONSUMER and plug_in:
         raise InputError(f"--plug-in {plug_in[0]}: expected --mode consumer, members bring no assignors here")
     if file is None:
@@ -52,6 +51,14 @@ def assign(
 def _answer(lines: Iterable[bytes], mode: Mode, plug_ins: Collection[str]) -> None:
     """Print every answer as soon as there is one, so that those before a bad line are out."""
     out = sys.stdout.buffer
-    for answer in server_answers(lines) if mode is Mode.SERVER else answers(lines, plug_ins):
+    for answer in _answers(lines, mode, plug_ins):
         out.write(answer.encode("utf-8", "backslashreplace") + b"\n")
         out.flush()
+
+
+def _answers(lines: Iterable[bytes], mode: Mode, plug_ins: Collection[str]) -> Iterator[str]:
+    if mode is Mode.SERVER:
+        return server_answers(lines)
+    if mode is Mode.STREAMS:
+        return streams_answers(lines)
+    return answers(lines, plug_ins)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,8 @@ import typer
 from groupstorm.problems import InputError
 
 if TYPE_CHECKING:
+    from groupstorm.coordinator.server.broker import Broker
+    from groupstorm.coordinator.server.changes import Change
     from groupstorm.coordinator.server.config import Endpoint
 
 LAST_PORT = 65_535
@@ -29,24 +32,40 @@ def serve(
     trace: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write what the groups do into files of this folder.")
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep topics, groups and offsets in this folder over a restart."),
+    ] = None,
+    brokers: Annotated[
+        int, typer.Option(help="So many brokers, each with a port of its own, from --port on.")
+    ] = 1,
+    as_version: Annotated[
+        str, typer.Option(metavar="2.8|3.9|4.x", help="Advertise no higher versions than this Kafka's.")
+    ] = "4.x",
 ) -> None:
     """Serve Kafka's protocol over TCP until SIGINT or SIGTERM.
 
-    The first line of standard output is `listening on HOST:PORT`; the log goes to standard error.
+    The first line of standard output is `listening on HOST:PORT`; the log goes to standard error. SIGUSR1
+    moves every group's coordinator to the next broker.
     """
     from groupstorm.coordinator.server import logs, service
     from groupstorm.coordinator.server.assembly import make_broker
 
-    if not 0 <= port <= LAST_PORT:
-        raise InputError(f"--port {port}: expected a number from 0 to {LAST_PORT}")
-    broker = make_broker(_settings(setting or []), _topics(topic or []))
+    if not 0 <= port <= LAST_PORT or (port and port + brokers - 1 > LAST_PORT):
+        raise InputError(f"--port {port}: expected a number from 0 to {LAST_PORT}, for every broker")
+    settings, topics = _settings(setting or []), _topics(topic or [])
+
+    def make(journal: Sequence[Change], now_ms: int) -> Broker:
+        return make_broker(settings, topics, brokers, as_version, journal, now_ms)
+
     logs.configure()
-    service.serve(broker, host, port, trace, _say_ready)
+    service.serve(make, service.Place(host, port, trace, data), _say_ready)
 
 
-def _say_ready(endpoint: Endpoint) -> None:
-    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-    typer.echo(f"listening on {host}:{endpoint.port}")
+def _say_ready(endpoints: Sequence[Endpoint]) -> None:
+    for endpoint in endpoints:
+        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+        typer.echo(f"listening on {host}:{endpoint.port}")
 
 
 def _topics(texts: list[str]) -> dict[str, int]:

@@ -1,1 +1,22 @@
-"""Members of a group: the consumer's side of the classic protocol, as Kafka's Java client does it."""
+"""Members of a group: the consumer's side of the classic protocol, as Kafka's Java client does it.
+
+`CooperativeConsumer` is a consumer for applications (`groupstorm.clients.consumer`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from groupstorm.clients.consumer import CooperativeConsumer
+
+__all__ = ["CooperativeConsumer"]
+
+
+def __getattr__(name: str) -> Any:
+    """Kafka's message schemas take their time to import: only who uses the consumer waits for them."""
+    if name in __all__:
+        from groupstorm.clients import consumer
+
+        return consumer.CooperativeConsumer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

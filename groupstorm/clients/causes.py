@@ -18,6 +18,7 @@ class RejoinCause(StrEnum):
     METADATA_CHANGED = "metadata-changed"
     ASSIGNMENT_MISMATCH = "assignment-does-not-match-subscription"
     POLL_TIMEOUT = "poll-timeout"
+    SUBSCRIPTION_CHANGED = "subscription-changed"
 
 
 #: What the next JoinGroup tells about a cause (KIP-800).
@@ -28,6 +29,7 @@ REASONS: Mapping[RejoinCause, str] = {
     RejoinCause.METADATA_CHANGED: "cached metadata has changed",
     RejoinCause.ASSIGNMENT_MISMATCH: "received assignment does not match the current subscription",
     RejoinCause.POLL_TIMEOUT: "consumer pro-actively leaving the group",
+    RejoinCause.SUBSCRIPTION_CHANGED: "subscription has changed",
 }
 
 

@@ -82,9 +82,9 @@ OPTIONS: dict[str, _Option] = {
     "group.max.size": _Int(INT_MAX, 1),
     "offset.metadata.max.bytes": _Int(4_096),
     "offsets.commit.timeout.ms": _Int(5_000, 1),
-    # without effect here
     "offsets.retention.minutes": _Int(7 * 24 * 60, 1),
     "offsets.retention.check.interval.ms": _Int(600_000, 1, _LONG_MAX),
+    # without effect here
     "offsets.load.buffer.size": _Int(5 * 1024 * 1024, 1),
     "offsets.topic.num.partitions": _Int(50, 1),
     "offsets.topic.segment.bytes": _Int(100 * 1024 * 1024, 1),
@@ -139,6 +139,8 @@ class CoordinatorConfig:
     max_size: int = INT_MAX
     offset_metadata_max_bytes: int = 4_096
     commit_timeout_ms: int = 5_000
+    offsets_retention_ms: int = 7 * 24 * 60 * 60_000
+    offsets_retention_check_interval_ms: int = 600_000
     compatibility: Compatibility = Compatibility.KAFKA_4_4_0
 
     @classmethod
@@ -159,6 +161,8 @@ class CoordinatorConfig:
             max_size=parsed["group.max.size"],
             offset_metadata_max_bytes=parsed["offset.metadata.max.bytes"],
             commit_timeout_ms=parsed["offsets.commit.timeout.ms"],
+            offsets_retention_ms=parsed["offsets.retention.minutes"] * 60_000,
+            offsets_retention_check_interval_ms=parsed["offsets.retention.check.interval.ms"],
             compatibility=Compatibility(parsed[COMPATIBILITY]),
         )
 

@@ -14,10 +14,17 @@ time, a script, a test) is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import cast
 
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.deletions import (
+    delete_topics,
+    handle_delete_group,
+    handle_offset_delete,
+    on_expiration_timer,
+    schedule_expiration,
+)
 from groupstorm.coordinator.descriptions import handle_describe, handle_list
 from groupstorm.coordinator.effects import Answer, Effects
 from groupstorm.coordinator.error_responses import error_response
@@ -27,7 +34,9 @@ from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.heartbeats import handle_heartbeat
 from groupstorm.coordinator.joins import handle_join
 from groupstorm.coordinator.leaves import handle_leave
+from groupstorm.coordinator.loading import end_transaction, load, move, snapshot, unload
 from groupstorm.coordinator.messages import (
+    DeleteGroup,
     DescribeGroup,
     Heartbeat,
     JoinGroup,
@@ -35,14 +44,16 @@ from groupstorm.coordinator.messages import (
     LeaveGroup,
     ListGroups,
     OffsetCommit,
+    OffsetDelete,
     OffsetFetch,
     Request,
     SyncGroup,
     SyncGroupResponse,
+    TxnOffsetCommit,
 )
-from groupstorm.coordinator.offset_requests import delete_topics, handle_commit, handle_fetch
+from groupstorm.coordinator.offset_requests import handle_commit, handle_fetch, handle_txn_commit
 from groupstorm.coordinator.rebalances import InitialDelay, on_join_timer, on_sync_timer
-from groupstorm.coordinator.records import AppendPolicy, immediate, operation_error
+from groupstorm.coordinator.records import AppendPolicy, Record, immediate, operation_error
 from groupstorm.coordinator.sessions import LastContact, on_session_timer, out_of_touch
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.syncs import handle_sync
@@ -59,7 +70,10 @@ _HANDLERS: dict[type, _Handler] = cast(
         Heartbeat: handle_heartbeat,
         LeaveGroup: handle_leave,
         OffsetCommit: handle_commit,
+        TxnOffsetCommit: handle_txn_commit,
         OffsetFetch: handle_fetch,
+        OffsetDelete: handle_offset_delete,
+        DeleteGroup: handle_delete_group,
         DescribeGroup: handle_describe,
         ListGroups: handle_list,
     },
@@ -76,14 +90,16 @@ class GroupCoordinator:
         member_ids: Callable[[str], str],
         append: AppendPolicy = immediate,
         last_contact: LastContact | None = None,
+        whole_records: bool = False,
     ) -> None:
         """``member_ids(prefix)`` draws a whole id, ``<prefix>-<uuid>``, and is asked only when no
         check refuses the join. ``last_contact(group, member_id, deadline_ms)`` is asked when a
         member's session is about to expire: when was it last heard of, if later than the
         coordinator knows (heartbeats that were not delivered one by one)? A time it has given
         before would be believed again: it must answer None the next time. It may also answer
-        `IN_TOUCH`, and owes a call of `out_of_touch` then."""
-        self._shard = Shard(config, member_ids, append)
+        `IN_TOUCH`, and owes a call of `out_of_touch` then. ``whole_records``: records of groups hold
+        their members, so that `load` and `move` can bring them back."""
+        self._shard = Shard(config, member_ids, append, whole_records)
         self._last_contact = last_contact
 
     def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:
@@ -119,7 +135,40 @@ class GroupCoordinator:
     def on_topics_deleted(self, topics: Sequence[str], now_ms: int) -> Effects:
         """Topics were deleted: committed offsets for them go too, in all groups."""
         self._shard.now_ms = now_ms
-        for write in delete_topics(self._shard, list(topics)):
+        return self._submit(delete_topics(self._shard, topics))
+
+    def load(self, records: Iterable[Record], now_ms: int) -> Effects:
+        """Begin with what an earlier coordinator has written (whole records), in that order, and look
+        for expired offsets from now on (offsets.retention.check.interval.ms)."""
+        self._shard.now_ms = now_ms
+        writes = load(self._shard, records)
+        schedule_expiration(self._shard)
+        return self._submit(writes)
+
+    def move(self, groups: Iterable[str], now_ms: int) -> Effects:
+        """Another coordinator takes these groups over: parked requests are answered NOT_COORDINATOR,
+        and each group is again what was last written of it."""
+        self._shard.now_ms = now_ms
+        return self._submit(move(self._shard, groups))
+
+    def snapshot(self) -> list[Record]:
+        """The records that `load` would make the present groups and offsets of, as far as they are
+        written."""
+        return snapshot(self._shard)
+
+    def unload(self, now_ms: int) -> Effects:
+        """Give up: everything that is parked is answered NOT_COORDINATOR."""
+        self._shard.now_ms = now_ms
+        unload(self._shard)
+        return self._shard.take_effects()
+
+    def end_transaction(self, producer_id: int, is_commit: bool, now_ms: int) -> Effects:
+        """A producer's transaction was committed or aborted: so are the offsets that wait for it."""
+        self._shard.now_ms = now_ms
+        return self._submit([end_transaction(self._shard, producer_id, is_commit)])
+
+    def _submit(self, writes: Iterable[Write]) -> Effects:
+        for write in writes:
             self._shard.writes.submit(write)
         return self._shard.take_effects()
 
@@ -153,6 +202,10 @@ class GroupCoordinator:
             return False
         if timer.kind is TimerKind.APPEND:
             self._shard.writes.on_timer(cast("Write", timer.payload))
+            return True
+        if timer.kind is TimerKind.EXPIRATION:
+            for expired in on_expiration_timer(self._shard):
+                self._shard.writes.submit(expired)
             return True
         group = self._shard.groups.get(timer.group)
         if group is None:

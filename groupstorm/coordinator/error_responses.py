@@ -5,6 +5,8 @@ from __future__ import annotations
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
+    DeleteGroup,
+    DeleteGroupResponse,
     DescribeGroup,
     DescribeGroupResponse,
     Heartbeat,
@@ -16,15 +18,29 @@ from groupstorm.coordinator.messages import (
     LeftMember,
     OffsetCommit,
     OffsetCommitResponse,
+    OffsetDelete,
+    OffsetDeleteResponse,
     OffsetFetch,
     OffsetFetchResponse,
     Response,
     SyncGroup,
     SyncGroupResponse,
+    TxnOffsetCommit,
 )
 
 #: Requests that are about one group.
-GroupRequest = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | OffsetFetch | DescribeGroup
+GroupRequest = (
+    JoinGroup
+    | SyncGroup
+    | Heartbeat
+    | LeaveGroup
+    | OffsetCommit
+    | TxnOffsetCommit
+    | OffsetFetch
+    | OffsetDelete
+    | DeleteGroup
+    | DescribeGroup
+)
 
 
 def error_response(request: GroupRequest, error: Error) -> Response:
@@ -39,10 +55,14 @@ def error_response(request: GroupRequest, error: Error) -> Response:
             response = HeartbeatResponse(error)
         case LeaveGroup():
             response = _leave(request, error)
-        case OffsetCommit():
+        case OffsetCommit() | TxnOffsetCommit():
             response = _commit(request, error)
         case OffsetFetch():
             response = _fetch(request, error)
+        case OffsetDelete():
+            response = OffsetDeleteResponse(error)
+        case DeleteGroup():
+            response = DeleteGroupResponse(error)
         case DescribeGroup():
             response = DescribeGroupResponse(error, request.group, "", "", "")
     return response
@@ -56,7 +76,7 @@ def _leave(request: LeaveGroup, error: Error) -> LeaveGroupResponse:
     return LeaveGroupResponse(Error.NONE, tuple(members))
 
 
-def _commit(request: OffsetCommit, error: Error) -> OffsetCommitResponse:
+def _commit(request: OffsetCommit | TxnOffsetCommit, error: Error) -> OffsetCommitResponse:
     partitions = [
         (topic, partition, error) for topic, offsets in request.offsets.items() for partition in offsets
     ]

@@ -13,7 +13,7 @@ class GroupCreated(NamedTuple):
     """A first JoinGroup, or a commit from outside, made a group that was not there."""
 
     group: str
-    cause: str  # join | offset-commit
+    cause: str  # join | offset-commit | loaded (from what its last coordinator had written)
 
 
 class GroupStateChanged(NamedTuple):

@@ -94,7 +94,9 @@ class ClassicGroup:
         "protocol",
         "protocol_type",
         "state",
+        "state_since_ms",
         "static_members",
+        "subscriptions",
         "supported",
     )
 
@@ -124,6 +126,11 @@ class ClassicGroup:
         self.new_member_added = False
         #: A record of the group is committed, so that reads see it.
         self.committed = False
+        #: When the group came into its state (ClassicGroup.currentStateTimestamp).
+        self.state_since_ms = 0
+        #: The members' metadata when the last generation began, from which Kafka takes the subscribed
+        #: topics; None before, and in groups whose metadata it does not read.
+        self.subscriptions: tuple[bytes, ...] | None = None
 
     def add(self, member: Member, join: Answer | None) -> None:
         """Add a member; the first one leads (ClassicGroup.add).

@@ -140,6 +140,24 @@ class OffsetCommit(NamedTuple):
     offsets: Mapping[str, Mapping[int, CommittedOffset]]
     version: int
     client_id: str = ""
+    retention_ms: int = -1
+    """How long versions 2-4 want the offsets kept; -1: as the broker is set."""
+
+
+class TxnOffsetCommit(NamedTuple):
+    """TxnOffsetCommit 0-5: offsets that count when the producer's transaction is committed (KIP-98, KIP-447).
+
+    Its response is an `OffsetCommitResponse`.
+    """
+
+    group: str
+    producer_id: int
+    member_id: str
+    group_instance_id: str | None
+    generation: int
+    offsets: Mapping[str, Mapping[int, CommittedOffset]]
+    version: int
+    client_id: str = ""
 
 
 class OffsetCommitResponse(NamedTuple):
@@ -164,6 +182,34 @@ class OffsetFetchResponse(NamedTuple):
 
     error: Error
     partitions: tuple[tuple[str, int, CommittedOffset, Error], ...] = ()
+
+
+class OffsetDelete(NamedTuple):
+    """OffsetDelete 0: forget what is committed for these partitions (KIP-496)."""
+
+    group: str
+    topics: Mapping[str, tuple[int, ...]]
+    client_id: str = ""
+    version: int = 0
+
+
+class OffsetDeleteResponse(NamedTuple):
+    """``error`` is the group's; else one error per partition, in the order of the request."""
+
+    error: Error
+    partitions: tuple[tuple[str, int, Error], ...] = ()
+
+
+class DeleteGroup(NamedTuple):
+    """One group of a DeleteGroups 0-2 request."""
+
+    group: str
+    client_id: str = ""
+    version: int = 2
+
+
+class DeleteGroupResponse(NamedTuple):
+    error: Error
 
 
 class DescribeGroup(NamedTuple):
@@ -213,7 +259,17 @@ class ListGroupsResponse(NamedTuple):
 
 
 Request = (
-    JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | OffsetFetch | DescribeGroup | ListGroups
+    JoinGroup
+    | SyncGroup
+    | Heartbeat
+    | LeaveGroup
+    | OffsetCommit
+    | TxnOffsetCommit
+    | OffsetFetch
+    | OffsetDelete
+    | DeleteGroup
+    | DescribeGroup
+    | ListGroups
 )
 Response = (
     JoinGroupResponse
@@ -222,6 +278,8 @@ Response = (
     | LeaveGroupResponse
     | OffsetCommitResponse
     | OffsetFetchResponse
+    | OffsetDeleteResponse
+    | DeleteGroupResponse
     | DescribeGroupResponse
     | ListGroupsResponse
 )

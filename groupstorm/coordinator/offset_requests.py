@@ -1,10 +1,12 @@
-"""OffsetCommit and OffsetFetch.
+"""OffsetCommit, TxnOffsetCommit and OffsetFetch.
 
 Version notes
 * OffsetCommit 7: group.instance.id (KIP-345). 9: GROUP_ID_NOT_FOUND where a group is not there (KIP-848).
-* OffsetFetch 7: require stable (KIP-447): wait for the writes in flight.
+* OffsetCommit 2-4 may say how long the offsets are kept; since 5 the broker's setting counts (KIP-211).
+* OffsetFetch 7: require stable (KIP-447): wait for the writes in flight, and say of which partitions
+  an offset waits for its transaction.
 
-Kafka: OffsetMetadataManager.commitOffset, fetchOffsets, fetchAllOffsets;
+Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffsets, fetchAllOffsets;
 ClassicGroup.validateOffsetCommit.
 """
 
@@ -23,7 +25,9 @@ from groupstorm.coordinator.messages import (
     OffsetCommitResponse,
     OffsetFetch,
     OffsetFetchResponse,
+    TxnOffsetCommit,
 )
+from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.states import GroupState
@@ -31,6 +35,7 @@ from groupstorm.coordinator.writes import Write
 
 _GROUP_ID_NOT_FOUND_SINCE = 9
 _NOTHING = CommittedOffset(-1)
+_NO_RETENTION = -1
 
 
 def handle_commit(shard: Shard, request: OffsetCommit, answer: Answer) -> Write | None:
@@ -47,6 +52,32 @@ def handle_commit(shard: Shard, request: OffsetCommit, answer: Answer) -> Write 
     if group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
         shard.restart_session(group, group.members[request.member_id])
     return _store(shard, request, answer)
+
+
+def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, answer: Answer) -> Write | None:
+    """Keep the offsets until the transaction ends; sessions do not feel it."""
+    group = shard.groups.get(request.group)
+    error = _validate_txn(group, request)
+    if error:
+        shard.answer(answer, error_response(request, error))
+        _tell(shard, request, error)
+        return None
+    if group is None:
+        shard.create_group(request.group, "offset-commit")
+    return _store(shard, request, answer)
+
+
+def _validate_txn(group: ClassicGroup | None, request: TxnOffsetCommit) -> Error:
+    """As for OffsetCommit, but producers that name no member are believed, and may commit at any time:
+    older versions had no place to name one."""
+    outside = request.generation < 0
+    if group is None:
+        return Error.NONE if outside else Error.ILLEGAL_GENERATION
+    nameless = request.member_id == NO_MEMBER_ID and request.group_instance_id is None
+    if outside and (nameless or group.state is GroupState.EMPTY):
+        return Error.NONE
+    error = group.validate(request.member_id, request.group_instance_id)
+    return error or (Error.NONE if request.generation == group.generation else Error.ILLEGAL_GENERATION)
 
 
 def _validate(group: ClassicGroup | None, request: OffsetCommit) -> Error:
@@ -69,10 +100,11 @@ def _validate(group: ClassicGroup | None, request: OffsetCommit) -> Error:
     return error
 
 
-def _store(shard: Shard, request: OffsetCommit, answer: Answer) -> Write | None:
+def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, answer: Answer) -> Write | None:
     """Write what can be stored; a partition whose metadata is too long is refused alone."""
     limit = shard.config.offset_metadata_max_bytes
-    written: list[tuple[str, int, CommittedOffset]] = []
+    written: list[tuple[str, int, StoredOffset]] = []
+    expires_at_ms = _expires_at_ms(shard, request)
     results: list[tuple[str, int, Error]] = []
     for topic, offsets in request.offsets.items():
         for partition, committed in offsets.items():
@@ -80,7 +112,8 @@ def _store(shard: Shard, request: OffsetCommit, answer: Answer) -> Write | None:
                 results.append((topic, partition, Error.OFFSET_METADATA_TOO_LARGE))
                 continue
             results.append((topic, partition, Error.NONE))
-            written.append((topic, partition, committed))
+            stored = StoredOffset(committed, shard.now_ms, expires_at_ms, shard.writes.next_number())
+            written.append((topic, partition, stored))
     response = OffsetCommitResponse(tuple(results))
     first_error = next((error for _, _, error in results if error), Error.NONE)
     if not written:
@@ -91,16 +124,32 @@ def _store(shard: Shard, request: OffsetCommit, answer: Answer) -> Write | None:
     def on_written(error: Error | None) -> None:
         if error is None:
             shard.answer(answer, response)
-        elif shard.config.compatibility is Compatibility.KAFKA_4_3_1:
+        elif producer_id is None and shard.config.compatibility is Compatibility.KAFKA_4_3_1:
             shard.offsets.take_back(request.group, written)
         _tell(shard, request, error or first_error)
 
     def apply() -> None:
-        for topic, partition, committed in written:
-            shard.offsets.put(request.group, topic, partition, committed)
+        for topic, partition, stored in written:
+            if producer_id is None:
+                shard.offsets.put(request.group, topic, partition, stored)
+            else:
+                shard.pending_offsets.put(producer_id, request.group, topic, partition, stored)
 
-    records = [OffsetCommitRecord(request.group, *row) for row in written]
-    return Write(request.group, records, AppendCause.OFFSET_COMMIT, on_written, apply)
+    producer_id = request.producer_id if isinstance(request, TxnOffsetCommit) else None
+    cause = AppendCause.OFFSET_COMMIT if producer_id is None else AppendCause.TXN_OFFSET_COMMIT
+    records = [
+        OffsetCommitRecord(
+            request.group, topic, number, row.committed, row.committed_at_ms, row.expires_at_ms, producer_id
+        )
+        for topic, number, row in written
+    ]
+    return Write(request.group, records, cause, on_written, apply)
+
+
+def _expires_at_ms(shard: Shard, request: OffsetCommit | TxnOffsetCommit) -> int | None:
+    if isinstance(request, TxnOffsetCommit) or request.retention_ms == _NO_RETENTION:
+        return None
+    return shard.now_ms + request.retention_ms
 
 
 def _java_length(text: str) -> int:
@@ -108,7 +157,7 @@ def _java_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
 
 
-def _tell(shard: Shard, request: OffsetCommit, error: Error) -> None:
+def _tell(shard: Shard, request: OffsetCommit | TxnOffsetCommit, error: Error) -> None:
     partitions = [(topic, number) for topic, offsets in request.offsets.items() for number in offsets]
     shard.emit(
         events.OffsetsCommitted(
@@ -134,12 +183,16 @@ def handle_fetch(shard: Shard, request: OffsetFetch, answer: Answer) -> None:
         rows = (
             offsets.of_group(request.group) if request.require_stable else offsets.read_group(request.group)
         )
-        found = [(*row, Error.NONE) for row in rows] if known else []
+        found = [
+            (topic, partition, *_found(shard, request, topic, partition, stored))
+            for topic, partition, stored in (rows if known else ())
+        ]
     else:
         found = [
-            (topic, partition, _look_up(shard, request.group, topic, partition, known), Error.NONE)
+            (topic, partition, *_found(shard, request, topic, partition, stored))
             for topic, partitions in request.topics.items()
             for partition in partitions
+            for stored in (shard.offsets.get(request.group, topic, partition) if known else None,)
         ]
     response = OffsetFetchResponse(Error.NONE, tuple(found))
     if request.require_stable:
@@ -148,28 +201,9 @@ def handle_fetch(shard: Shard, request: OffsetFetch, answer: Answer) -> None:
         shard.answer(answer, response)
 
 
-def _look_up(shard: Shard, group: str, topic: str, partition: int, known: bool) -> CommittedOffset:
-    return (shard.offsets.get(group, topic, partition) if known else None) or _NOTHING
-
-
-def delete_topics(shard: Shard, topics: list[str]) -> list[Write]:
-    """Topics are gone: so are the offsets committed for them (OffsetMetadataManager.onTopicsDeleted)."""
-    writes = []
-    for topic in topics:
-        for group in shard.offsets.groups_with(topic):
-            writes.append(_forget_topic(shard, group, topic))
-    return writes
-
-
-def _forget_topic(shard: Shard, group: str, topic: str) -> Write:
-    records = [
-        OffsetCommitRecord(group, topic, partition, None)
-        for name, partition, _ in shard.offsets.of_group(group)
-        if name == topic
-    ]
-    return Write(
-        group,
-        records,
-        AppendCause.TOPICS_DELETED,
-        apply=lambda: shard.offsets.remove_topic(group, topic),
-    )
+def _found(
+    shard: Shard, request: OffsetFetch, topic: str, partition: int, stored: StoredOffset | None
+) -> tuple[CommittedOffset, Error]:
+    if request.require_stable and shard.pending_offsets.is_pending(request.group, topic, partition):
+        return _NOTHING, Error.UNSTABLE_OFFSET_COMMIT
+    return (_NOTHING if stored is None else stored.committed), Error.NONE

@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from groupstorm.coordinator import events
-from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import JoinGroupResponse
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.states import Cause, GroupState
-from groupstorm.coordinator.subscriptions import subscribed_topics
+from groupstorm.coordinator.subscriptions import take_subscriptions
 from groupstorm.coordinator.timers import TimerKind
 from groupstorm.coordinator.writes import Write
 
@@ -123,8 +122,7 @@ def _next_generation(shard: Shard, group: ClassicGroup, cause: Cause, member_id:
     (ClassicGroup.initNextGeneration)."""
     group.generation += 1
     group.protocol = group.select_protocol() if group.members else None
-    if shard.config.compatibility is Compatibility.KAFKA_4_3_1:
-        subscribed_topics(group, Compatibility.KAFKA_4_3_1)  # for its fault alone
+    take_subscriptions(group, shard.config.compatibility)
     shard.transition(group, cause if group.members else Cause.NO_MEMBERS, member_id)
     group.pending_sync.clear()
 

@@ -14,8 +14,28 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset
 
 
+class MemberRecord(NamedTuple):
+    """A member as its group's record holds it (GroupMetadataValue.MemberMetadata).
+
+    ``metadata`` is that of the chosen protocol alone: a group that is read back knows no other.
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    metadata: bytes
+    assignment: bytes
+
+
 class GroupMetadataRecord(NamedTuple):
-    """A generation of a group: ``members`` of them, under ``leader`` (None: nobody is left)."""
+    """A generation of a group: ``members`` of them, under ``leader`` (None: nobody is left).
+
+    ``roster`` holds the members themselves where the coordinator was asked for whole records.
+    ``state_since_ms``: when the group came into the state that this record is written in.
+    """
 
     group: str
     generation: int
@@ -23,6 +43,14 @@ class GroupMetadataRecord(NamedTuple):
     protocol: str | None
     leader: str | None
     members: int
+    roster: tuple[MemberRecord, ...] = ()
+    state_since_ms: int = 0
+
+
+class GroupTombstone(NamedTuple):
+    """The group is gone."""
+
+    group: str
 
 
 class OffsetCommitRecord(NamedTuple):
@@ -32,9 +60,21 @@ class OffsetCommitRecord(NamedTuple):
     topic: str
     partition: int
     committed: CommittedOffset | None
+    committed_at_ms: int = 0
+    expires_at_ms: int | None = None
+    """Set only by versions of OffsetCommit that say how long (2-4)."""
+    producer_id: int | None = None
+    """Of the transaction that the offset waits for."""
 
 
-Record = GroupMetadataRecord | OffsetCommitRecord
+class TransactionEndRecord(NamedTuple):
+    """The marker that decides over a producer's pending offsets."""
+
+    producer_id: int
+    is_commit: bool
+
+
+Record = GroupMetadataRecord | GroupTombstone | OffsetCommitRecord | TransactionEndRecord
 
 
 class AppendCause(StrEnum):
@@ -44,7 +84,12 @@ class AppendCause(StrEnum):
     STATIC_MEMBER = "static-member"  # a static member came back and the group stays as it is
     GENERATION = "generation"  # the leader's plan
     OFFSET_COMMIT = "offset-commit"
+    TXN_OFFSET_COMMIT = "txn-offset-commit"  # offsets that wait for a transaction
+    TRANSACTION_END = "transaction-end"  # which is committed, or not
     TOPICS_DELETED = "topics-deleted"  # offsets of topics that are gone
+    OFFSETS_DELETED = "offsets-deleted"  # OffsetDelete
+    GROUP_DELETED = "group-deleted"  # DeleteGroups
+    EXPIRED = "expired"  # offsets.retention.minutes are over
 
 
 #: How an append goes: the records of one write and their cause -> (delay in ms until it is committed,

@@ -3,7 +3,7 @@ the effects that it collects. Kafka: GroupCoordinatorShard."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from groupstorm.coordinator import events
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
@@ -12,8 +12,15 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.group import ClassicGroup, Member
 from groupstorm.coordinator.messages import JoinGroupResponse, Response, SyncGroupResponse
-from groupstorm.coordinator.offsets import Offsets
-from groupstorm.coordinator.records import AppendPolicy, GroupMetadataRecord, Record, group_append_error
+from groupstorm.coordinator.offsets import Offsets, PendingOffsets
+from groupstorm.coordinator.records import (
+    AppendPolicy,
+    GroupMetadataRecord,
+    GroupTombstone,
+    MemberRecord,
+    Record,
+    group_append_error,
+)
 from groupstorm.coordinator.states import Cause, next_state
 from groupstorm.coordinator.subscriptions import assigned_partitions
 from groupstorm.coordinator.timers import TimerKind, Timers
@@ -33,19 +40,30 @@ class Shard:
         "member_ids",
         "now_ms",
         "offsets",
+        "pending_offsets",
         "records",
         "timers",
+        "whole_records",
         "writes",
+        "written",
     )
 
     def __init__(
-        self, config: CoordinatorConfig, member_ids: Callable[[str], str], append: AppendPolicy
+        self,
+        config: CoordinatorConfig,
+        member_ids: Callable[[str], str],
+        append: AppendPolicy,
+        whole_records: bool,
     ) -> None:
         self.config = config
         self.member_ids = member_ids
         self.append = append
+        self.whole_records = whole_records
         self.groups: TimelineHashMap[str, ClassicGroup] = TimelineHashMap()
         self.offsets = Offsets()
+        self.pending_offsets = PendingOffsets()
+        #: What is written of each group, where whole records are kept: what another coordinator would read.
+        self.written: dict[str, GroupMetadataRecord] = {}
         self.timers = Timers()
         self.writes = Writes(self)
         self.now_ms = 0
@@ -79,6 +97,7 @@ class Shard:
     def create_group(self, name: str, cause: str) -> ClassicGroup:
         """A new empty group; it is gone again if the next write fails."""
         group = ClassicGroup(name)
+        group.state_since_ms = self.now_ms
         self.groups.put(name, group)
         self.writes.created.append(group)
         self.emit(events.GroupCreated(name, cause))
@@ -102,6 +121,17 @@ class Shard:
         self.groups.remove(group.name)
         self.emit(events.GroupDeleted(group.name, Cause.APPEND_FAILED))
 
+    def delete_group(self, group: ClassicGroup, cause: Cause) -> None:
+        """The group is gone, and its timers with it."""
+        if not self.exists(group):
+            return
+        self.groups.remove(group.name)
+        self.timers.cancel(TimerKind.JOIN, group.name)
+        self.timers.cancel(TimerKind.SYNC, group.name)
+        for member_id in (*group.members.keys(), *group.pending_members):
+            self.timers.cancel(TimerKind.SESSION, group.name, member_id)
+        self.emit(events.GroupDeleted(group.name, cause))
+
     def committed_group(self, name: str) -> ClassicGroup | None:
         """The group as reads see it."""
         group = self.groups.get(name)
@@ -111,6 +141,7 @@ class Shard:
         """The one place where a group's state changes."""
         state = next_state(group.name, group.state, cause)
         group.previous_state, group.state = group.state, state
+        group.state_since_ms = self.now_ms
         self.emit(
             events.GroupStateChanged(
                 group.name,
@@ -125,7 +156,10 @@ class Shard:
             )
         )
 
-    def group_record(self, group: ClassicGroup) -> GroupMetadataRecord:
+    def group_record(
+        self, group: ClassicGroup, plan: Mapping[str, bytes] | None = None
+    ) -> GroupMetadataRecord:
+        """What is written of the group now; ``plan``: the assignments that come with it."""
         return GroupMetadataRecord(
             group.name,
             group.generation,
@@ -133,6 +167,35 @@ class Shard:
             group.protocol,
             group.leader,
             len(group.members),
+            self._roster(group, plan) if self.whole_records else (),
+            group.state_since_ms,
+        )
+
+    def note_written(self, records: Sequence[Record]) -> None:
+        """Records are committed: those of groups are what a coordinator that loads them will find."""
+        for record in records:
+            if isinstance(record, GroupMetadataRecord):
+                self.written[record.group] = record
+            elif isinstance(record, GroupTombstone):
+                self.written.pop(record.group, None)
+
+    def _roster(self, group: ClassicGroup, plan: Mapping[str, bytes] | None) -> tuple[MemberRecord, ...]:
+        if group.protocol is None:
+            return ()  # the first record of a group: nobody has joined as far as it knows
+        return tuple(
+            [
+                MemberRecord(
+                    member.member_id,
+                    member.group_instance_id,
+                    member.client_id,
+                    member.client_host,
+                    member.rebalance_timeout_ms,
+                    member.session_timeout_ms,
+                    member.metadata(group.protocol),
+                    member.assignment if plan is None else plan.get(member.member_id, b""),
+                )
+                for member in group.members.values()
+            ]
         )
 
     # members

@@ -53,6 +53,10 @@ class Cause(StrEnum):
     NO_MEMBERS = "no-members"  # a round closed with nobody in it
     ASSIGNED = "assigned"  # the leader's plan is written
     APPEND_FAILED = "append-failed"  # the records could not be written
+    DELETED = "deleted"  # DeleteGroups
+    EXPIRED = "expired"  # an empty group whose offsets have all expired (offsets.retention.minutes)
+    OVER_CAPACITY = "over-capacity"  # loaded with more members than group.max.size
+    UNLOADED = "unloaded"  # its coordinator moved away, or ended
 
 
 _PREPARING = GroupState.PREPARING_REBALANCE
@@ -90,6 +94,7 @@ TRANSITIONS: dict[GroupState, dict[Cause, GroupState]] = {
         Cause.LEFT: _PREPARING,  # GMM.classicGroupLeaveToClassicGroup, pending ids included
         Cause.SESSION_EXPIRED: _PREPARING,  # GMM.removeMemberAndUpdateClassicGroup
         Cause.SYNC_TIMEOUT: _PREPARING,  # GMM.expirePendingSync
+        Cause.OVER_CAPACITY: _PREPARING,  # GMM.onLoaded
     },
 }
 

@@ -41,27 +41,50 @@ def _topics(metadata: bytes) -> tuple[str, ...]:
     return tuple(topics)
 
 
-def subscribed_topics(group: ClassicGroup, compatibility: Compatibility) -> frozenset[str] | None:
-    """All topics that the members subscribe to; None where that is not known
-    (ClassicGroup.computeSubscribedTopics).
+def take_subscriptions(group: ClassicGroup, compatibility: Compatibility) -> None:
+    """A generation begins: remember what its members subscribe to (ClassicGroup.computeSubscribedTopics).
 
-    Metadata that ends too early makes them unknown. Lengths that cannot be true get past Kafka
-    4.3.1's handler and break off the round: `CoordinatorFault`; 4.4.0 treats both alike.
+    Lengths that cannot be true get past Kafka 4.3.1's handler and break off the round: `CoordinatorFault`,
+    and what was remembered before stays.
     """
-    if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+    protocol = group.protocol
+    if group.protocol_type != CONSUMER_PROTOCOL_TYPE or (group.members and protocol is None):
+        group.subscriptions = None
+        return
+    # in the members' order: the first one that cannot be read decides
+    subscriptions = tuple([member.metadata(protocol) for member in group.members.values()])
+    if compatibility is Compatibility.KAFKA_4_3_1:
+        _all_topics(group.name, subscriptions, compatibility)  # for its fault alone
+    group.subscriptions = subscriptions
+
+
+def is_subscribed_to(group: ClassicGroup, topic: str, compatibility: Compatibility) -> bool:
+    """Whether members read this topic; where a consumer group's topics are not known, they may read any
+    (ClassicGroup.isSubscribedToTopic)."""
+    topics = subscribed_topics(group, compatibility)
+    return group.protocol_type == CONSUMER_PROTOCOL_TYPE if topics is None else topic in topics
+
+
+def subscribed_topics(group: ClassicGroup, compatibility: Compatibility) -> frozenset[str] | None:
+    """All topics that the generation's members subscribe to; None where that is not known."""
+    if group.subscriptions is None:
         return None
-    if not group.members:
-        return frozenset()
-    if group.protocol is None:
-        return None
+    return _all_topics(group.name, group.subscriptions, compatibility)
+
+
+def _all_topics(
+    group: str, subscriptions: tuple[bytes, ...], compatibility: Compatibility
+) -> frozenset[str] | None:
+    """Metadata that ends too early makes all topics unknown. Lengths that cannot be true are a
+    `CoordinatorFault` in 4.3.1; 4.4.0 treats both alike."""
     topics: set[str] = set()
     try:
-        for member in group.members.values():
-            topics.update(_topics(member.metadata(group.protocol)))
+        for metadata in subscriptions:
+            topics.update(_topics(metadata))
     except SchemaError:
         return None
     except UserDataError as problem:
         if compatibility is Compatibility.KAFKA_4_3_1:
-            raise CoordinatorFault(f"group {group.name!r}: unreadable subscription: {problem}") from problem
+            raise CoordinatorFault(f"group {group!r}: unreadable subscription: {problem}") from problem
         return None
     return frozenset(topics)

@@ -79,16 +79,17 @@ def _write_plan(shard: Shard, request: SyncGroup, group: ClassicGroup) -> Write:
 
     A member that the leader left out gets an empty assignment: no bytes at all.
     """
+    plan = dict(request.assignments)
 
     def on_written(error: Error | None) -> None:
         awaited = shard.exists(group) and group.state is GroupState.COMPLETING_REBALANCE
         if not awaited or request.generation != group.generation:
             return
         if error is None:
-            hand_out(shard, group, dict(request.assignments), Error.NONE)
+            hand_out(shard, group, plan, Error.NONE)
             shard.transition(group, Cause.ASSIGNED, request.member_id)
         else:
             hand_out(shard, group, {}, group_append_error(error))
             rebalance_or_complete(shard, group, Cause.APPEND_FAILED, request.member_id)
 
-    return Write(group.name, [shard.group_record(group)], AppendCause.GENERATION, on_written)
+    return Write(group.name, [shard.group_record(group, plan)], AppendCause.GENERATION, on_written)

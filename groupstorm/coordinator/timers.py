@@ -18,6 +18,7 @@ class TimerKind(IntEnum):
     JOIN = 1  # the round closes, or its initial delay is over (join-<group>)
     SYNC = 2  # members that have not synced go (sync-<group>)
     APPEND = 3  # a delayed append completes or times out
+    EXPIRATION = 4  # offsets and empty groups are looked through (expire-group-metadata)
 
 
 class Timer(NamedTuple):

@@ -84,14 +84,20 @@ class Write:
 class Writes:
     """The writes in flight, by group."""
 
-    __slots__ = ("_pending", "_sequence", "_shard", "created")
+    __slots__ = ("_numbers", "_pending", "_sequence", "_shard", "created")
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self._pending: dict[str, list[Write]] = {}
         self._sequence = 0
+        self._numbers = 0
         #: Groups that no write covers yet: the next one takes them along, and away if it fails.
         self.created: list[ClassicGroup] = []
+
+    def next_number(self) -> int:
+        """Counts what is written, as the offsets of the offsets topic do."""
+        self._numbers += 1
+        return self._numbers
 
     def submit(self, write: Write) -> None:
         """Append the records as the policy says: now, or through a timer."""
@@ -136,6 +142,8 @@ class Writes:
             for group in write.created:
                 group.committed = True
             shard.offsets.written()
+            if shard.whole_records:
+                shard.note_written(write.records)
             if write.apply is not None:
                 write.apply()
         else:

@@ -53,7 +53,7 @@ def test_members_in_the_order_of_the_case(tmp_path: Path) -> None:
 
 def test_other_modes_and_missing_files_are_refused() -> None:
     for arguments, told in (
-        (["--mode", "streams"], "--mode streams: not offered yet"),
+        (["--mode", "streams", "--plug-in", "a:b"], "--plug-in a:b: expected --mode consumer"),
         (["--mode", "server", "--plug-in", "a:b"], "--plug-in a:b: expected --mode consumer"),
         (["no-such-file.jsonl"], "no-such-file.jsonl: expected a file of cases"),
     ):

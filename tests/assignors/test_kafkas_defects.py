@@ -156,3 +156,29 @@ def test_three_claimants_void_even_the_newest() -> None:
     answer = ask(topics={"t": {"partitions": 3}}, members=members)
     assert [["t", 0]] in answer["transferring"].values()
     assert all(["t", 0] not in partitions for partitions in answer["assignment"].values())
+
+
+def numbered(topic: str, numbers: range) -> list[tuple[str, int]]:
+    return [(topic, number) for number in numbers]
+
+
+#: a:t1, b:t0, c:t1 and d:t0 have settled, and e:t0,t1 joins. Kafka's Java had no answer after 15 s.
+ENDLESS: dict[str, Any] = {
+    "topics": {"t0": {"partitions": 9}, "t1": {"partitions": 17}},
+    "members": [
+        {"id": "a", "topics": ["t1"], "generation": 4, "userdata_owned": numbered("t1", range(8, 17))},
+        {"id": "b", "topics": ["t0"], "generation": 4, "userdata_owned": numbered("t0", range(4, 9))},
+        {"id": "c", "topics": ["t1"], "generation": 4, "userdata_owned": numbered("t1", range(8))},
+        {"id": "d", "topics": ["t0"], "generation": 4, "userdata_owned": numbered("t0", range(4))},
+        {"id": "e", "topics": ["t0", "t1"]},
+    ],
+}
+
+
+def test_passes_that_go_round_in_circles_come_to_an_end() -> None:
+    """Sending back what had moved may give to a member that has more than enough: Kafka goes on for ever."""
+    assert ask(True, "sticky", **ENDLESS)["error"] == "NoAnswer"
+    assignment = ask(False, "sticky", **ENDLESS)["assignment"]
+    assert sorted(len(partitions) for partitions in assignment.values()) == [4, 5, 5, 6, 6]
+    given = [tuple(partition) for partitions in assignment.values() for partition in partitions]
+    assert sorted(given) == numbered("t0", range(9)) + numbered("t1", range(17))

@@ -313,7 +313,6 @@ async def test_leader_sees_that_a_topic_has_grown(cluster: Cluster) -> None:
     topics = cluster.server.broker.state.topics
     topic = topics.get("t")
     assert topic is not None
-    topic.partitions.append(type(topic.partitions[0])(-1))
-    topics.changes += 1
+    topics.grow(topic, PARTITIONS + 1)
     await until(lambda: len(member.owned) == PARTITIONS + 1)
     assert member.of(events.RejoinRequested)[-1].cause == "metadata-changed"

@@ -17,6 +17,7 @@ from groupstorm.coordinator.messages import (
 from groupstorm.coordinator.records import (
     AppendCause,
     GroupMetadataRecord,
+    MemberRecord,
     group_append_error,
     operation_error,
 )
@@ -38,7 +39,9 @@ def test_what_is_written_and_why() -> None:
         AppendCause.OFFSET_COMMIT,
         AppendCause.EMPTY_GROUP,
     ]
-    assert world.appended[1][0] == [GroupMetadataRecord("g", 1, "consumer", "range", "m1", 1)]
+    member = MemberRecord("m1", None, "c", "/127.0.0.1", 60_000, 10_000, b"", b"m1")
+    expected = GroupMetadataRecord("g", 1, "consumer", "range", "m1", 1, (member,))
+    assert world.appended[1][0] == [expected]
     assert world.appended[3][0] == [GroupMetadataRecord("g", 2, "consumer", None, None, 0)]
 
 

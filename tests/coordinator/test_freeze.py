@@ -43,6 +43,31 @@ def test_in_4_3_1_the_round_does_not_close(metadata: bytes) -> None:
     assert "unreadable subscription" in world.of(events.OperationFailed)[0].detail
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "state"),
+    [
+        (b"", HUGE_ARRAY, "CompletingRebalance"),
+        (HUGE_ARRAY, b"", "PreparingRebalance"),
+    ],
+)
+def test_the_first_member_that_cannot_be_read_decides(first: bytes, second: bytes, state: str) -> None:
+    world = _world(Compatibility.KAFKA_4_3_1)
+    _join(world, first)
+    _join(world, second)
+    world.advance(0)
+    assert list(world.group.members) == ["m1", "m2"]
+    assert world.state == state
+
+
+def test_a_round_that_breaks_off_leaves_the_topics_that_were_known() -> None:
+    world = _world(Compatibility.KAFKA_4_3_1)
+    _join(world, NOTHING)
+    world.advance(0)
+    _join(world, HUGE_ARRAY, "m1")
+    world.advance(60_000)
+    assert subscribed_topics(world.group, Compatibility.KAFKA_4_3_1) == frozenset()
+
+
 @pytest.mark.parametrize("metadata", FREEZING)
 def test_in_4_4_0_it_does(metadata: bytes) -> None:
     world = _world(Compatibility.KAFKA_4_4_0)

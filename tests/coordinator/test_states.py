@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.coordinator import events
+from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import IllegalTransition
 from groupstorm.coordinator.records import AppendCause
@@ -195,6 +196,13 @@ def _(world: World) -> None:
         world.advance(1_000)
 
 
+@story("Stable", "over-capacity")
+def _(world: World) -> None:
+    world.stable(members=2)
+    smaller = world.successor(max_size=1)
+    world.take(Effects([], smaller.events, []))
+
+
 _ROWS = [(before, cause, after) for before, row in TRANSITIONS.items() for cause, after in row.items()]
 
 
@@ -245,5 +253,10 @@ def test_append_causes_are_those_of_the_event() -> None:
         "static-member",
         "generation",
         "offset-commit",
+        "txn-offset-commit",
+        "transaction-end",
         "topics-deleted",
+        "offsets-deleted",
+        "group-deleted",
+        "expired",
     ]

@@ -69,6 +69,7 @@ class World:
             member_ids=self._draw,
             append=self._append,
             last_contact=last_contact,
+            whole_records=True,
         )
 
     def _draw(self, prefix: str) -> str:
@@ -194,6 +195,18 @@ class World:
         response = self.replies[self.send(OffsetFetch(group, {"t": (0,)}, 9))]
         assert isinstance(response, OffsetFetchResponse)
         return response.partitions[0][2].offset
+
+    def move(self) -> None:
+        """Another coordinator takes the group over."""
+        self.take(self.coordinator.move(["g"], self.now_ms))
+
+    def successor(self, **options: Any) -> World:
+        """A new coordinator that has read what this one wrote."""
+        other = World(no_delay(**options))
+        other.now_ms, other._drawn = self.now_ms, self._drawn
+        records = [record for written, _ in self.appended for record in written]
+        other.take(other.coordinator.load(records, self.now_ms))
+        return other
 
     def describe(self, group: str = "g", version: int = 6) -> DescribeGroupResponse:
         response = self.replies[self.send(DescribeGroup(group, version))]

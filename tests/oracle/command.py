@@ -11,6 +11,7 @@ from tests.oracle import consumer, coordinator, history, server
 from tests.oracle.build import OracleUnavailable
 from tests.oracle.jvm import OracleBroke
 from tests.oracle.member import command as member
+from tests.oracle.streams import command as streams
 
 #: What can be asked for -> the module that does it: `add_arguments(parser)` and `run(options)`, which returns
 #: the exit status.
@@ -20,6 +21,7 @@ ORACLES: dict[str, ModuleType] = {
     "history": history,
     "member": member,
     "server": server,
+    "streams": streams,
 }
 
 

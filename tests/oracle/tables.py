@@ -82,7 +82,9 @@ OUTSIDE_THE_COORDINATOR: dict[str, str] = {
 }
 
 #: Transitions of `states.TRANSITIONS` that no script can take, and why.
-UNREACHABLE_TRANSITIONS: dict[tuple[str, str], str] = {}
+UNREACHABLE_TRANSITIONS: dict[tuple[str, str], str] = {
+    ("Stable", "over-capacity"): "a group that is loaded, and scripts begin with none",
+}
 
 ALL_ERRORS = tuple(error.name for error in Error)
 ALL_TRANSITIONS: tuple[tuple[str, str], ...] = tuple(

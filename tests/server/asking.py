@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.apis import APIS
 from tests.server import wire
 from tests.server.desk import Desk
@@ -174,6 +175,213 @@ def offset_fetch(
     ]
 
 
+def delete_topics(desk: Desk, version: int, *names: str, ids: tuple[Any, ...] = ()) -> list[Error]:
+    states = (
+        [
+            structure(wire.DELETE_TOPICS, version, "DeleteTopicState", name=name, topic_id=None)
+            for name in names
+        ]
+        if version >= 6
+        else []
+    )
+    states += [
+        structure(wire.DELETE_TOPICS, version, "DeleteTopicState", name=None, topic_id=one) for one in ids
+    ]
+    answer = desk.ask(wire.DELETE_TOPICS, version, topic_names=names, topics=tuple(states))
+    return [Error(one.error_code) for one in answer.responses]
+
+
+def delete_records(desk: Desk, version: int, offset: int = 0, partition: int = 0) -> tuple[Error, int]:
+    asked = structure(
+        wire.DELETE_RECORDS, version, "DeleteRecordsPartition", partition_index=partition, offset=offset
+    )
+    topic = structure(wire.DELETE_RECORDS, version, "DeleteRecordsTopic", name="orders", partitions=(asked,))
+    (result,) = desk.ask(wire.DELETE_RECORDS, version, topics=(topic,)).topics[0].partitions
+    return Error(result.error_code), result.low_watermark
+
+
+def epoch_end(desk: Desk, version: int, epoch: int = 0, current: int = -1) -> tuple[Error, int, int]:
+    asked = structure(
+        wire.OFFSET_FOR_LEADER_EPOCH,
+        version,
+        "OffsetForLeaderPartition",
+        partition=0,
+        current_leader_epoch=current,
+        leader_epoch=epoch,
+    )
+    topic = structure(
+        wire.OFFSET_FOR_LEADER_EPOCH, version, "OffsetForLeaderTopic", topic="orders", partitions=(asked,)
+    )
+    (result,) = desk.ask(wire.OFFSET_FOR_LEADER_EPOCH, version, topics=(topic,)).topics[0].partitions
+    return Error(result.error_code), result.leader_epoch, result.end_offset
+
+
+def create_partitions(desk: Desk, version: int, count: int, name: str = "orders", **more: Any) -> Error:
+    fields = {"assignments": None, **more}
+    topic = structure(
+        wire.CREATE_PARTITIONS, version, "CreatePartitionsTopic", name=name, count=count, **fields
+    )
+    answer = desk.ask(wire.CREATE_PARTITIONS, version, topics=(topic,), **more)
+    return Error(answer.results[0].error_code)
+
+
+def describe_configs(desk: Desk, version: int, kind: int = 2, name: str = "orders", **more: Any) -> Any:
+    resource = structure(
+        wire.DESCRIBE_CONFIGS,
+        version,
+        "DescribeConfigsResource",
+        resource_type=kind,
+        resource_name=name,
+        **{"configuration_keys": None, **more},
+    )
+    answer = desk.ask(wire.DESCRIBE_CONFIGS, version, resources=(resource,), include_synonyms=True)
+    return answer.results[0]
+
+
+def alter_configs(
+    desk: Desk,
+    version: int,
+    *changes: tuple[str, int, str | None],
+    kind: int = 2,
+    name: str = "orders",
+    **more: Any,
+) -> Error:
+    """``changes``: name, operation (0 set, 1 delete, 2 append, 3 subtract), value."""
+    configs = tuple(
+        structure(
+            wire.INCREMENTAL_ALTER_CONFIGS,
+            version,
+            "AlterableConfig",
+            name=one,
+            config_operation=operation,
+            value=value,
+        )
+        for one, operation, value in changes
+    )
+    resource = structure(
+        wire.INCREMENTAL_ALTER_CONFIGS,
+        version,
+        "AlterConfigsResource",
+        resource_type=kind,
+        resource_name=name,
+        configs=configs,
+    )
+    answer = desk.ask(wire.INCREMENTAL_ALTER_CONFIGS, version, resources=(resource,), **more)
+    return Error(answer.responses[0].error_code)
+
+
+def offset_delete(desk: Desk, *partitions: int, group: str = "g") -> tuple[Error, list[Error]]:
+    asked = tuple(
+        structure(wire.OFFSET_DELETE, 0, "OffsetDeleteRequestPartition", partition_index=index)
+        for index in partitions
+    )
+    topic = structure(wire.OFFSET_DELETE, 0, "OffsetDeleteRequestTopic", name="orders", partitions=asked)
+    answer = desk.ask(wire.OFFSET_DELETE, 0, group_id=group, topics=(topic,))
+    errors = [Error(one.error_code) for topic in answer.topics for one in topic.partitions]
+    return Error(answer.error_code), errors
+
+
+class TransactionalProducer:
+    """Asks as a producer with a transactional id does."""
+
+    def __init__(self, desk: Desk, name: str = "t", version: int = 4) -> None:
+        """``version`` of InitProducerId."""
+        self.desk = desk
+        self.name = name
+        self.init(version)
+
+    def init(self, version: int = 4, timeout_ms: int = 60_000, **more: Any) -> Error:
+        fields = {"producer_id": -1, "producer_epoch": -1, **more}
+        answer = self.desk.ask(
+            wire.INIT_PRODUCER_ID,
+            version,
+            transactional_id=self.name,
+            transaction_timeout=milliseconds(timeout_ms),
+            **fields,
+        )
+        self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+        self.sequence = 0
+        return Error(answer.error_code)
+
+    def add(self, version: int = 3, *partitions: int) -> Error:
+        own = {"producer_id": self.producer_id, "producer_epoch": self.epoch}
+        topic = structure(
+            wire.ADD_PARTITIONS_TO_TXN,
+            version,
+            "AddPartitionsToTxnTopic",
+            name="orders",
+            partitions=partitions or (0,),
+        )
+        if version < 4:
+            answer = self.desk.ask(
+                wire.ADD_PARTITIONS_TO_TXN,
+                version,
+                v3_and_below_transactional_id=self.name,
+                v3_and_below_producer_id=self.producer_id,
+                v3_and_below_producer_epoch=self.epoch,
+                v3_and_below_topics=(topic,),
+            )
+            (result,) = answer.results_by_topic_v3_and_below
+        else:
+            one = structure(
+                wire.ADD_PARTITIONS_TO_TXN,
+                version,
+                "AddPartitionsToTxnTransaction",
+                transactional_id=self.name,
+                topics=(topic,),
+                **own,
+            )
+            answer = self.desk.ask(wire.ADD_PARTITIONS_TO_TXN, version, transactions=(one,))
+            (result,) = answer.results_by_transaction[0].topic_results
+        return Error(result.results_by_partition[0].partition_error_code)
+
+    def produce(self, version: int = 9, value: bytes = b"value", partition: int = 0) -> Error:
+        batch = wire.batch(
+            [value],
+            producer_id=self.producer_id,
+            epoch=self.epoch,
+            sequence=self.sequence,
+            attributes=0x10,
+        )
+        more = {"transactional_id": self.name}
+        answer = produce(self.desk, version, partition, batch, **more)
+        self.sequence += answer.error_code == 0
+        return Error(answer.error_code)
+
+    def _own(self) -> dict[str, Any]:
+        return {
+            "transactional_id": self.name,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+        }
+
+    def add_offsets(self, version: int = 3, group: str = "g") -> Error:
+        answer = self.desk.ask(wire.ADD_OFFSETS_TO_TXN, version, group_id=group, **self._own())
+        return Error(answer.error_code)
+
+    def commit_offset(self, version: int = 3, offset: int = 5, partition: int = 0, **more: Any) -> Error:
+        asked = structure(
+            wire.TXN_OFFSET_COMMIT,
+            version,
+            "TxnOffsetCommitRequestPartition",
+            partition_index=partition,
+            committed_offset=offset,
+            committed_metadata=None,
+        )
+        topic = structure(
+            wire.TXN_OFFSET_COMMIT, version, "TxnOffsetCommitRequestTopic", name="orders", partitions=(asked,)
+        )
+        fields = {"group_id": "g", "generation_id": -1, "member_id": "", **self._own(), **more}
+        answer = self.desk.ask(wire.TXN_OFFSET_COMMIT, version, topics=(topic,), **fields)
+        return Error(answer.topics[0].partitions[0].error_code)
+
+    def end(self, version: int = 3, commit: bool = True) -> Error:
+        answer = self.desk.ask(wire.END_TXN, version, committed=commit, **self._own())
+        if version >= 5 and not answer.error_code:
+            self.producer_id, self.epoch, self.sequence = answer.producer_id, answer.producer_epoch, 0
+        return Error(answer.error_code)
+
+
 def simply(api_key: int, **fields: Any) -> Callable[[Desk, int], Any]:
     return lambda desk, version: desk.ask(api_key, version, **fields)
 
@@ -198,4 +406,22 @@ ASKING: dict[int, Callable[[Desk, int], Any]] = {
     wire.API_VERSIONS: simply(wire.API_VERSIONS, client_software_name="a", client_software_version="1"),
     wire.CREATE_TOPICS: lambda desk, version: create(desk, version, f"new-{version}"),
     wire.INIT_PRODUCER_ID: simply(wire.INIT_PRODUCER_ID, transactional_id=None),
+    wire.DELETE_TOPICS: lambda desk, version: delete_topics(desk, version, f"new-{version}", "none"),
+    wire.DELETE_RECORDS: delete_records,
+    wire.OFFSET_FOR_LEADER_EPOCH: epoch_end,
+    wire.ADD_PARTITIONS_TO_TXN: lambda desk, version: TransactionalProducer(desk).add(version),
+    wire.ADD_OFFSETS_TO_TXN: lambda desk, version: TransactionalProducer(desk).add_offsets(version),
+    wire.END_TXN: lambda desk, version: TransactionalProducer(desk).end(version),
+    wire.TXN_OFFSET_COMMIT: lambda desk, version: TransactionalProducer(desk).commit_offset(version),
+    wire.DESCRIBE_CONFIGS: describe_configs,
+    wire.CREATE_PARTITIONS: lambda desk, version: create_partitions(desk, version, 4),
+    wire.DELETE_GROUPS: simply(wire.DELETE_GROUPS, groups_names=("none",)),
+    wire.INCREMENTAL_ALTER_CONFIGS: lambda desk, version: alter_configs(
+        desk, version, ("retention.ms", 0, "5")
+    ),
+    wire.OFFSET_DELETE: lambda desk, _: commit(desk, 8) and offset_delete(desk, 0),
+    wire.DESCRIBE_CLUSTER: simply(wire.DESCRIBE_CLUSTER, endpoint_type=1),
+    wire.DESCRIBE_TOPIC_PARTITIONS: simply(
+        wire.DESCRIBE_TOPIC_PARTITIONS, response_partition_limit=2, cursor=None
+    ),
 }

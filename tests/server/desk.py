@@ -8,6 +8,7 @@ from typing import Any
 from groupstorm.coordinator.server.assembly import make_broker
 from groupstorm.coordinator.server.broker import Peer
 from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.coordinator.server.releases import NEWEST
 from tests.server import wire
 
 PEER = Peer("/127.0.0.1", Endpoint("127.0.0.1", 9092))
@@ -16,8 +17,16 @@ PEER = Peer("/127.0.0.1", Endpoint("127.0.0.1", 9092))
 class Desk:
     """`ask` gives the answer; `send` gives a connection whose answer may come later, in `answers`."""
 
-    def __init__(self, options: dict[str, str] | None = None, topics: dict[str, int] | None = None) -> None:
-        self.broker = make_broker(options or {}, topics or {})
+    def __init__(
+        self,
+        options: dict[str, str] | None = None,
+        topics: dict[str, int] | None = None,
+        brokers: int = 1,
+        release: str = NEWEST,
+    ) -> None:
+        self.broker = make_broker(options or {}, topics or {}, brokers, release)
+        #: Which of the brokers is asked; None: the first.
+        self.node: int | None = None
         self.now_ms = 1000
         self.answers: dict[int, Any] = {}
         self.closed: dict[int, str] = {}
@@ -34,7 +43,7 @@ class Desk:
         connection = next(self._connections)
         self._asked[connection] = (api_key, version)
         frame = wire.request(api_key, version, connection, **values)
-        self._take(self.broker.receive(connection, PEER, frame, self.now_ms))
+        self.take(self.broker.receive(connection, PEER._replace(node=self.node), frame, self.now_ms))
         return connection
 
     def advance(self, duration_ms: int) -> None:
@@ -42,10 +51,10 @@ class Desk:
         until_ms = self.now_ms + duration_ms
         while (deadline_ms := self.broker.next_deadline()) is not None and deadline_ms <= until_ms:
             self.now_ms = max(self.now_ms, deadline_ms)
-            self._take(self.broker.fire(self.now_ms))
+            self.take(self.broker.fire(self.now_ms))
         self.now_ms = until_ms
 
-    def _take(self, step: Any) -> None:
+    def take(self, step: Any) -> None:
         self.events.extend(step.events)
         for connection, payload, close in step.answers:
             assert connection not in self.answers, "answered twice"

@@ -194,13 +194,17 @@ def test_kafka_python_reads_what_is_written_and_writes_the_same() -> None:
         theirs = messages.get(message_type.__name__)
         version = message_type.__version__
         # kafka-python reads an ApiVersions response that has an error in version 0, whatever was asked
-        if theirs is None or version > theirs.max_version or theirs.__name__ == "ApiVersionsResponse":
+        # and its DeleteTopicsRequest cannot write what it has read
+        if theirs is None or version > theirs.max_version or theirs.__name__ in THEIR_OWN_WAYS:
             continue
         for _ in range(2):
             data = written(random_message(message_type, draw))
             assert theirs[version].decode(data).encode() == data, message_type
             compared += 1
     assert compared > 300
+
+
+THEIR_OWN_WAYS = ("ApiVersionsResponse", "DeleteTopicsRequest")
 
 
 def kafka_python_messages() -> dict[str, Any]:

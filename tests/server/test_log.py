@@ -10,11 +10,13 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.log.batches import BatchError, parse_produced
 from groupstorm.coordinator.server.log.partition import PartitionLog
 from groupstorm.coordinator.server.log.producers import PRODUCERS_KEPT, Producers
+from groupstorm.coordinator.server.topic_configs import LogSettings
 from tests.server import wire
 
 
 def append(log: PartitionLog, count: int = 1, size: int = 1, **fields: int) -> int:
-    return log.append(parse_produced(wire.batch([b"x" * size] * count, **fields), 8, 1_000_000))
+    batch = parse_produced(wire.batch([b"x" * size] * count, **fields), 8, 1_000_000)
+    return log.append(batch).base_offset
 
 
 def test_only_what_lies_before_the_checksum_is_written() -> None:
@@ -47,7 +49,7 @@ def test_reading_stops_before_the_limit_and_at_least_one_batch_comes_if_asked() 
 
 def test_the_oldest_batches_go_when_more_than_retention_is_kept() -> None:
     size = len(wire.batch([b"x"]))
-    log = PartitionLog(retention_bytes=2 * size)
+    log = PartitionLog(LogSettings(retention_bytes=2 * size))
     for _ in range(5):
         append(log)
     assert (log.start_offset, log.end_offset, log.size_bytes) == (3, 5, 2 * size)

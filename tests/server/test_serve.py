@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -24,9 +25,14 @@ PATIENCE_S = 20
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+def serving(
+    *arguments: str, folder: Path | None = None
+) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+    """The process and where it listens; ``folder``: where it runs."""
     command = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    path = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(command, text=True, cwd=folder, env=path, stdout=pipe, stderr=pipe)
     try:
         assert process.stdout is not None
         first = process.stdout.readline()
@@ -65,6 +71,7 @@ def test_a_broker_from_its_first_line_to_its_graceful_end(tmp_path: Path) -> Non
         process.send_signal(signal.SIGTERM)
         _, log = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
+        assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
         assert parked.is_closed_by_server()
     assert "group state changed" in log
     assert "group=g" in log
@@ -82,6 +89,33 @@ def test_interrupting_ends_it_gracefully_as_well() -> None:
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=PATIENCE_S)
         assert (process.returncode, output) == (0, "")
+
+
+def test_several_brokers_say_where_each_of_them_is() -> None:
+    with serving("--brokers", "3") as (process, address):
+        assert process.stdout is not None
+        ports = [address[1]] + [int(process.stdout.readline().rpartition(":")[2]) for _ in range(2)]
+        with RawClient(("127.0.0.1", ports[2])) as client:
+            brokers = client.ask(wire.METADATA, 1, topics=()).brokers
+        assert [one.port for one in brokers] == ports
+
+
+def test_a_signal_moves_every_groups_coordinator() -> None:
+    options = ("--brokers", "2", "--set", "group.initial.rebalance.delay.ms=60000")
+    with serving(*options) as (process, address), RawClient(address) as client:
+        before = client.ask(wire.FIND_COORDINATOR, 0, key="g")
+        with RawClient(("127.0.0.1", before.port)) as parked:
+            parked.send(join("g"))
+            while not lists_groups(before.port):
+                time.sleep(0.02)
+            process.send_signal(signal.SIGUSR1)
+            assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
+        assert client.ask(wire.FIND_COORDINATOR, 0, key="g").port != before.port
+
+
+def lists_groups(port: int) -> bool:
+    with RawClient(("127.0.0.1", port)) as asking:
+        return bool(asking.ask(wire.LIST_GROUPS, 0).groups)
 
 
 def refusal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
@@ -108,6 +142,9 @@ def refusal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
         (("--topic", "a/b:2"), "topic 'a/b'"),
         (("--set", "num.partitions"), "--set num.partitions: expected KAFKA.OPTION=VALUE"),
         (("--set", "num.partitions=x"), "num.partitions=x: expected an integer"),
+        (("--brokers", "0"), "0 brokers: expected 1 to 100"),
+        (("--port", "65535", "--brokers", "2"), "--port 65535: expected a number from 0"),
+        (("--as-version", "1.0"), "version 1.0 of Kafka: expected one of 2.8, 3.9, 4.x"),
         (("--port", "70000"), "--port 70000: expected a number from 0 to 65535"),
         (("--host", "192.0.2.1", "--port", "0"), "--host 192.0.2.1 --port 0: cannot listen there"),
     ],

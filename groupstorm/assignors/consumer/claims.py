@@ -14,7 +14,8 @@ class Claim(NamedTuple):
 
     ``owned``: numbers of the partitions that it says it owns, in its order (`PartitionIndex`);
     ``generation``: the generation that this is from, None where the member does not say;
-    ``field_generation``: the generation in the subscription itself (KIP-792), -1 for none.
+    ``field_generation``: the generation in the subscription itself (KIP-792), -1 for none;
+    ``instance``: its group.instance.id.
     """
 
     member: str
@@ -23,10 +24,14 @@ class Claim(NamedTuple):
     generation: int | None
     field_generation: int
     rack: str | None
+    instance: str | None = None
 
 
 class Ownership(NamedTuple):
-    """``owned`` per member: the claims that stand; ``disputed``: claimed twice in one generation."""
+    """``owned`` per member: the claims that stand; ``disputed``: claimed twice in one generation.
+
+    The lists may be the claims' own: they are for reading.
+    """
 
     owned: list[list[int]]
     disputed: set[int]
@@ -41,13 +46,14 @@ def settle(claims: Sequence[Claim], size: int) -> Ownership:
     wins whatever its generation (KAFKA-12984, KAFKA-14639). A disputed partition stays disputed
     even if a third member claims it with a higher generation.
     """
+    max_generation = max([NO_GENERATION, *map(_generation, claims)])
+    if _nobody_disagrees(claims, size):
+        return Ownership([claim.owned for claim in claims], set(), max_generation)
     claimant = [-1] * size
     owned: list[list[int]] = []
     disputed: set[int] = set()
-    max_generation = NO_GENERATION
     for member, claim in enumerate(claims):
-        generation = NO_GENERATION if claim.generation is None else claim.generation
-        max_generation = max(max_generation, generation)
+        generation = _generation(claim)
         mine: list[int] = []
         owned.append(mine)
         for partition in claim.owned:
@@ -67,6 +73,19 @@ def settle(claims: Sequence[Claim], size: int) -> Ownership:
     return Ownership(owned, disputed, max_generation)
 
 
+def _generation(claim: Claim) -> int:
+    return NO_GENERATION if claim.generation is None else claim.generation
+
+
+def _nobody_disagrees(claims: Sequence[Claim], size: int) -> bool:
+    """Whether every partition is claimed once at most, as in a group where all goes well."""
+    claimed = bytearray(size)
+    for claim in claims:
+        for partition in claim.owned:
+            claimed[partition] = 1
+    return claimed.count(1) == sum(len(claim.owned) for claim in claims)
+
+
 def seem_equal(claims: Sequence[Claim]) -> bool:
     """Kafka's test for equal subscriptions, holes included.
 
@@ -78,7 +97,7 @@ def seem_equal(claims: Sequence[Claim]) -> bool:
     for claim in claims:
         if not measure:
             measure, seen = frozenset(claim.topics), None
-        elif claim.topics != seen:
+        elif claim.topics is not seen and claim.topics != seen:
             if len(claim.topics) != len(measure) or not measure.issuperset(claim.topics):
                 return False
             seen = claim.topics

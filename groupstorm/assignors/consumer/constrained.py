@@ -11,7 +11,7 @@ With P partitions and N members everybody gets floor(P / N), and P mod N members
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import compress
 
 from groupstorm.assignors.consumer.claims import Ownership
@@ -58,12 +58,14 @@ class ConstrainedAssignment:
         self._below = self._by_id(self._below)
         self._exact = self._by_id(self._exact)
         if self._racks is not None:
-            left.sort(key=self._racks.members_near)
+            left = sorted(left, key=self._racks.members_near)
             left = self._go_round_within_racks(left, self._racks)
         self._go_round(left)
 
     def _countable(self, member: int) -> list[int]:
         owned = self._ownership.owned[member]
+        if not owned:
+            return owned
         if self._racks is not None:
             elsewhere = {partition for partition in owned if self._racks.mismatch(member, partition)}
             if elsewhere:
@@ -71,7 +73,7 @@ class ConstrainedAssignment:
                 owned = [partition for partition in owned if partition not in elsewhere]
         if self._ownership.disputed:
             owned = [partition for partition in owned if partition not in self._ownership.disputed]
-        return sorted(owned, key=self._index.kept_key) if len(owned) > 1 else owned
+        return self._index.in_kept_order(owned) if len(owned) > 1 else owned
 
     def _keep(self, member: int, owned: list[int]) -> None:
         if len(owned) < self._floor:
@@ -90,12 +92,14 @@ class ConstrainedAssignment:
         for partition in owned[limit:]:
             self._revoked[partition] = member
 
-    def _unassigned(self) -> list[int]:
+    def _unassigned(self) -> Sequence[int]:
         """Partitions that nobody kept, in order.
 
         A kept ghost hides everything behind it: Kafka compares two sorted lists and waits for ever
         for the ghost to turn up in the one of existing partitions.
         """
+        if not any(self.assigned) and not self._index.ghosts:
+            return range(self._index.size)
         free = bytearray(b"\1") * self._index.size
         for kept in self.assigned:
             for partition in kept:
@@ -118,9 +122,12 @@ class ConstrainedAssignment:
     def _give(self, partition: int, member: int) -> int:
         assigned = self.assigned[member]
         assigned.append(partition)
-        if self._revoked.get(partition, member) != member or partition in self._ownership.disputed:
+        if self._changes_hands(partition, member):
             self.transferring[partition] = member
         return len(assigned)
+
+    def _changes_hands(self, partition: int, member: int) -> bool:
+        return self._revoked.get(partition, member) != member or partition in self._ownership.disputed
 
     def _go_round_within_racks(self, left: Sequence[int], racks: Racks) -> list[int]:
         """Give to members in the partition's rack; return what found none."""
@@ -161,32 +168,40 @@ class ConstrainedAssignment:
                 self._exact.clear()
 
     def _go_round(self, left: Sequence[int]) -> None:
-        remaining = iter(left)
-        below = self._fill_to_floor(remaining)
+        used, unfilled = self._fill_to_floor(left)
         exact = deque(self._exact)
-        for partition in remaining:
+        for partition in left[used:]:
             if not exact:
                 raise AssignmentRefused("IllegalStateException", "No more unfilled consumers to be assigned.")
             if self._give(partition, exact.popleft()) == self._ceiling:
                 self._over += 1
-        if below:
-            self._refuse_unfilled(below[0])
+        if unfilled:
+            self._refuse_unfilled(unfilled[0])
 
-    def _fill_to_floor(self, remaining: Iterator[int]) -> list[int]:
-        """Turn by turn until all are at the floor; who is not when partitions run out."""
+    def _fill_to_floor(self, left: Sequence[int]) -> tuple[int, list[int]]:
+        """Turn by turn until all are at the floor; how many that took, and who is not there yet.
+
+        All turns until the next member is at the floor are one step: each member gets every n-th partition.
+        """
+        changing = self._revoked.keys() | self._ownership.disputed
         below = self._below
-        while below:
-            still_below: list[int] = []
-            for turn, member in enumerate(below):
-                partition = next(remaining, None)
-                if partition is None:
-                    return still_below + below[turn:]
-                if self._give(partition, member) == self._floor:
-                    self._exact.append(member)
-                else:
-                    still_below.append(member)
-            below = still_below
-        return below
+        at = 0
+        while below and at < len(left):
+            turns = self._floor - max(len(self.assigned[member]) for member in below)
+            end = min(at + turns * len(below), len(left))
+            for turn, member in enumerate(below, start=at):
+                mine = left[turn : end : len(below)]
+                self.assigned[member] += mine
+                if changing:
+                    self.transferring.update(
+                        (partition, member)
+                        for partition in changing.intersection(mine)
+                        if self._changes_hands(partition, member)
+                    )
+            at = end
+            self._exact += [member for member in below if len(self.assigned[member]) == self._floor]
+            below = [member for member in below if len(self.assigned[member]) < self._floor]
+        return at, below
 
     def _refuse_unfilled(self, member: int) -> None:
         if self._over != self._extras:

@@ -5,6 +5,11 @@
 3. Partitions move from the member with more to the subscriber with the least as long as that makes
    the load more even; a partition that was claimed in an older generation goes back there first.
 
+A move may send back another partition than the one that was looked at (`movements`), perhaps one of a
+third member that gains nothing by it. In rare groups Kafka's passes go round in circles for ever that
+way. Here a circle is noticed: from then on only moves that make the load more even are made, or it is
+refused (``refuses_circles``).
+
 Kafka asks before every step whether the assignment is balanced already, which costs it the square
 of the group's size. Where the claims are sound the answer changes nothing, because a balanced
 assignment is one without a move left; so it is asked only for unsound ones (``literally``).
@@ -12,7 +17,8 @@ assignment is one without a move left; so it is asked only for unsound ones (``l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from itertools import count
 
 from groupstorm.assignors.consumer.claims import NO_GENERATION, Claim, Ownership
 from groupstorm.assignors.consumer.index import PartitionIndex
@@ -20,6 +26,9 @@ from groupstorm.assignors.consumer.loads import Loads
 from groupstorm.assignors.consumer.movements import Movements
 from groupstorm.assignors.consumer.racks import Racks
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
+
+#: So many passes with moves are more than any group was seen to need: then circles are looked for.
+_MANY_PASSES = 50
 
 #: With fewer subscribers than one in so many members, asking a topic's subscribers is quicker than
 #: walking the members by load until one subscribes to it.
@@ -43,11 +52,13 @@ class GeneralAssignment:
         order: MapOrder,
         *,
         literally: bool,
+        refuses_circles: bool,
     ) -> None:
         self._index = index
         self._visit = visit
         self._racks = racks
         self._literally = literally
+        self._refuses_circles = refuses_circles
         self._topics = [_numbers(index, claim.topics) for claim in claims]
         self._subscribed = [frozenset(topics) for topics in self._topics]
         self._subscribers: list[list[int]] = [[] for _ in index.topics]
@@ -60,6 +71,8 @@ class GeneralAssignment:
         self._movements = Movements(index, order)
         self._revocation_required = False
         self._balanced: bool | None = None
+        self._in_circles = False
+        self._lowest: dict[int, int] = {}  # per topic how much the subscriber with the least has
         self.assigned = [list(owned) for owned in ownership.owned]
         self._owner: dict[int, int] = {}
         kept = self._keep_owned()
@@ -151,7 +164,8 @@ class GeneralAssignment:
         """How many partitions the member's topics have; one that lists as many topics as there are: all."""
         if len(self._topics[member]) == len(self._index.topics):
             return self._index.total
-        return sum(self._index.counts[topic] for topic in self._topics[member])
+        counts = self._index.counts
+        return sum([counts[topic] for topic in self._topics[member]])
 
     def _takes_part(self, member: int, shared: Sequence[bool]) -> bool:
         """Whether the member could give or take: it lacks something, or has some of a shared topic."""
@@ -163,18 +177,43 @@ class GeneralAssignment:
     def _reassign(self, partitions: Sequence[int]) -> bool:
         """Pass over the partitions until a pass moves none; whether any was moved."""
         performed = False
-        while True:
+        seen: set[Hashable] = set()
+        for passes in count():
+            if passes > _MANY_PASSES and not self._in_circles:
+                self._look_for_circle(seen)
             moved = False
             for partition in partitions:
-                if self._literally and self._is_balanced():
-                    break
+                if self._literally:
+                    if self._is_balanced():
+                        break
+                elif self._nobody_has_less(partition):
+                    continue
                 target = self._better_owner(partition)
                 if target is not None:
                     self._move(partition, target)
                     moved = True
             if not moved:
-                return performed
+                break
             performed = True
+        return performed
+
+    def _look_for_circle(self, seen: set[Hashable]) -> None:
+        state = tuple(map(tuple, self.assigned)), self._movements.state()
+        if state in seen:
+            if self._refuses_circles:
+                raise AssignmentRefused("NoAnswer", "Kafka's passes over the partitions never come to an end")
+            self._in_circles = True
+        seen.add(state)
+
+    def _nobody_has_less(self, partition: int) -> bool:
+        """Whether no subscriber would have less even with this partition; looked up until something moves."""
+        topic = self._index.topic_of[partition]
+        lowest = self._lowest.get(topic)
+        if lowest is None:
+            least = self._least_loaded(partition)
+            assert least is not None  # the owner takes part, as everybody who has some of a shared topic
+            lowest = self._lowest[topic] = len(self.assigned[least])
+        return len(self.assigned[self._owner[partition]]) <= lowest + 1
 
     def _better_owner(self, partition: int) -> int | None:
         size = self._size(self._owner[partition])
@@ -198,7 +237,9 @@ class GeneralAssignment:
         return len(self.assigned[member])
 
     def _move(self, partition: int, target: int) -> None:
-        partition = self._movements.better_choice(partition, self._owner[partition], target)
+        instead = self._movements.better_choice(partition, self._owner[partition], target)
+        if not self._in_circles or self._size(self._owner[instead]) > self._size(target) + 1:
+            partition = instead
         source = self._owner[partition]
         self._loads.remove(source)
         self._loads.remove(target)
@@ -209,6 +250,7 @@ class GeneralAssignment:
         self._loads.add(target)
         self._loads.add(source)
         self._balanced = None
+        self._lowest.clear()
 
     def _is_balanced(self) -> bool:
         """Kafka's isBalanced, the order in which it looks included; asked again only after a move."""
@@ -245,7 +287,8 @@ def balance_score(sizes: Sequence[int]) -> int:
 
 
 def _numbers(index: PartitionIndex, topics: Sequence[str]) -> list[int]:
-    return [index.number_of_topic[topic] for topic in topics if topic in index.number_of_topic]
+    number_of_topic = index.number_of_topic
+    return [number for topic in topics if (number := number_of_topic.get(topic)) is not None]
 
 
 def older_claimants(claims: Sequence[Claim], max_generation: int) -> dict[int, int]:

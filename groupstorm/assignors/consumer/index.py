@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 
 from groupstorm.assignors.contract import TopicMetadata
@@ -23,28 +24,46 @@ class PartitionIndex:
         self.counts = [topics[topic].partitions for topic in self.topics]
         self.total = sum(self.counts)
         self.first: list[int] = []
-        self.topic_of: list[int] = []
-        self.partition_of: list[int] = []
         self.ghosts: dict[tuple[str, int], int] = {}
-        apart = set(ghosts)
         self._spans: list[range] = []
-        for number, topic in enumerate(self.topics):
-            start = len(self.topic_of)
-            strays = sorted(partition for name, partition in apart if name == topic) if apart else []
-            self._number(number, [partition for partition in strays if partition < 0])
-            self.first.append(len(self.topic_of))
-            self.topic_of.extend([number] * self.counts[number])
-            self.partition_of.extend(range(self.counts[number]))
-            self._number(number, [partition for partition in strays if partition >= self.counts[number]])
-            self._spans.append(range(start, len(self.topic_of)))
-        self.size = len(self.topic_of)
+        self._strays: list[list[int]] = []
+        apart: dict[str, list[int]] = {}
+        for topic, partition in sorted(set(ghosts)):
+            apart.setdefault(topic, []).append(partition)
+        self.size = 0
+        for topic, count in zip(self.topics, self.counts, strict=True):
+            strays = apart.get(topic, [])
+            below = sum(partition < 0 for partition in strays)
+            start, first = self.size, self.size + below
+            self.first.append(first)
+            self._strays.append(strays)
+            self.size += count + len(strays)
+            self._spans.append(range(start, self.size))
+            numbers = [*range(start, first), *range(first + count, self.size)]
+            self.ghosts.update(
+                ((topic, partition), number) for partition, number in zip(strays, numbers, strict=True)
+            )
         self._kept_order: list[int] | None = None
 
-    def _number(self, topic: int, ghosts: Iterable[int]) -> None:
-        for partition in ghosts:
-            self.ghosts[self.topics[topic], partition] = len(self.topic_of)
-            self.topic_of.append(topic)
-            self.partition_of.append(partition)
+    @cached_property
+    def topic_of(self) -> list[int]:
+        """The topic of every number."""
+        topics: list[int] = []
+        for topic, span in enumerate(self._spans):
+            topics += [topic] * len(span)
+        return topics
+
+    @cached_property
+    def partition_of(self) -> list[int]:
+        """The partition of every number."""
+        # the parts share their numbers: a million partitions of a thousand sizes are a thousand objects
+        numbers = list(range(max(self.counts, default=0)))
+        partitions: list[int] = []
+        for count, strays in zip(self.counts, self._strays, strict=True):
+            partitions += [partition for partition in strays if partition < 0]
+            partitions += numbers[:count]
+            partitions += [partition for partition in strays if partition >= 0]
+        return partitions
 
     def ids(self, topic: str, partitions: Sequence[int]) -> list[int]:
         """The numbers of these partitions, without those that have none."""
@@ -77,6 +96,16 @@ class PartitionIndex:
 
     def name(self, identity: int) -> TopicPartition:
         return TopicPartition(self.topics[self.topic_of[identity]], self.partition_of[identity])
+
+    def names(self, identities: Iterable[int]) -> list[TopicPartition]:
+        return [self.name(identity) for identity in identities]
+
+    def in_kept_order(self, identities: Iterable[int]) -> list[int]:
+        """Sorted by `kept_key`, for those who ask once: no key has to be computed for all partitions."""
+        by_topic = sorted(identities)
+        if len(self.topics) > 1:
+            by_topic.sort(key=self.partition_of.__getitem__)
+        return by_topic
 
     @property
     def kept_key(self) -> Callable[[int], int] | None:

@@ -1,20 +1,68 @@
-"""The order in which range and roundrobin lay out the members (AbstractPartitionAssignor.MemberInfo)."""
+"""Members as range and roundrobin see them (AbstractPartitionAssignor.MemberInfo): without a past."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from groupstorm.assignors.userdata import Subscription, java_key
+from groupstorm.assignors.consumer.claims import Claim
+from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.contract import AssignmentResult
+from groupstorm.assignors.userdata import NO_GENERATION, Subscription
+from groupstorm.assignors.userdata.strings import java_key_for
 
 
-def in_order(members: Iterable[str], subscriptions: Mapping[str, Subscription]) -> list[str]:
+def claim_nothing(subscriptions: Mapping[str, Subscription]) -> list[Claim]:
+    """The members for an assignor that does not ask what they owned."""
+    return [
+        Claim(member, sub.topics, [], None, NO_GENERATION, sub.rack, sub.instance)
+        for member, sub in subscriptions.items()
+    ]
+
+
+def in_order(claims: Sequence[Claim]) -> list[int]:
     """Static members by group.instance.id, then dynamic ones by member id; equals keep their order.
 
     So a static member keeps its place when a restart gives it a new member id (KIP-345).
     """
 
-    def place(member: str) -> tuple[bool, bytes]:
-        instance = subscriptions[member].instance
-        return (instance is None, java_key(member if instance is None else instance))
+    names = [claim.member if claim.instance is None else claim.instance for claim in claims]
+    by_text = sorted_places(names)
+    return sorted(by_text, key=lambda member: claims[member].instance is None)
 
-    return sorted(members, key=place)
+
+def subscribers_in_order(topics: Iterable[str], claims: Sequence[Claim]) -> dict[str, list[int]]:
+    """Per topic its subscribers, `in_order`; topics with the same subscribers have one list.
+
+    Members with the same list of topics are looked at once.
+    """
+    kind_of: dict[tuple[str, ...], int] = {}
+    kinds = [kind_of.setdefault(claim.topics, len(kind_of)) for claim in claims]
+    kinds_of_topic: dict[str, list[int]] = {topic: [] for topic in topics}
+    for listed, kind in kind_of.items():
+        for topic in dict.fromkeys(listed):
+            if topic in kinds_of_topic:
+                kinds_of_topic[topic].append(kind)
+    ordered = in_order(claims)
+    members: dict[tuple[int, ...], list[int]] = {}
+    subscribers: dict[str, list[int]] = {}
+    for topic, subscribed in kinds_of_topic.items():
+        key = tuple(subscribed)
+        if key not in members:
+            chosen = frozenset(key)
+            members[key] = [member for member in ordered if kinds[member] in chosen]
+        subscribers[topic] = members[key]
+    return subscribers
+
+
+def sorted_places(texts: Sequence[str]) -> list[int]:
+    """Where the strings stand that Java's order puts first, second, ...; equals keep their order."""
+    key = java_key_for(texts)
+    sortable: Sequence[str] | Sequence[bytes] = texts if key is None else [key(text) for text in texts]
+    return sorted(range(len(texts)), key=sortable.__getitem__)
+
+
+def by_name(index: PartitionIndex, claims: Sequence[Claim], plan: Sequence[list[int]]) -> AssignmentResult:
+    """A plan on numbers, with the names of members and partitions."""
+    return AssignmentResult(
+        {claim.member: index.names(assigned) for claim, assigned in zip(claims, plan, strict=True)}
+    )

@@ -6,6 +6,8 @@ sends the first one back instead (AbstractStickyAssignor.PartitionMovements).
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from groupstorm.assignors.consumer.index import PartitionIndex
 from groupstorm.assignors.contract import MapOrder
 from groupstorm.javahash import JavaHashMap, string_hash
@@ -30,6 +32,10 @@ class Movements:
         """TopicPartition.hashCode."""
         index = self._index
         return 31 * (31 + index.partition_of[partition]) + self._topic_hashes[index.topic_of[partition]]
+
+    def state(self) -> Hashable:
+        """What has moved so far, to be compared."""
+        return frozenset(self._moved.items())
 
     def better_choice(self, partition: int, source: int, target: int) -> int:
         """The partition to move instead from ``source`` to ``target``; perhaps this one itself."""

@@ -85,7 +85,14 @@ class _Run:
             equal_form.run()
             return Plan(equal_form.assigned, equal_form.transferring, ownership.max_generation)
         general_form = GeneralAssignment(
-            self.index, claims, ownership, visit, racks, self.rules.order, literally=literally
+            self.index,
+            claims,
+            ownership,
+            visit,
+            racks,
+            self.rules.order,
+            literally=literally,
+            refuses_circles=literally or self.rules.bug_compat,
         )
         general_form.run()
         return Plan(general_form.assigned, None, ownership.max_generation)

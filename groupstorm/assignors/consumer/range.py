@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from typing import ClassVar
 
-from groupstorm.assignors.consumer.members import in_order
+from groupstorm.assignors.consumer.claims import Claim
+from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.members import by_name, claim_nothing, subscribers_in_order
 from groupstorm.assignors.consumer.racks import use_racks
 from groupstorm.assignors.contract import (
     AssignmentResult,
@@ -22,7 +24,7 @@ from groupstorm.assignors.contract import (
     TopicMetadata,
     subscribed_topics,
 )
-from groupstorm.assignors.userdata import Subscription, TopicPartition, java_key
+from groupstorm.assignors.userdata import Subscription, TopicPartition
 
 
 @dataclass(frozen=True)
@@ -49,59 +51,93 @@ class RangeAssignor:
     ) -> AssignmentResult:
         """Assign as RangeAssignor.assignPartitions does."""
         wanted = subscribed_topics(topics, subscriptions.values(), self.order)
-        subscribers: dict[str, list[str]] = {topic: [] for topic in wanted}
-        for member in in_order(subscriptions, subscriptions):
-            for topic in dict.fromkeys(subscriptions[member].topics):
-                if topic in subscribers:
-                    subscribers[topic].append(member)
-        racks = {member: sub.rack for member, sub in subscriptions.items() if sub.rack}
-        assignment: dict[str, list[TopicPartition]] = {member: [] for member in subscriptions}
-        states = [
-            _TopicState(topic, wanted[topic], subscribers[topic], racks, assignment) for topic in wanted
-        ]
-        racks_matter = any(state.racks_matter for state in states)
-        if racks_matter:
-            _assign_within_racks(states)
-        for state in states:
-            state.assign_ranges()
-        if racks_matter:
-            for partitions in assignment.values():
-                partitions.sort(key=lambda tp: (java_key(tp.topic), tp.partition))
-        return AssignmentResult(assignment)
+        index, claims = PartitionIndex(wanted), claim_nothing(subscriptions)
+        return by_name(index, claims, self.plan(index, wanted, claims, range(len(claims))))
+
+    def plan(
+        self,
+        index: PartitionIndex,
+        topics: Mapping[str, TopicMetadata],
+        claims: Sequence[Claim],
+        visit: Sequence[int],
+    ) -> list[list[int]]:
+        """The same as numbers, per member in the order of ``claims``; lists in the order of ``topics``.
+
+        In which order the members are visited does not matter.
+        """
+        subscribers = subscribers_in_order(topics, claims)
+        assigned: list[list[int]] = [[] for _ in claims]
+        if any(claim.rack for claim in claims):
+            states = [
+                _TopicState(
+                    index.real(index.number_of_topic[topic]), topics[topic], members, claims, assigned
+                )
+                for topic, members in subscribers.items()
+            ]
+            if any(state.racks_matter for state in states):
+                _assign_within_racks(states)
+                for state in states:
+                    state.assign_ranges()
+                return [sorted(partitions) for partitions in assigned]
+        _assign_ranges(index, subscribers, assigned)
+        return assigned
+
+
+def _assign_ranges(
+    index: PartitionIndex, subscribers: Mapping[str, list[int]], assigned: list[list[int]]
+) -> None:
+    """Without racks: topics of one size with the same subscribers are cut at the same places."""
+    topics = [
+        (index.counts[number], members, index.first[number])
+        for topic, members in subscribers.items()
+        for number in [index.number_of_topic[topic]]
+    ]
+    for (count, members), alike in groupby(topics, key=lambda topic: topic[:2]):
+        first = [topic[2] for topic in alike]
+        quota, extras = divmod(count, len(members))
+        end = 0
+        for place, member in enumerate(members):
+            start, end = end, end + quota + (place < extras)
+            if end == start:
+                break
+            assigned[member] += [at + partition for at in first for partition in range(start, end)]
 
 
 class _TopicState:
-    """What is left to assign of one topic, and how many more each subscriber may get."""
+    """What is left to assign of one topic, and how many more each subscriber may get.
+
+    ``real`` are the topic's partitions as numbers.
+    """
 
     def __init__(
         self,
-        topic: str,
+        real: range,
         metadata: TopicMetadata,
-        subscribers: list[str],
-        racks: Mapping[str, str],
-        assignment: Mapping[str, list[TopicPartition]],
+        subscribers: list[int],
+        claims: Sequence[Claim],
+        assigned: Sequence[list[int]],
     ) -> None:
-        self.topic = topic
         self.partitions = metadata.partitions
         self.subscribers = subscribers
-        self.member_racks = {member: racks[member] for member in subscribers if member in racks}
+        self.member_racks = {member: rack for member in subscribers if (rack := claims[member].rack)}
         self.partition_racks = metadata.racks or (frozenset(),) * metadata.partitions
         self.racks_matter = use_racks(self.member_racks.values(), self.partition_racks)
-        self._assignment = assignment
+        self._real = real
+        self._assigned = assigned
         self._left = dict.fromkeys(range(metadata.partitions))
         self._count = dict.fromkeys(subscribers, 0)
         self._quota, self._extras = divmod(metadata.partitions, len(subscribers))
 
-    def may_get(self, member: str) -> int:
+    def may_get(self, member: int) -> int:
         """How many partitions more: the quota, and one while there are extras left."""
         return max(0, self._quota + (self._extras > 0) - self._count[member])
 
-    def in_rack(self, member: str, partition: int) -> bool:
+    def in_rack(self, member: int, partition: int) -> bool:
         """A member without a rack is at home everywhere."""
         return member not in self.member_racks or self.member_racks[member] in self.partition_racks[partition]
 
-    def give(self, member: str, partitions: Sequence[int]) -> None:
-        self._assignment[member].extend([TopicPartition(self.topic, partition) for partition in partitions])
+    def give(self, member: int, partitions: Sequence[int]) -> None:
+        self._assigned[member].extend([self._real[partition] for partition in partitions])
         self._count[member] += len(partitions)
         if self._count[member] > self._quota:
             self._extras -= 1
@@ -127,7 +163,7 @@ class _TopicState:
 
 def _assign_within_racks(states: Iterable[_TopicState]) -> None:
     """The pass within racks: co-partitioned topics together, others where racks matter."""
-    alike: defaultdict[tuple[frozenset[tuple[str, str | None]], int], list[_TopicState]] = defaultdict(list)
+    alike: defaultdict[tuple[frozenset[tuple[int, str | None]], int], list[_TopicState]] = defaultdict(list)
     for state in states:
         members = frozenset((member, state.member_racks.get(member)) for member in state.subscribers)
         known_racks = state.partitions if state.member_racks else 0

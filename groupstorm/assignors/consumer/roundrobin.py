@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import ClassVar
 
-from groupstorm.assignors.consumer.members import in_order
+from groupstorm.assignors.consumer.claims import Claim
+from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.members import by_name, claim_nothing, in_order, subscribers_in_order
 from groupstorm.assignors.contract import (
     AssignmentRefused,
     AssignmentResult,
@@ -15,7 +18,7 @@ from groupstorm.assignors.contract import (
     TopicMetadata,
     subscribed_topics,
 )
-from groupstorm.assignors.userdata import Subscription, TopicPartition, java_sorted
+from groupstorm.assignors.userdata import Subscription, TopicPartition
 
 
 @dataclass(frozen=True)
@@ -41,21 +44,33 @@ class RoundRobinAssignor:
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
         """Assign as RoundRobinAssignor.assign does; no members get nothing, where Kafka throws."""
-        if not subscriptions and self.bug_compat:
+        wanted = subscribed_topics(topics, subscriptions.values(), self.order)
+        index, claims = PartitionIndex(wanted), claim_nothing(subscriptions)
+        return by_name(index, claims, self.plan(index, wanted, claims, range(len(claims))))
+
+    def plan(
+        self,
+        index: PartitionIndex,
+        topics: Mapping[str, TopicMetadata],
+        claims: Sequence[Claim],
+        visit: Sequence[int],
+    ) -> list[list[int]]:
+        """The same as numbers, per member in the order of ``claims``; ``visit`` does not matter."""
+        if not claims and self.bug_compat:
             raise AssignmentRefused(
                 "IllegalArgumentException", "CircularIterator can only be used on non-empty lists"
             )
-        wanted = subscribed_topics(topics, subscriptions.values(), self.order)
-        circle = in_order(subscriptions, subscriptions)
-        subscribed = [frozenset(subscriptions[member].topics) for member in circle]
-        assigned: list[list[TopicPartition]] = [[] for _ in circle]
+        place_of = {member: place for place, member in enumerate(in_order(claims))}
+        subscribers = subscribers_in_order(index.topics, claims)
+        assigned: list[list[int]] = [[] for _ in claims]
         turn = 0
-        for topic in java_sorted(wanted):
-            places = [place for place, own in enumerate(subscribed) if topic in own]
-            cursor = next((at for at, place in enumerate(places) if place >= turn), 0)
-            for partition in range(wanted[topic].partitions):
-                place = places[(cursor + partition) % len(places)]
-                assigned[place].append(TopicPartition(topic, partition))
-                turn = (place + 1) % len(circle)
-        by_member = dict(zip(circle, assigned, strict=True))
-        return AssignmentResult({member: by_member[member] for member in subscriptions})
+        # with the same subscribers the turn goes on from topic to topic
+        for members, alike in groupby(index.topics, key=subscribers.__getitem__):
+            numbers = [index.number_of_topic[topic] for topic in alike]
+            partitions = range(index.real(numbers[0]).start, index.real(numbers[-1]).stop)
+            start = next((at for at, member in enumerate(members) if place_of[member] >= turn), 0)
+            in_turn = members[start:] + members[:start]
+            for nth, member in enumerate(in_turn[: len(partitions)]):
+                assigned[member] += partitions[nth :: len(members)]
+            turn = place_of[in_turn[(len(partitions) - 1) % len(members)]] + 1
+        return assigned

@@ -64,6 +64,16 @@ class StickyAssignor:
         """Assign as StickyAssignor.assignPartitions does."""
         return _assign(self, topics, subscriptions)
 
+    def plan(
+        self,
+        index: PartitionIndex,
+        topics: Mapping[str, TopicMetadata],
+        claims: Sequence[Claim],
+        visit: Sequence[int],
+    ) -> list[list[int]]:
+        """The same as numbers, per member in the order of ``claims``, visited in the order of ``visit``."""
+        return plan_and_withhold(self, index, topics, claims, visit).assigned
+
 
 @dataclass(frozen=True)
 class CooperativeStickyAssignor:
@@ -95,6 +105,16 @@ class CooperativeStickyAssignor:
     ) -> AssignmentResult:
         """Assign as CooperativeStickyAssignor.assignPartitions does."""
         return _assign(self, topics, subscriptions)
+
+    def plan(
+        self,
+        index: PartitionIndex,
+        topics: Mapping[str, TopicMetadata],
+        claims: Sequence[Claim],
+        visit: Sequence[int],
+    ) -> list[list[int]]:
+        """The same as numbers, per member in the order of ``claims``, visited in the order of ``visit``."""
+        return plan_and_withhold(self, index, topics, claims, visit).assigned
 
 
 AnySticky = StickyAssignor | CooperativeStickyAssignor
@@ -166,8 +186,7 @@ def _ghosts(
 
 def _named(index: PartitionIndex, members: Sequence[str], plan: Plan) -> AssignmentResult:
     partitions = {
-        member: [index.name(partition) for partition in assigned]
-        for member, assigned in zip(members, plan.assigned, strict=True)
+        member: index.names(assigned) for member, assigned in zip(members, plan.assigned, strict=True)
     }
     if plan.transferring is None:
         return AssignmentResult(partitions, constrained=False, max_generation=plan.max_generation)

@@ -38,7 +38,7 @@ from groupstorm.assignors.userdata.wire import (
     read_int32,
     read_nullable_bytes,
     read_nullable_string,
-    read_string,
+    read_strings,
     read_topic_partitions,
     string,
     topic_partitions,
@@ -98,11 +98,8 @@ def read_topics(data: bytes) -> tuple[int, tuple[str, ...], int]:
     """The front of a subscription: its version (at most 3), its topics, and where the rest begins."""
     version, at = _readable_version(data)
     count, at = read_array_length(data, at)
-    topics: list[str] = []
-    for _ in range(count):
-        topic, at = read_string(data, at)
-        topics.append(topic)
-    return version, tuple(topics), at
+    topics, at = read_strings(data, at, count)
+    return version, topics, at
 
 
 def read_generation_and_rack(data: bytes, at: int, version: int) -> tuple[int, str | None]:

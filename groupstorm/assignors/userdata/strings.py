@@ -17,7 +17,10 @@ def java_key(text: str) -> bytes:
 
 def java_key_for(texts: Iterable[str]) -> Callable[[str], bytes] | None:
     """`java_key` where these strings need it, None where Python's own order is the same."""
-    needed = any(not text.isascii() and max(text) >= _FIRST_SURROGATE for text in texts)
+    listed = list(texts)
+    if "".join(listed).isascii():
+        return None
+    needed = any(not text.isascii() and max(text) >= _FIRST_SURROGATE for text in listed)
     return java_key if needed else None
 
 

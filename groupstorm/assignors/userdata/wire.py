@@ -16,7 +16,11 @@ from groupstorm.assignors.userdata.strings import from_utf8, to_utf8
 
 INT16 = Struct(">h")
 INT32 = Struct(">i")
+_unpack_int32 = INT32.unpack_from
 _MAX_STRING_BYTES = 0x7FFF
+#: Strings by their bytes, for `read_strings`.
+_seen: dict[bytes, str] = {}
+_MAX_SEEN = 4096
 _INT32_BYTES = 4
 
 
@@ -53,7 +57,7 @@ def read_int16(data: bytes, at: int) -> tuple[int, int]:
 def read_int32(data: bytes, at: int) -> tuple[int, int]:
     """The number at ``at``, and the position behind it."""
     try:
-        return INT32.unpack_from(data, at)[0], at + _INT32_BYTES
+        return _unpack_int32(data, at)[0], at + _INT32_BYTES
     except error:
         raise SchemaError(f"the bytes end at {len(data)}, within an int32 at {at}") from None
 
@@ -84,6 +88,23 @@ def read_string(data: bytes, at: int) -> tuple[str, int]:
     return text, behind
 
 
+def read_strings(data: bytes, at: int, count: int) -> tuple[tuple[str, ...], int]:
+    """So many strings that must be there; those seen lately are looked up, with their length, not decoded."""
+    texts: list[str] = []
+    for _ in range(count):
+        try:
+            end = at + 2 + (data[at] << 8 | data[at + 1])
+            text = _seen[data[at:end]]
+        except (IndexError, KeyError):
+            text, end = read_string(data, at)
+            if len(_seen) >= _MAX_SEEN:
+                _seen.clear()
+            _seen[data[at:end]] = text
+        texts.append(text)
+        at = end
+    return tuple(texts), at
+
+
 def read_nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
     """Bytes; None where their length is negative."""
     length, at = read_int32(data, at)
@@ -99,13 +120,18 @@ def read_topic_partitions(data: bytes, at: int) -> tuple[list[tuple[str, tuple[i
     count, at = read_array_length(data, at)
     groups: list[tuple[str, tuple[int, ...]]] = []
     for _ in range(count):
-        topic, at = read_string(data, at)
-        length, at = read_array_length(data, at)
-        if length * _INT32_BYTES > len(data) - at:
-            raise SchemaError(f"the bytes end at {len(data)}, within {length} partitions at {at}")
-        groups.append((topic, unpack_from(f">{length}i", data, at)))
-        at += length * _INT32_BYTES
+        topic, partitions, at = read_partitions_of_topic(data, at)
+        groups.append((topic, partitions))
     return groups, at
+
+
+def read_partitions_of_topic(data: bytes, at: int) -> tuple[str, tuple[int, ...], int]:
+    """One element of topic partitions, and the position behind it."""
+    topic, at = read_string(data, at)
+    length, at = read_array_length(data, at)
+    if length * _INT32_BYTES > len(data) - at:
+        raise SchemaError(f"the bytes end at {len(data)}, within {length} partitions at {at}")
+    return topic, unpack_from(f">{length}i", data, at), at + length * _INT32_BYTES
 
 
 @lru_cache(maxsize=4096)

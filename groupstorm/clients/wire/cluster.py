@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.wire.connection import Api, Build, Connection, ConnectionLost, RequestTypes
+from groupstorm.clients.wire.security import PLAINTEXT, Security
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.config import Endpoint
 
@@ -37,13 +38,20 @@ class Cluster:
     client, so that a parked JoinGroup does not hold up what goes to the same broker.
     """
 
-    def __init__(self, bootstrap: Sequence[Endpoint], client_id: str, request_timeout_ms: int) -> None:
+    def __init__(
+        self,
+        bootstrap: Sequence[Endpoint],
+        client_id: str,
+        request_timeout_ms: int,
+        security: Security = PLAINTEXT,
+    ) -> None:
         self.client_id = client_id
         self.request_timeout_ms = request_timeout_ms
         #: Partitions per topic, of the topics that were asked for and exist.
         self.topics: Mapping[str, int] = {}
         #: Whether there is a way to the brokers at all: False refuses new connections.
         self.reachable = True
+        self._security = security
         self._bootstrap = tuple(bootstrap)
         self._brokers: dict[int, Endpoint] = {}
         self._leaders: dict[TopicPartition, Leader] = {}
@@ -81,6 +89,10 @@ class Cluster:
         """Who leads ``partition``, as of the last refresh; None if nobody does."""
         return self._leaders.get(partition)
 
+    def endpoint(self, node_id: int) -> Endpoint | None:
+        """Where that broker is, as of the last refresh."""
+        return self._brokers.get(node_id)
+
     def led(self, topic: str) -> int:
         """How many partitions of ``topic`` have a leader, as of the last refresh."""
         return sum(partition.topic == topic for partition in self._leaders)
@@ -101,7 +113,7 @@ class Cluster:
         """A new connection, for the caller to close. Raises ConnectionLost."""
         if not self.reachable:
             raise ConnectionLost(f"{endpoint.host}:{endpoint.port}: cut off")
-        return await Connection.open(endpoint, self.client_id, self.request_timeout_ms)
+        return await Connection.open(endpoint, self.client_id, self.request_timeout_ms, self._security)
 
     async def ask_node(self, node_id: int, api: Api, build: Build, timeout_ms: int) -> Any:
         """Ask one broker. Raises ConnectionLost, also if it is not known any more."""

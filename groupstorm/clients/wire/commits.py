@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
@@ -13,9 +14,12 @@ from groupstorm.clients.standing import MemberState
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import OffsetCommit, OffsetCommitResponse
+from groupstorm.coordinator.messages import CommittedOffset, OffsetCommit, OffsetCommitResponse
 
 OFFSET_COMMIT_VERSION = 9
+
+#: Topic -> partition -> offset.
+CommittedOffsets: TypeAlias = Mapping[str, Mapping[int, CommittedOffset]]
 
 
 class Commits:
@@ -47,9 +51,12 @@ class Commits:
     def due(self) -> bool:
         return self.next_us is not None and self._clock() >= self.next_us
 
-    async def commit(self) -> Error | Disconnected:
-        """Commit every known position; NONE where there is none. The membership is told what is answered."""
-        request = self._request()
+    async def commit(self, offsets: CommittedOffsets | None = None) -> Error | Disconnected:
+        """Commit ``offsets``, by default every known position; NONE where there is none.
+
+        The membership is told what is answered.
+        """
+        request = self._request(self._positions.to_commit() if offsets is None else offsets)
         if request is None:
             return Error.NONE
         sent = self._membership.generation
@@ -73,9 +80,8 @@ class Commits:
         if isinstance(answer, Disconnected) or answer in COMMIT_RETRIED:
             self.next_us = self._clock() + self._config.retry_backoff_ms * 1000
 
-    def _request(self) -> OffsetCommit | None:
+    def _request(self, offsets: CommittedOffsets) -> OffsetCommit | None:
         membership, config = self._membership, self._config
-        offsets = self._positions.to_commit()
         if not offsets or membership.state is not MemberState.STABLE:
             return None
         return OffsetCommit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -12,6 +13,7 @@ from kio.schema.request_header.v2.header import RequestHeader as RequestHeaderV2
 from kio.static.primitive import i16, i32
 
 import groupstorm
+from groupstorm.clients.wire.security import PLAINTEXT, AuthenticationRefused, Security
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.codec import (
     CodecError,
@@ -51,6 +53,10 @@ class Api(NamedTuple):
     highest: int
 
 
+_SASL_HANDSHAKE = Api(17, "SaslHandshake", 1, 1)
+_SASL_AUTHENTICATE = Api(36, "SaslAuthenticate", 0, 2)
+
+
 class _Pending(NamedTuple):
     """A request whose answer has not come."""
 
@@ -77,16 +83,27 @@ class Connection(asyncio.Protocol):
         self._why_lost = "the broker closed the connection"
 
     @classmethod
-    async def open(cls, endpoint: Endpoint, client_id: str, timeout_ms: int) -> Connection:
-        """Connect and ask for the versions that the broker serves. Raises ConnectionLost."""
+    async def open(
+        cls, endpoint: Endpoint, client_id: str, timeout_ms: int, security: Security = PLAINTEXT
+    ) -> Connection:
+        """Connect, ask for the versions that the broker serves and say who the client is.
+
+        Raises ConnectionLost, and AuthenticationRefused where one side does not believe the other.
+        """
         loop = asyncio.get_running_loop()
         connection = cls(endpoint, client_id)
         opened = False
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                await loop.create_connection(lambda: connection, endpoint.host, endpoint.port)
+                await loop.create_connection(
+                    lambda: connection, endpoint.host, endpoint.port, ssl=security.tls
+                )
                 await connection._learn_versions(timeout_ms)
+                if security.sasl_mechanism is not None:
+                    await connection._authenticate(security, timeout_ms)
             opened = True
+        except ssl.SSLCertVerificationError as problem:
+            raise AuthenticationRefused(f"broker {_name(endpoint)}: {problem.verify_message}") from problem
         except OSError as problem:
             raise ConnectionLost(f"{_name(endpoint)}: {str(problem) or 'no answer in time'}") from problem
         finally:
@@ -208,6 +225,40 @@ class Connection(asyncio.Protocol):
 
         answer = await self._ask(_API_VERSIONS, _API_VERSIONS_VERSION, build, timeout_ms)
         self._served = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+
+    async def _authenticate(self, security: Security, timeout_ms: int) -> None:
+        """KIP-152: a handshake names the mechanism, its messages travel as requests."""
+        mechanism = security.sasl_mechanism
+
+        def shake_hands(types: RequestTypes) -> Any:
+            return types.make(types.root.__name__, mechanism=mechanism)
+
+        met = await self.ask(_SASL_HANDSHAKE, _SASL_HANDSHAKE.highest, shake_hands, timeout_ms)
+        if Error(met.error_code) is not Error.NONE:
+            raise AuthenticationRefused(
+                f"broker {_name(self.endpoint)}: {mechanism} is not among its mechanisms"
+                f" ({', '.join(met.mechanisms)})"
+            )
+        conversation = security.authenticate()
+        said = next(conversation)
+        while True:
+            heard = await self._say(said, timeout_ms)
+            try:
+                said = conversation.send(heard)
+            except StopIteration:
+                return
+
+    async def _say(self, said: bytes, timeout_ms: int) -> bytes:
+        def build(types: RequestTypes) -> Any:
+            return types.make(types.root.__name__, auth_bytes=said)
+
+        answer = await self.ask(_SASL_AUTHENTICATE, _SASL_AUTHENTICATE.highest, build, timeout_ms)
+        error = Error(answer.error_code)
+        if error is not Error.NONE:
+            raise AuthenticationRefused(
+                f"broker {_name(self.endpoint)}: {error.name}: {answer.error_message or ''}"
+            )
+        return bytes(answer.auth_bytes)
 
 
 def _body_type(types: ResponseTypes, received: bytes, body_at: int) -> Any:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.registry import get
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
+from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.leadership import Plan, lead
 from groupstorm.clients.membership import Flow, Membership
@@ -32,20 +35,19 @@ from groupstorm.clients.operations import (
 )
 from groupstorm.clients.wire.application import Application
 from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.clients.wire.commits import Commits
+from groupstorm.clients.wire.commits import Commits, CommittedOffsets
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink, Exchanges
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.offsets import OffsetLookup
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.clients.wire.rebalance_listener import RebalanceListener
+from groupstorm.clients.wire.security import PLAINTEXT, Security
+from groupstorm.clients.wire.telling import OnEvent, Telling
 from groupstorm.clients.wire.topic_watch import TopicWatch
 from groupstorm.clients.wire.waking import Waking
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.messages import Request, Response
 from groupstorm.coordinator.server.config import Endpoint
-
-#: Takes an event with its time in microseconds.
-OnEvent = Callable[[int, events.Event], None]
 
 
 class PollThrew(Exception):
@@ -83,22 +85,23 @@ class WireConsumer:
         application: Application | None = None,
         clock: Callable[[], int] = monotonic_us,
         exchanges: Exchanges | None = None,
+        security: Security = PLAINTEXT,
     ) -> None:
         self.config = config
         self._application = application or Application()
-        self._on_event = on_event
+        self._telling = Telling(clock, on_event)
         self._clock = clock
         self._assignors: Mapping[str, Assignor] = {
             assignor.name: assignor for assignor in map(get, config.partition_assignment_strategy)
         }
-        self._cluster = Cluster(bootstrap, config.client_id, config.request_timeout_ms)
+        self.cluster = Cluster(bootstrap, config.client_id, config.request_timeout_ms, security)
         self.membership = Membership(config, tuple(self._assignors.values()), self._topics, self._emit)
-        self._watch = TopicWatch(config, self._cluster, self.membership, self._changed)
+        self._watch = TopicWatch(config, self.cluster, self.membership, self._changed)
         self.positions = Positions(self._application.catch_up)
         self._running = asyncio.Event()
         self._running.set()
         self._link = CoordinatorLink(
-            self._cluster,
+            self.cluster,
             config.group_id,
             config.retry_backoff_ms,
             self._running,
@@ -112,15 +115,16 @@ class WireConsumer:
         self._commits = Commits(config, self.membership, self._link, self.positions, clock)
         self._offsets = OffsetLookup(
             config,
-            self._cluster,
+            self.cluster,
             self._link,
             self.positions,
             self._application.auto_offset_reset,
             self._application.log_end,
             self._coordinator_moved,
+            self._application.read_committed,
         )
         self._listener = RebalanceListener(
-            self.membership, self.positions, self._application, self._heartbeats.timers, clock, self._emit
+            self.membership, self.positions, self._application, self._heartbeats.timers, clock, self._telling
         )
         self._background: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
@@ -134,6 +138,7 @@ class WireConsumer:
         self._crashed = False
         self._polls = True
         self._waits_for_poll = False
+        self._subscription = config.topics
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -162,7 +167,7 @@ class WireConsumer:
             raise problems.exceptions[0] from None  # what one task could not go on with
         finally:
             await self._link.close()
-            self._cluster.close()
+            self.cluster.close()
 
     def close(self) -> None:
         """The application calls close(): `run` returns when that is done."""
@@ -186,22 +191,87 @@ class WireConsumer:
             )
         )
         self._crashed = True
+        self._telling.end()
         self._link.drop()
-        self._cluster.close()
+        self.cluster.close()
         self._life.cancel()
 
     def leave_poll(self) -> None:
         """The application works on a batch and does not poll; a round that is under way ends first."""
         self._polls = False
         if self._waits_for_poll:
-            self._heartbeats.timers.left_poll(self._clock())
-            self._heartbeats.follow()
+            self._heartbeats.left_poll()
 
     def enter_poll(self) -> None:
         """It polls again."""
         self._polls = True
         self._heartbeats.timers.entered_poll()
         self._waking.wake()
+
+    @property
+    def wants_poll(self) -> bool:
+        """Whether poll() has something to do that waits for the application to call it."""
+        membership = self.membership
+        return self._waits_for_poll and (
+            membership.rejoin_needed
+            or membership.failure is not None
+            or self._commits.due
+            or (self._heartbeats.fatal or self._failed) is not None
+        )
+
+    def polled(self) -> None:
+        """poll() has been called, had nothing to do, and has given the application its next batch."""
+        if self._waits_for_poll:
+            self._heartbeats.left_poll()
+
+    @property
+    def failure(self) -> str | None:
+        """What ended the consumer: Kafka's name of an error, or the exception that poll() would throw."""
+        return self.membership.failure or (None if self._threw is None else self._threw.name)
+
+    @property
+    def subscription(self) -> tuple[str, ...]:
+        """The topics that are wanted; those that were joined with are `membership.config`'s."""
+        return self._subscription
+
+    @property
+    def without_offset(self) -> tuple[TopicPartition, ...]:
+        """auto.offset.reset is none, and these have no committed offset."""
+        return self._offsets.without_offset
+
+    async def commit(self, offsets: CommittedOffsets) -> Error | Disconnected:
+        """Commit these, as commitSync() sends it: the first error of the answer."""
+        error = await self._link.find()
+        if error is not Error.NONE:
+            return error
+        answer = await self._commits.commit(offsets)
+        self._changed()
+        return answer
+
+    async def ask_coordinator(self, request: Request) -> Response | Disconnected | Error:
+        """Any request that is no member's; `Error` where no coordinator is to be had."""
+        error = await self._link.find()
+        if error is not Error.NONE:
+            return error
+        return await self._link.ask(request, self.config.request_timeout_ms)
+
+    def refresh_topics(self) -> None:
+        """What was known of the topics has turned out to be old."""
+        self._watch.refresh_soon()
+
+    def resubscribe(self, topics: tuple[str, ...]) -> None:
+        """subscribe() with other topics: poll() joins again, after the round that is under way."""
+        self._subscription = topics
+        if self._waits_for_poll:
+            self._take_subscription()
+            self._changed()
+
+    def _take_subscription(self) -> None:
+        membership = self.membership
+        if membership.config.topics != self._subscription:
+            membership.config = replace(membership.config, topics=self._subscription)
+            self._watch.refresh_soon()
+            membership.request_rejoin(RejoinCause.SUBSCRIPTION_CHANGED)
 
     def pause(self) -> None:
         """SIGSTOP: nothing is sent and no answer is heard until `resume`."""
@@ -212,13 +282,13 @@ class WireConsumer:
 
     def cut_off(self) -> None:
         """The network to the brokers is gone until `reconnect`; the process goes on."""
-        self._cluster.reachable = False
-        self._cluster.close()
+        self.cluster.reachable = False
+        self.cluster.close()
         self.membership.coordinator_known = False
         self._changed()
 
     def reconnect(self) -> None:
-        self._cluster.reachable = True
+        self.cluster.reachable = True
 
     async def _live(self) -> None:
         polling = self._spawn(self._poll())
@@ -286,6 +356,7 @@ class WireConsumer:
         await asyncio.sleep(operation.delay_ms / 1000)
 
     async def _stop_processing(self, operation: StopProcessing) -> None:
+        await self._application.at_poll()
         self.positions.stop(operation.partitions)
 
     async def _commit_positions(self, _: CommitPositions) -> Error | Disconnected:
@@ -301,6 +372,7 @@ class WireConsumer:
 
     async def _await_poll(self, _: AwaitPoll) -> None:
         membership = self.membership
+        self._take_subscription()
         self._look_up_positions()
         self._waits_for_poll = True
         try:
@@ -336,7 +408,7 @@ class WireConsumer:
             return AssignmentFailed("IllegalStateException", f"{response.protocol} was chosen")
         await self._watch.cover(response.members)
         started_us = self._clock()
-        topics = self._cluster.topics
+        topics = self.cluster.topics
         plan = lead(assignor, self.membership.rebalance_protocol, topics, response.members)
         await _sleep_us(self._application.assign_us(len(response.members), sum(topics.values())))
         config, generation = self.config, self.membership.generation
@@ -356,7 +428,7 @@ class WireConsumer:
     # -- parts -----------------------------------------------------------------------------------
 
     def _topics(self) -> Mapping[str, int]:
-        return self._cluster.topics
+        return self.cluster.topics
 
     def _look_up_positions(self) -> None:
         if self._lookup is None and self.positions.missing():
@@ -385,6 +457,7 @@ class WireConsumer:
             self._link.drop()
         self._heartbeats.follow()
         self._waking.wake()
+        self._application.on_change()
 
     def _found(self) -> None:
         self.membership.coordinator_known = True
@@ -406,8 +479,7 @@ class WireConsumer:
         return task
 
     def _emit(self, event: events.Event) -> None:
-        if not self._crashed:
-            self._on_event(self._clock(), event)
+        self._telling.tell(event)
 
 
 _CARRIES_OUT: Mapping[type[Operation], Callable[[WireConsumer, Any], Awaitable[Any]]] = {

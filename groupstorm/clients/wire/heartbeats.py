@@ -57,6 +57,13 @@ class Heartbeats:
         self._beating = beating
         self._waking.wake()
 
+    def left_poll(self) -> None:
+        """The application goes to work on what poll() gave it."""
+        before_us = self.timers.next_us()
+        self.timers.left_poll(self._clock())
+        if self.timers.next_us() < before_us:
+            self._waking.wake()
+
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:

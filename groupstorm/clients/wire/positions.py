@@ -68,6 +68,26 @@ class Positions:
         if partition in self._positions:
             self._positions[partition] = position
 
+    def begin(self, partition: TopicPartition, position: Position) -> None:
+        """Where to begin, as it was looked up: of no consequence if there is a position meanwhile."""
+        if self.position(partition) is None:
+            self.found(partition, position)
+
+    def position(self, partition: TopicPartition) -> Position | None:
+        """None: not owned, or not known yet."""
+        return self._positions.get(partition)
+
+    def readable(self) -> list[TopicPartition]:
+        """The partitions that have a position and are not stopped."""
+        return [
+            partition
+            for partition, position in self._positions.items()
+            if position is not None and partition not in self._stopped
+        ]
+
+    def is_stopped(self, partition: TopicPartition) -> bool:
+        return partition in self._stopped
+
     def committed(self, partition: TopicPartition, offset: int) -> None:
         if partition in self._positions:
             self._committed[partition] = offset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 
 from groupstorm.assignors.userdata import UserDataError, decode_subscription
@@ -29,6 +30,7 @@ class TopicWatch:
         self._membership = membership
         self._on_change = on_change
         self._group_topics: frozenset[str] = frozenset()
+        self._wanted = asyncio.Event()
 
     @property
     def topics(self) -> Mapping[str, int]:
@@ -42,7 +44,16 @@ class TopicWatch:
             self.known.set()
             self._membership.metadata_refreshed()
             self._on_change()
-            await asyncio.sleep(self._config.metadata_max_age_ms / 1000)
+            backoff_ms, max_age_ms = self._config.retry_backoff_ms, self._config.metadata_max_age_ms
+            await asyncio.sleep(backoff_ms / 1000)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0, max_age_ms - backoff_ms) / 1000):
+                    await self._wanted.wait()
+            self._wanted.clear()
+
+    def refresh_soon(self) -> None:
+        """What is known has turned out to be old, or somebody subscribes to more."""
+        self._wanted.set()
 
     async def cover(self, members: Iterable[JoinGroupMember]) -> None:
         """The leader has to know all that its group subscribes to (updateGroupSubscription)."""
@@ -70,5 +81,5 @@ class TopicWatch:
 
     def _watched(self) -> frozenset[str]:
         """The leader's are those of the whole group (SubscriptionState.metadataTopics)."""
-        own = frozenset(self._config.topics)
+        own = frozenset(self._membership.config.topics)
         return own | self._group_topics if self._membership.is_leader else own

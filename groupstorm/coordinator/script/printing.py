@@ -9,12 +9,14 @@ from typing import Any
 from groupstorm.coordinator.descriptions import CLASSIC_TYPE
 from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import (
+    DeleteGroupResponse,
     DescribeGroupResponse,
     HeartbeatResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
     ListGroupsResponse,
     OffsetCommitResponse,
+    OffsetDeleteResponse,
     OffsetFetchResponse,
     Response,
     SyncGroupResponse,
@@ -67,14 +69,14 @@ def print_response(response: Response, names: Names) -> dict[str, Any]:
             return {"error": response.error.name, "members": members}
         case DescribeGroupResponse():
             return _describe(response, names)
-        case OffsetCommitResponse() | OffsetFetchResponse():
+        case OffsetCommitResponse() | OffsetFetchResponse() | OffsetDeleteResponse():
             return _offsets(response)
-        case HeartbeatResponse() | ListGroupsResponse():
+        case HeartbeatResponse() | ListGroupsResponse() | DeleteGroupResponse():
             return {"error": response.error.name}
 
 
-def _offsets(response: OffsetCommitResponse | OffsetFetchResponse) -> dict[str, Any]:
-    if isinstance(response, OffsetCommitResponse):
+def _offsets(response: OffsetCommitResponse | OffsetFetchResponse | OffsetDeleteResponse) -> dict[str, Any]:
+    if not isinstance(response, OffsetFetchResponse):
         return {"partitions": [[*place, error.name] for *place, error in response.partitions]}
     partitions = [
         [topic, number, committed.offset, error.name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
@@ -11,14 +11,34 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.server.apis.api import BrokerState
 from groupstorm.coordinator.server.broker import Broker
+from groupstorm.coordinator.server.changes import Change
+from groupstorm.coordinator.server.cluster import Cluster
+from groupstorm.coordinator.server.config import INT32_MAX, BrokerConfig
 from groupstorm.coordinator.server.config import OPTIONS as BROKER_OPTIONS
-from groupstorm.coordinator.server.config import BrokerConfig
+from groupstorm.coordinator.server.journal import JournalError
 from groupstorm.coordinator.server.log.topics import TopicError, Topics
+from groupstorm.coordinator.server.releases import NEWEST, RELEASES
+from groupstorm.coordinator.server.restoring import restore
 from groupstorm.problems import InputError
 
+#: Of one process: each has a listener of its own.
+BROKERS_MAX = 100
+PORTS = 2**16
 
-def make_broker(options: Mapping[str, str], topics: Mapping[str, int]) -> Broker:
-    """A broker with these settings and topics (name -> partitions).
+
+def make_broker(
+    options: Mapping[str, str],
+    topics: Mapping[str, int],
+    brokers: int = 1,
+    release: str = NEWEST,
+    journal: Iterable[Change] = (),
+    now_ms: int = 0,
+) -> Broker:
+    """A broker, or several in one, with these settings and topics (name -> partitions).
+
+    ``brokers`` have the ids from node.id on; ``release`` of Kafka caps the versions that are advertised;
+    ``journal`` is what an earlier broker has changed, and ``now_ms`` the time at which this one begins.
+    Topics that the journal has are as they were.
 
     Raises InputError for an option that neither the broker nor the coordinator has, for a value that
     it cannot take, and for a topic that Kafka would refuse.
@@ -26,13 +46,35 @@ def make_broker(options: Mapping[str, str], topics: Mapping[str, int]) -> Broker
     _check_names(options)
     config = BrokerConfig.from_mapping(_only(options, BROKER_OPTIONS))
     coordinator_config = CoordinatorConfig.from_mapping(_only(options, COORDINATOR_OPTIONS))
-    state = BrokerState(config, cluster_id=_cluster_id(), topics=Topics(config.log_retention_bytes))
+    _check_brokers(config, brokers, release)
+    cluster = Cluster(range(config.node_id, config.node_id + brokers))
+    state = BrokerState(config, cluster_id=_cluster_id(), topics=Topics(config, cluster=cluster))
+    try:
+        records = restore(state, journal, now_ms)
+    except JournalError as problem:
+        raise InputError(f"the journal cannot be used: {problem}") from problem
     for name, partitions in topics.items():
+        if state.topics.get(name) is not None and journal:
+            continue
         try:
-            state.topics.create(name, partitions)
+            state.topics.create(name, partitions, min(config.default_replication_factor, brokers))
         except TopicError as problem:
             raise InputError(str(problem)) from problem
-    return Broker(state, GroupCoordinator(coordinator_config, member_ids=random_member_id))
+    coordinator = GroupCoordinator(coordinator_config, member_ids=random_member_id, whole_records=True)
+    loaded = coordinator.load(records, now_ms)
+    return Broker(state, coordinator, release, loaded.events)
+
+
+def _check_brokers(config: BrokerConfig, brokers: int, release: str) -> None:
+    if not 1 <= brokers <= BROKERS_MAX or config.node_id + brokers > INT32_MAX:
+        raise InputError(f"{brokers} brokers: expected 1 to {BROKERS_MAX}, with ids below {INT32_MAX}")
+    if release not in RELEASES:
+        raise InputError(f"version {release} of Kafka: expected one of {', '.join(RELEASES)}")
+    advertised = config.advertised_listeners
+    if advertised is not None and advertised.port + brokers > PORTS:
+        raise InputError(
+            f"advertised.listeners: {brokers} brokers need as many ports from {advertised.port} on"
+        )
 
 
 def random_member_id(prefix: str) -> str:

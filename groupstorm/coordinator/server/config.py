@@ -41,8 +41,27 @@ class BrokerConfig:
     """The largest record batch."""
     log_retention_bytes: int = -1
     """Per partition: the oldest batches go when more than this is kept; -1 keeps all."""
+    log_retention_ms: int = 604_800_000
+    """The oldest batches go when their newest record is older; -1 keeps all."""
+    log_retention_check_interval_ms: int = 300_000
+    default_replication_factor: int = 1
+    """Of topics that are created on demand, or without a number."""
+    delete_topic_enable: bool = True
     fetch_max_bytes: int = 57_671_680
     """The most that one Fetch answers, whatever it asks for."""
+    max_incremental_fetch_session_cache_slots: int = 1000
+    """How many fetch sessions there are at most, on each broker (KIP-227)."""
+    transaction_max_timeout_ms: int = 900_000
+    """The longest timeout that a transactional producer may ask for."""
+    max_connections: int = INT32_MAX
+    """Of each broker; further ones are closed as they come."""
+    connections_max_idle_ms: int = 600_000
+    """A connection that asks nothing for so long, and waits for nothing, is closed; below 0: none is."""
+    groupstorm_max_groups: int = INT32_MAX
+    """Our own: a request that would make one more group is refused."""
+    groupstorm_max_topics: int = INT32_MAX
+    groupstorm_max_partitions: int = INT32_MAX
+    """Our own: of all topics together."""
     socket_request_max_bytes: int = 104_857_600
     """The largest request; a larger one closes the connection before it is read."""
     advertised_listeners: Endpoint | None = None
@@ -96,7 +115,18 @@ OPTIONS: dict[str, Callable[[str, str], object]] = {
     "num.partitions": _integer(1, INT32_MAX),
     "message.max.bytes": _integer(0, INT32_MAX),
     "log.retention.bytes": _integer(-1, INT64_MAX),
+    "log.retention.ms": _integer(-1, INT64_MAX),
+    "log.retention.check.interval.ms": _integer(1, INT64_MAX),
+    "default.replication.factor": _integer(1, 2**15 - 1),
+    "delete.topic.enable": _boolean,
     "fetch.max.bytes": _integer(1024, INT32_MAX),
+    "max.incremental.fetch.session.cache.slots": _integer(0, INT32_MAX),
+    "transaction.max.timeout.ms": _integer(1, INT32_MAX),
+    "max.connections": _integer(0, INT32_MAX),
+    "connections.max.idle.ms": _integer(-1, INT64_MAX),
+    "groupstorm.max.groups": _integer(0, INT32_MAX),
+    "groupstorm.max.topics": _integer(0, INT32_MAX),
+    "groupstorm.max.partitions": _integer(0, INT32_MAX),
     "socket.request.max.bytes": _integer(1, INT32_MAX),
     "advertised.listeners": _endpoint,
 }

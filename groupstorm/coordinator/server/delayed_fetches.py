@@ -48,6 +48,10 @@ class DelayedFetches:
         ready = sorted(connection for connection in watching if self._waiting[connection].is_ready())
         return [self._finish(connection) for connection in ready]
 
+    def finish_all(self) -> list[FetchAnswer]:
+        """Nobody waits any longer."""
+        return [self._finish(connection) for connection in sorted(self._waiting)]
+
     def expire(self, now_ms: int) -> list[FetchAnswer]:
         """The fetches that have waited long enough."""
         answers = []

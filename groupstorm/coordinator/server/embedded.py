@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TypeVar
@@ -15,6 +16,7 @@ from typing import TypeVar
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.assembly import make_broker
 from groupstorm.coordinator.server.broker import Broker
+from groupstorm.coordinator.server.releases import NEWEST
 from groupstorm.coordinator.server.shell import Server
 
 _T = TypeVar("_T")
@@ -28,21 +30,38 @@ class EmbeddedBroker:
     """
 
     def __init__(
-        self, options: Mapping[str, str] | None = None, topics: Mapping[str, int] | None = None
+        self,
+        options: Mapping[str, str] | None = None,
+        topics: Mapping[str, int] | None = None,
+        brokers: int = 1,
+        release: str = NEWEST,
     ) -> None:
-        self.broker: Broker = make_broker(options or {}, topics or {})
+        """``brokers``: how many; ``release``: whose highest versions of requests are advertised."""
+        start_ms = time.time_ns() // 1_000_000
+        self.broker: Broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=start_ms)
         self.events: list[tuple[int, Event]] = []
         self.closed: list[tuple[str, str]] = []
         self.host = "127.0.0.1"
         self.port = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-broker", daemon=True)
-        self._server = Server(self.broker, self._on_events, lambda *closed: self.closed.append(closed))
+        self._server = Server(
+            self.broker, self._on_events, lambda *closed: self.closed.append(closed), start_ms=start_ms
+        )
 
     @property
     def address(self) -> str:
-        """What clients call bootstrap servers."""
+        """What clients call bootstrap servers: the first broker is enough to find the others."""
         return f"{self.host}:{self.port}"
+
+    def move_coordinator(self, group: str, node: int | None = None) -> None:
+        """Another broker takes the group over, the next one unless one is named (with a single broker it is
+        told NOT_COORDINATOR and finds it again), and with it all groups of that partition of the offsets
+        topic.
+
+        Raises ValueError for a broker that there is not.
+        """
+        self.call(lambda: self._server.move_coordinator(group, node))
 
     def __enter__(self) -> EmbeddedBroker:
         self._thread.start()
@@ -68,6 +87,10 @@ class EmbeddedBroker:
             return function()
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+
+    def unsent_bytes(self) -> int:
+        """How much waits for clients that do not read, sockets' own buffers not counted."""
+        return sum(connection.unsent_bytes for connection in self._server.connections.values())
 
     def _on_events(self, time_us: int, events: Sequence[Event]) -> None:
         self.events.extend((time_us, event) for event in events)

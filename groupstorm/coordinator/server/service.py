@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import resource
 import signal
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.broker import Broker
+from groupstorm.coordinator.server.changes import Change
 from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.coordinator.server.data_directory import DataDirectory
 from groupstorm.coordinator.server.logs import log_closed, log_events
 from groupstorm.coordinator.server.shell import Server
 from groupstorm.problems import InputError
@@ -22,15 +27,36 @@ TRACE_ROTATION_S = 2.0
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 
-def serve(
-    broker: Broker, host: str, port: int, trace: Path | None, on_ready: Callable[[Endpoint], None]
-) -> None:
-    """Listen, call ``on_ready`` with the address, serve until SIGINT or SIGTERM.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where a broker listens, and which folders it writes into."""
 
-    Raises InputError if the address cannot be listened on or the trace cannot be written.
+    host: str
+    port: int
+    trace: Path | None = None
+    data: Path | None = None
+
+
+#: Makes the broker of what an earlier one has written, and of the time in ms since 1970.
+MakeBroker = Callable[[Sequence[Change], int], Broker]
+#: Is told the addresses, one per broker.
+OnReady = Callable[[Sequence[Endpoint]], None]
+
+
+def serve(make_broker: MakeBroker, place: Place, on_ready: OnReady) -> None:
+    """Listen, call ``on_ready`` with the addresses, serve until SIGINT or SIGTERM.
+
+    Raises InputError if the address cannot be listened on, or trace or data cannot be written.
     """
+    _raise_file_limit()
     with asyncio.Runner(loop_factory=_fastest_loop()) as runner:
-        runner.run(_serve(broker, host, port, trace, on_ready))
+        runner.run(_serve(make_broker, place, on_ready))
+
+
+def _raise_file_limit() -> None:
+    """Each connection is an open file; the system's soft limit is often 1,024."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _fastest_loop() -> LoopFactory | None:
@@ -43,27 +69,41 @@ def _fastest_loop() -> LoopFactory | None:
     return factory
 
 
-async def _serve(
-    broker: Broker, host: str, port: int, trace: Path | None, on_ready: Callable[[Endpoint], None]
+async def _serve(make_broker: MakeBroker, place: Place, on_ready: OnReady) -> None:
+    start_ms = time.time_ns() // 1_000_000
+    keeping = _Keeping(place.data)
+    try:
+        broker = make_broker(keeping.read(), start_ms)
+        keeping.begin(broker)
+        await _serve_broker(broker, place, keeping, start_ms, on_ready)
+    finally:
+        keeping.close()
+    keeping.check()
+
+
+async def _serve_broker(
+    broker: Broker, place: Place, keeping: _Keeping, start_ms: int, on_ready: OnReady
 ) -> None:
-    tracing = _Tracing(trace)
+    tracing = _Tracing(place.trace, keeping.ended)
 
     def on_events(time_us: int, events: Sequence[Event]) -> None:
         log_events(events)
         tracing.add(time_us, events)
 
-    server = Server(broker, on_events, log_closed)
+    server = Server(broker, on_events, log_closed, keeping.add, start_ms)
     try:
-        endpoint = await server.start(host, port)
+        await server.start(place.host, place.port)
     except OSError as problem:
         tracing.close()
         reason = problem.strerror or str(problem)
-        raise InputError(f"--host {host} --port {port}: cannot listen there: {reason}") from problem
-    _end_on_signals(tracing.ended)
-    on_ready(endpoint)
+        raise InputError(
+            f"--host {place.host} --port {place.port}: cannot listen there: {reason}"
+        ) from problem
+    _follow_signals(server, keeping.ended)
+    on_ready(server.endpoints)
     rotation = asyncio.ensure_future(tracing.rotate_regularly())
     try:
-        await tracing.ended.wait()
+        await keeping.ended.wait()
     finally:
         rotation.cancel()
         await server.stop()
@@ -71,17 +111,61 @@ async def _serve(
     tracing.check()
 
 
-def _end_on_signals(ended: asyncio.Event) -> None:
+def _follow_signals(server: Server, ended: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
+    loop.add_signal_handler(signal.SIGUSR1, server.move_every_coordinator)
+
+
+class _Keeping:
+    """The journal of `--data`, if there is one; a run ends when it cannot be written any more."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.ended = asyncio.Event()
+        self._directory = None if folder is None else DataDirectory(folder)
+        self._broker: Broker | None = None
+        self._problem: InputError | None = None
+
+    def read(self) -> list[Change]:
+        return [] if self._directory is None else self._directory.read()
+
+    def begin(self, broker: Broker) -> None:
+        """From now on changes are of this broker."""
+        self._broker = broker
+        if self._directory is not None:
+            self._directory.rewrite(broker.snapshot())
+
+    def add(self, changes: Sequence[Change]) -> bool:
+        """Whether they are kept, as far as that is wanted."""
+        if self._directory is None or self._broker is None:
+            return True
+        if self._problem is not None:
+            return False
+        try:
+            self._directory.append(changes)
+            if self._directory.wants_rewriting:
+                self._directory.rewrite(self._broker.snapshot())
+        except InputError as problem:
+            self._problem = problem
+            self.ended.set()
+        return self._problem is None
+
+    def close(self) -> None:
+        if self._directory is not None:
+            self._directory.close()
+
+    def check(self) -> None:
+        """Raises InputError if not everything was kept."""
+        if self._problem is not None:
+            raise self._problem
 
 
 class _Tracing:
     """The trace of a run that ends when somebody says so, or when the trace cannot be written any more."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self.ended = asyncio.Event()
+    def __init__(self, folder: Path | None, ended: asyncio.Event) -> None:
+        self.ended = ended
         self._folder = folder
         self._problem: OSError | None = None
         self._sink: DirectorySink | None = None

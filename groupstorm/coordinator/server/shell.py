@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.broker import Answer, Broker, Peer, Step
+from groupstorm.coordinator.server.changes import Change
 from groupstorm.coordinator.server.config import Endpoint
 from groupstorm.coordinator.server.framing import FrameBuffer, FrameError
 
 #: Is told of every event with the microseconds since the server started.
 OnEvents = Callable[[int, Sequence[Event]], None]
+#: Keeps what a step has changed; False where that was not possible: nobody is told of the step then.
+OnChanges = Callable[[Sequence[Change]], bool]
 #: Is told why a connection was closed by us.
 OnClose = Callable[[str, str], None]
 
 
 #: How long a stopping server waits for clients to take what was written for them.
 GRACE_S = 1.0
+#: How often, at most, idle connections are looked for.
+SWEEP_S = 10.0
+#: Clients that arrive together and wait to be accepted.
+BACKLOG = 4096
 
 
 def java_address(host: str) -> str:
@@ -42,9 +51,12 @@ class Connection(asyncio.Protocol):
     A muted connection's end is not seen before its request is answered, which is Kafka's way as well.
     """
 
-    def __init__(self, server: Server, number: int) -> None:
+    def __init__(self, server: Server, number: int, node: int) -> None:
+        """``node``: the broker that the client has connected to."""
         self._server = server
         self._number = number
+        self.node = node
+        self.used_at_s = 0.0
         self._frames = FrameBuffer(server.broker.state.config.socket_request_max_bytes)
         self._transport: asyncio.Transport | None = None
         self._peer = Peer("", Endpoint("", 0))
@@ -57,14 +69,31 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not of that class
         remote: Any = transport.get_extra_info("peername")
         local: Any = transport.get_extra_info("sockname")
-        self._peer = Peer(java_address(remote[0]), Endpoint(local[0], local[1]))
-        self._server.connections[self._number] = self
+        self._peer = Peer(java_address(remote[0]), Endpoint(local[0], local[1]), self.node)
+        self._keep_alive(transport)
+        self._server.made(self._number, self)
+
+    def _keep_alive(self, transport: asyncio.BaseTransport) -> None:
+        """Hosts that are gone without a word are noticed in the end, as Kafka's sockets do."""
+        connected: Any = transport.get_extra_info("socket")
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What the client has not taken yet."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is asked, and nothing is on its way to the client."""
+        return not self._in_flight and self._can_write
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._server.lost(self._number)
 
     def data_received(self, data: bytes) -> None:
+        self.used_at_s = self._server.now_s()
         self._frames.feed(data)
         self._advance()
 
@@ -85,6 +114,7 @@ class Connection(asyncio.Protocol):
             self.close(answer.close)
             return
         self._in_flight = False
+        self.used_at_s = self._server.now_s()
         if not self._advancing and (not self._reading or len(self._frames)):
             # not here and now: a round that completes answers thousands, and each may have sent more
             asyncio.get_running_loop().call_soon(self._advance)
@@ -133,66 +163,144 @@ class Connection(asyncio.Protocol):
 
 
 class Server:
-    """A listening broker. One timer stands for all deadlines."""
+    """Listening brokers. One timer stands for all deadlines, another one closes what is idle."""
 
-    def __init__(self, broker: Broker, on_events: OnEvents, on_close: OnClose) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        on_events: OnEvents,
+        on_close: OnClose,
+        on_changes: OnChanges | None = None,
+        start_ms: int = 0,
+    ) -> None:
+        """``on_changes`` keeps what a step has changed, before anybody is told; ``start_ms``: the broker's
+        time when it starts, milliseconds since 1970 where that matters."""
         self.broker = broker
         self.on_close = on_close
         self.connections: dict[int, Connection] = {}
+        self.endpoints: list[Endpoint] = []
         self._on_events = on_events
+        self._on_changes = on_changes
+        self._start_ms = start_ms
         self._next_number = 0
-        self._listener: asyncio.Server | None = None
+        self._listeners: list[asyncio.Server] = []
+        self._of_node: Counter[int] = Counter()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
+        self._sweep: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started_ns = 0
-        self._latest_ms = 0
+        self._latest_ms = start_ms
 
     async def start(self, host: str, port: int) -> Endpoint:
-        """Listen; gives the address, with the port that was free if ``port`` is 0. Raises OSError."""
+        """Listen; gives the address of the first broker, with the port that was free if ``port`` is 0.
+
+        Further brokers have the ports behind it, or free ones. Raises OSError.
+        """
         self._loop = asyncio.get_running_loop()
         self._started_ns = time.monotonic_ns()
-        self._listener = await self._loop.create_server(self._accept, host, port, reuse_address=True)
-        bound: Any = self._listener.sockets[0].getsockname()
+        cluster = self.broker.state.cluster
+        try:
+            for index, node in enumerate(cluster.nodes):
+                endpoint = await self._listen(host, port + index if port else 0, node)
+                cluster.ports[node] = endpoint.port
+                self.endpoints.append(endpoint)
+        except OSError:
+            for listener in self._listeners:
+                listener.close()
+            raise
+        if self.broker.loaded:
+            self._on_events(0, self.broker.loaded)
+        self._arm()
+        self._sweep_idle()
+        return self.endpoints[0]
+
+    async def _listen(self, host: str, port: int, node: int) -> Endpoint:
+        assert self._loop is not None
+        listener = await self._loop.create_server(
+            lambda: self._accept(node), host, port, reuse_address=True, backlog=BACKLOG
+        )
+        self._listeners.append(listener)
+        bound: Any = listener.sockets[0].getsockname()
         return Endpoint(bound[0], bound[1])
 
     async def stop(self) -> None:
-        """Close the listener and every connection; what is parked is never answered."""
+        """Close the listeners, answer what is parked, and close every connection when it has its answer."""
+        for timer in (self._timer, self._sweep):
+            if timer is not None:
+                timer.cancel()
+        for listener in self._listeners:
+            listener.close()
+        if self._loop is not None:
+            self._carry_out(self.broker.stop(self._now_ms()))
         if self._timer is not None:
             self._timer.cancel()
-        if self._listener is not None:
-            self._listener.close()
         for connection in list(self.connections.values()):
             connection.close("the server stops")
-        if self._listener is None:
-            return
         try:
             async with asyncio.timeout(GRACE_S):
-                await self._listener.wait_closed()
+                for listener in self._listeners:
+                    await listener.wait_closed()
         except TimeoutError:
             for connection in list(self.connections.values()):
                 connection.abort()
+
+    def move_coordinator(self, group: str, node: int | None = None) -> None:
+        """See `Broker.move_coordinator`."""
+        self._carry_out(self.broker.move_coordinator(group, node, self._now_ms()))
+
+    def move_every_coordinator(self) -> None:
+        """See `Broker.move_every_coordinator`."""
+        for step in self.broker.move_every_coordinator(self._now_ms()):
+            self._carry_out(step)
+
+    def made(self, number: int, connection: Connection) -> None:
+        """A client has connected; there may be too many of them."""
+        self.connections[number] = connection
+        connection.used_at_s = self.now_s()
+        self._of_node[connection.node] += 1
+        most = self.broker.state.config.max_connections
+        if self._of_node[connection.node] > most:
+            connection.close(f"max.connections={most} are there")
+
+    def now_s(self) -> float:
+        """For measuring how long a connection has been idle."""
+        return time.monotonic()
+
+    def _sweep_idle(self) -> None:
+        idle_ms = self.broker.state.config.connections_max_idle_ms
+        if idle_ms < 0 or self._loop is None:
+            return
+        since_s = self.now_s() - idle_ms / 1000
+        for connection in list(self.connections.values()):
+            if connection.is_idle and connection.used_at_s < since_s:
+                connection.close("connections.max.idle.ms are over")
+        self._sweep = self._loop.call_later(min(idle_ms / 1000 + 0.01, SWEEP_S), self._sweep_idle)
 
     def received(self, number: int, peer: Peer, frame: bytes) -> None:
         self._carry_out(self.broker.receive(number, peer, frame, self._now_ms()))
 
     def lost(self, number: int) -> None:
-        self.connections.pop(number, None)
+        connection = self.connections.pop(number, None)
+        if connection is not None:
+            self._of_node[connection.node] -= 1
         self.broker.forget(number)
 
-    def _accept(self) -> Connection:
+    def _accept(self, node: int) -> Connection:
         self._next_number += 1
-        return Connection(self, self._next_number)
+        return Connection(self, self._next_number, node)
 
     def _now_us(self) -> int:
         return (time.monotonic_ns() - self._started_ns) // 1000  # a loop's own clock may tick in milliseconds
 
     def _now_ms(self, at_least_ms: int = 0) -> int:
         """The broker's time, which never goes back, even behind a timer that came a moment too early."""
-        self._latest_ms = max(self._latest_ms, at_least_ms, self._now_us() // 1000)
+        self._latest_ms = max(self._latest_ms, at_least_ms, self._start_ms + self._now_us() // 1000)
         return self._latest_ms
 
     def _carry_out(self, step: Step) -> None:
+        if step.changes and self._on_changes is not None and not self._on_changes(step.changes):
+            return
         if step.events:
             self._on_events(self._now_us(), step.events)
         for answer in step.answers:
@@ -211,7 +319,7 @@ class Server:
         self._timer = None
         self._timer_ms = deadline_ms
         if deadline_ms is not None:
-            delay_s = (deadline_ms * 1000 - self._now_us()) / 1_000_000
+            delay_s = ((deadline_ms - self._start_ms) * 1000 - self._now_us()) / 1_000_000
             self._timer = self._loop.call_later(max(0.0, delay_s), self._fire, deadline_ms)
 
     def _fire(self, deadline_ms: int) -> None:

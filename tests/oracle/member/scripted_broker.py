@@ -8,7 +8,7 @@ says or, where it says nothing, what would make the member content. Member ids a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,13 +34,13 @@ from groupstorm.coordinator.messages import (
     SyncGroup,
     SyncGroupResponse,
 )
+from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.server.apis.api import BrokerState
 from groupstorm.coordinator.server.broker import Answer, Broker, Peer, Step
 from groupstorm.coordinator.server.codec import encoder, response_types
 from groupstorm.coordinator.server.config import BrokerConfig, Endpoint
 from groupstorm.coordinator.server.framing import frame as framed
 from groupstorm.coordinator.server.headers import read_header, response_header
-from groupstorm.coordinator.server.log.partition import PartitionLog
 from groupstorm.coordinator.server.log.topics import Topics
 from groupstorm.coordinator.server.shell import Server
 from tests.oracle.member.requests import Json, read_request
@@ -87,6 +87,25 @@ class SingleMemberCoordinator:
 
     def fire(self, _now_ms: int, /) -> Effects:
         return Effects([], [], [])
+
+    def on_topics_deleted(self, _topics: Sequence[str], _now_ms: int, /) -> Effects:
+        return Effects([], [], [])
+
+    def end_transaction(self, _producer_id: int, _is_commit: bool, _now_ms: int, /) -> Effects:
+        return Effects([], [], [])
+
+    def move(self, _groups: Iterable[str], _now_ms: int, /) -> Effects:
+        return Effects([], [], [])
+
+    def unload(self, _now_ms: int, /) -> Effects:
+        return Effects([], [], [])
+
+    def snapshot(self) -> list[Record]:
+        return []
+
+    @property
+    def groups(self) -> Sequence[str]:
+        return ()
 
     def _contented(self, request: Request) -> Response:
         match request:
@@ -202,8 +221,7 @@ class ScriptedBroker(Broker):
     def _grow(self, name: str, partitions: int) -> None:
         topic = self.state.topics.get(name)
         assert topic is not None
-        topic.partitions.extend(PartitionLog(-1) for _ in range(len(topic.partitions), partitions))
-        self.state.topics.changes += 1  # the answers of Metadata that are kept no longer hold
+        self.state.topics.grow(topic, partitions)
 
 
 def _no_coordinator(request: dict[str, Json], frame: bytes, error: Error) -> bytes:

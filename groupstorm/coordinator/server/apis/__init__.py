@@ -1,8 +1,8 @@
 """The APIs that this broker offers: one file per API key, registered here.
 
-Not offered: transactions (24-28), access control, quotas, replication, configuration, deletion of
-topics, groups and offsets, SASL, telemetry, the KIP-848, share and streams groups. A request of an API
-that is not here closes the connection, as an unknown key does in Kafka.
+Not offered: access control, quotas, replication and its administration, log directories, SASL, telemetry,
+delegation tokens, DescribeProducers and the listing of transactions, the KIP-848, share and streams groups. A
+request of an API that is not here closes the connection, as an unknown key does in Kafka.
 """
 
 from __future__ import annotations
@@ -26,9 +26,24 @@ from groupstorm.coordinator.server.apis import (
     key_16_list_groups,
     key_18_api_versions,
     key_19_create_topics,
+    key_20_delete_topics,
+    key_21_delete_records,
     key_22_init_producer_id,
+    key_23_offset_for_leader_epoch,
+    key_24_add_partitions_to_txn,
+    key_25_add_offsets_to_txn,
+    key_26_end_txn,
+    key_28_txn_offset_commit,
+    key_32_describe_configs,
+    key_37_create_partitions,
+    key_42_delete_groups,
+    key_44_incremental_alter_configs,
+    key_47_offset_delete,
+    key_60_describe_cluster,
+    key_75_describe_topic_partitions,
 )
 from groupstorm.coordinator.server.apis.api import Api
+from groupstorm.coordinator.server.releases import capped
 
 _WITHOUT_API_VERSIONS = (
     key_00_produce.API,
@@ -45,15 +60,31 @@ _WITHOUT_API_VERSIONS = (
     key_15_describe_groups.API,
     key_16_list_groups.API,
     key_19_create_topics.API,
+    key_20_delete_topics.API,
+    key_21_delete_records.API,
     key_22_init_producer_id.API,
+    key_23_offset_for_leader_epoch.API,
+    key_24_add_partitions_to_txn.API,
+    key_25_add_offsets_to_txn.API,
+    key_26_end_txn.API,
+    key_28_txn_offset_commit.API,
+    key_32_describe_configs.API,
+    key_37_create_partitions.API,
+    key_42_delete_groups.API,
+    key_44_incremental_alter_configs.API,
+    key_47_offset_delete.API,
+    key_60_describe_cluster.API,
+    key_75_describe_topic_partitions.API,
 )
 
 
-def _table() -> Mapping[int, Api]:
-    table = {api.key: api for api in _WITHOUT_API_VERSIONS}
-    table[key_18_api_versions.KEY] = key_18_api_versions.api_versions(table)
+def apis_of(release: str) -> Mapping[int, Api]:
+    """What a broker of this release of Kafka serves, as far as this one does (`releases.RELEASES`)."""
+    table = {api.key: api for api in capped(_WITHOUT_API_VERSIONS, release)}
+    own = key_18_api_versions.api_versions(table, release)
+    table.update({api.key: api for api in capped((own,), release)})
     return MappingProxyType(table)
 
 
-#: By API key.
-APIS: Mapping[int, Api] = _table()
+#: By API key: everything that is served.
+APIS: Mapping[int, Api] = apis_of("4.x")

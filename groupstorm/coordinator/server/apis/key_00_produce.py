@@ -1,10 +1,13 @@
 """Produce (key 0), versions 3-13, advertised from 0 (see ApiVersions).
 
 * v3: record batches of magic 2, one per partition. v7: zstd. v8: an error message per partition.
+  v12: producers of transaction version 2 add partitions to their transaction by writing to them (KIP-890).
   v13: topic ids instead of names.
 * acks=0 has no response; where something failed Kafka closes the connection, which is the only way to
   tell such a producer that its metadata is stale.
-* acks=-1 and 1 are the same with one replica.
+* acks=-1 and 1 are the same: replicas are never behind. min.insync.replicas above the number of replicas
+  is NOT_ENOUGH_REPLICAS for acks=-1.
+* Transactional batches must belong to the producer's open transaction (KIP-98, KIP-890).
 * Batches are checked (magic, length, crc32c, sequence of idempotent producers) and never decoded.
 """
 
@@ -13,13 +16,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.server.apis.api import Api, BrokerState, Call, Done, NoAnswer
-from groupstorm.coordinator.server.apis.lookup import find_topic, same_topic
-from groupstorm.coordinator.server.log.batches import BatchError, parse_produced
+from groupstorm.coordinator.server.apis.api import Api, BrokerState, Call, Done, NoAnswer, timestamp
+from groupstorm.coordinator.server.apis.lookup import find_log, find_topic, same_topic
+from groupstorm.coordinator.server.log.batches import Batch, BatchError, parse_produced, stamped
 from groupstorm.coordinator.server.log.partition import NO_OFFSET
 from groupstorm.coordinator.server.log.topics import Topic
 
-_ACKS = (-1, 0, 1)
+_ALL = -1
+_ACKS = (_ALL, 0, 1)
+#: KIP-890: TRANSACTION_ABORTABLE is known, and partitions are added by writing.
+_FIRST_TRANSACTION_ABORTABLE = 11
+_FIRST_ADDING_PARTITIONS = 12
 
 
 class _Written(NamedTuple):
@@ -27,6 +34,7 @@ class _Written(NamedTuple):
     base_offset: int = NO_OFFSET
     log_start_offset: int = NO_OFFSET
     sentence: str | None = None
+    log_append_time_ms: int | None = None
 
 
 def handle(state: BrokerState, call: Call) -> Done | NoAnswer:
@@ -53,22 +61,46 @@ API = Api(0, "Produce", 3, 13, handle, advertised_min_version=0)
 
 
 def _write(state: BrokerState, call: Call, topic: Topic | None, error: Error, partition: Any) -> _Written:
-    if call.message.transactional_id is not None:
-        return _Written(Error.INVALID_TXN_STATE, sentence="transactions are not emulated")
     if topic is None:
         return _Written(error)
-    log = topic.partition(partition.index)
+    log, error = find_log(state, call, topic, partition.index)
     if log is None:
-        return _Written(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        return _Written(error)
     if call.message.acks not in _ACKS:
         return _Written(Error.INVALID_REQUIRED_ACKS)
+    if call.message.acks == _ALL and log.settings.min_insync_replicas > topic.replication_factor:
+        return _Written(Error.NOT_ENOUGH_REPLICAS)
     try:
-        batch = parse_produced(partition.records, call.version, state.config.message_max_bytes)
-        base_offset = log.append(batch)
+        batch = parse_produced(partition.records, call.version, log.settings.max_message_bytes)
+        if batch.is_transactional:
+            _check_transaction(state, call, batch, (topic.name, partition.index))
+        if log.settings.log_append_time:
+            batch = stamped(batch, call.now_ms)
+        appended = log.append(batch)
     except BatchError as problem:
         return _Written(problem.error, sentence=str(problem))
-    state.appended.append(log)
-    return _Written(Error.NONE, base_offset, log.start_offset)
+    state.note_append(topic, partition.index, appended)
+    log_append_time_ms = call.now_ms if log.settings.log_append_time else None
+    return _Written(Error.NONE, appended.base_offset, log.start_offset, None, log_append_time_ms)
+
+
+def _check_transaction(state: BrokerState, call: Call, batch: Batch, partition: tuple[str, int]) -> None:
+    """Raises BatchError where the partition is not part of the producer's transaction."""
+    transactional_id = call.message.transactional_id
+    if transactional_id is None:
+        raise BatchError(Error.INVALID_RECORD, "transactional records come with a transactional id")
+    who = (transactional_id, batch.producer_id, batch.producer_epoch)
+    if call.version >= _FIRST_ADDING_PARTITIONS:
+        error = state.transactions.add_partitions(*who, (partition,), call.now_ms)
+        error = Error.INVALID_PRODUCER_EPOCH if error is Error.PRODUCER_FENCED else error
+    else:
+        error = state.transactions.verify(*who, partition)
+    if error is Error.INVALID_TXN_STATE and call.version >= _FIRST_TRANSACTION_ABORTABLE:
+        error = Error.TRANSACTION_ABORTABLE
+    if error is not Error.NONE:
+        raise BatchError(
+            error, f"transaction {transactional_id}: {error.name} for {partition[0]}-{partition[1]}"
+        )
 
 
 def _partition_response(call: Call, index: int, written: _Written) -> Any:
@@ -77,7 +109,7 @@ def _partition_response(call: Call, index: int, written: _Written) -> Any:
         index=index,
         error_code=written.error,
         base_offset=written.base_offset,
-        log_append_time=None,  # message.timestamp.type=CreateTime
+        log_append_time=timestamp(written.log_append_time_ms),
         log_start_offset=written.log_start_offset,
         record_errors=(),
         error_message=written.sentence,

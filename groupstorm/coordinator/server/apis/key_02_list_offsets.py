@@ -3,8 +3,9 @@
 * Timestamps: -1 latest, -2 earliest; v7: -3 the highest timestamp (KIP-734); v8: -4 earliest local;
   v9: -5 latest tiered; v11: -6 earliest not yet uploaded. Nothing is tiered here: -4 and -6 are the
   earliest, -5 is none. A special timestamp above the version gets UNSUPPORTED_VERSION, as in Kafka.
-* A time is looked up by the batches' maximum timestamps, see `PartitionLog.at_timestamp`.
-* v4: the leader epoch is checked and answered.
+* v2: isolation level: the latest offset of committed reads is the last stable one. v4: the leader epoch is
+  checked and answered. v10: a timeout, which matters only to tiered storage.
+* A time is answered with the first record of that time or later, see `PartitionLog.at_timestamp`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.apis.api import Api, BrokerState, Call, Done
+from groupstorm.coordinator.server.apis.lookup import NO_EPOCH, find_log
 from groupstorm.coordinator.server.log.partition import (
     LEADER_EPOCH,
     NO_OFFSET,
@@ -20,6 +22,7 @@ from groupstorm.coordinator.server.log.partition import (
     PartitionLog,
     TimedOffset,
 )
+from groupstorm.coordinator.server.log.topics import Topic
 
 _LATEST = -1
 _EARLIEST = -2
@@ -27,7 +30,7 @@ _MAX_TIMESTAMP = -3
 _EARLIEST_LOCAL = -4
 _LATEST_TIERED = -5
 _EARLIEST_PENDING_UPLOAD = -6
-_NO_EPOCH = -1
+_READ_COMMITTED = 1
 
 #: The version with which a special timestamp came.
 _FIRST_VERSION = {
@@ -47,7 +50,7 @@ def handle(state: BrokerState, call: Call) -> Done:
             "ListOffsetsTopicResponse",
             name=topic.name,
             partitions=tuple(
-                _partition(call, partition, state.topics.partition(topic.name, partition.partition_index))
+                _partition(state, call, partition, state.topics.get(topic.name))
                 for partition in topic.partitions
             ),
         )
@@ -59,35 +62,34 @@ def handle(state: BrokerState, call: Call) -> Done:
 API = Api(2, "ListOffsets", 1, 11, handle)
 
 
-def _partition(call: Call, asked: Any, log: PartitionLog | None) -> Any:
-    error, found = _look_up(call.version, asked, log)
+def _partition(state: BrokerState, call: Call, asked: Any, topic: Topic | None) -> Any:
+    error, found = _look_up(state, call, asked, topic)
     return call.types.make(
         "ListOffsetsPartitionResponse",
         partition_index=asked.partition_index,
         error_code=error,
         timestamp=found.timestamp_ms,
         offset=found.offset,
-        leader_epoch=_NO_EPOCH if found.offset == NO_OFFSET else LEADER_EPOCH,
+        leader_epoch=NO_EPOCH if found.offset == NO_OFFSET else LEADER_EPOCH,
     )
 
 
-def _look_up(version: int, asked: Any, log: PartitionLog | None) -> tuple[Error, TimedOffset]:
+def _look_up(state: BrokerState, call: Call, asked: Any, topic: Topic | None) -> tuple[Error, TimedOffset]:
+    epoch = getattr(asked, "current_leader_epoch", NO_EPOCH)
+    log, error = find_log(state, call, topic, asked.partition_index, epoch)
     if log is None:
-        return Error.UNKNOWN_TOPIC_OR_PARTITION, _NONE_FOUND
-    epoch = getattr(asked, "current_leader_epoch", _NO_EPOCH)
-    if epoch not in (_NO_EPOCH, LEADER_EPOCH):
-        error = Error.UNKNOWN_LEADER_EPOCH if epoch > LEADER_EPOCH else Error.FENCED_LEADER_EPOCH
         return error, _NONE_FOUND
-    if asked.timestamp < 0 and version < _FIRST_VERSION.get(asked.timestamp, version + 1):
+    if asked.timestamp < 0 and call.version < _FIRST_VERSION.get(asked.timestamp, call.version + 1):
         return Error.UNSUPPORTED_VERSION, _NONE_FOUND
-    return Error.NONE, _find(asked.timestamp, log)
+    committed_only = getattr(call.message, "isolation_level", 0) == _READ_COMMITTED
+    return Error.NONE, _find(asked.timestamp, log, committed_only)
 
 
-def _find(timestamp_ms: int, log: PartitionLog) -> TimedOffset:
-    if timestamp_ms >= 0:
-        return log.at_timestamp(timestamp_ms)
-    if timestamp_ms == _MAX_TIMESTAMP:
-        return log.at_max_timestamp()
+def _find(timestamp_ms: int, log: PartitionLog, committed_only: bool) -> TimedOffset:
+    end_offset = log.last_stable_offset if committed_only else log.end_offset
+    if timestamp_ms >= 0 or timestamp_ms == _MAX_TIMESTAMP:
+        found = log.at_timestamp(timestamp_ms) if timestamp_ms >= 0 else log.at_max_timestamp()
+        return found if found.offset < end_offset else _NONE_FOUND
     if timestamp_ms == _LATEST_TIERED:
         return _NONE_FOUND
-    return TimedOffset(NO_TIMESTAMP, log.end_offset if timestamp_ms == _LATEST else log.start_offset)
+    return TimedOffset(NO_TIMESTAMP, end_offset if timestamp_ms == _LATEST else log.start_offset)

@@ -6,8 +6,8 @@
 * v8-10 / v8+: authorized operations of cluster / topics when asked for, else INT32_MIN.
 * v10: topic ids in the response. v12: topics may be asked for by id, with a null name; the answer to an
   id that nobody has is UNKNOWN_TOPIC_ID.
-* Topics are created at once; Kafka answers UNKNOWN_TOPIC_OR_PARTITION or LEADER_NOT_AVAILABLE once and
-  creates them meanwhile.
+* A topic that is created on demand is answered UNKNOWN_TOPIC_OR_PARTITION this once, as in Kafka, which
+  creates it meanwhile (DefaultAutoTopicCreationManager); clients ask again.
 * The encoded answer is kept until the topics change: a hundred topics of a hundred partitions take
   longer to build than to write.
 """
@@ -25,8 +25,8 @@ from groupstorm.coordinator.server.log.partition import LEADER_EPOCH
 from groupstorm.coordinator.server.log.topics import Topic, TopicError, check_name
 
 #: AclOperation codes that exist for a topic and for the cluster (AclEntry.supportedOperations).
-_TOPIC_OPERATIONS = (3, 4, 5, 6, 7, 8, 10, 11)
-_CLUSTER_OPERATIONS = (5, 7, 8, 9, 10, 11, 12)
+TOPIC_OPERATIONS = (3, 4, 5, 6, 7, 8, 10, 11)
+CLUSTER_OPERATIONS = (5, 7, 8, 9, 10, 11, 12)
 _ANSWERS_KEPT = 64
 
 
@@ -86,31 +86,36 @@ def _by_name(state: BrokerState, name: str, may_create: bool) -> _Found:
         return name, topic.topic_id, Error.NONE
     try:
         check_name(name)
-        if not may_create:
-            return name, None, Error.UNKNOWN_TOPIC_OR_PARTITION
-        return name, state.topics.create(name, state.config.num_partitions).topic_id, Error.NONE
+        if may_create:
+            config = state.config
+            replicas = min(config.default_replication_factor, len(state.cluster.nodes))
+            state.create_topic(name, config.num_partitions, replicas)
+        return name, None, Error.UNKNOWN_TOPIC_OR_PARTITION
     except TopicError as problem:
         return name, None, problem.error
 
 
 def _response(state: BrokerState, call: Call, found: list[_Found]) -> Any:
-    types = call.types
-    broker = types.make(
-        "MetadataResponseBroker",
-        node_id=state.config.node_id,
-        host=call.reached_at.host,
-        port=call.reached_at.port,
-        rack=state.config.broker_rack,
-    )
     cluster_asked, topics_asked = _asked_for(call.message)
-    operations = authorized_operations(topics_asked, _TOPIC_OPERATIONS)
-    return types.response(
-        brokers=(broker,),
+    operations = authorized_operations(topics_asked, TOPIC_OPERATIONS)
+    return call.types.response(
+        brokers=tuple(_broker(state, call, node) for node in state.cluster.nodes),
         cluster_id=state.cluster_id,
-        controller_id=state.config.node_id,
+        controller_id=state.cluster.controller,
         topics=tuple(_topic(state, call, one, operations) for one in found),
-        cluster_authorized_operations=authorized_operations(cluster_asked, _CLUSTER_OPERATIONS),
+        cluster_authorized_operations=authorized_operations(cluster_asked, CLUSTER_OPERATIONS),
         error_code=Error.NONE,
+    )
+
+
+def _broker(state: BrokerState, call: Call, node: int) -> Any:
+    endpoint = state.endpoint(node, call)
+    return call.types.make(
+        "MetadataResponseBroker",
+        node_id=node,
+        host=endpoint.host,
+        port=endpoint.port,
+        rack=state.config.broker_rack,
     )
 
 
@@ -129,18 +134,18 @@ def _topic(state: BrokerState, call: Call, found: _Found, operations: int) -> An
 
 
 def _partitions(state: BrokerState, call: Call, topic: Topic) -> tuple[Any, ...]:
-    replicas = (state.config.node_id,)
     make = call.types.make
     return tuple(
         make(
             "MetadataResponsePartition",
             error_code=Error.NONE,
             partition_index=index,
-            leader_id=state.config.node_id,
+            leader_id=replicas[0],
             leader_epoch=LEADER_EPOCH,
             replica_nodes=replicas,
             isr_nodes=replicas,
             offline_replicas=(),
         )
         for index in range(len(topic.partitions))
+        for replicas in (topic.replicas[index],)
     )

@@ -3,7 +3,7 @@
 * v6: leader epoch. v7: group.instance.id. v10: topic ids instead of names (KIP-848).
 * Partitions that do not exist are answered here, UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID, and
   the others go on; the coordinator is not asked if nothing is left (KafkaApis.handleOffsetCommitRequest).
-* Retention of v2-4 has no effect: offsets do not expire.
+* v2-4 may say how long the offsets are kept (KIP-211).
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any
 
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.server.apis.api import Api, AskCoordinator, BrokerState, Call, Done
+from groupstorm.coordinator.server.apis.api import Api, AskCoordinator, BrokerState, Call, Done, milliseconds
 from groupstorm.coordinator.server.apis.lookup import find_topic, same_topic
+
+_NO_RETENTION = -1
 
 
 def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
@@ -54,11 +56,17 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
         offsets=offsets,
         version=call.version,
         client_id=call.client_id,
+        retention_ms=_retention_ms(message),
     )
     return AskCoordinator((request,), finish)
 
 
 API = Api(8, "OffsetCommit", 2, 10, handle)
+
+
+def _retention_ms(message: Any) -> int:
+    retention = getattr(message, "retention_time", None)
+    return _NO_RETENTION if retention is None else milliseconds(retention)
 
 
 def _response(

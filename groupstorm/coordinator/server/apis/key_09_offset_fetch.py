@@ -1,8 +1,9 @@
 """OffsetFetch (key 9), versions 1-10.
 
 * v2: null topics ask for all offsets of the group, and errors of the group have a field of their own;
-  in v1 every partition carries them. v5: leader epoch. v7: require_stable, which changes nothing without
-  transactions. v8: several groups (KIP-709). v9: member id and epoch. v10: topic ids instead of names.
+  in v1 every partition carries them. v5: leader epoch. v7: require_stable: UNSTABLE_OFFSET_COMMIT where an
+  offset waits for its transaction (KIP-447). v8: several groups (KIP-709). v9: member id and epoch. v10:
+  topic ids instead of names.
 * Partitions that do not exist are asked for like others: they have no offset, -1. An unknown topic id
   is UNKNOWN_TOPIC_ID.
 """

@@ -1,8 +1,8 @@
 """FindCoordinator (key 10), versions 0-6.
 
 * v0 asks for groups only; v1 adds the key type; v4 asks for several keys at once (KIP-699).
-* There is one broker, which coordinates every group. Transactions and share groups are not emulated:
-  their key types get INVALID_REQUEST, which clients do not retry.
+* Groups and transactional ids are spread over the brokers by their partitions of the internal topics. Share
+  groups are not emulated: their key type gets INVALID_REQUEST, which clients do not retry.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.apis.api import Api, BrokerState, Call, Done
 
-_GROUP = 0
+_GROUP, _TRANSACTION = 0, 1
 _NO_NODE = -1
 _FIRST_BATCHED_VERSION = 4
 
@@ -21,9 +21,9 @@ def handle(state: BrokerState, call: Call) -> Done:
     message, types = call.message, call.types
     key_type = getattr(message, "key_type", _GROUP)
     if call.version < _FIRST_BATCHED_VERSION:
-        return Done(types.response(**_answer(state, call, key_type)))
+        return Done(types.response(**_answer(state, call, key_type, message.key)))
     coordinators = tuple(
-        types.make("Coordinator", key=key, **_answer(state, call, key_type))
+        types.make("Coordinator", key=key, **_answer(state, call, key_type, key))
         for key in message.coordinator_keys
     )
     return Done(types.response(coordinators=coordinators))
@@ -32,9 +32,9 @@ def handle(state: BrokerState, call: Call) -> Done:
 API = Api(10, "FindCoordinator", 0, 6, handle)
 
 
-def _answer(state: BrokerState, call: Call, key_type: int) -> dict[str, Any]:
-    if key_type != _GROUP:
-        sentence = f"key type {key_type}: only the coordinators of groups are emulated"
+def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str, Any]:
+    if key_type not in (_GROUP, _TRANSACTION):
+        sentence = f"key type {key_type}: only coordinators of groups and of transactions are emulated"
         return {
             "error_code": Error.INVALID_REQUEST,
             "error_message": sentence,
@@ -44,10 +44,12 @@ def _answer(state: BrokerState, call: Call, key_type: int) -> dict[str, Any]:
         }
     # From version 4 on Kafka leaves the message of a success empty, before it says NONE.
     message = "NONE" if call.version < _FIRST_BATCHED_VERSION else ""
+    node = state.cluster.coordinator(key)
+    endpoint = state.endpoint(node, call)
     return {
         "error_code": Error.NONE,
         "error_message": message,
-        "node_id": state.config.node_id,
-        "host": call.reached_at.host,
-        "port": call.reached_at.port,
+        "node_id": node,
+        "host": endpoint.host,
+        "port": endpoint.port,
     }

@@ -1,4 +1,7 @@
-"""ListGroups (key 16), versions 0-5. v4: filter by state (KIP-518). v5: filter by type (KIP-848)."""
+"""ListGroups (key 16), versions 0-5. v4: filter by state (KIP-518). v5: filter by type (KIP-848).
+
+Each broker lists the groups that it coordinates.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from groupstorm.coordinator import messages
 from groupstorm.coordinator.server.apis.api import Api, AskCoordinator, BrokerState, Call
 
 
-def handle(_state: BrokerState, call: Call) -> AskCoordinator:
+def handle(state: BrokerState, call: Call) -> AskCoordinator:
     request = messages.ListGroups(
         states=tuple(getattr(call.message, "states_filter", ())),
         types=tuple(getattr(call.message, "types_filter", ())),
@@ -27,6 +30,7 @@ def handle(_state: BrokerState, call: Call) -> AskCoordinator:
                 group_type=one.group_type,
             )
             for one in answer.groups
+            if state.is_coordinator(call, one.group)
         )
         return call.types.response(error_code=answer.error, groups=groups)
 

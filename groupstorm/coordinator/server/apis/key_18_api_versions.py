@@ -4,7 +4,8 @@
   (KIP-511); kio's schema says so too.
 * An unknown version is answered in version 0 with UNSUPPORTED_VERSION and the range of this API
   alone; the request is not read.
-* v3: the client's software name and version must look like ones, else INVALID_REQUEST.
+* v3: the client's software name and version must look like ones, else INVALID_REQUEST. The answer names the
+  features: transaction.version 2 (KIP-890). v4: features whose lowest level is 0 (KAFKA-17011).
 * Produce is advertised from 0 though 3 is the lowest served: older librdkafka reads "no Produce 0" as
   "cannot compress" (KAFKA-18659).
 """
@@ -18,14 +19,18 @@ from typing import Any
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.apis.api import Api, BrokerState, Call, Done, Handler
 from groupstorm.coordinator.server.codec import ResponseTypes
+from groupstorm.coordinator.server.releases import transaction_version
 
 KEY = 18
 MAX_VERSION = 4
+_FIRST_WITH_FEATURES = 3
+_TRANSACTIONS = "transaction.version"
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def api_versions(served: Mapping[int, Api]) -> Api:
+def api_versions(served: Mapping[int, Api], release: str) -> Api:
     """The API itself; ``served`` is read when a request comes, since it holds this API too."""
+    level = transaction_version(release)
 
     def handle(_state: BrokerState, call: Call) -> Done:
         message = call.message
@@ -35,15 +40,33 @@ def api_versions(served: Mapping[int, Api]) -> Api:
         ):
             return Done(call.types.response(error_code=Error.INVALID_REQUEST, api_keys=()))
         keys = tuple(_range(call.types, api) for _, api in sorted(served.items()))
-        return Done(call.types.response(error_code=Error.NONE, api_keys=keys))
+        return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **_features(call, level)))
 
     checked: Handler = handle
     return Api(KEY, "ApiVersions", 0, MAX_VERSION, checked)
 
 
-def unsupported_version(types: ResponseTypes) -> Any:
-    """The answer to a version that is not known; ``types`` are those of version 0."""
-    own_range = types.make("ApiVersion", api_key=KEY, min_version=0, max_version=MAX_VERSION)
+def _features(call: Call, level: int) -> dict[str, Any]:
+    if call.version < _FIRST_WITH_FEATURES or not level:
+        return {}
+    # a lowest level of 0 is more than clients of version 3 can read
+    least = 0 if call.version >= MAX_VERSION else 1
+    make = call.types.make
+    supported = make("SupportedFeatureKey", name=_TRANSACTIONS, min_version=least, max_version=level)
+    finalized = make(
+        "FinalizedFeatureKey", name=_TRANSACTIONS, max_version_level=level, min_version_level=level
+    )
+    return {
+        "supported_features": (supported,),
+        "finalized_features_epoch": 0,
+        "finalized_features": (finalized,),
+    }
+
+
+def unsupported_version(types: ResponseTypes, max_version: int) -> Any:
+    """The answer to a version that is not known; ``types`` are those of version 0, ``max_version`` is the
+    highest that is."""
+    own_range = types.make("ApiVersion", api_key=KEY, min_version=0, max_version=max_version)
     return types.response(error_code=Error.UNSUPPORTED_VERSION, api_keys=(own_range,))
 
 

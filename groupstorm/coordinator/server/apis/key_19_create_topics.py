@@ -2,9 +2,8 @@
 
 * v4: -1 partitions or replicas ask for the broker's defaults. v5: the answer holds numbers of
   partitions and replicas, and the configuration. v7: the topic id.
-* The checks are those of ReplicationControlManager. There is one broker: more than one replica gets
-  INVALID_REPLICATION_FACTOR, an assignment to another broker INVALID_REPLICA_ASSIGNMENT.
-* Topic configurations have no effect here and are not kept: a request that has some succeeds.
+* The checks are those of ReplicationControlManager and LogConfig. Replicas are names only: every partition is
+  there once, and its leader never fails.
 """
 
 from __future__ import annotations
@@ -14,10 +13,12 @@ from typing import Any
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.apis.api import Api, BrokerState, Call, Done
+from groupstorm.coordinator.server.config_entries import topic_entries
 from groupstorm.coordinator.server.log.topics import Topic, TopicError
+from groupstorm.coordinator.server.topic_configs import TOPIC_OPTIONS, ConfigError, check
 
 _DEFAULT = -1
-_REPLICAS = 1
+_FIRST_WITH_CONFIGS = 5
 
 
 def handle(state: BrokerState, call: Call) -> Done:
@@ -27,7 +28,7 @@ def handle(state: BrokerState, call: Call) -> Done:
         try:
             if times_asked[asked.name] > 1:
                 raise TopicError(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
-            results.append(_created(call, asked, *_create(state, call, asked)))
+            results.append(_created(state, call, asked, *_create(state, call, asked)))
         except TopicError as problem:
             results.append(_refused(call, asked, problem))
     return Done(call.types.response(topics=tuple(results)))
@@ -36,44 +37,67 @@ def handle(state: BrokerState, call: Call) -> Done:
 API = Api(19, "CreateTopics", 2, 7, handle)
 
 
-def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, int]:
-    """The topic (none if the request is for validation only) and its number of partitions."""
-    partitions = _partitions(state, asked)
+def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, int, int]:
+    """The topic (none if the request is for validation only), its partitions and replicas of each."""
+    replicas = assigned_replicas(state, asked.assignments)
+    configs = _configs(asked)
+    if replicas:
+        if asked.num_partitions != _DEFAULT or asked.replication_factor != _DEFAULT:
+            sentence = "with a replica assignment, partitions and replication factor must be -1"
+            raise TopicError(Error.INVALID_REQUEST, sentence)
+        partitions, factor = len(replicas), len(replicas[0])
+    else:
+        partitions, factor = _numbers(state, asked)
     if call.message.validate_only:
         state.topics.check_new(asked.name, partitions)
-        return None, partitions
-    return state.topics.create(asked.name, partitions), partitions
+        return None, partitions, factor
+    return state.create_topic(asked.name, partitions, factor, configs, replicas), partitions, factor
 
 
-def _partitions(state: BrokerState, asked: Any) -> int:
-    if asked.assignments:
-        return _assigned_partitions(state, asked)
-    if asked.replication_factor not in (_DEFAULT, _REPLICAS):
-        raise TopicError(
-            Error.INVALID_REPLICATION_FACTOR,
-            f"replication factor {asked.replication_factor}: there is {_REPLICAS} broker",
-        )
-    return state.config.num_partitions if asked.num_partitions == _DEFAULT else int(asked.num_partitions)
+def _numbers(state: BrokerState, asked: Any) -> tuple[int, int]:
+    config, brokers = state.config, len(state.cluster.nodes)
+    partitions = config.num_partitions if asked.num_partitions == _DEFAULT else int(asked.num_partitions)
+    factor = int(asked.replication_factor)
+    if factor == _DEFAULT:
+        factor = config.default_replication_factor
+    if not 1 <= factor <= brokers:
+        sentence = f"replication factor {factor}: there are {brokers} broker(s)"
+        raise TopicError(Error.INVALID_REPLICATION_FACTOR, sentence)
+    return partitions, factor
 
 
-def _assigned_partitions(state: BrokerState, asked: Any) -> int:
-    if asked.num_partitions != _DEFAULT or asked.replication_factor != _DEFAULT:
-        raise TopicError(
-            Error.INVALID_REQUEST, "with a replica assignment, partitions and replication factor must be -1"
-        )
-    indexes = sorted(assignment.partition_index for assignment in asked.assignments)
-    if indexes != list(range(len(indexes))):
-        raise TopicError(
-            Error.INVALID_REPLICA_ASSIGNMENT, "partitions of an assignment count from 0, no gaps"
-        )
-    if any(assignment.broker_ids != (state.config.node_id,) for assignment in asked.assignments):
-        raise TopicError(
-            Error.INVALID_REPLICA_ASSIGNMENT, f"the only broker is {state.config.node_id}: one replica, there"
-        )
-    return len(indexes)
+def assigned_replicas(state: BrokerState, assignments: Any, first: int = 0) -> list[tuple[int, ...]]:
+    """The replicas that a request says itself, by partition from ``first`` on; [] where it says none.
+
+    Raises TopicError for gaps, brokers that there are not, and unequal numbers of replicas.
+    """
+    by_index = {one.partition_index: tuple(one.broker_ids) for one in assignments or ()}
+    if sorted(by_index) != list(range(first, first + len(assignments or ()))):
+        sentence = f"partitions of an assignment count from {first}, no gaps"
+        raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+    replicas = [by_index[index] for index in sorted(by_index)]
+    for one in replicas:
+        if not one or len(set(one)) < len(one) or not set(one) <= set(state.cluster.nodes):
+            nodes = ", ".join(map(str, state.cluster.nodes))
+            sentence = f"replicas {list(one)}: expected different ones of the brokers {nodes}"
+            raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+    if len(set(map(len, replicas))) > 1:
+        sentence = "the partitions of an assignment have one number of replicas"
+        raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+    return replicas
 
 
-def _created(call: Call, asked: Any, topic: Topic | None, partitions: int) -> Any:
+def _configs(asked: Any) -> dict[str, str]:
+    try:
+        return {one.name: check(TOPIC_OPTIONS, "topic", one.name, one.value) for one in asked.configs}
+    except ConfigError as problem:
+        raise TopicError(Error.INVALID_CONFIG, str(problem)) from problem
+
+
+def _created(
+    state: BrokerState, call: Call, asked: Any, topic: Topic | None, partitions: int, factor: int
+) -> Any:
+    configs = _configs(asked)
     return call.types.make(
         "CreatableTopicResult",
         name=asked.name,
@@ -81,8 +105,20 @@ def _created(call: Call, asked: Any, topic: Topic | None, partitions: int) -> An
         error_code=Error.NONE,
         error_message=None,
         num_partitions=partitions,
-        replication_factor=_REPLICAS,
-        configs=(),
+        replication_factor=factor,
+        configs=tuple(
+            call.types.make(
+                "CreatableTopicConfigs",
+                name=entry.name,
+                value=entry.value,
+                read_only=False,
+                config_source=entry.source,
+                is_sensitive=False,
+            )
+            for entry in topic_entries(configs, state.config)
+        )
+        if call.version >= _FIRST_WITH_CONFIGS
+        else (),
     )
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.server.apis.api import BrokerState, Call
+from groupstorm.coordinator.server.log.partition import LEADER_EPOCH, PartitionLog
 from groupstorm.coordinator.server.log.topics import Topic, Topics
+
+NO_EPOCH = -1
 
 
 def find_topic(topics: Topics, asked: Any, name_field: str = "name") -> tuple[Topic | None, Error]:
@@ -19,6 +23,29 @@ def find_topic(topics: Topics, asked: Any, name_field: str = "name") -> tuple[To
         return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_ID
     topic = topics.get(name)
     return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class Led(NamedTuple):
+    """A partition's log, if the broker that was asked leads it, else why not."""
+
+    log: PartitionLog | None
+    error: Error
+
+
+def find_log(
+    state: BrokerState, call: Call, topic: Topic | None, partition: int, epoch: int = NO_EPOCH
+) -> Led:
+    """A partition that is to be read or written. ``epoch``: the leader's, as the client knows it
+    (Partition.checkCurrentLeaderEpoch)."""
+    log = None if topic is None else topic.partition(partition)
+    if topic is None or log is None:
+        return Led(None, Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic.replicas[partition][0] != call.node:
+        return Led(None, Error.NOT_LEADER_OR_FOLLOWER)
+    if epoch not in (NO_EPOCH, LEADER_EPOCH):
+        error = Error.UNKNOWN_LEADER_EPOCH if epoch > LEADER_EPOCH else Error.FENCED_LEADER_EPOCH
+        return Led(None, error)
+    return Led(log, Error.NONE)
 
 
 def same_topic(asked: Any, name_field: str = "name") -> dict[str, Any]:

@@ -1,14 +1,17 @@
-"""The log of one partition: batches and their offsets."""
+"""The log of one partition: batches and their offsets, producers, transactions that are open or aborted."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from groupstorm.coordinator.server.log.batches import Batch, placed_at
+from groupstorm.coordinator.server.log.batches import Batch, marker_batch, placed_at
 from groupstorm.coordinator.server.log.producers import Producers
+from groupstorm.coordinator.server.log.records import first_record_since, record_of_max_timestamp
+from groupstorm.coordinator.server.topic_configs import LogSettings
 
-#: There is one broker and it never loses its partitions.
+#: Partitions keep their leaders as long as the process runs.
 LEADER_EPOCH = 0
 NO_TIMESTAMP = -1
 NO_OFFSET = -1
@@ -21,32 +24,67 @@ class TimedOffset(NamedTuple):
     offset: int
 
 
+class AbortedTransaction(NamedTuple):
+    """Records of this producer between these offsets, the marker's included, are not for consumers
+    that read what is committed."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+class Appended(NamedTuple):
+    """Where a batch stands. ``data``: its bytes with that offset; None where it was there already."""
+
+    base_offset: int
+    data: bytes | None
+
+
 class PartitionLog:
     """Batches in the order of their offsets. All offsets are those of Kafka: the end is the next one's."""
 
-    __slots__ = ("_base_offsets", "_batches", "_last_offsets", "_max_timestamps_ms", "_retention_bytes",
-                 "end_offset", "producers", "size_bytes", "start_offset")  # fmt: skip
+    __slots__ = ("_aborted", "_base_offsets", "_batches", "_last_offsets", "_max_timestamps_ms",
+                 "_open_transactions", "end_offset", "is_gone", "producers", "settings", "size_bytes",
+                 "start_offset")  # fmt: skip
 
-    def __init__(self, retention_bytes: int = -1) -> None:
+    def __init__(self, settings: LogSettings | None = None) -> None:
+        self.settings = settings or LogSettings()
         self.start_offset = 0
         self.end_offset = 0
         self.size_bytes = 0
         self.producers = Producers()
-        self._retention_bytes = retention_bytes
+        #: The topic was deleted while somebody still held this.
+        self.is_gone = False
         self._batches: list[bytes] = []
         self._base_offsets: list[int] = []
         self._last_offsets: list[int] = []
         self._max_timestamps_ms: list[int] = []
+        self._open_transactions: dict[int, int] = {}
+        self._aborted: list[AbortedTransaction] = []
 
-    def append(self, batch: Batch) -> int:
-        """Write a batch and give its base offset; a repetition gives the old one and writes nothing.
+    def append(self, batch: Batch) -> Appended:
+        """Write a batch; a repetition gives the old offset and writes nothing.
 
         Raises BatchError for an idempotent producer whose sequence does not follow.
         """
         repeated = self.producers.repeated(batch)
         if repeated is not None:
-            return repeated
+            return Appended(repeated, None)
         self.producers.check(batch)
+        return self._append(batch)
+
+    def append_marker(self, producer_id: int, producer_epoch: int, is_commit: bool, now_ms: int) -> Appended:
+        """The end of a producer's transaction in this partition (a control batch)."""
+        return self._append(marker_batch(producer_id, producer_epoch, is_commit, now_ms))
+
+    def restore(self, batch: Batch, base_offset: int) -> None:
+        """A batch that was appended before, at its offset; what lies before it is no longer there."""
+        if not self._batches:
+            self.start_offset = max(self.start_offset, base_offset)
+        self.end_offset = base_offset
+        self._append(batch)
+
+    def _append(self, batch: Batch) -> Appended:
         base_offset = self.end_offset
         data = placed_at(batch, base_offset, LEADER_EPOCH)
         self._batches.append(data)
@@ -55,33 +93,85 @@ class PartitionLog:
         self._max_timestamps_ms.append(batch.max_timestamp_ms)
         self.end_offset = base_offset + batch.last_offset_delta + 1
         self.size_bytes += len(data)
-        self.producers.appended(batch, base_offset)
-        self._retain()
-        return base_offset
+        self._note_producer(batch, base_offset)
+        self._retain_bytes()
+        return Appended(base_offset, data)
 
-    def _retain(self) -> None:
-        """Drop the oldest batches above log.retention.bytes, never the last one."""
-        if self._retention_bytes < 0:
+    def _note_producer(self, batch: Batch, base_offset: int) -> None:
+        if batch.is_control:
+            self.producers.transaction_ended(batch.producer_id, batch.producer_epoch)
+            first = self._open_transactions.pop(batch.producer_id, None)
+            if first is not None and not batch.is_commit_marker:
+                self._aborted.append(AbortedTransaction(batch.producer_id, first, base_offset))
             return
-        dropped = 0
-        while self.size_bytes > self._retention_bytes and dropped < len(self._batches) - 1:
-            self.size_bytes -= len(self._batches[dropped])
-            dropped += 1
-        if dropped:
-            for column in (self._batches, self._base_offsets, self._last_offsets, self._max_timestamps_ms):
-                del column[:dropped]
-            self.start_offset = self._base_offsets[0]
+        self.producers.appended(batch, base_offset)
+        if batch.is_transactional:
+            self._open_transactions.setdefault(batch.producer_id, base_offset)
 
-    def read(self, offset: int, max_bytes: int, at_least_one: bool) -> list[bytes]:
+    @property
+    def last_stable_offset(self) -> int:
+        """Where the earliest open transaction begins, or the end: as far as committed reads go."""
+        return min(self._open_transactions.values(), default=self.end_offset)
+
+    def aborted(self, offset: int, until: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records between these offsets, by the place of their markers."""
+        return [one for one in self._aborted if one.last_offset >= offset and one.first_offset < until]
+
+    def _retain_bytes(self) -> None:
+        """Drop the oldest batches above retention.bytes, never the last one."""
+        if self.settings.retention_bytes < 0:
+            return
+        left, dropped = self.size_bytes, 0
+        while left > self.settings.retention_bytes and dropped < len(self._batches) - 1:
+            left -= len(self._batches[dropped])
+            dropped += 1
+        self._drop(dropped)
+
+    def expire(self, now_ms: int) -> bool:
+        """Drop the oldest batches whose newest record is older than retention.ms, and those above
+        retention.bytes, which may be less than it was; says whether there were any."""
+        start_offset, dropped = self.start_offset, 0
+        before_ms = now_ms - self.settings.retention_ms
+        while (
+            self.settings.retention_ms >= 0
+            and dropped < len(self._batches)
+            and self._max_timestamps_ms[dropped] < before_ms
+        ):
+            dropped += 1
+        self._drop(dropped)
+        self._retain_bytes()
+        return self.start_offset > start_offset
+
+    def delete_before(self, offset: int) -> None:
+        """Nobody reads what lies before ``offset`` any more (DeleteRecords)."""
+        if offset <= self.start_offset:
+            return
+        self._drop(bisect_left(self._last_offsets, offset))
+        self.start_offset = offset
+
+    def begin_at(self, offset: int) -> None:
+        """An empty log that goes on at this offset: everything before was deleted."""
+        self.end_offset = max(self.end_offset, offset)
+        self.delete_before(offset)
+
+    def _drop(self, count: int) -> None:
+        if not count:
+            return
+        self.size_bytes -= sum(map(len, self._batches[:count]))
+        self.start_offset = max(self.start_offset, self._last_offsets[count - 1] + 1)
+        for column in (self._batches, self._base_offsets, self._last_offsets, self._max_timestamps_ms):
+            del column[:count]
+        self._aborted = [one for one in self._aborted if one.last_offset >= self.start_offset]
+
+    def read(self, offset: int, max_bytes: int, at_least_one: bool, until: int | None = None) -> list[bytes]:
         """Whole batches from the one that holds ``offset``, together of at most ``max_bytes``.
 
         ``at_least_one``: the first batch comes whatever its size, so that a consumer whose limits are
-        smaller than a batch goes on (KIP-74).
+        smaller than a batch goes on (KIP-74). ``until``: the offset before which to stop.
         """
-        first = bisect_left(self._last_offsets, offset)
         taken: list[bytes] = []
         left = max_bytes
-        for index in range(first, len(self._batches)):
+        for index in self._range(offset, until):
             batch = self._batches[index]
             if len(batch) > left and (taken or not at_least_one):
                 break
@@ -89,10 +179,14 @@ class PartitionLog:
             left -= len(batch)
         return taken
 
-    def readable_bytes(self, offset: int, max_bytes: int) -> int:
+    def _range(self, offset: int, until: int | None) -> range:
+        end = len(self._batches) if until is None else bisect_left(self._base_offsets, until)
+        return range(bisect_left(self._last_offsets, offset), end)
+
+    def readable_bytes(self, offset: int, max_bytes: int, until: int | None = None) -> int:
         """How much there is from ``offset`` on, counted up to ``max_bytes``."""
         total = 0
-        for index in range(bisect_left(self._last_offsets, offset), len(self._batches)):
+        for index in self._range(offset, until):
             total += len(self._batches[index])
             if total >= max_bytes:
                 return max_bytes
@@ -102,21 +196,29 @@ class PartitionLog:
         """Whether a consumer may fetch from here; the end is a place to wait at."""
         return self.start_offset <= offset <= self.end_offset
 
-    def at_timestamp(self, timestamp_ms: int) -> TimedOffset:
-        """The first batch with a record of that time or later, by the batch's maximum timestamp.
+    def batches(self) -> Sequence[bytes]:
+        """All that is kept, in order."""
+        return self._batches
 
-        Kafka finds the record inside the batch; here batches stay opaque and the batch's first offset
-        stands for it, which is never behind the record that was asked for.
+    def at_timestamp(self, timestamp_ms: int) -> TimedOffset:
+        """The first record of that time or later (UnifiedLog.fetchOffsetByTimestamp).
+
+        Of a batch that cannot be read here (snappy, lz4, zstd) the first offset stands for it, which is
+        never behind the record that was asked for.
         """
         for index, max_timestamp_ms in enumerate(self._max_timestamps_ms):
-            if max_timestamp_ms >= timestamp_ms:
-                return TimedOffset(max_timestamp_ms, self._base_offsets[index])
+            if max_timestamp_ms < timestamp_ms:
+                continue
+            found = first_record_since(self._batches[index], timestamp_ms, self.start_offset)
+            if found is not None:
+                return TimedOffset(found.timestamp_ms, self._base_offsets[index] + found.offset_delta)
         return TimedOffset(NO_TIMESTAMP, NO_OFFSET)
 
     def at_max_timestamp(self) -> TimedOffset:
-        """The batch with the highest timestamp, the earliest of several (KIP-734)."""
+        """The record with the highest timestamp, the earliest of several (KIP-734)."""
         if not self._batches:
             return TimedOffset(NO_TIMESTAMP, NO_OFFSET)
         highest = max(self._max_timestamps_ms)
         index = self._max_timestamps_ms.index(highest)
-        return TimedOffset(highest, self._base_offsets[index])
+        delta = record_of_max_timestamp(self._batches[index])
+        return TimedOffset(highest, self._base_offsets[index] + delta)

@@ -1,6 +1,6 @@
 """Idempotent producers of one partition: what is a repetition, what is out of order (KIP-98, KIP-360).
 
-The rules of ProducerStateManager and ProducerAppendInfo without transactions.
+The rules of ProducerStateManager and ProducerAppendInfo.
 """
 
 from __future__ import annotations
@@ -65,6 +65,14 @@ class Producers:
                 f"sequence {batch.base_sequence} of producer {batch.producer_id}, expected {expected}",
             )
 
+    def transaction_ended(self, producer_id: int, producer_epoch: int) -> None:
+        """A marker of this epoch was written: with a newer one, numbers begin at 0 again (KIP-890)."""
+        producer = self._producers.pop(producer_id, None)
+        if producer is None or producer.epoch != producer_epoch:
+            producer = _Producer(producer_epoch)
+        self._producers[producer_id] = producer
+        self._forget_the_oldest()
+
     def appended(self, batch: Batch, base_offset: int) -> None:
         """Remember a batch that was checked and written."""
         if batch.producer_id == NO_PRODUCER_ID:
@@ -74,5 +82,8 @@ class Producers:
             producer = _Producer(batch.producer_epoch)
         producer.batches.append(_Appended(batch.base_sequence, batch.last_sequence, base_offset))
         self._producers[batch.producer_id] = producer  # the last one is the most recent
+        self._forget_the_oldest()
+
+    def _forget_the_oldest(self) -> None:
         if len(self._producers) > PRODUCERS_KEPT:
             del self._producers[next(iter(self._producers))]

@@ -1,14 +1,17 @@
-"""The broker's topics: names, ids, partitions. There is one broker, so each partition has one replica."""
+"""The topics: names, ids, partitions and configurations."""
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.server.cluster import Cluster
+from groupstorm.coordinator.server.config import BrokerConfig
 from groupstorm.coordinator.server.log.partition import PartitionLog
+from groupstorm.coordinator.server.topic_configs import LogSettings
 
 MAX_NAME_LENGTH = 249
 #: Kafka creates at most so many partitions in one request (ReplicationControlManager, KAFKA-19130).
@@ -31,10 +34,20 @@ class Topic:
     name: str
     topic_id: uuid.UUID
     partitions: list[PartitionLog]
+    replicas: list[tuple[int, ...]]
+    """The brokers of each partition, its leader in front."""
+    number: int
+    """Counts topics; each begins at another broker."""
+    configs: dict[str, str] = field(default_factory=dict)
+    settings: LogSettings = field(default_factory=LogSettings)
 
     @property
     def is_internal(self) -> bool:
         return self.name in INTERNAL_TOPICS
+
+    @property
+    def replication_factor(self) -> int:
+        return len(self.replicas[0])
 
     def partition(self, index: int) -> PartitionLog | None:
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
@@ -51,12 +64,21 @@ def check_name(name: str) -> None:
 
 
 class Topics:
-    """All topics, in the order of their creation. ``changes`` counts what was created."""
+    """All topics, in the order of their creation. ``changes`` counts what was created, grown or deleted."""
 
-    def __init__(self, retention_bytes: int = -1, new_topic_id: Callable[[], uuid.UUID] = uuid.uuid4) -> None:
+    def __init__(
+        self,
+        broker: BrokerConfig | None = None,
+        new_topic_id: Callable[[], uuid.UUID] = uuid.uuid4,
+        cluster: Cluster | None = None,
+    ) -> None:
+        """``cluster``: the brokers among which partitions are spread; by default there is one."""
         self.changes = 0
-        self._retention_bytes = retention_bytes
+        self._broker = broker or BrokerConfig()
+        self.cluster = cluster or Cluster((self._broker.node_id,))
         self._new_topic_id = new_topic_id
+        self._partitions = 0
+        self._created = 0
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[uuid.UUID, Topic] = {}
         self._by_collision_key: dict[str, str] = {}
@@ -86,22 +108,112 @@ class Topics:
             )
         if partitions < 1:
             raise TopicError(Error.INVALID_PARTITIONS, f"topic {name}: a topic has 1 partition or more")
-        if partitions > MAX_PARTITIONS_PER_REQUEST:
+        self._check_partitions(name, partitions)
+        most = self._broker.groupstorm_max_topics
+        if len(self._by_name) >= most:
+            raise TopicError(Error.POLICY_VIOLATION, f"topic {name}: groupstorm.max.topics={most} are there")
+
+    def _check_partitions(self, name: str, more: int) -> None:
+        if more > MAX_PARTITIONS_PER_REQUEST:
             raise TopicError(
                 Error.POLICY_VIOLATION,
-                f"topic {name}: {partitions} partitions, allowed at once are {MAX_PARTITIONS_PER_REQUEST}",
+                f"topic {name}: {more} partitions, allowed at once are {MAX_PARTITIONS_PER_REQUEST}",
             )
+        most = self._broker.groupstorm_max_partitions
+        if self._partitions + more > most:
+            sentence = f"topic {name}: with {more} more, partitions exceed groupstorm.max.partitions={most}"
+            raise TopicError(Error.POLICY_VIOLATION, sentence)
 
-    def create(self, name: str, partitions: int) -> Topic:
-        """A new topic with an id that stays. Raises TopicError."""
+    def create(
+        self,
+        name: str,
+        partitions: int,
+        replication_factor: int = 1,
+        configs: Mapping[str, str] | None = None,
+        replicas: Sequence[tuple[int, ...]] | None = None,
+    ) -> Topic:
+        """A new topic with an id that stays; ``configs`` and ``replicas`` (per partition, its leader in
+        front) have been checked. Raises TopicError."""
         self.check_new(name, partitions)
-        logs = [PartitionLog(self._retention_bytes) for _ in range(partitions)]
-        topic = Topic(name, self._new_topic_id(), logs)
+        settings = LogSettings()
+        topic = Topic(
+            name, self._new_topic_id(), [], list(replicas or ()), self._created, dict(configs or {}), settings
+        )
+        settings.update(topic.configs, self._broker)
+        self._created += 1
         self._by_name[name] = topic
         self._by_id[topic.topic_id] = topic
         self._by_collision_key[_collision_key(name)] = name
-        self.changes += 1
+        self._grow(topic, partitions, replication_factor)
         return topic
+
+    def restore(
+        self,
+        name: str,
+        topic_id: uuid.UUID,
+        number: int,
+        replicas: Sequence[tuple[int, ...]],
+        configs: Mapping[str, str],
+    ) -> None:
+        """A topic that was created before; one whose brokers are not there any more gets others.
+
+        Raises TopicError.
+        """
+        nodes = self.cluster.nodes
+        if not {node for one in replicas for node in one} <= set(nodes):
+            factor = min(len(replicas[0]), len(nodes))
+            replicas = [self.cluster.replicas(number, index, factor) for index in range(len(replicas))]
+        created, self._created = self._created, number
+        before, self._new_topic_id = self._new_topic_id, lambda: topic_id
+        try:
+            self.create(name, len(replicas), len(replicas[0]), configs, replicas)
+        finally:
+            self._new_topic_id = before
+            self._created = max(created, self._created)
+
+    def check_grown(self, topic: Topic, partitions: int) -> None:
+        """Raises TopicError where a topic cannot have so many partitions from now on."""
+        present = len(topic.partitions)
+        if partitions <= present:
+            raise TopicError(
+                Error.INVALID_PARTITIONS,
+                f"topic {topic.name} has {present} partition(s); {partitions} would not be an increase",
+            )
+        self._check_partitions(topic.name, partitions - present)
+
+    def grow(self, topic: Topic, partitions: int, replicas: Sequence[tuple[int, ...]] | None = None) -> None:
+        """The topic has so many partitions from now on; ``replicas`` of the new ones have been checked.
+
+        Raises TopicError.
+        """
+        self.check_grown(topic, partitions)
+        replication_factor = topic.replication_factor
+        topic.replicas.extend(replicas or ())
+        self._grow(topic, partitions, replication_factor)
+
+    def _grow(self, topic: Topic, partitions: int, replication_factor: int) -> None:
+        for index in range(len(topic.replicas), partitions):
+            topic.replicas.append(self.cluster.replicas(topic.number, index, replication_factor))
+        more = partitions - len(topic.partitions)
+        topic.partitions.extend(PartitionLog(topic.settings) for _ in range(more))
+        self._partitions += more
+        self.changes += 1
+
+    def delete(self, topic: Topic) -> None:
+        """The topic and its records are gone."""
+        del self._by_name[topic.name]
+        del self._by_id[topic.topic_id]
+        del self._by_collision_key[_collision_key(topic.name)]
+        self._partitions -= len(topic.partitions)
+        for log in topic.partitions:
+            log.is_gone = True
+        self.changes += 1
+
+    def configure(self, topic: Topic, configs: Mapping[str, str]) -> None:
+        """These are the topic's configurations from now on; they have been checked."""
+        topic.configs.clear()
+        topic.configs.update(configs)
+        topic.settings.update(topic.configs, self._broker)
 
 
 def _collision_key(name: str) -> str:

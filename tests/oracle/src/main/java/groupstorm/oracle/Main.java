@@ -6,6 +6,9 @@ import groupstorm.oracle.assignors.ServerAssignors;
 import groupstorm.oracle.coordinator.Script;
 import groupstorm.oracle.member.Console;
 import groupstorm.oracle.speed.Speed;
+import groupstorm.oracle.streams.StreamsAssignors;
+import groupstorm.oracle.streams.StreamsSpeed;
+import groupstorm.oracle.streams.StreamsUserData;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.TreeMap;
@@ -24,7 +27,10 @@ public final class Main {
         "member", arguments -> Console.run(),
         "released", arguments -> JsonLines.serve(ReleasedAssignors::answer),
         "server", arguments -> JsonLines.serve(ServerAssignors::answer),
-        "speed", arguments -> JsonLines.serve(new Speed()::answer)
+        "speed", arguments -> JsonLines.serve(new Speed()::answer),
+        "streams", arguments -> JsonLines.serve(StreamsAssignors::answer),
+        "streams-speed", arguments -> JsonLines.serve(StreamsSpeed::answer),
+        "streams-user-data", arguments -> JsonLines.serve(StreamsUserData::answer)
     ));
 
     private Main() {

@@ -3,13 +3,9 @@ package groupstorm.oracle.speed;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
-import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
@@ -21,8 +17,6 @@ import org.apache.kafka.clients.consumer.RoundRobinAssignor;
 import org.apache.kafka.clients.consumer.StickyAssignor;
 import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
 import org.apache.kafka.common.Cluster;
-import org.apache.kafka.common.Node;
-import org.apache.kafka.common.PartitionInfo;
 
 /** The part of ConsumerCoordinator.onLeaderElected that costs: read all subscriptions, assign, write all assignments. */
 final class Leader {
@@ -32,7 +26,7 @@ final class Leader {
     private final Map<String, byte[]> members;
     private Map<String, ByteBuffer> answer;
 
-    Leader(String name, Round round) {
+    Leader(String name, Cluster cluster, Map<String, byte[]> members) {
         this.assignor = switch (name) {
             case "range" -> new RangeAssignor();
             case "roundrobin" -> new RoundRobinAssignor();
@@ -40,20 +34,8 @@ final class Leader {
             case "cooperative-sticky" -> new CooperativeStickyAssignor();
             default -> throw new IllegalArgumentException("Kafka has no assignor " + name);
         };
-        this.cluster = cluster(round.topics());
-        this.members = round.members();
-    }
-
-    private static Cluster cluster(Map<String, Integer> topics) {
-        Node node = new Node(0, "localhost", 9092);
-        Node[] replicas = {node};
-        Collection<PartitionInfo> partitions = new ArrayList<>();
-        topics.forEach((topic, count) -> {
-            for (int partition = 0; partition < count; partition++) {
-                partitions.add(new PartitionInfo(topic, partition, node, replicas, replicas));
-            }
-        });
-        return new Cluster("speed", List.of(node), partitions, Set.of(), Set.of());
+        this.cluster = cluster;
+        this.members = members;
     }
 
     void assign() {

@@ -2,12 +2,12 @@ package groupstorm.oracle.speed;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
-import java.util.Comparator;
 import org.apache.kafka.common.TopicPartition;
 
 /**

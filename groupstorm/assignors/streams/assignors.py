@@ -1,0 +1,109 @@
+"""The task assignors by name, and what `groupstorm assign` needs to know of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.streams.costs import CrossRack, Racks, changelogs, inputs
+from groupstorm.assignors.streams.draft import kip441_draft
+from groupstorm.assignors.streams.highavailability import high_availability
+from groupstorm.assignors.streams.model import (
+    HIGH_AVAILABILITY_COSTS,
+    STATELESS_COSTS,
+    STICKY_COSTS,
+    Config,
+    Costs,
+    Decision,
+    Group,
+    Placement,
+    Strategy,
+)
+from groupstorm.assignors.streams.publicsticky import public_sticky
+from groupstorm.assignors.streams.rackaware import Optimisation
+from groupstorm.assignors.streams.standbys import standby_assignor
+from groupstorm.assignors.streams.sticky import fallback_prior, legacy_sticky
+
+
+class TaskAssignor(NamedTuple):
+    """``costs``: its defaults."""
+
+    assign: Callable[[Group, Config], Decision]
+    costs: Costs
+
+
+TASK_ASSIGNORS: dict[str, TaskAssignor] = {
+    "ha": TaskAssignor(high_availability, HIGH_AVAILABILITY_COSTS),
+    "legacy-sticky": TaskAssignor(legacy_sticky, STICKY_COSTS),
+    "fallback-prior": TaskAssignor(fallback_prior, HIGH_AVAILABILITY_COSTS),
+    "kip441-draft": TaskAssignor(kip441_draft, HIGH_AVAILABILITY_COSTS),
+    "sticky": TaskAssignor(public_sticky, STICKY_COSTS),
+}
+
+
+def price(group: Group, config: Config, given: Placement) -> Decision:
+    """The placement as it is."""
+    return Decision(given)
+
+
+def optimize_active(group: Group, config: Config, given: Placement) -> Decision:
+    """All active tasks of a placement, by RackAwareTaskAssignor.optimizeActiveTasks alone."""
+    racks = _racks(group, config)
+    tasks = set().union(*given.active)
+    costs = HIGH_AVAILABILITY_COSTS.configured(config)
+    clients = range(len(group.clients))
+    cost = Optimisation(
+        group, CrossRack(racks, inputs), costs, config.strategy, clients, config.solver
+    ).active(given, tasks)
+    return Decision(given, optimized_cost=cost)
+
+
+def optimize_standby(group: Group, config: Config, given: Placement) -> Decision:
+    """All standbys of a placement, by RackAwareTaskAssignor.optimizeStandbyTasks alone."""
+    racks = _racks(group, config)
+    assignor = standby_assignor(group, config)
+    costs = HIGH_AVAILABILITY_COSTS.configured(config)
+    clients = range(len(group.clients))
+    cost = Optimisation(
+        group, CrossRack(racks, changelogs), costs, Strategy.MIN_TRAFFIC, clients, config.solver
+    ).standby(given, lambda source, destination, task: assignor.may_move(source, destination, task, given))
+    return Decision(given, optimized_cost=cost)
+
+
+def _racks(group: Group, config: Config) -> Racks:
+    if config.strategy is Strategy.NONE:
+        raise AssignmentRefused("IllegalArgumentException", "Rack aware assignment is disabled")
+    return Racks(group)
+
+
+ON_A_PLACEMENT: dict[str, Callable[[Group, Config, Placement], Decision]] = {
+    "price": price,
+    "optimize-active": optimize_active,
+    "optimize-standby": optimize_standby,
+}
+
+
+def prices(group: Group, placement: Placement, traffic_cost: int) -> dict[str, int | str | None]:
+    """What a placement costs as Kafka prices it: traffic alone, and cross-rack partitions without weight.
+
+    A price that Kafka refuses is None, and ``*_error`` says why.
+    """
+    racks = Racks(group)
+    reading, following = CrossRack(racks, inputs), CrossRack(racks, changelogs)
+    standbys = sorted(set().union(*placement.standby))
+    every = range(len(group.tasks))
+    found: dict[str, int | str | None] = {"traffic_cost": traffic_cost}
+    for name, weight, cross_rack, held, tasks in (
+        ("active_stateful", traffic_cost, reading, placement.active, group.stateful),
+        ("active_stateless", STATELESS_COSTS.traffic, reading, placement.active, group.stateless),
+        ("active_cross_rack", 1, reading, placement.active, every),
+        ("standby", traffic_cost, following, placement.standby, standbys),
+        ("standby_cross_rack", 1, following, placement.standby, standbys),
+    ):
+        try:
+            found[name] = weight * cross_rack.total(held, tasks)
+        except AssignmentRefused as refusal:
+            found[name] = None
+            found[f"{name}_error"] = f"{refusal.error}: {refusal.message}"
+    return found

@@ -1,0 +1,81 @@
+"""Cases for Kafka Streams' task assignors: `groupstorm assign --mode streams`, JSON lines in and out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS, prices
+from groupstorm.assignors.streams.draft import watched_standbys
+from groupstorm.assignors.streams.model import HIGH_AVAILABILITY_COSTS, Decision, Group
+from groupstorm.assignors.streams.reading import StreamsCase, read_case
+from groupstorm.assignors.streams.threads import threads_of
+from groupstorm.assignors.userdata.streams import AssignorError
+
+
+def answers(lines: Iterable[bytes]) -> Iterator[str]:
+    """The answer to each line as a JSON text, in order; blank lines are passed over.
+
+    Raises `InputError` at the first line that is no case: what was answered before stays good.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield json.dumps(answer(read_case(line, f"line {number}")), ensure_ascii=False)
+
+
+def answer(case: StreamsCase) -> dict[str, Any]:
+    """Run the case's assignor: the answer, or what it refused it with."""
+    try:
+        return {"id": case.id, **_found(case)}
+    except AssignmentRefused as refusal:
+        return {"id": case.id, "error": refusal.error, "message": refusal.message}
+
+
+def _found(case: StreamsCase) -> dict[str, Any]:
+    group, config = case.group, case.config
+    assignor = TASK_ASSIGNORS.get(case.assignor)
+    if assignor is None:
+        decision = ON_A_PLACEMENT[case.assignor](group, config, case.given)
+    else:
+        decision = assignor.assign(group, config)
+    costs = HIGH_AVAILABILITY_COSTS if assignor is None else assignor.costs
+    found: dict[str, Any] = {}
+    if decision.probing is not None:
+        found["probing"] = decision.probing
+    if decision.optimized_cost is not None:
+        found["optimized_cost"] = decision.optimized_cost
+    if decision.imbalanced is not None:
+        found["imbalanced"] = _names(group, decision.imbalanced)
+    found["clients"] = {name: _client(case, decision, client) for name, client in case.names.items()}
+    found["cost"] = prices(group, decision.placement, costs.configured(config).traffic)
+    return found
+
+
+def _client(case: StreamsCase, decision: Decision, client: int) -> dict[str, Any]:
+    group, placement = case.group, decision.placement
+    found: dict[str, Any] = {
+        "active": _names(group, placement.active[client]),
+        "standby": _names(group, placement.standby[client]),
+    }
+    if group.clients[client].consumers:
+        found["threads"] = {
+            consumer: {
+                "active": [str(group.tasks[task].id) for task in tasks.active],
+                "standby": [str(group.tasks[task].id) for task in tasks.standby],
+            }
+            for consumer, tasks in threads_of(group, client, decision).items()
+        }
+    if decision.warmups is not None and decision.standby_warmups is not None:
+        found["warmup"] = _names(group, decision.warmups[client])
+        found["standby_warmup"] = _names(group, decision.standby_warmups[client])
+    if decision.imbalanced is not None:
+        watched = watched_standbys(decision, client)
+        found["error_code"] = AssignorError.IMBALANCED_ASSIGNMENT if watched else AssignorError.NONE
+        found["watch"] = _names(group, watched)
+    return found
+
+
+def _names(group: Group, tasks: Iterable[int]) -> list[str]:
+    return [str(group.tasks[task].id) for task in sorted(tasks)]

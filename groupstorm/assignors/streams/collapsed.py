@@ -1,0 +1,266 @@
+"""KIP-925's two problems with everything alike put together: the same cost in a thousandth of the time.
+
+Tasks of the same cost row are interchangeable, and so are clients that nothing tells apart. What is left
+is a network of a few dozen nodes, or with shares and a cost of moving of a few per client, solved by
+shortest paths (`flow`). The cost is the least there is; which optimum it is, is settled by these rules:
+
+* the network's arcs stand in the order of cost rows by their first task, then racks by name, then clients,
+  and `flow` tries them in that order;
+* of tasks that are alike on one client the ones with the smallest TaskIds stay;
+* those that move go, ascending, to the free places of the rack's clients, ascending by ProcessId;
+* without a cost of moving and with shares, tasks are dealt to a rack's clients in turn.
+
+Why racks are enough without shares: every client keeps its number of tasks, so whoever gives tasks away
+can take any others, and a move within a rack gains nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from groupstorm.assignors.streams.flow import Network
+from groupstorm.assignors.streams.graphs import Problem, check_max_flow, shares
+
+Row = tuple[int, ...]
+
+
+def solve(problem: Problem) -> list[int]:
+    """Per task the position of its client, at the least cost."""
+    if problem.groups is None:
+        return _by_racks(problem)
+    if problem.costs.non_overlap == 0:
+        return _by_alike_clients(problem, problem.groups)
+    return _by_clients(problem, problem.groups)
+
+
+def _racks(problem: Problem) -> list[int]:
+    """Per client the number of its rack; asks for a price first, so that a missing rack is refused."""
+    for client in problem.clients:
+        problem.cross_rack.count(problem.tasks[0], client)
+    return [problem.cross_rack.racks.numbers[client] for client in problem.clients]
+
+
+# -- no shares: rows x racks -------------------------------------------------------------------------
+
+
+def _by_racks(problem: Problem) -> list[int]:
+    rack_of, costs = _racks(problem), problem.costs
+    alike: dict[tuple[Row, int], list[int]] = {}
+    for task, client in enumerate(problem.present):
+        row = problem.cross_rack.row(problem.tasks[task])
+        alike.setdefault((row, rack_of[client]), []).append(task)
+    places_of_rack: dict[int, int] = defaultdict(int)
+    for client, count in enumerate(problem.counts()):
+        places_of_rack[rack_of[client]] += count
+    # Of all that cost the same, the one that moves the least: moving costs a fraction of anything else.
+    weight, moving = (len(problem.tasks) + 1, 1) if costs.non_overlap == 0 else (1, costs.non_overlap)
+    network = Network()
+    source, sink = network.add_node(), network.add_node()
+    rack_nodes = {rack: network.add_node() for rack in sorted(places_of_rack)}
+    arcs: dict[tuple[Row, int], list[tuple[int, int]]] = {}
+    for (row, home), tasks in alike.items():
+        node = network.add_node()
+        network.add_arc(source, node, len(tasks), 0)
+        arcs[row, home] = [
+            (
+                rack,
+                network.add_arc(
+                    node, there, len(tasks), _price(row, rack, home, costs.traffic * weight, moving)
+                ),
+            )
+            for rack, there in rack_nodes.items()
+        ]
+    for rack, node in rack_nodes.items():
+        network.add_arc(node, sink, places_of_rack[rack], 0)
+    check_max_flow(network.send(source, sink), len(problem.tasks))
+    return _spread_over_racks(
+        problem,
+        rack_of,
+        alike,
+        {key: {rack: network.flow(arc) for rack, arc in found} for key, found in arcs.items()},
+    )
+
+
+def _price(row: Row, rack: int, home: int, traffic: int, moving: int) -> int:
+    return row[rack] * traffic + (0 if rack == home else moving)
+
+
+def _spread_over_racks(
+    problem: Problem,
+    rack_of: Sequence[int],
+    alike: dict[tuple[Row, int], list[int]],
+    flows: dict[tuple[Row, int], dict[int, int]],
+) -> list[int]:
+    places = list(problem.present)
+    free = [0] * len(problem.clients)
+    arriving: dict[int, list[int]] = defaultdict(list)
+    for key, tasks in alike.items():
+        staying = flows[key][key[1]]
+        moving = iter(tasks[staying:])
+        for rack, amount in flows[key].items():
+            if rack != key[1]:
+                arriving[rack] += [next(moving) for _ in range(amount)]
+        for task in tasks[staying:]:
+            free[places[task]] += 1
+    for rack in sorted(arriving):
+        seats = (client for client, there in enumerate(rack_of) if there == rack for _ in range(free[client]))
+        for task, client in zip(sorted(arriving[rack]), seats, strict=True):
+            places[task] = client
+    return places
+
+
+# -- shares, moving costs nothing: rows x clients that are alike -----------------------------------------
+
+
+def _by_alike_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list[int]:
+    rack_of, counts = _racks(problem), problem.counts()
+    alike: dict[tuple[int, int], list[int]] = {}
+    for client, count in enumerate(counts):
+        alike.setdefault((rack_of[client], count), []).append(client)
+    network = Network()
+    source, sink = network.add_node(), network.add_node()
+    clients = {kind: network.add_node() for kind in sorted(alike)}
+    rows: list[tuple[list[int], list[tuple[tuple[int, int], int]]]] = []
+    for group in groups:
+        layer: dict[tuple[int, int], int] = {}
+        for (rack, count), node in clients.items():
+            share = shares([count], len(problem.tasks), len(group))[0]
+            layer[rack, count] = network.add_node()
+            network.add_arc(layer[rack, count], node, share * len(alike[rack, count]), 0)
+        for row, tasks in _by_row(problem, group):
+            node = network.add_node()
+            network.add_arc(source, node, len(tasks), 0)
+            price = problem.costs.traffic
+            rows.append(
+                (
+                    tasks,
+                    [
+                        (kind, network.add_arc(node, there, len(tasks), row[kind[0]] * price))
+                        for kind, there in layer.items()
+                    ],
+                )
+            )
+    for kind, node in clients.items():
+        network.add_arc(node, sink, kind[1] * len(alike[kind]), 0)
+    check_max_flow(network.send(source, sink), len(problem.tasks))
+    dealt: dict[tuple[int, int], list[int]] = {kind: [] for kind in clients}
+    for tasks, arcs in rows:
+        left = iter(tasks)
+        for kind, arc in arcs:
+            dealt[kind] += [next(left) for _ in range(network.flow(arc))]
+    places = [0] * len(problem.tasks)
+    for kind, tasks in dealt.items():
+        # A sub-topology's tasks follow one another, so each client gets its share, rounded up or down.
+        for number, task in enumerate(tasks):
+            places[task] = alike[kind][number % len(alike[kind])]
+    return places
+
+
+def _by_row(problem: Problem, group: Sequence[int]) -> Iterator[tuple[Row, list[int]]]:
+    rows: dict[Row, list[int]] = {}
+    for task in group:
+        rows.setdefault(problem.cross_rack.row(problem.tasks[task]), []).append(task)
+    return iter(rows.items())
+
+
+# -- shares, and a cost of moving: every client counts ---------------------------------------------------
+
+
+class _RowArcs(NamedTuple):
+    """Tasks of one cost row: by the client that has them, and the arcs for staying there and for moving."""
+
+    owned: dict[int, list[int]]
+    stay: dict[int, int]
+    move: dict[int, int]
+
+
+class _GroupArcs(NamedTuple):
+    """A sub-topology: its rows, and per rack the arcs to its clients."""
+
+    rows: list[_RowArcs]
+    to_clients: dict[int, list[tuple[int, int]]]
+
+
+class _Balanced:
+    """The network of a balanced problem, client by client.
+
+    A row of a sub-topology leads to each client that has tasks of it, at the price of staying, and to
+    each rack, at the price of moving; a rack leads to its clients; these have their shares, and in all
+    as many tasks as they have now.
+    """
+
+    def __init__(self, problem: Problem, groups: Sequence[Sequence[int]]) -> None:
+        self._problem = problem
+        self._rack_of = _racks(problem)
+        self._network = Network()
+        self._source, self._sink = self._network.add_node(), self._network.add_node()
+        self._counts = problem.counts()
+        self._totals = [self._network.add_node() for _ in self._counts]
+        for node, count in zip(self._totals, self._counts, strict=True):
+            self._network.add_arc(node, self._sink, count, 0)
+        self._places = list(problem.present)
+        self._groups = [self._add_group(group) for group in groups]
+
+    def solve(self) -> list[int]:
+        check_max_flow(self._network.send(self._source, self._sink), len(self._problem.tasks))
+        for group in self._groups:
+            self._spread(group)
+        return self._places
+
+    def _add_group(self, group: Sequence[int]) -> _GroupArcs:
+        network = self._network
+        limits = shares(self._counts, len(self._problem.tasks), len(group))
+        clients = [network.add_node() for _ in limits]
+        for node, total, limit in zip(clients, self._totals, limits, strict=True):
+            network.add_arc(node, total, limit, 0)
+        racks = {rack: network.add_node() for rack in sorted(set(self._rack_of))}
+        to_clients = {
+            rack: [
+                (client, network.add_arc(node, clients[client], limits[client], 0))
+                for client, there in enumerate(self._rack_of)
+                if there == rack
+            ]
+            for rack, node in racks.items()
+        }
+        rows = [self._add_row(row, tasks, clients, racks) for row, tasks in _by_row(self._problem, group)]
+        return _GroupArcs(rows, to_clients)
+
+    def _add_row(
+        self, row: Row, tasks: Sequence[int], clients: Sequence[int], racks: dict[int, int]
+    ) -> _RowArcs:
+        network, costs = self._network, self._problem.costs
+        node = network.add_node()
+        network.add_arc(self._source, node, len(tasks), 0)
+        owned: dict[int, list[int]] = {}
+        for task in tasks:
+            owned.setdefault(self._problem.present[task], []).append(task)
+        stay = {
+            client: network.add_arc(
+                node, clients[client], len(held), row[self._rack_of[client]] * costs.traffic
+            )
+            for client, held in sorted(owned.items())
+        }
+        move = {
+            rack: network.add_arc(node, there, len(tasks), row[rack] * costs.traffic + costs.non_overlap)
+            for rack, there in racks.items()
+        }
+        return _RowArcs(owned, stay, move)
+
+    def _spread(self, group: _GroupArcs) -> None:
+        flow = self._network.flow
+        arriving: dict[int, list[int]] = {rack: [] for rack in group.to_clients}
+        for row in group.rows:
+            leaving = (task for client, held in row.owned.items() for task in held[flow(row.stay[client]) :])
+            left = iter(sorted(leaving))
+            for rack, arc in row.move.items():
+                arriving[rack] += [next(left) for _ in range(flow(arc))]
+        for rack, arcs in group.to_clients.items():
+            seats = (client for client, arc in arcs for _ in range(flow(arc)))
+            for task, client in zip(sorted(arriving[rack]), seats, strict=True):
+                self._places[task] = client
+
+
+def _by_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list[int]:
+    return _Balanced(problem, groups).solve()

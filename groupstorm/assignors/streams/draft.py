@@ -1,0 +1,193 @@
+"""KIP-441 as it was drafted, a policy of its own beside what was shipped (`highavailability`).
+
+The draft's page is the difference between two versions of the KIP. Its new algorithm, in its own numbers:
+
+1. Stateless tasks, by TaskId: to the previous owner while that has not got its share, else to the client
+   with the largest remaining capacity.
+2. Active stateful tasks, by TaskId: to the client with the smallest gap of those that had the task, while
+   that has not got its share. Nobody had it: to the largest remaining capacity. The one with the smallest
+   gap is full: `TradeOff`. LATENCY keeps the task there; with no standby replicas configured, the client
+   that would be next gets one all the same; the task is marked as imbalanced. BALANCE goes on with the
+   second smallest gap, and at last to the largest remaining capacity.
+3. Standbys, by TaskId, one replica after the other in the same way, leaving out who has the task.
+   More of them than clients that are left is an error.
+4. Whoever has a standby of an imbalanced task is told by an error code, watches its standbys, and asks for
+   another rebalance when it has caught up with all of them. Optionally the assignment says which to watch.
+
+What the draft leaves open: a client's share is the average per thread times its threads, and one that has
+less than that, rounded up, "does not exceed" it; remaining capacity is its share less what it has, of the
+kind that is being placed; equals are told apart by the fewest tasks of the same sub-topology, then by
+ProcessId; a running active has the smallest gap there is, and who cannot say how far it is the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.streams.model import (
+    UNKNOWN_OFFSET_SUM,
+    Config,
+    Decision,
+    Group,
+    Placement,
+    TradeOff,
+)
+
+_LARGEST_GAP = 1 << 64
+
+
+def kip441_draft(group: Group, config: Config) -> Decision:
+    """The assignment; ``imbalanced`` names the tasks for which another rebalance will be asked for."""
+    return _Draft(group, config).decide()
+
+
+def watched_standbys(decision: Decision, client: int) -> list[int]:
+    """The standbys of a client that could take over an imbalanced task: what its watch list would say."""
+    imbalanced = decision.imbalanced or ()
+    return sorted(decision.placement.standby[client].intersection(imbalanced))
+
+
+def wants_rebalance(gaps: Mapping[int, int], watched: Iterable[int], near_zero: int) -> bool:
+    """Has a member that was told of an imbalance caught up with all that it watches?
+
+    ``gaps``: per standby, records behind. ``watched``: its watch list, or all its standbys where there is
+    none. ``near_zero``: the largest gap that counts as close to zero, which the draft does not say.
+    """
+    watching = list(watched)
+    return bool(watching) and all(gaps[task] <= near_zero for task in watching)
+
+
+class _Shares:
+    """Who may take how many tasks of one kind, and who has room left."""
+
+    def __init__(self, group: Group, tasks: int) -> None:
+        self._group = group
+        self._tasks = tasks
+        self._threads = sum(client.capacity for client in group.clients)
+        self._taken = [0] * len(group.clients)
+        self._of_group: dict[tuple[int, str, int], int] = {}
+
+    def is_below(self, client: int) -> bool:
+        """Has it less than its share, rounded up?"""
+        return self.remaining(client) > 0
+
+    def remaining(self, client: int) -> int:
+        """Its share less what it has, times all threads so that it is a whole number."""
+        return self._tasks * self._group.clients[client].capacity - self._taken[client] * self._threads
+
+    def alike(self, client: int, task: int) -> int:
+        """How many tasks of the task's sub-topology it has got."""
+        return self._of_group.get(self._key(client, task), 0)
+
+    def take(self, client: int, task: int) -> None:
+        self._taken[client] += 1
+        key = self._key(client, task)
+        self._of_group[key] = self._of_group.get(key, 0) + 1
+
+    def _key(self, client: int, task: int) -> tuple[int, str, int]:
+        name = self._group.tasks[task].id
+        return client, name.topology, name.subtopology
+
+    def roomiest(self, task: int, valid: Callable[[int], bool]) -> int | None:
+        """The valid client with the largest remaining capacity."""
+        candidates = (client for client in range(len(self._group.clients)) if valid(client))
+        return min(
+            candidates,
+            key=lambda client: (-self.remaining(client), self.alike(client, task), client),
+            default=None,
+        )
+
+
+class _Draft:
+    def __init__(self, group: Group, config: Config) -> None:
+        self._group = group
+        self._config = config
+        self._placement = Placement(group)
+        self._imbalanced: list[int] = []
+        self._had: dict[int, list[int]] = {}
+        for number, client in enumerate(group.clients):
+            for task in client.prev_active | client.prev_standby:
+                self._had.setdefault(task, []).append(number)
+
+    def decide(self) -> Decision:
+        self._place_stateless()
+        self._place_active()
+        self._place_standbys()
+        imbalanced = tuple(sorted(self._imbalanced))
+        return Decision(self._placement, probing=bool(imbalanced), imbalanced=imbalanced)
+
+    def _place_stateless(self) -> None:
+        shares = _Shares(self._group, len(self._group.stateless))
+        for task in self._group.stateless:
+            owners = [c for c in self._had.get(task, ()) if task in self._group.clients[c].prev_active]
+            client = next((owner for owner in owners if shares.is_below(owner)), None)
+            self._run(shares, task, self._roomiest(shares, task) if client is None else client)
+
+    def _place_active(self) -> None:
+        shares = _Shares(self._group, len(self._group.stateful))
+        for task in self._group.stateful:
+            candidates = self._by_gap(shares, task, lambda client: True)
+            if candidates and not shares.is_below(candidates[0]):
+                self._trade_off(shares, task, candidates)
+            else:
+                self._run(shares, task, candidates[0] if candidates else self._roomiest(shares, task))
+
+    def _trade_off(self, shares: _Shares, task: int, candidates: list[int]) -> None:
+        """The client with the smallest gap is full."""
+        if self._config.trade_off is TradeOff.BALANCE:
+            below = next((client for client in candidates if shares.is_below(client)), None)
+            self._run(shares, task, self._roomiest(shares, task) if below is None else below)
+            return
+        self._run(shares, task, candidates[0])
+        successor = shares.roomiest(task, lambda client: not self._placement.has(client, task))
+        if successor is None:
+            return  # there is nobody to take it over
+        self._imbalanced.append(task)
+        if self._config.num_standby_replicas == 0:
+            self._placement.standby[successor].add(task)
+
+    def _roomiest(self, shares: _Shares, task: int) -> int:
+        client = shares.roomiest(task, lambda candidate: True)
+        assert client is not None  # a group has clients
+        return client
+
+    def _run(self, shares: _Shares, task: int, client: int) -> None:
+        self._placement.active[client].add(task)
+        shares.take(client, task)
+
+    def _by_gap(self, shares: _Shares, task: int, valid: Callable[[int], bool]) -> list[int]:
+        """The valid clients that had the task, the smallest gap first."""
+        return sorted(
+            (client for client in self._had.get(task, ()) if valid(client)),
+            key=lambda client: (self._gap(client, task), shares.alike(client, task), client),
+        )
+
+    def _gap(self, client: int, task: int) -> int:
+        lag = self._group.lag(client, task)
+        return _LARGEST_GAP if lag == UNKNOWN_OFFSET_SUM else lag
+
+    def _place_standbys(self) -> None:
+        replicas = self._config.num_standby_replicas
+        shares = _Shares(self._group, len(self._group.stateful) * replicas)
+        for task in self._group.stateful:
+            for replica in range(replicas):
+                self._place_standby(shares, task, replica)
+
+    def _place_standby(self, shares: _Shares, task: int, replica: int) -> None:
+        def without_it(client: int) -> bool:
+            return not self._placement.has(client, task)
+
+        candidates = self._by_gap(shares, task, without_it)
+        client = next((candidate for candidate in candidates if shares.is_below(candidate)), None)
+        if client is None:
+            client = shares.roomiest(task, without_it)
+        if client is None:
+            wanted, clients = self._config.num_standby_replicas, len(self._group.clients)
+            raise AssignmentRefused(
+                "TaskAssignmentException",
+                f"{wanted} standby replicas of task {self._group.tasks[task].id} on {clients} clients: "
+                f"there is none left for number {replica + 1}",
+            )
+        self._placement.standby[client].add(task)
+        shares.take(client, task)

@@ -1,0 +1,103 @@
+"""HighAvailabilityTaskAssignor, Kafka's default: KIP-441 as it was shipped, with KIP-925.
+
+First the assignment that is wanted, whoever has the tasks now: tasks round robin, balanced over threads,
+standbys likewise, both with as little traffic between racks as that allows. Then the movements that make it
+one that can run now; while there are any, a probing rebalance is needed. Stateless tasks come last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groupstorm.assignors.streams.balancing import LeastLoaded, anywhere, balance_over_threads
+from groupstorm.assignors.streams.costs import CrossRack, Racks, changelogs, inputs
+from groupstorm.assignors.streams.lags import Lags
+from groupstorm.assignors.streams.model import (
+    HIGH_AVAILABILITY_COSTS,
+    STATELESS_COSTS,
+    Config,
+    Costs,
+    Decision,
+    Group,
+    Placement,
+    StandbyPlacement,
+    Strategy,
+)
+from groupstorm.assignors.streams.movements import Movements
+from groupstorm.assignors.streams.rackaware import Optimisation
+from groupstorm.assignors.streams.standbyplacement import place_greedily, place_reliable_first
+from groupstorm.assignors.streams.standbys import standby_assignor
+
+
+def high_availability(group: Group, config: Config) -> Decision:
+    """The assignment, with warm-ups, and whether a probing rebalance is needed."""
+    placement = Placement(group)
+    racks = Racks(group)
+    rack_aware = racks.usable(config)
+    _round_robin(placement, group.stateful)
+    balance_over_threads(placement, placement.active, anywhere)
+    if rack_aware:
+        costs = HIGH_AVAILABILITY_COSTS.configured(config)
+        _active_optimisation(group, config, racks, costs).active(placement, group.stateful)
+    if config.num_standby_replicas > 0:
+        _place_standbys(placement, group, config, racks, rack_aware)
+    lags = Lags(group, config.acceptable_recovery_lag)
+    movements = Movements(placement, lags, config.max_warmup_replicas)
+    needed = movements.move_active() + movements.move_standbys()
+    _place_stateless(placement, group.stateless)
+    if rack_aware:
+        _active_optimisation(group, config, racks, STATELESS_COSTS).active(placement, group.stateless)
+    return Decision(
+        placement,
+        probing=needed > 0,
+        warmups=movements.warmups,
+        standby_warmups=movements.standby_warmups,
+    )
+
+
+def _active_optimisation(group: Group, config: Config, racks: Racks, costs: Costs) -> Optimisation:
+    clients = range(len(group.clients))
+    return Optimisation(group, CrossRack(racks, inputs), costs, config.strategy, clients, config.solver)
+
+
+def _round_robin(placement: Placement, tasks: Sequence[int]) -> None:
+    clients = len(placement.active)
+    for client, held in enumerate(placement.active):
+        held.update(tasks[client::clients])
+
+
+def _place_standbys(
+    placement: Placement, group: Group, config: Config, racks: Racks, rack_aware: bool
+) -> None:
+    """assignStandbyReplicaTasks: place, balance, optimise; or one of KIP-925's own two ways."""
+    cross_rack = CrossRack(racks, changelogs)
+    costs = HIGH_AVAILABILITY_COSTS.configured(config)
+    if rack_aware and config.standby_placement is StandbyPlacement.RELIABLE_FIRST:
+        place_reliable_first(placement, group, config, cross_rack)
+        return
+    assignor = standby_assignor(group, config)
+    assignor.assign(placement, group.stateful, config.num_standby_replicas)
+    balance_over_threads(placement, placement.standby, assignor.may_balance)
+    if not rack_aware:
+        return
+
+    def may_move(source: int, destination: int, task: int) -> bool:
+        return assignor.may_move(source, destination, task, placement)
+
+    if config.standby_placement is StandbyPlacement.GREEDY:
+        place_greedily(placement, cross_rack, may_move)
+        return
+    clients = range(len(group.clients))
+    Optimisation(group, cross_rack, costs, Strategy.MIN_TRAFFIC, clients, config.solver).standby(
+        placement, may_move
+    )
+
+
+def _place_stateless(placement: Placement, tasks: Sequence[int]) -> None:
+    """assignStatelessActiveTasks: each to the client with the fewest active tasks for its threads."""
+    queue = LeastLoaded(placement.active_load, placement.clients)
+    for task in tasks:
+        client = queue.poll(lambda candidate: True)
+        if client is not None:
+            placement.active[client].add(task)
+            queue.offer(client)

@@ -1,0 +1,82 @@
+"""``java.util.PriorityQueue``: equal elements leave it in an order that only its own heap explains.
+
+Kafka polls movements whose keys can be equal, and even walks over a queue without polling it (the
+array of the heap, which is not sorted), so the heap is that of JDK 17, step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
+
+
+class Ordered(Protocol):
+    def __lt__(self, other: Any, /) -> bool: ...
+
+
+K = TypeVar("K", bound=Ordered)
+V = TypeVar("V")
+
+
+class JavaPriorityQueue(Generic[K, V]):
+    """A heap of values by key, the smallest first."""
+
+    __slots__ = ("_heap",)
+
+    def __init__(self, entries: Iterable[tuple[K, V]] = ()) -> None:
+        """``new PriorityQueue<>(collection)``: takes the elements as they come, then heapifies."""
+        self._heap = list(entries)
+        for at in range(len(self._heap) // 2 - 1, -1, -1):
+            self._sift_down(at, self._heap[at])
+
+    def offer(self, key: K, value: V) -> None:
+        self._heap.append((key, value))
+        self._sift_up(len(self._heap) - 1, (key, value))
+
+    def poll(self) -> V:
+        """The first value; IndexError where there is none."""
+        heap = self._heap
+        first, last = heap[0], heap.pop()
+        if heap:
+            self._sift_down(0, last)
+        return first[1]
+
+    def remove(self, value: V) -> None:
+        """``remove(Object)``; ValueError where it is not in there."""
+        at = [held for _, held in self._heap].index(value)
+        last = self._heap.pop()
+        if at == len(self._heap):
+            return
+        self._sift_down(at, last)
+        if self._heap[at] is last:
+            self._sift_up(at, last)
+
+    def _sift_up(self, at: int, entry: tuple[K, V]) -> None:
+        heap = self._heap
+        while at > 0:
+            parent = (at - 1) >> 1
+            if not entry[0] < heap[parent][0]:
+                break
+            heap[at] = heap[parent]
+            at = parent
+        heap[at] = entry
+
+    def _sift_down(self, at: int, entry: tuple[K, V]) -> None:
+        heap = self._heap
+        size = len(heap)
+        while at < size >> 1:
+            child = 2 * at + 1
+            if child + 1 < size and heap[child + 1][0] < heap[child][0]:
+                child += 1
+            if not heap[child][0] < entry[0]:
+                break
+            heap[at] = heap[child]
+            at = child
+        heap[at] = entry
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __iter__(self) -> Iterator[V]:
+        """The values as they lie in the heap."""
+        return iter([value for _, value in self._heap])

@@ -1,0 +1,82 @@
+"""Who is how far behind: caught-up clients, and clients by lag (HighAvailabilityTaskAssignor).
+
+A client's lag is what the leader computed from its offset sums (ClientState.computeTaskLags). Most
+clients know nothing of most tasks and lag by all there is, so only what somebody knows is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from groupstorm.assignors.streams.model import LATEST_OFFSET, UNBOUNDED_LAG, UNKNOWN_OFFSET_SUM, Group
+
+
+def task_lag(offset_sum: int, end_offset_sum: int) -> int:
+    """The lag of a task: sentinels stay; who claims more than there is has all to restore."""
+    if offset_sum in {LATEST_OFFSET, UNKNOWN_OFFSET_SUM}:
+        return offset_sum
+    return end_offset_sum if end_offset_sum < offset_sum else end_offset_sum - offset_sum
+
+
+def task_lags(offset_sums: Mapping[int, int], end_offset_sums: Mapping[int, int]) -> dict[int, int]:
+    """The lags of the stateful tasks of which a client has something."""
+    return {
+        task: task_lag(offset_sum, end_offset_sums[task])
+        for task, offset_sum in offset_sums.items()
+        if task in end_offset_sums
+    }
+
+
+class Lags:
+    """The lags of stateful tasks on all clients."""
+
+    def __init__(self, group: Group, acceptable: int) -> None:
+        self._group = group
+        self._acceptable = acceptable
+        self._fresh = [number for number, client in enumerate(group.clients) if client.fresh_elsewhere]
+        self._known: dict[int, dict[int, int]] = {task: {} for task in group.stateful}
+        self._caught_up: dict[int, list[int]] = {}
+        for number, client in enumerate(group.clients):
+            if not client.fresh_elsewhere:
+                for task in group.stateful:
+                    self._known[task][number] = group.lag(number, task)
+            else:
+                for task, lag in client.lags.items():
+                    if task in self._known:
+                        self._known[task][number] = lag
+
+    def of(self, client: int, task: int) -> int:
+        lag = self._known[task].get(client)
+        return self._group.lag(client, task) if lag is None else lag
+
+    def acceptable(self, lag: int) -> bool:
+        """A running active, no limit, or at most `acceptable.recovery.lag` behind."""
+        return lag == LATEST_OFFSET or self._acceptable == UNBOUNDED_LAG or 0 <= lag <= self._acceptable
+
+    def is_caught_up(self, client: int, task: int) -> bool:
+        return self.acceptable(self.of(client, task))
+
+    def caught_up(self, task: int) -> list[int]:
+        """The clients that could run the task at once, ascending."""
+        found = self._caught_up.get(task)
+        if found is None:
+            found = [client for client in self._candidates(task) if self.is_caught_up(client, task)]
+            self._caught_up[task] = found
+        return found
+
+    def _candidates(self, task: int) -> list[int]:
+        """All clients, unless those that know nothing of the task cannot be meant."""
+        if self._fresh and self.acceptable(self._group.lag(self._fresh[0], task)):
+            return list(range(len(self._group.clients)))
+        return sorted(self._known[task])
+
+    def lowest(self, task: int) -> int:
+        """The least lag that a client has; sentinels are below all others, as numbers are."""
+        lags = list(self._known[task].values())
+        if len(lags) < len(self._group.clients):
+            lags.append(self._group.lag(self._fresh[0], task))
+        return min(lags)
+
+    def by_lag(self, task: int) -> list[int]:
+        """All clients by lag, then by ProcessId."""
+        return sorted(range(len(self._group.clients)), key=lambda client: (self.of(client, task), client))

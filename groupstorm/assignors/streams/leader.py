@@ -1,0 +1,309 @@
+"""A whole rebalance of a Streams group as its leader sees it: bytes in, bytes out (StreamsPartitionAssignor).
+
+Members say what they have; consumers of one process are one client. The task assignor places tasks on
+clients, `threads` on their consumers. An active task that another consumer still owns is withheld until it
+has been revoked, and its new owner is told to rebalance at once; if it had a standby of it, it keeps that
+for now. While warm-ups are under way the leader's own client gets the time of the next probing rebalance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
+from groupstorm.assignors.streams.draft import watched_standbys
+from groupstorm.assignors.streams.ids import TaskId, process_order
+from groupstorm.assignors.streams.model import (
+    UNKNOWN_OFFSET_SUM,
+    Client,
+    Config,
+    Consumer,
+    Decision,
+    Group,
+    Task,
+)
+from groupstorm.assignors.streams.states import client_of
+from groupstorm.assignors.streams.threads import ThreadTasks, threads_of
+from groupstorm.assignors.userdata import TopicPartition, UserDataError
+from groupstorm.assignors.userdata.streams import (
+    EARLIEST_PROBEABLE_VERSION,
+    LATEST_SUPPORTED_VERSION,
+    WATCH_LIST_VERSION,
+    AssignorError,
+    StreamsTask,
+)
+from groupstorm.assignors.userdata.streams_assignment import (
+    NO_REBALANCE_MS,
+    AssignmentInfo,
+    HostInfo,
+    Hosts,
+    encode_assignment_info,
+)
+from groupstorm.assignors.userdata.streams_subscription import SubscriptionInfo, decode_subscription_info
+
+#: All consumers of versions that the leader does not know are one client.
+_FUTURE_PROCESS = UUID("ffffffff-ffff-4fff-bfff-ffffffffffff")
+_HOSTS_SINCE = 2
+
+
+class StreamsMember(NamedTuple):
+    """A consumer's subscription: its user data, the partitions it owns, its rack."""
+
+    user_data: bytes
+    owned: tuple[TopicPartition, ...] = ()
+    rack: str | None = None
+
+
+@dataclass(frozen=True)
+class Application:
+    """What a leader knows besides its members.
+
+    ``end_offset_sums``: records in the changelogs of each stateful task; None where they could not be
+    read. ``process``: the leader's own. ``tasks`` None: a source topic does not exist. ``watch_list``: the
+    assignments of KIP-441's draft name the standbys to watch.
+    """
+
+    tasks: Sequence[Task] | None
+    assignor: str
+    config: Config
+    process: UUID
+    end_offset_sums: Mapping[TaskId, int] | None
+    watch_list: bool = False
+
+
+class StreamsAssignment(NamedTuple):
+    """What one consumer gets: partitions in order, and what travels with them."""
+
+    partitions: tuple[TopicPartition, ...]
+    info: AssignmentInfo
+
+    @property
+    def user_data(self) -> bytes:
+        return encode_assignment_info(self.info)
+
+
+class Rebalance(NamedTuple):
+    """``stable``: no follow-up rebalance is needed (AssignmentListener.onAssignmentComplete)."""
+
+    assignments: dict[str, StreamsAssignment]
+    stable: bool
+
+
+def rebalance(application: Application, members: Mapping[str, StreamsMember], now_ms: int) -> Rebalance:
+    """Assign; ``members`` in the order of the leader's table. `UserDataError` where bytes cannot be read."""
+    infos = {name: decode_subscription_info(member.user_data) for name, member in members.items()}
+    if any(info.error_code == AssignorError.SHUTDOWN_REQUESTED for info in infos.values()):
+        return _failed(members, AssignorError.SHUTDOWN_REQUESTED)
+    if application.tasks is None:
+        return _failed(members, AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA)
+    versions = _Versions.of(list(infos.values()))
+    if versions.future and versions.used < EARLIEST_PROBEABLE_VERSION:
+        return _failed(members, AssignorError.ASSIGNMENT_ERROR)
+    try:
+        return _Leader(application, application.tasks, members, infos, versions).rebalance(now_ms)
+    except AssignmentRefused as refusal:
+        if refusal.error != "TaskAssignmentException":
+            raise
+        return _failed(members, AssignorError.ASSIGNMENT_ERROR)
+
+
+def _failed(members: Mapping[str, StreamsMember], code: AssignorError) -> Rebalance:
+    """errorAssignment: nothing for anybody, and why."""
+    info = AssignmentInfo(LATEST_SUPPORTED_VERSION, LATEST_SUPPORTED_VERSION, error_code=code)
+    return Rebalance({name: StreamsAssignment((), info) for name in members}, stable=False)
+
+
+class _Versions(NamedTuple):
+    """The lowest version that was used, the lowest that is some member's latest, and is one too new?"""
+
+    used: int
+    supported: int
+    future: bool
+
+    @classmethod
+    def of(cls, infos: Collection[SubscriptionInfo]) -> _Versions:
+        return cls(
+            min([LATEST_SUPPORTED_VERSION, *(info.version for info in infos)]),
+            min([LATEST_SUPPORTED_VERSION, *(info.latest_supported_version for info in infos)]),
+            any(info.version > LATEST_SUPPORTED_VERSION for info in infos),
+        )
+
+
+def _wire(task: TaskId) -> StreamsTask:
+    return StreamsTask(task.subtopology, task.partition, task.topology or None)
+
+
+class _Leader:
+    """One rebalance: clients from members, tasks to clients, tasks to consumers, what each is told."""
+
+    def __init__(
+        self,
+        application: Application,
+        tasks: Sequence[Task],
+        members: Mapping[str, StreamsMember],
+        infos: Mapping[str, SubscriptionInfo],
+        versions: _Versions,
+    ) -> None:
+        self._application = application
+        self._tasks = sorted(tasks, key=lambda task: task.id)
+        self._members = members
+        self._versions = versions
+        self._task_of = {
+            (part.topic, part.partition): number
+            for number, task in enumerate(self._tasks)
+            for part in task.inputs
+        }
+        self._numbers = {_wire(task.id): number for number, task in enumerate(self._tasks)}
+        self._owned = {part for member in members.values() for part in member.owned}
+        #: Of the partitions that a client's consumers own, which one does; of two the later.
+        self._owners: dict[UUID, dict[TopicPartition, str]] = {}
+        self._hosts: dict[UUID, HostInfo] = {}
+        self._group = self._make_group(infos)
+
+    # -- the group ---------------------------------------------------------------------------------------
+
+    def _make_group(self, infos: Mapping[str, SubscriptionInfo]) -> Group:
+        processes: dict[UUID, list[str]] = {}
+        for name, info in infos.items():
+            future = info.version > LATEST_SUPPORTED_VERSION
+            process = _FUTURE_PROCESS if future else info.process
+            host = None if process in processes else _host_of(info.endpoint)
+            if host is not None:
+                self._hosts[process] = host
+            processes.setdefault(process, []).append(name)
+            self._owners.setdefault(process, {}).update(dict.fromkeys(self._members[name].owned, name))
+        known = self._application.end_offset_sums
+        ends = {
+            number: UNKNOWN_OFFSET_SUM if known is None else known.get(task.id, 0)
+            for number, task in enumerate(self._tasks)
+            if task.stateful
+        }
+        clients = [self._client(process, names, infos, ends) for process, names in processes.items()]
+        order = sorted(range(len(clients)), key=lambda at: process_order(clients[at].id))
+        position = {at: number for number, at in enumerate(order)}
+        filled = [position[at] for at in range(len(clients))]
+        return Group(self._tasks, [clients[at] for at in order], filled, ends)
+
+    def _client(
+        self,
+        process: UUID,
+        names: Sequence[str],
+        infos: Mapping[str, SubscriptionInfo],
+        ends: Mapping[int, int],
+    ) -> Client:
+        consumers = [self._consumer(name, infos[name]) for name in names]
+        racks = {self._members[name].rack for name in names}
+        rack = racks.pop() if len(racks) == 1 else None  # two racks in one process are as good as none
+        return client_of(process, consumers, ends, rack, infos[names[0]].client_tags)
+
+    def _consumer(self, name: str, info: SubscriptionInfo) -> Consumer:
+        owned = (self._task_of.get(part) for part in self._members[name].owned)
+        sums = {
+            self._numbers[task]: offset for task, offset in info.offset_sums.items() if task in self._numbers
+        }
+        return Consumer(name, frozenset(task for task in owned if task is not None), sums)
+
+    # -- the assignment ----------------------------------------------------------------------------------
+
+    def rebalance(self, now_ms: int) -> Rebalance:
+        decision = self._decide()
+        hosts = self._partitions_by_host(decision.placement.active)
+        standby_hosts = self._partitions_by_host(decision.placement.standby)
+        told = _Told(self._versions, hosts, standby_hosts)
+        assignments: dict[str, StreamsAssignment] = {}
+        stable = not self._versions.future
+        for client in self._group.clients_as_hashed:
+            state = self._group.clients[client]
+            due = NO_REBALANCE_MS
+            if decision.probing and state.id == self._application.process:
+                due = now_ms + self._application.config.probing_rebalance_interval_ms
+                stable = False
+            watched = watched_standbys(decision, client) if decision.imbalanced else []
+            threads = threads_of(self._group, client, decision)
+            for consumer, tasks in threads.items():
+                given = self._give(client, consumer, tasks, set(watched), told)
+                if given.info.next_rebalance_ms == 0:
+                    stable, due = False, NO_REBALANCE_MS
+                elif due != NO_REBALANCE_MS:
+                    given = given._replace(info=given.info._replace(next_rebalance_ms=due))
+                    due = NO_REBALANCE_MS
+                assignments[consumer] = given
+        return Rebalance(assignments, stable)
+
+    def _decide(self) -> Decision:
+        """Without lags every assignor of Kafka's but the sticky ones is replaced by `fallback_prior`."""
+        name = self._application.assignor
+        if self._application.end_offset_sums is None and name not in {"legacy-sticky", "sticky"}:
+            name = "fallback-prior"
+        return TASK_ASSIGNORS[name].assign(self._group, self._application.config)
+
+    def _partitions_by_host(self, held: Sequence[set[int]]) -> Hosts:
+        if self._versions.used < _HOSTS_SINCE:
+            return {}
+        return {
+            self._hosts[client.id]: [part for task in sorted(held[number]) for part in self._inputs(task)]
+            for number, client in enumerate(self._group.clients)
+            if client.id in self._hosts
+        }
+
+    def _inputs(self, task: int) -> list[TopicPartition]:
+        return [TopicPartition(part.topic, part.partition) for part in self._tasks[task].inputs]
+
+    def _give(
+        self, client: int, consumer: str, tasks: ThreadTasks, watched: set[int], told: _Told
+    ) -> StreamsAssignment:
+        """Active tasks that nobody else owns, standbys, and those that it has to wait for as standbys."""
+        withheld = [task for task in tasks.active if self._is_owned_elsewhere(client, task, consumer)]
+        running = sorted(
+            (part, task) for task in tasks.active if task not in withheld for part in self._inputs(task)
+        )
+        waiting = [
+            task
+            for task in sorted(withheld)
+            if task in self._group.clients[client].prev_standby and self._tasks[task].stateful
+        ]
+        standby = [*tasks.standby, *waiting]
+        info = told.base()._replace(
+            active=[_wire(self._tasks[task].id) for _, task in running],
+            standby={_wire(self._tasks[task].id): self._inputs(task) for task in standby},
+            next_rebalance_ms=0 if withheld else NO_REBALANCE_MS,
+        )
+        watching = [_wire(self._tasks[task].id) for task in tasks.standby if task in watched]
+        if watching and self._versions.used == LATEST_SUPPORTED_VERSION:
+            info = info._replace(
+                version=WATCH_LIST_VERSION,
+                error_code=AssignorError.IMBALANCED_ASSIGNMENT,
+                watch=watching if self._application.watch_list else (),
+            )
+        return StreamsAssignment(tuple(part for part, _ in running), info)
+
+    def _is_owned_elsewhere(self, client: int, task: int, consumer: str) -> bool:
+        owners = self._owners[self._group.clients[client].id]
+        return any(part in self._owned and owners.get(part) != consumer for part in self._inputs(task))
+
+
+class _Told(NamedTuple):
+    """What every consumer is told alike."""
+
+    versions: _Versions
+    hosts: Hosts
+    standby_hosts: Hosts
+
+    def base(self) -> AssignmentInfo:
+        return AssignmentInfo(
+            self.versions.used, self.versions.supported, hosts=self.hosts, standby_hosts=self.standby_hosts
+        )
+
+
+def _host_of(endpoint: str | None) -> HostInfo | None:
+    """HostInfo.buildFromEndpoint: ``host:port``; `UserDataError` for anything else."""
+    if not endpoint:
+        return None
+    host, _, port = endpoint.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit():
+        raise UserDataError(f"endpoint {endpoint!r}: expected host:port")
+    return HostInfo(host.strip("[]"), int(port))

@@ -1,0 +1,274 @@
+"""What a task assignor is told and what it works on.
+
+A `Group` is fixed: tasks and clients in Kafka's order, referred to by their number there. A `Placement`
+is what assignors change: who has which task as active and as standby (ClientState's assigned tasks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
+from uuid import UUID
+
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.streams.ids import TaskId, task_hash
+from groupstorm.javahash import hash_order, uuid_hash
+
+#: Task.LATEST_OFFSET: the lag of a task that is running as active.
+LATEST_OFFSET = -2
+#: SubscriptionInfo.UNKNOWN_OFFSET_SUM: somebody has the task and cannot say how far.
+UNKNOWN_OFFSET_SUM = -3
+#: `acceptable.recovery.lag` at this value: every client counts as caught up.
+UNBOUNDED_LAG = (1 << 63) - 1
+
+
+class TaskPartition(NamedTuple):
+    """A partition that a task reads or writes; ``racks`` of its replicas, None where one is not known."""
+
+    topic: str
+    partition: int
+    racks: frozenset[str] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Task(NamedTuple):
+    """``inputs``: source partitions; ``changelogs``: those that its state is kept in."""
+
+    id: TaskId
+    stateful: bool
+    inputs: tuple[TaskPartition, ...] = ()
+    changelogs: tuple[TaskPartition, ...] = ()
+
+
+class Consumer(NamedTuple):
+    """A thread of a client: the tasks whose partitions it owns, and its tasks' offset sums."""
+
+    id: str
+    owned: frozenset[int] = frozenset()
+    offset_sums: Mapping[int, int] = {}
+
+
+class Client(NamedTuple):
+    """An instance of the application, as the leader knows it (ClientState).
+
+    ``capacity``: threads. ``lags``: per task; what is not in there lags as the group's
+    ``end_offset_sums`` say if ``fresh_elsewhere``, else it is unknown. ``consumers``: only where the
+    state was made from subscriptions.
+    """
+
+    id: UUID
+    capacity: int
+    rack: str | None = None
+    tags: Mapping[str, str] = {}
+    prev_active: frozenset[int] = frozenset()
+    prev_standby: frozenset[int] = frozenset()
+    lags: Mapping[int, int] = {}
+    fresh_elsewhere: bool = False
+    consumers: tuple[Consumer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Group:
+    """``tasks`` ascending by TaskId, ``clients`` ascending by ProcessId.
+
+    ``filled``: numbers of the clients in the order in which the leader came to know them;
+    ``end_offset_sums``: per stateful task, the records in its changelogs.
+    """
+
+    tasks: Sequence[Task]
+    clients: Sequence[Client]
+    filled: Sequence[int]
+    end_offset_sums: Mapping[int, int] = field(default_factory=dict)
+
+    @cached_property
+    def stateful(self) -> list[int]:
+        return [number for number, task in enumerate(self.tasks) if task.stateful]
+
+    @cached_property
+    def stateless(self) -> list[int]:
+        return [number for number, task in enumerate(self.tasks) if not task.stateful]
+
+    @cached_property
+    def clients_as_hashed(self) -> list[int]:
+        """The clients as the leader's HashMap by ProcessId yields them."""
+        return hash_order(self.filled, self.client_hash)
+
+    @cached_property
+    def subtopologies(self) -> list[list[int]]:
+        """The tasks by sub-topology, as a TreeMap by Subtopology: by number, then by named topology."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for number, task in enumerate(self.tasks):
+            found.setdefault((task.id.subtopology, task.id.topology), []).append(number)
+        return [found[key] for key in sorted(found)]
+
+    @cached_property
+    def _task_hashes(self) -> list[int]:
+        return [task_hash(task.id) for task in self.tasks]
+
+    @cached_property
+    def _client_hashes(self) -> list[int]:
+        return [uuid_hash(client.id) for client in self.clients]
+
+    def task_hash(self, task: int) -> int:
+        """``TaskId.hashCode``."""
+        return self._task_hashes[task]
+
+    def client_hash(self, client: int) -> int:
+        """``ProcessId.hashCode``."""
+        return self._client_hashes[client]
+
+    def lag(self, client: int, task: int) -> int:
+        """ClientState.lagFor; refuses as Kafka does where nobody said."""
+        state = self.clients[client]
+        lag = state.lags.get(task)
+        if lag is None and state.fresh_elsewhere:
+            lag = self.end_offset_sums.get(task)
+        if lag is None:
+            name = self.tasks[task].id
+            raise AssignmentRefused("IllegalStateException", f"Tried to lookup lag for unknown task {name}")
+        return lag
+
+
+class Strategy(StrEnum):
+    """``rack.aware.assignment.strategy``."""
+
+    NONE = "none"
+    MIN_TRAFFIC = "min_traffic"
+    BALANCE_SUBTOPOLOGY = "balance_subtopology"
+
+
+class StandbyPlacement(StrEnum):
+    """How standbys are placed when racks are known (KIP-925).
+
+    SHIPPED is Kafka's: flows between pairs of clients. GREEDY and RELIABLE_FIRST are the options I and
+    II of the KIP's fourth version.
+    """
+
+    SHIPPED = "shipped"
+    GREEDY = "greedy"
+    RELIABLE_FIRST = "reliable-first"
+
+
+class TradeOff(StrEnum):
+    """KIP-441's draft, where the client with the smallest gap has its share already.
+
+    LATENCY: it gets the task all the same; BALANCE: the one with the second smallest gap is next.
+    """
+
+    LATENCY = "latency"
+    BALANCE = "balance"
+
+
+class TagsOrRacks(StrEnum):
+    """KIP-925, "What if both rack information and rack aware tags present": which one places standbys.
+
+    TAGS is Kafka's: client tags where they are configured, else the load alone. RACKS takes every
+    client's rack for its tag, whatever tags there are.
+    """
+
+    TAGS = "tags"
+    RACKS = "racks"
+
+
+class Solver(StrEnum):
+    """AUTO: Kafka's own choice among the optima on small graphs, the fast solver on large ones."""
+
+    AUTO = "auto"
+    CYCLE_CANCELING = "cycle-canceling"
+    SHORTEST_PATHS = "shortest-paths"
+
+
+class Config(NamedTuple):
+    """Kafka's settings with Kafka's defaults, then ours. Costs None: the assignor's own."""
+
+    acceptable_recovery_lag: int = 10_000
+    max_warmup_replicas: int = 2
+    num_standby_replicas: int = 0
+    probing_rebalance_interval_ms: int = 600_000
+    rack_aware_tags: tuple[str, ...] = ()
+    strategy: Strategy = Strategy.NONE
+    traffic_cost: int | None = None
+    non_overlap_cost: int | None = None
+    standby_placement: StandbyPlacement = StandbyPlacement.SHIPPED
+    reliable_standbys: int = 1
+    trade_off: TradeOff = TradeOff.LATENCY
+    tags_or_racks: TagsOrRacks = TagsOrRacks.TAGS
+    solver: Solver = Solver.AUTO
+
+
+class Costs(NamedTuple):
+    """The price of one partition that crosses racks, and of a task that changes its client."""
+
+    traffic: int
+    non_overlap: int
+
+    def configured(self, config: Config) -> Costs:
+        """These, unless the configuration has others."""
+        return Costs(
+            self.traffic if config.traffic_cost is None else config.traffic_cost,
+            self.non_overlap if config.non_overlap_cost is None else config.non_overlap_cost,
+        )
+
+
+#: The defaults of HighAvailabilityTaskAssignor, of the sticky assignors, and of every assignor for
+#: stateless tasks.
+HIGH_AVAILABILITY_COSTS = Costs(10, 1)
+STICKY_COSTS = Costs(1, 10)
+STATELESS_COSTS = Costs(1, 0)
+
+
+class Placement:
+    """Who has what: per client the tasks that it runs and the ones that it keeps a standby of."""
+
+    __slots__ = ("active", "capacities", "standby")
+
+    def __init__(self, group: Group) -> None:
+        self.capacities = [client.capacity for client in group.clients]
+        self.active: list[set[int]] = [set() for _ in self.capacities]
+        self.standby: list[set[int]] = [set() for _ in self.capacities]
+
+    @property
+    def clients(self) -> range:
+        return range(len(self.capacities))
+
+    def has(self, client: int, task: int) -> bool:
+        return task in self.active[client] or task in self.standby[client]
+
+    def count(self, client: int) -> int:
+        return len(self.active[client]) + len(self.standby[client])
+
+    def load(self, client: int) -> float:
+        """ClientState.assignedTaskLoad: tasks per thread."""
+        return self.count(client) / self.capacities[client]
+
+    def active_load(self, client: int) -> float:
+        return len(self.active[client]) / self.capacities[client]
+
+    def owners(self) -> dict[int, int]:
+        """Task -> the client that runs it."""
+        return {task: client for client, tasks in enumerate(self.active) for task in tasks}
+
+
+class Decision(NamedTuple):
+    """What an assignor decided.
+
+    ``probing``: another rebalance is needed after a while, None where the assignor does not say.
+    ``warmups`` and ``standby_warmups``: the standbys that a movement left behind so that the state can be
+    built up, per client (None: the assignor has no such thing). ``imbalanced``, of KIP-441's draft:
+    tasks that stay where their state is although that client has its share already.
+    ``optimized_cost``: what an optimisation arrived at. ``filled``: per client its tasks in the order in
+    which they were assigned, where the result is a hash table that was filled in it (KIP-924).
+    """
+
+    placement: Placement
+    probing: bool | None = None
+    warmups: Sequence[set[int]] | None = None
+    standby_warmups: Sequence[set[int]] | None = None
+    imbalanced: tuple[int, ...] | None = None
+    optimized_cost: int | None = None
+    filled: Sequence[Sequence[int]] | None = None

@@ -1,0 +1,133 @@
+"""TaskMovement: from the assignment that is wanted to one that can run now.
+
+A task that is not caught up where it is wanted runs for now where it is, and a warm-up replica on the
+client that is to have it builds up the state; so many at a time as `max.warmup.replicas` says, for active
+tasks and standbys together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
+from groupstorm.assignors.streams.lags import Lags
+from groupstorm.assignors.streams.model import Placement
+
+
+class Movement(NamedTuple):
+    """A task that its client is not ready for."""
+
+    task: int
+    destination: int
+
+
+class Movements:
+    """The movements of one assignment. ``warmups`` and ``standby_warmups``: per client, what was left."""
+
+    def __init__(self, placement: Placement, lags: Lags, warmups_max: int) -> None:
+        self._placement = placement
+        self._lags = lags
+        self._warmups_left = warmups_max
+        self.warmups: list[set[int]] = [set() for _ in placement.clients]
+        self.standby_warmups: list[set[int]] = [set() for _ in placement.clients]
+
+    def move_active(self) -> int:
+        """assignActiveTaskMovements; how many tasks are not where they are wanted."""
+        movements = self._needed(self._placement.active, self.warmups)
+        needed = len(movements)
+        while movements:
+            movement = movements.poll()
+            if not self._move_active(movement):
+                raise AssignmentRefused(
+                    "IllegalStateException",
+                    "Tried to move task to more caught-up client as scheduled before but none exist",
+                )
+        return needed
+
+    def move_standbys(self) -> int:
+        """assignStandbyTaskMovements; how many standbys are not where they are wanted."""
+        movements = self._needed(self._placement.standby, self.warmups)
+        needed = 0
+        while movements:
+            needed += self._move_standby(movements.poll())
+        return needed
+
+    def _needed(
+        self, held: list[set[int]], left: list[set[int]]
+    ) -> JavaPriorityQueue[tuple[int, int], Movement]:
+        """Tasks that others are nearer to than the client that has them; the fewest helpers first."""
+        queue: JavaPriorityQueue[tuple[int, int], Movement] = JavaPriorityQueue()
+        lags = self._lags
+        for client, tasks in enumerate(held):
+            for task in sorted(tasks - left[client]):
+                lag = lags.of(client, task)
+                if not lags.acceptable(lag) and lags.lowest(task) < lag:
+                    queue.offer((len(lags.caught_up(task)), task), Movement(task, client))
+        return queue
+
+    def _least_loaded_caught_up(self, task: int, valid: Callable[[int], bool]) -> int | None:
+        candidates = [client for client in self._lags.caught_up(task) if valid(client)]
+        return min(candidates, key=lambda client: (self._placement.load(client), client), default=None)
+
+    def _most_caught_up(self, movement: Movement, valid: Callable[[int], bool]) -> int | None:
+        """mostCaughtUpEligibleClient: of those that are nearer than the destination."""
+        for client in self._lags.by_lag(movement.task):
+            if client == movement.destination:
+                return None
+            if valid(client):
+                return client
+        return None
+
+    def _move_active(self, movement: Movement) -> bool:
+        placement, task = self._placement, movement.task
+        source = self._least_loaded_caught_up(task, lambda client: task in placement.standby[client])
+        if source is None:
+            source = self._least_loaded_caught_up(task, lambda client: True)
+        if source is None:
+            source = self._most_caught_up(movement, lambda client: True)
+        if source is None:
+            return False
+        if task in placement.standby[source]:
+            self._swap(movement, source)
+        else:
+            self._run_elsewhere(movement, source)
+        return True
+
+    def _swap(self, movement: Movement, source: int) -> None:
+        task, destination = movement
+        self._placement.standby[source].remove(task)
+        self._placement.active[source].add(task)
+        self._placement.active[destination].remove(task)
+        self._placement.standby[destination].add(task)
+
+    def _run_elsewhere(self, movement: Movement, source: int) -> None:
+        task, destination = movement
+        self._placement.active[source].add(task)
+        self._placement.active[destination].remove(task)
+        if self._take_warmup():
+            self._placement.standby[destination].add(task)
+            self.warmups[destination].add(task)
+
+    def _move_standby(self, movement: Movement) -> bool:
+        placement, task = self._placement, movement.task
+
+        def without_it(client: int) -> bool:
+            return not placement.has(client, task)
+
+        source = self._least_loaded_caught_up(task, without_it)
+        if source is None:
+            source = self._most_caught_up(movement, without_it)
+        if source is None:
+            return False
+        placement.standby[source].add(task)
+        if self._take_warmup():
+            self.standby_warmups[movement.destination].add(task)
+        else:
+            placement.standby[movement.destination].remove(task)
+        return True
+
+    def _take_warmup(self) -> bool:
+        self._warmups_left -= 1
+        return self._warmups_left >= 0

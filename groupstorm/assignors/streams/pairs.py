@@ -1,0 +1,28 @@
+"""Which tasks have been put together: the sticky assignors spread tasks so that pairs differ (TaskPairs)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class TaskPairs:
+    """Pairs of tasks that are on one client. Once every pair of a group has been, no pair is new."""
+
+    __slots__ = ("_most", "_pairs", "_partners")
+
+    def __init__(self, tasks: int) -> None:
+        self._most = tasks * (tasks - 1) // 2
+        self._pairs = 0
+        self._partners: dict[int, set[int]] = {}
+
+    def add(self, task: int, others: Iterable[int]) -> None:
+        own = self._partners.setdefault(task, set())
+        for other in others:
+            if other not in own:
+                own.add(other)
+                self._partners.setdefault(other, set()).add(task)
+                self._pairs += 1
+
+    def has_new(self, task: int, held: set[int]) -> bool:
+        """Would the task meet one that it has not met?"""
+        return self._pairs != self._most and not held <= self._partners.get(task, set())

@@ -1,0 +1,302 @@
+"""A case of `groupstorm assign --mode streams` from JSON: the group, the settings, a given placement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+from uuid import UUID
+
+from groupstorm.assignors.casefields import Field, read_line
+from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
+from groupstorm.assignors.streams.ids import TaskId, parse_process_id, parse_task_id, process_order
+from groupstorm.assignors.streams.model import (
+    Client,
+    Config,
+    Consumer,
+    Group,
+    Placement,
+    Solver,
+    StandbyPlacement,
+    Strategy,
+    TagsOrRacks,
+    Task,
+    TaskPartition,
+    TradeOff,
+)
+from groupstorm.assignors.streams.states import client_of
+from groupstorm.problems import InputError
+
+_LONG_MAX = (1 << 63) - 1
+_PROBING_INTERVAL_MIN_MS = 60_000
+#: More than any application has; a case this large is a mistake.
+_TASKS_MAX, _CLIENTS_MAX = 1_000_000, 100_000
+
+E = TypeVar("E", bound=StrEnum)
+
+
+@dataclass(frozen=True)
+class StreamsCase:
+    """One question to one assignor. ``names``: the clients as the case calls them, in its order."""
+
+    id: Any
+    assignor: str
+    group: Group
+    config: Config
+    given: Placement
+    names: Mapping[str, int]
+
+
+def read_case(line: bytes, place: str) -> StreamsCase:
+    """Read one case; ``place`` says where it stands. `InputError` names the field and what was expected."""
+    case = read_line(line, place)
+    assignor = case.field("assignor")
+    known = [*TASK_ASSIGNORS, *ON_A_PLACEMENT]
+    if assignor.value not in known:
+        raise assignor.expected(f"one of {', '.join(known)}")
+    tasks = _tasks(case.field("tasks"))
+    numbers = {task.id: number for number, task in enumerate(tasks)}
+    ends = _task_numbers(case.optional("end_offset_sums"), numbers, _offset)
+    listed = case.field("clients").items()
+    if not 0 < len(listed) <= _CLIENTS_MAX:
+        raise case.field("clients").expected(f"one client at least, {_CLIENTS_MAX} at most")
+    clients = [_client(field, numbers, ends) for field in listed]
+    order = sorted(range(len(clients)), key=lambda at: process_order(clients[at][1].id))
+    position = {at: number for number, at in enumerate(order)}
+    _refuse_twins(listed, [client.id for _, client in clients])
+    group = Group(tasks, [clients[at][1] for at in order], [position[at] for at in range(len(clients))], ends)
+    names = {name: position[at] for at, (name, _) in enumerate(clients)}
+    config = _config(case.optional("config"))
+    given = _given(case.optional("given"), group, numbers)
+    return StreamsCase(case.object()["id"], assignor.string(), group, config, given, names)
+
+
+def _refuse_twins(listed: list[Field], ids: list[UUID]) -> None:
+    seen: set[UUID] = set()
+    for field, process in zip(listed, ids, strict=True):
+        if process in seen:
+            raise field.field("id").expected("an id of its own, another client has this one")
+        seen.add(process)
+
+
+# -- tasks -----------------------------------------------------------------------------------------------
+
+
+def _tasks(field: Field) -> list[Task]:
+    listed = field.items()
+    if not 0 < len(listed) <= _TASKS_MAX:
+        raise field.expected(f"one task at least, {_TASKS_MAX} at most")
+    tasks: dict[TaskId, Task] = {}
+    for entry in listed:
+        task = _task(entry)
+        if task.id in tasks:
+            raise entry.field("id").expected("an id of its own, another task has this one")
+        tasks[task.id] = task
+    if len({bool(task.topology) for task in tasks}) > 1:
+        raise field.expected("named topologies for all tasks or for none")
+    return [tasks[task] for task in sorted(tasks)]
+
+
+def _task(field: Field) -> Task:
+    task = _task_id(field.field("id"))
+    found = Task(
+        task,
+        field.flag("stateful"),
+        tuple(_partition(item) for item in _listed(field, "inputs")),
+        tuple(_partition(item) for item in _listed(field, "changelogs")),
+    )
+    return found
+
+
+def _listed(field: Field, name: str) -> list[Field]:
+    found = field.optional(name)
+    return [] if found is None else found.items()
+
+
+def _task_id(field: Field) -> TaskId:
+    try:
+        return parse_task_id(field.string())
+    except ValueError:
+        raise field.expected("a task id like 0_1, or like name__0_1 in a named topology") from None
+
+
+def _partition(field: Field) -> TaskPartition:
+    items = field.items()
+    if len(items) not in {2, 3}:
+        raise field.expected("[topic, partition, [racks of its replicas]]")
+    racks = None if len(items) == 2 else _racks(items[2])
+    return TaskPartition(items[0].string(), items[1].integer(minimum=0), racks)
+
+
+def _racks(field: Field) -> frozenset[str] | None:
+    """None where a replica's node has no rack: then the partition is of no use to rack awareness."""
+    if field.value is None or any(item.value is None for item in field.items()):
+        return None
+    return frozenset(item.string() for item in field.items())
+
+
+# -- clients ---------------------------------------------------------------------------------------------
+
+
+def _client(field: Field, numbers: Mapping[TaskId, int], ends: Mapping[int, int]) -> tuple[str, Client]:
+    name, process = _process(field.field("id"))
+    tags = field.optional("tags")
+    own = {} if tags is None else {tag: value.string() for tag, value in tags.entries()}
+    consumers = tuple(_consumer(item, numbers) for item in _listed(field, "consumers"))
+    rack = _rack_of_process(field)
+    if consumers and field.optional("lags") is None:
+        return name, client_of(process, consumers, ends, rack, own)
+    return name, Client(
+        process,
+        field.field("capacity").integer(minimum=1),
+        rack,
+        own,
+        _task_set(field, "prev_active", numbers),
+        _task_set(field, "prev_standby", numbers),
+        _task_numbers(field.optional("lags"), numbers, _lag),
+    )
+
+
+def _process(field: Field) -> tuple[str, UUID]:
+    number = isinstance(field.value, int) and not isinstance(field.value, bool)
+    text = str(field.value) if number else field.string()
+    try:
+        return text, parse_process_id(text)
+    except ValueError:
+        raise field.expected("a UUID, or a number from 0 on") from None
+
+
+def _rack_of_process(field: Field) -> str | None:
+    """A process's rack; unknown where its consumers have different ones, as Kafka has it."""
+    racks = {field.optional_string("rack")}
+    for consumer in _listed(field, "consumers"):
+        if "rack" in consumer.object():
+            racks.add(consumer.optional_string("rack"))
+    return racks.pop() if len(racks) == 1 else None
+
+
+def _consumer(field: Field, numbers: Mapping[TaskId, int]) -> Consumer:
+    return Consumer(
+        field.field("id").string(),
+        _task_set(field, "owned_active", numbers),
+        _task_numbers(field.optional("offset_sums"), numbers, _lag),
+    )
+
+
+def _task_set(field: Field, name: str, numbers: Mapping[TaskId, int]) -> frozenset[int]:
+    """Tasks that the application no longer has are left out."""
+    found = (_task_id(item) for item in _listed(field, name))
+    return frozenset(numbers[task] for task in found if task in numbers)
+
+
+def _task_numbers(
+    field: Field | None, numbers: Mapping[TaskId, int], read: Callable[[Field], int]
+) -> dict[int, int]:
+    if field is None:
+        return {}
+    found: dict[int, int] = {}
+    for name, entry in field.entries():
+        task = _task_id(Field(entry.place, entry.path, name))
+        value = read(entry)
+        if task in numbers:
+            found[numbers[task]] = value
+    return found
+
+
+def _long(field: Field, minimum: int, what: str) -> int:
+    if isinstance(field.value, bool) or not isinstance(field.value, int):
+        raise field.expected(what)
+    if not minimum <= field.value <= _LONG_MAX:
+        raise field.expected(what)
+    return field.value
+
+
+def _offset(field: Field) -> int:
+    return _long(field, 0, "an offset, a 64 bit integer from 0 on")
+
+
+def _lag(field: Field) -> int:
+    """A lag or an offset sum. Kafka checks neither: a negative one that is no sentinel is a number."""
+    return _long(field, -_LONG_MAX - 1, "a 64 bit integer")
+
+
+# -- settings --------------------------------------------------------------------------------------------
+
+
+def _config(field: Field | None) -> Config:
+    if field is None:
+        return Config()
+    default = Config()
+    lag = field.optional("acceptable_recovery_lag")
+    tags = field.optional("rack_aware_tags")
+
+    def number(name: str, otherwise: int, minimum: int) -> int:
+        found = field.optional_integer(name, minimum)
+        return otherwise if found is None else found
+
+    return Config(
+        acceptable_recovery_lag=(
+            default.acceptable_recovery_lag
+            if lag is None
+            else _long(lag, 0, "a lag, a 64 bit integer from 0 on")
+        ),
+        max_warmup_replicas=number("max_warmup_replicas", default.max_warmup_replicas, 1),
+        num_standby_replicas=number("num_standby_replicas", default.num_standby_replicas, 0),
+        probing_rebalance_interval_ms=number(
+            "probing_rebalance_interval_ms", default.probing_rebalance_interval_ms, _PROBING_INTERVAL_MIN_MS
+        ),
+        rack_aware_tags=() if tags is None else tuple(tag.string() for tag in tags.items()),
+        strategy=_choice(field, "strategy", Strategy, default.strategy),
+        traffic_cost=field.optional_integer("traffic_cost", 0),
+        non_overlap_cost=field.optional_integer("non_overlap_cost", 0),
+        standby_placement=_choice(field, "standby_placement", StandbyPlacement, default.standby_placement),
+        reliable_standbys=number("reliable_standbys", default.reliable_standbys, 0),
+        trade_off=_choice(field, "trade_off", TradeOff, default.trade_off),
+        tags_or_racks=_choice(field, "tags_or_racks", TagsOrRacks, default.tags_or_racks),
+        solver=_choice(field, "solver", Solver, default.solver),
+    )
+
+
+def _choice(field: Field, name: str, kind: type[E], default: E) -> E:
+    return kind(field.choice(name, [str(member) for member in kind], str(default)))
+
+
+# -- a given placement -----------------------------------------------------------------------------------
+
+
+def _given(field: Field | None, group: Group, numbers: Mapping[TaskId, int]) -> Placement:
+    placement = Placement(group)
+    if field is None:
+        return placement
+    clients = {client.id: number for number, client in enumerate(group.clients)}
+    for name, entry in field.entries():
+        try:
+            client = clients[parse_process_id(name)]
+        except (ValueError, KeyError):
+            raise Field(entry.place, entry.path, name).expected("the id of one of the clients") from None
+        placement.active[client] |= _known_tasks(entry, "active", numbers)
+        placement.standby[client] |= _known_tasks(entry, "standby", numbers)
+        if placement.active[client] & placement.standby[client]:
+            raise entry.expected("no task both as active and as standby")
+    _refuse_shared(field, placement, group)
+    return placement
+
+
+def _known_tasks(field: Field, name: str, numbers: Mapping[TaskId, int]) -> set[int]:
+    found = set()
+    for item in _listed(field, name):
+        task = _task_id(item)
+        if task not in numbers:
+            raise item.expected("one of the tasks")
+        found.add(numbers[task])
+    return found
+
+
+def _refuse_shared(field: Field, placement: Placement, group: Group) -> None:
+    owners: set[int] = set()
+    for tasks in placement.active:
+        if owners & tasks:
+            task = group.tasks[min(owners & tasks)].id
+            raise InputError(f"{field.place}: field {field.path}: {task} is active twice: expected one owner")
+        owners |= tasks

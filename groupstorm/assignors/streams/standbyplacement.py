@@ -1,0 +1,191 @@
+"""Standbys and racks as the fourth version of KIP-925 has them, two options of which neither was shipped.
+
+Option I, "Balance reliability over cost": place standbys by load or tags, then go through all pairs of
+standbys once and exchange two where that is allowed and crosses fewer racks.
+
+Option II, "Prefer reliability and then find optimal cost": one standby of every task at a time, each time
+a minimum-cost flow. For the first ones a client in another rack than the active task's is always cheaper
+than one in its rack, and traffic decides among those; for the rest traffic is first, and another rack than
+those of the task's other copies decides.
+
+What the document leaves open: clients take as many standbys of each round as keeps their loads alike, and
+more only where there is no other way; an exchange is feasible when neither client has the other's task and
+the tags allow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groupstorm.assignors.streams.balancing import LeastLoaded
+from groupstorm.assignors.streams.costs import CrossRack
+from groupstorm.assignors.streams.flow import Network
+from groupstorm.assignors.streams.model import Config, Group, Placement
+from groupstorm.assignors.streams.rackaware import MayMove
+
+
+def place_greedily(placement: Placement, cross_rack: CrossRack, may_move: MayMove) -> None:
+    """Option I's loops, over standbys that are placed already."""
+    for client in placement.clients:
+        for task in sorted(placement.standby[client]):
+            for other in placement.clients:
+                if placement.has(other, task) or not may_move(client, other, task):
+                    continue
+                found = _better_exchange(placement, cross_rack, (client, task), other, may_move)
+                if found is not None:
+                    _exchange(placement, (client, task), (other, found))
+                    break
+
+
+def _better_exchange(
+    placement: Placement, cross_rack: CrossRack, held: tuple[int, int], other: int, may_move: MayMove
+) -> int | None:
+    client, task = held
+    gain = cross_rack.count(task, client) - cross_rack.count(task, other)
+    for candidate in sorted(placement.standby[other]):
+        loss = cross_rack.count(candidate, client) - cross_rack.count(candidate, other)
+        if loss < gain and not placement.has(client, candidate) and may_move(other, client, candidate):
+            return candidate
+    return None
+
+
+def _exchange(placement: Placement, one: tuple[int, int], other: tuple[int, int]) -> None:
+    for (giver, task), (taker, _) in ((one, other), (other, one)):
+        placement.standby[giver].remove(task)
+        placement.standby[taker].add(task)
+
+
+def place_reliable_first(placement: Placement, group: Group, config: Config, cross_rack: CrossRack) -> None:
+    """Option II: a flow for every replica, the first ``reliable_standbys`` for reliability."""
+    for replica in range(config.num_standby_replicas):
+        reliable = replica < config.reliable_standbys
+        _Round(placement, cross_rack, group.stateful, reliable).place()
+
+
+class _Round:
+    """One standby for every task that has a client left without it."""
+
+    def __init__(
+        self, placement: Placement, cross_rack: CrossRack, tasks: Sequence[int], reliable: bool
+    ) -> None:
+        self._placement = placement
+        self._cross_rack = cross_rack
+        self._racks = cross_rack.racks.numbers
+        self._reliable = reliable
+        self._owners = placement.owners()
+        self._holders: dict[int, frozenset[int]] = {
+            task: frozenset(client for client in placement.clients if placement.has(client, task))
+            for task in tasks
+        }
+        self._tasks = [task for task in tasks if len(self._holders[task]) < len(placement.active)]
+        self._clients_of_rack = {
+            rack: [client for client in placement.clients if self._racks[client] == rack]
+            for rack in sorted(set(self._racks))
+        }
+
+    def place(self) -> None:
+        network = Network()
+        source, sink = network.add_node(), network.add_node()
+        clients = [network.add_node() for _ in self._placement.clients]
+        racks: dict[int, int] = {}
+        seats: dict[int, list[tuple[int, int]]] = {}
+        for rack, members in self._clients_of_rack.items():
+            racks[rack] = network.add_node()
+            seats[rack] = [
+                (client, network.add_arc(racks[rack], clients[client], len(self._tasks), 0))
+                for client in members
+            ]
+        dear = self._dearest() * (len(self._tasks) + 1)
+        for node, places in zip(clients, self._seats(), strict=True):
+            network.add_arc(node, sink, places, 0)
+            network.add_arc(node, sink, len(self._tasks), dear)
+        alike = self._alike()
+        to_racks = [self._arcs(network, source, tasks, racks) for tasks in alike]
+        to_clients = [
+            self._own_arcs(network, node, tasks, clients)
+            for (node, _), tasks in zip(to_racks, alike, strict=True)
+        ]
+        network.send(source, sink)
+        self._take(network, alike, [arcs for _, arcs in to_racks], to_clients, seats)
+
+    def _seats(self) -> list[int]:
+        """How many of the round's standbys each client takes when loads are kept alike."""
+        counts = [self._placement.count(client) for client in self._placement.clients]
+        before = list(counts)
+        capacities = self._placement.capacities
+        queue = LeastLoaded(lambda client: counts[client] / capacities[client], self._placement.clients)
+        for _ in self._tasks:
+            client = queue.poll(lambda candidate: True)
+            if client is not None:
+                counts[client] += 1
+                queue.offer(client)
+        return [after - first for after, first in zip(counts, before, strict=True)]
+
+    def _dearest(self) -> int:
+        return 2 + 2 * max((max(self._cross_rack.row(task)) for task in self._tasks), default=0) ** 2
+
+    def _alike(self) -> list[list[int]]:
+        """Tasks with the same costs and the same copies."""
+        found: dict[tuple[tuple[int, ...], frozenset[int], int], list[int]] = {}
+        for task in self._tasks:
+            key = self._cross_rack.row(task), self._holders[task], self._owners.get(task, -1)
+            found.setdefault(key, []).append(task)
+        return list(found.values())
+
+    def _price(self, task: int, rack: int) -> int:
+        crossing = self._cross_rack.row(task)[rack]
+        if self._reliable:
+            owner = self._owners.get(task)
+            same = owner is not None and self._racks[owner] == rack
+            return crossing + (self._same_rack_price() if same else 0)
+        return 2 * crossing + any(self._racks[holder] == rack for holder in self._holders[task])
+
+    def _same_rack_price(self) -> int:
+        """More than any traffic."""
+        return self._dearest() // 2
+
+    def _arcs(
+        self, network: Network, source: int, tasks: list[int], racks: dict[int, int]
+    ) -> tuple[int, dict[int, int]]:
+        """To racks where no client has the tasks."""
+        node = network.add_node()
+        network.add_arc(source, node, len(tasks), 0)
+        taken = {self._racks[holder] for holder in self._holders[tasks[0]]}
+        arcs = {
+            rack: network.add_arc(node, there, len(tasks), self._price(tasks[0], rack))
+            for rack, there in racks.items()
+            if rack not in taken
+        }
+        return node, arcs
+
+    def _own_arcs(
+        self, network: Network, node: int, tasks: list[int], clients: list[int]
+    ) -> list[tuple[int, int]]:
+        """To single clients in the racks where some have the tasks."""
+        holders = self._holders[tasks[0]]
+        taken = {self._racks[holder] for holder in holders}
+        return [
+            (client, network.add_arc(node, there, len(tasks), self._price(tasks[0], self._racks[client])))
+            for client, there in enumerate(clients)
+            if self._racks[client] in taken and client not in holders
+        ]
+
+    def _take(
+        self,
+        network: Network,
+        alike: list[list[int]],
+        to_racks: list[dict[int, int]],
+        to_clients: list[list[tuple[int, int]]],
+        seats: dict[int, list[tuple[int, int]]],
+    ) -> None:
+        arriving: dict[int, list[int]] = {rack: [] for rack in seats}
+        for tasks, racks, clients in zip(alike, to_racks, to_clients, strict=True):
+            left = iter(tasks)
+            for client, arc in clients:
+                self._placement.standby[client].update(next(left) for _ in range(network.flow(arc)))
+            for rack, arc in racks.items():
+                arriving[rack] += [next(left) for _ in range(network.flow(arc))]
+        for rack, arcs in seats.items():
+            taking = (client for client, arc in arcs for _ in range(network.flow(arc)))
+            for task, client in zip(sorted(arriving[rack]), taking, strict=True):
+                self._placement.standby[client].add(task)

@@ -1,0 +1,223 @@
+"""LegacyStickyTaskAssignor, and FallbackPriorTaskAssignor, which is it and never lets go of an active task.
+
+Document 001 calls it the old algorithm: the previous owner while it has not got its share, then who had a
+standby, then the least loaded client; where loads are equal, one that has not had the task together with
+its others. Its decisions depend on hash tables' order in several places; that is Java's here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.streams.costs import CrossRack, Racks, changelogs, inputs
+from groupstorm.assignors.streams.model import (
+    STATELESS_COSTS,
+    STICKY_COSTS,
+    Config,
+    Costs,
+    Decision,
+    Group,
+    Placement,
+    Strategy,
+)
+from groupstorm.assignors.streams.pairs import TaskPairs
+from groupstorm.assignors.streams.rackaware import Optimisation
+from groupstorm.javahash import JavaHashMap, hash_order
+
+
+def legacy_sticky(group: Group, config: Config) -> Decision:
+    """Active tasks, standbys, both with less traffic where racks are known; never a probing rebalance."""
+    placement = Placement(group)
+    assignment = StickyAssignment(group, placement)
+    assignment.assign_active(keep_all=False)
+    racks = Racks(group)
+    rack_aware = racks.usable(config)
+    if rack_aware:
+        _optimise_active(group, config, racks, placement)
+    assignment.assign_standbys(group.stateful, config.num_standby_replicas)
+    if rack_aware and config.num_standby_replicas > 0:
+        costs = STICKY_COSTS.configured(config)
+        clients = range(len(group.clients))
+        Optimisation(
+            group, CrossRack(racks, changelogs), costs, Strategy.MIN_TRAFFIC, clients, config.solver
+        ).standby(placement, lambda source, destination, task: True)
+    return Decision(placement, probing=False)
+
+
+def fallback_prior(group: Group, config: Config) -> Decision:
+    """Everything stays where it was, racks do not matter, and another rebalance is always needed.
+
+    What StreamsPartitionAssignor takes when the changelogs' ends could not be read.
+    """
+    placement = Placement(group)
+    assignment = StickyAssignment(group, placement)
+    assignment.assign_active(keep_all=True)
+    assignment.assign_standbys(group.stateful, config.num_standby_replicas)
+    return Decision(placement, probing=True)
+
+
+def _optimise_active(group: Group, config: Config, racks: Racks, placement: Placement) -> None:
+    cross_rack = CrossRack(racks, inputs)
+    clients = range(len(group.clients))
+    priced: tuple[tuple[Costs, Sequence[int]], ...] = (
+        (STICKY_COSTS.configured(config), group.stateful),
+        (STATELESS_COSTS, group.stateless),
+    )
+    for costs, tasks in priced:
+        Optimisation(group, cross_rack, costs, config.strategy, clients, config.solver).active(
+            placement, tasks
+        )
+
+
+def previous_owners(group: Group) -> JavaHashMap[int, int]:
+    """Task -> the client that ran it; of several the last one."""
+    owners: JavaHashMap[int, int] = JavaHashMap(group.task_hash)
+    for client in group.clients_as_hashed:
+        for task in sorted(group.clients[client].prev_active):
+            owners.put(task, client)
+    return owners
+
+
+def previous_standbys(group: Group) -> dict[int, list[int]]:
+    """Task -> the clients that had a standby of it, as their HashSet yields them."""
+    holders: dict[int, list[int]] = {}
+    for client in group.clients_as_hashed:
+        for task in sorted(group.clients[client].prev_standby):
+            holders.setdefault(task, []).append(client)
+    return {task: hash_order(clients, group.client_hash) for task, clients in holders.items()}
+
+
+class StickyAssignment:
+    """One run of a sticky assignor.
+
+    ``larger_first``: of clients with the same load the one with more threads has more room; the public
+    assignor makes no such difference.
+    """
+
+    def __init__(self, group: Group, placement: Placement, *, larger_first: bool = True) -> None:
+        self._group = group
+        self._placement = placement
+        self._larger_first = larger_first
+        #: Per client its tasks in the order in which they came.
+        self.filled: list[list[int]] = [[] for _ in group.clients]
+        self._pairs = TaskPairs(len(group.tasks))
+        self._owners = previous_owners(group)
+        self._standbys = previous_standbys(group)
+
+    def assign_active(self, *, keep_all: bool) -> None:
+        """``keep_all``: a previous owner keeps its tasks however many these are."""
+        group = self._group
+        capacity = sum(client.capacity for client in group.clients)
+        per_thread = len(group.tasks) // capacity
+        everything = hash_order(range(len(group.tasks)), group.task_hash)
+        unassigned = dict.fromkeys(JavaHashMap.set_of(everything, group.task_hash))
+        for task, owner in self._owners.items():
+            if keep_all or self._has_room(owner, per_thread):
+                self._assign_active(task, owner)
+                del unassigned[task]
+        for task in list(unassigned):
+            for client in self._standbys.get(task, ()):
+                if self._has_room(client, per_thread):
+                    self._assign_active(task, client)
+                    del unassigned[task]
+                    break
+        for task in sorted(unassigned):
+            self._assign_active(task, self._find(task, group.clients_as_hashed))
+
+    def assign_standbys(self, tasks: Sequence[int], replicas: int) -> None:
+        """So many of each task; fewer where there are not enough clients."""
+        for task in hash_order(tasks, self._group.task_hash):
+            for _ in range(replicas):
+                candidates = hash_order(
+                    [c for c in self._group.clients_as_hashed if not self._placement.has(c, task)],
+                    self._group.client_hash,
+                )
+                if not candidates:
+                    break
+                client = self._find(task, candidates)
+                self._meet(task, client)
+                self._placement.standby[client].add(task)
+                self.filled[client].append(task)
+
+    def _has_room(self, client: int, per_thread: int) -> bool:
+        return len(self._placement.active[client]) < self._placement.capacities[client] * per_thread
+
+    def _assign_active(self, task: int, client: int) -> None:
+        self._meet(task, client)
+        self._placement.active[client].add(task)
+        self.filled[client].append(task)
+
+    def note_moves(self) -> None:
+        """Tasks were moved meanwhile, in their order: they have left the one and come to the other."""
+        for client, tasks in enumerate(self.filled):
+            held = self._held(client)
+            tasks[:] = [task for task in tasks if task in held]
+            tasks.extend(sorted(held.difference(tasks)))
+
+    def _meet(self, task: int, client: int) -> None:
+        self._pairs.add(task, self._held(client))
+
+    def _held(self, client: int) -> set[int]:
+        return self._placement.active[client] | self._placement.standby[client]
+
+    def _find(self, task: int, within: Sequence[int]) -> int:
+        """The previous owner, or who had a standby, if that is fair; else the least loaded."""
+        if len(within) == 1:
+            return within[0]
+        previous = self._previous(task, within)
+        if previous is not None and self._should_balance(previous):
+            previous = self._least_loaded_standby(task, within)
+            if previous is not None and self._should_balance(previous):
+                previous = None
+        found = self._least_loaded(task, within) if previous is None else previous
+        if found is None:
+            raise AssignmentRefused(
+                "NullPointerException", f"no client for task {self._group.tasks[task].id}"
+            )
+        return found
+
+    def _previous(self, task: int, within: Collection[int]) -> int | None:
+        owner = self._owners.get(task)
+        if owner is not None and owner in within:
+            return owner
+        return self._least_loaded_standby(task, within)
+
+    def _least_loaded_standby(self, task: int, within: Collection[int]) -> int | None:
+        holders = self._standbys.get(task)
+        if holders is None:
+            return None
+        copied = JavaHashMap.set_of(holders, self._group.client_hash)
+        return self._least_loaded(task, [client for client in copied if client in within])
+
+    def _least_loaded(self, task: int, clients: Iterable[int]) -> int | None:
+        """One with nothing, else the least loaded where the task makes a new pair, else the least loaded."""
+        listed = list(clients)
+        found = self._lightest(listed, task)
+        return self._lightest(listed, None) if found is None else found
+
+    def _lightest(self, clients: Iterable[int], new_pair_for: int | None) -> int | None:
+        placement, lightest = self._placement, None
+        for client in clients:
+            if placement.count(client) == 0:
+                return client
+            if (lightest is None or self._has_more_room(client, lightest)) and (
+                new_pair_for is None or self._pairs.has_new(new_pair_for, self._held(client))
+            ):
+                lightest = client
+        return lightest
+
+    def _has_more_room(self, client: int, other: int) -> bool:
+        """ClientState.hasMoreAvailableCapacityThan."""
+        placement = self._placement
+        own_load, other_load = placement.load(client), placement.load(other)
+        if own_load == other_load and self._larger_first:
+            return placement.capacities[client] > placement.capacities[other]
+        return own_load < other_load
+
+    def _should_balance(self, client: int) -> bool:
+        """It has a task for every thread, and another client has more room."""
+        placement = self._placement
+        return placement.count(client) >= placement.capacities[client] and any(
+            self._has_more_room(other, client) for other in placement.clients
+        )

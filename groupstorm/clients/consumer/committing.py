@@ -1,0 +1,110 @@
+"""Commits by hand and committed offsets (commitSync, committed)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.consumer.errors import (
+    CommitFailed,
+    ConsumerFailed,
+    ConsumerTimeout,
+    OffsetsRefused,
+    RebalanceInProgress,
+)
+from groupstorm.clients.consumer.news import News
+from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.refusals import COMMIT_RETRIED
+from groupstorm.clients.standing import MemberState
+from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.clients.wire.offsets import OFFSET_FETCH_RETRIED, OFFSET_FETCH_VERSION
+from groupstorm.clients.wire.positions import NO_POSITION, by_topic
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import CommittedOffset, OffsetFetch, OffsetFetchResponse
+
+_JOINING = (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
+
+
+class Committing:
+    """``timeout_ms``: default.api.timeout.ms; ``news`` tells when the membership may have changed."""
+
+    def __init__(self, member: WireConsumer, news: News, timeout_ms: int) -> None:
+        self._member = member
+        self._news = news
+        self._timeout_ms = timeout_ms
+
+    async def commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
+        """Raises CommitFailed, RebalanceInProgress, ConsumerFailed, ConsumerTimeout.
+
+        While the member is joining the commit waits for the new generation: its partitions are its own
+        until its listener has been told otherwise.
+        """
+        by_name: dict[str, dict[int, CommittedOffset]] = {}
+        for (topic, number), offset in offsets.items():
+            by_name.setdefault(topic, {})[number] = offset
+        try:
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                while not await self._commit_once(by_name):
+                    await self._back_off()
+        except TimeoutError as late:
+            raise ConsumerTimeout(f"no commit within {self._timeout_ms} ms") from late
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, CommittedOffset | None]:
+        """What the group has committed; None where nothing is. Raises OffsetsRefused, ConsumerTimeout."""
+        asked = tuple(partitions)
+        request = OffsetFetch(
+            self._member.config.group_id, by_topic(asked), OFFSET_FETCH_VERSION, require_stable=True
+        )
+        try:
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                while (found := await self._fetch_once(request)) is None:
+                    await self._back_off()
+        except TimeoutError as late:
+            raise ConsumerTimeout(f"no committed offsets within {self._timeout_ms} ms") from late
+        return {partition: found.get(partition) for partition in asked}
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    async def _back_off(self) -> None:
+        await asyncio.sleep(self._member.config.retry_backoff_ms / 1000)
+
+    async def _commit_once(self, offsets: Mapping[str, Mapping[int, CommittedOffset]]) -> bool:
+        membership = self._member.membership
+        while membership.state in _JOINING:
+            await self._news.wait()
+        if membership.failure is not None:
+            raise ConsumerFailed(membership.failure)
+        if membership.state is not MemberState.STABLE:
+            raise CommitFailed(Error.UNKNOWN_MEMBER_ID.name)
+        answer = await self._member.commit(offsets)
+        if isinstance(answer, Disconnected) or answer in COMMIT_RETRIED:
+            return False
+        if answer is Error.REBALANCE_IN_PROGRESS:
+            raise RebalanceInProgress(answer.name)
+        if answer is Error.FENCED_INSTANCE_ID:
+            raise ConsumerFailed(answer.name)
+        if answer is not Error.NONE:
+            raise CommitFailed(answer.name)
+        return True
+
+    async def _fetch_once(self, request: OffsetFetch) -> dict[TopicPartition, CommittedOffset] | None:
+        answer = await self._member.ask_coordinator(request)
+        if isinstance(answer, Disconnected):
+            return None
+        if isinstance(answer, Error):
+            raise OffsetsRefused(answer.name)
+        assert isinstance(answer, OffsetFetchResponse)
+        errors = [answer.error, *(error for _, _, _, error in answer.partitions)]
+        worst = next((error for error in errors if error is not Error.NONE), Error.NONE)
+        if worst in OFFSET_FETCH_RETRIED:
+            return None
+        if worst is not Error.NONE:
+            raise OffsetsRefused(worst.name)
+        return {
+            TopicPartition(topic, number): committed
+            for topic, number, committed, _ in answer.partitions
+            if committed.offset != NO_POSITION
+        }

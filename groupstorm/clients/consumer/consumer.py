@@ -1,0 +1,442 @@
+"""A consumer for asyncio whose partitions move one by one (KIP-429)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Collection, Coroutine, Iterable, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.consumer.committing import Committing
+from groupstorm.clients.consumer.errors import (
+    ConsumerClosed,
+    ConsumerError,
+    ConsumerFailed,
+    ConsumerTimeout,
+    ListenerFailed,
+    NoOffsetForPartition,
+    NotAssigned,
+)
+from groupstorm.clients.consumer.fetching import Fetching
+from groupstorm.clients.consumer.listener import RebalanceListener
+from groupstorm.clients.consumer.log_offsets import LogOffsets, TimedOffset
+from groupstorm.clients.consumer.news import News
+from groupstorm.clients.consumer.polling import Polling
+from groupstorm.clients.consumer.reading import Reading
+from groupstorm.clients.consumer.records import ConsumerRecord
+from groupstorm.clients.consumer.settings import Options, read_settings
+from groupstorm.clients.operations import CallbackKind, RunCallback
+from groupstorm.clients.wire.application import Application
+from groupstorm.clients.wire.consumer import WireConsumer, monotonic_us
+from groupstorm.clients.wire.offsets import OffsetReset
+from groupstorm.clients.wire.telling import OnEvent
+from groupstorm.coordinator.messages import CommittedOffset
+from groupstorm.problems import InputError
+
+_T = TypeVar("_T")
+
+_METHODS: Mapping[CallbackKind, str] = {
+    CallbackKind.ASSIGNED: "on_partitions_assigned",
+    CallbackKind.REVOKED: "on_partitions_revoked",
+    CallbackKind.LOST: "on_partitions_lost",
+}
+#: How long close() may take: Kafka's default, and what its connections get beyond it.
+_CLOSE_TIMEOUT_MS, _CLOSE_GRACE_MS = 30_000, 1_000
+
+
+class CooperativeConsumer:
+    """One member of a group, which reads the partitions that the group gives it.
+
+    ```python
+    async with CooperativeConsumer("orders", bootstrap_servers="...", group_id="billing") as consumer:
+        async for record in consumer:
+            ...
+    ```
+
+    A rebalance interrupts only the partitions that move: records of those that stay go on. A record counts
+    as processed when the next one is asked for; only then may auto-commit commit it, and partitions that
+    go are taken away. One task at a time asks for records. ``listener`` is told what comes and goes;
+    ``on_event`` gets the member's events of a trace, with microseconds of ``monotonic_us``. For
+    ``options`` see `Options`. Raises InputError for an option that cannot be.
+    """
+
+    def __init__(
+        self,
+        *topics: str,
+        bootstrap_servers: str | Iterable[str],
+        group_id: str,
+        listener: RebalanceListener | None = None,
+        on_event: OnEvent = lambda _time_us, _event: None,
+        **options: Unpack[Options],
+    ) -> None:
+        self._settings = read_settings(topics, bootstrap_servers, group_id, options)
+        self._listener = listener
+        self._news = News()
+        self._problem: ConsumerError | None = None
+        self._life: asyncio.Task[None] | None = None
+        self._fetches: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._closed = False
+        self._calling = False
+        config, fetch = self._settings.config, self._settings.fetch
+        self._member = WireConsumer(
+            config,
+            self._settings.bootstrap,
+            on_event,
+            application=Application(
+                auto_offset_reset=fetch.reset,
+                listen=self._listen,
+                at_poll=self._at_poll,
+                on_change=self._changed,
+                read_committed=fetch.decoding.read_committed,
+            ),
+            clock=monotonic_us,
+            security=self._settings.security,
+        )
+        self._reading = Reading(self._member.positions, self._fetch_more)
+        self._polling = Polling(self._member, self._reading, self._news, self._check)
+        self._committing = Committing(self._member, self._news, self._settings.default_api_timeout_ms)
+        self._log_offsets = LogOffsets(
+            config, self._member.cluster, fetch.decoding.read_committed, self._member.refresh_topics
+        )
+        self._fetching = Fetching(
+            config,
+            fetch,
+            self._member.cluster,
+            self._reading,
+            self._log_offsets,
+            self._member.refresh_topics,
+            self._news.tell,
+            self._note,
+        )
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to join. Raises InputError without topics."""
+        if self._closed:
+            raise ConsumerClosed("a consumer is not opened twice")
+        if self._life is not None:
+            return
+        if not self._subscription:
+            raise InputError("topics: at least one is needed, or subscribe() before the consumer is opened")
+        self._member.leave_poll()
+        self._life = asyncio.create_task(self._member.run())
+        self._fetches = asyncio.create_task(self._fetching.run())
+        for task in (self._life, self._fetches):
+            task.add_done_callback(lambda _: self._news.tell())
+
+    async def close(self, *, leave_group: bool | None = None) -> None:
+        """Commit (with auto-commit) what was given out, tell the listener, leave the group.
+
+        Raises ListenerFailed, when all is done.
+
+        Another task's ``async for`` ends at once; whoever calls it again waits for the same end, which
+        comes also where one of them is cancelled.
+        ``leave_group``: True also as a static member, False stays until its session ends (KIP-1092).
+        """
+        self._reading.processed()
+        await self._close(leave_group)
+        self._raise_of_listener()
+
+    async def _close(self, leave_group: bool | None = None) -> None:
+        if not self._closed:
+            self._closed = True
+            self._polling.end()
+            self._news.tell()
+            if self._life is not None and self._fetches is not None:
+                self._ending = asyncio.create_task(self._end(self._life, self._fetches, leave_group))
+        if self._ending is not None:
+            await asyncio.shield(self._ending)
+
+    async def _end(
+        self, life: asyncio.Task[None], fetches: asyncio.Task[None], leave_group: bool | None
+    ) -> None:
+        membership = self._member.membership
+        if leave_group is not None:
+            membership.config = replace(membership.config, leave_group_on_close=leave_group)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_TIMEOUT_MS / 1000):
+                while self._calling:
+                    await self._news.wait()
+        fetches.cancel()
+        self._member.close()
+        await asyncio.wait({life, fetches}, timeout=(_CLOSE_TIMEOUT_MS + _CLOSE_GRACE_MS) / 1000)
+        life.cancel()
+        await asyncio.gather(life, fetches, return_exceptions=True)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """As `close`; after an exception what was given out last does not count as processed."""
+        if kind is None:
+            self._reading.processed()
+        await self._close()
+        if kind is None:
+            self._raise_of_listener()
+
+    def subscribe(self, topics: Iterable[str], listener: RebalanceListener | None = None) -> None:
+        """Read these topics from the next round on. ``listener``: instead of the one that was given."""
+        names = tuple(dict.fromkeys((topics,) if isinstance(topics, str) else topics))
+        if not names:
+            raise InputError("topics: at least one is needed")
+        if listener is not None:
+            self._listener = listener
+        self._member.resubscribe(names)
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ConsumerRecord:
+        try:
+            return await self.getone()
+        except ConsumerClosed:
+            if self._life is None:
+                raise
+            raise StopAsyncIteration from None
+
+    async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
+        """The next record, of these partitions if any are named; however long it takes.
+
+        Raises ConsumerClosed, ConsumerFailed, NoOffsetForPartition, OffsetOutOfRange, FetchRefused,
+        RecordCorrupt, ListenerFailed, PollInProgress; InputError for a broker that is too old or refuses
+        the credentials.
+        """
+        record = await self._polling.poll(lambda: self._reading.next(partitions), None)
+        assert record is not None  # nothing but a timeout ends the wait without one
+        return record
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """What is there, or the first that comes within ``timeout_ms``; raises as `getone`.
+
+        At most ``max_records``, by default max_poll_records; of these partitions if any are named.
+        """
+        most = self._settings.max_poll_records if max_records is None else max_records
+        if most < 1:
+            raise InputError(f"max_records: {most}, expected 1 or more")
+        return (
+            await self._polling.poll(lambda: self._reading.next_batch(most, partitions) or None, timeout_ms)
+            or {}
+        )
+
+    # -- partitions ------------------------------------------------------------------------------
+
+    @property
+    def subscription(self) -> frozenset[str]:
+        return frozenset(self._subscription)
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """What this consumer owns; during a listener's on_partitions_revoked still what goes."""
+        return frozenset(self._member.membership.owned)
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        return self._reading.paused
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Give out no records of these until `resume`; they stay this consumer's. Raises NotAssigned."""
+        self._reading.pause(self._owned(partitions))
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Raises NotAssigned."""
+        self._reading.resume(self._owned(partitions))
+        self._news.tell()
+
+    # -- positions -------------------------------------------------------------------------------
+
+    async def position(self, partition: TopicPartition) -> int:
+        """The offset of the next record; waits until it is known. Raises NotAssigned, ConsumerTimeout."""
+        return await self._in_time(self._position(partition), f"the position of {partition} is not known")
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on at ``offset``. Raises NotAssigned."""
+        if offset < 0:
+            raise InputError(f"offset: {offset}, expected 0 or more")
+        _ = self._owned([partition])
+        self._reading.seek(partition, offset)
+
+    async def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """All that are assigned, where none is named. Raises NotAssigned, FetchRefused, ConsumerTimeout."""
+        await self._seek_to(OffsetReset.EARLIEST, partitions)
+
+    async def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """As `seek_to_beginning`; with read_committed the end of what is committed."""
+        await self._seek_to(OffsetReset.LATEST, partitions)
+
+    async def offsets_for_times(
+        self, times: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, TimedOffset]:
+        """Partition -> milliseconds: the first record at or after that time. Raises as `seek_to_end`."""
+        return await self._in_time(self._log_offsets.find(times), "no offsets for these times")
+
+    async def commit(self, offsets: Mapping[TopicPartition, int | CommittedOffset] | None = None) -> None:
+        """Commit ``offsets``, by default behind all that was given out.
+
+        Raises CommitFailed, RebalanceInProgress, ConsumerFailed, ConsumerTimeout.
+        """
+        self._check_open()
+        if offsets is None:
+            offsets = self._given_out()
+        await self._committing.commit(
+            {
+                partition: CommittedOffset(offset) if isinstance(offset, int) else offset
+                for partition, offset in offsets.items()
+            }
+        )
+
+    async def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, CommittedOffset | None]:
+        """What the group has committed; None: nothing. Raises OffsetsRefused, ConsumerTimeout."""
+        self._check_open()
+        return await self._committing.committed(partitions)
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    @property
+    def _subscription(self) -> tuple[str, ...]:
+        return self._member.subscription
+
+    def _given_out(self) -> dict[TopicPartition, CommittedOffset]:
+        positions = {
+            partition: self._reading.position(partition) for partition in self._member.membership.owned
+        }
+        return {
+            partition: CommittedOffset(position.offset, position.leader_epoch)
+            for partition, position in positions.items()
+            if position is not None
+        }
+
+    def _owned(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        named = tuple(TopicPartition(*partition) for partition in partitions)
+        for partition in named:
+            if partition not in self._member.membership.owned:
+                raise NotAssigned(partition)
+        return named
+
+    async def _position(self, partition: TopicPartition) -> int:
+        while (position := self._reading.position(*self._owned([partition]))) is None:
+            self._check()
+            await self._news.wait()
+        return position.offset
+
+    async def _seek_to(self, end: OffsetReset, partitions: Collection[TopicPartition]) -> None:
+        named = self._owned(partitions) or self._member.membership.owned
+        found = await self._in_time(
+            self._log_offsets.find(dict.fromkeys(named, int(end))), "the logs' ends are not known"
+        )
+        for partition in self._owned(named):
+            self._reading.seek(partition, found[partition].offset)
+
+    async def _in_time(self, answer: Coroutine[Any, Any, _T], what: str) -> _T:
+        timeout_ms = self._settings.default_api_timeout_ms
+        try:
+            self._check_open()
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await answer
+        except TimeoutError as late:
+            raise ConsumerTimeout(f"{what} after {timeout_ms} ms") from late
+        finally:
+            answer.close()
+
+    def _check_open(self) -> None:
+        if self._closed or self._life is None:
+            raise ConsumerClosed(
+                "the consumer is not open" if self._life is None else "the consumer is closed"
+            )
+
+    def _check(self) -> None:
+        """Raise what a poll() has to raise."""
+        self._check_open()
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            raise problem
+        for task in (self._life, self._fetches):
+            if task is not None and task.done() and not task.cancelled() and task.exception() is not None:
+                self._raise_from(task)
+        if self._life is not None and self._life.done():
+            raise ConsumerFailed(self._member.failure or "the consumer's tasks were cancelled")
+        if missing := [one for one in self._member.without_offset if self._lacks_position(one)]:
+            raise NoOffsetForPartition(missing)
+
+    def _raise_from(self, task: asyncio.Task[None]) -> None:
+        problem = task.exception()
+        if isinstance(problem, BaseExceptionGroup):
+            problem = problem.exceptions[0]
+        assert problem is not None
+        raise problem
+
+    def _raise_of_listener(self) -> None:
+        problem, self._problem = self._problem, None
+        if isinstance(problem, ListenerFailed):
+            raise problem
+
+    def _lacks_position(self, partition: TopicPartition) -> bool:
+        return partition in self._member.membership.owned and self._reading.position(partition) is None
+
+    def _note(self, problem: ConsumerError) -> None:
+        """Something that the next poll() has to raise; the first of several."""
+        if self._problem is None:
+            self._problem = problem
+        self._news.tell()
+
+    def _fetch_more(self) -> None:
+        self._fetching.wake()
+
+    def _changed(self) -> None:
+        self._fetching.wake()
+        self._news.tell()
+
+    async def _at_poll(self) -> None:
+        await self._polling.at_poll()
+
+    async def _listen(self, operation: RunCallback) -> None:
+        """Tell the listener; what it raises is for poll() to raise."""
+        partitions, comes = operation.partitions, operation.kind is CallbackKind.ASSIGNED
+        if comes:
+            self._reading.hold(partitions)
+        elif operation.cause == "assignment" and self._settings.config.enable_auto_commit:
+            await self._commit_what_goes(partitions)
+        telling = asyncio.create_task(self._tell(operation))
+        self._calling = True
+        try:
+            await asyncio.wait({telling})
+            problem = asyncio.CancelledError() if telling.cancelled() else telling.exception()
+            if problem is not None:
+                failed = ListenerFailed(f"{_METHODS[operation.kind]}: {problem!r}")
+                failed.__cause__ = problem
+                self._note(failed)
+        finally:
+            telling.cancel()
+            self._calling = False
+            if comes:
+                self._reading.hold(())
+            else:
+                self._reading.forget(partitions)
+            self._changed()
+
+    async def _commit_what_goes(self, partitions: Collection[TopicPartition]) -> None:
+        """Of partitions whose records went on during the round: Kafka's consumer commits before it only."""
+        offsets = {one: offset for one, offset in self._given_out().items() if one in partitions}
+        with contextlib.suppress(ConsumerError):  # the next owner reads them again, as after any lost commit
+            await self._committing.commit(offsets)
+
+    async def _tell(self, operation: RunCallback) -> None:
+        if self._listener is not None:
+            answer = getattr(self._listener, _METHODS[operation.kind])(operation.partitions)
+            if inspect.isawaitable(answer):
+                await answer

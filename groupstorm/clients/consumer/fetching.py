@@ -1,0 +1,231 @@
+"""Fetches: one at a time to each broker, for the partitions that it leads and of which nothing is left.
+
+aiokafka's own fetcher is not used: it belongs to one assignment, and drops what it has fetched when another
+one comes. Here a rebalance touches only the partitions that come or go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.consumer.errors import ConsumerError, FetchRefused, OffsetOutOfRange
+from groupstorm.clients.consumer.log_offsets import LEADER_MOVED, LogOffsets
+from groupstorm.clients.consumer.news import News
+from groupstorm.clients.consumer.reading import Reading
+from groupstorm.clients.consumer.records import AbortedTransaction, Decoding, FetchedRecords
+from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.connection import Api, Build, Connection, ConnectionLost, RequestTypes
+from groupstorm.clients.wire.offsets import OffsetReset
+from groupstorm.clients.wire.positions import Position
+from groupstorm.coordinator.errors import Error
+
+#: Topics by name: from version 13 on they are asked for by id (KIP-516).
+FETCH = Api(1, "Fetch", 4, 12)
+
+_CONSUMER = -1  # the replica id of a client that is no broker
+#: No fetch session (KIP-227): every request names all of its partitions.
+_NO_SESSION, _FINAL_EPOCH = 0, -1
+
+_Plan = dict[TopicPartition, Position]
+
+
+class FetchSettings(NamedTuple):
+    """Kafka's options of a fetch; None of ``reset`` is auto.offset.reset=none."""
+
+    decoding: Decoding
+    reset: OffsetReset | None
+    min_bytes: int
+    max_bytes: int
+    max_wait_ms: int
+    max_partition_bytes: int
+
+
+class Fetching:
+    """Keeps `Reading` supplied.
+
+    ``on_records`` is called when there is something to give out, ``on_problem`` with what poll() has to
+    raise.
+    """
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        settings: FetchSettings,
+        cluster: Cluster,
+        reading: Reading,
+        log_offsets: LogOffsets,
+        refresh_topics: Callable[[], None],
+        on_records: Callable[[], None],
+        on_problem: Callable[[ConsumerError], None],
+    ) -> None:
+        self._config = config
+        self._settings = settings
+        self._cluster = cluster
+        self._reading = reading
+        self._log_offsets = log_offsets
+        self._refresh_topics = refresh_topics
+        self._on_records = on_records
+        self._on_problem = on_problem
+        self._news = News()
+        self._busy: set[int] = set()
+        self._connections: dict[int, Connection] = {}
+
+    def wake(self) -> None:
+        """There may be more to fetch."""
+        self._news.tell()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    for node_id, plan in self._plans().items():
+                        self._busy.add(node_id)
+                        group.create_task(self._fetch(node_id, plan))
+                    await self._news.wait()
+        finally:
+            for connection in tuple(self._connections.values()):
+                connection.abort()
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def _plans(self) -> dict[int, _Plan]:
+        """What to ask of which broker: of those that have no request to answer."""
+        plans: dict[int, _Plan] = {}
+        for partition, position in self._reading.to_fetch():
+            leader = self._cluster.leader(partition)
+            if leader is None:
+                self._refresh_topics()
+            elif leader.node_id not in self._busy:
+                plans.setdefault(leader.node_id, {})[partition] = position
+        return plans
+
+    async def _fetch(self, node_id: int, plan: _Plan) -> None:
+        settled = False
+        try:
+            connection = await self._connection(node_id)
+            timeout_ms = self._config.request_timeout_ms + self._settings.max_wait_ms
+            answer = await connection.ask(FETCH, FETCH.highest, self._request(plan), timeout_ms)
+            settled = await self._take(answer, plan)
+        except ConnectionLost:
+            pass  # the broker may be gone: asked again below, whoever leads then
+        if not settled:
+            self._refresh_topics()
+            await asyncio.sleep(self._config.retry_backoff_ms / 1000)
+        self._busy.discard(node_id)
+        self._news.tell()
+
+    async def _connection(self, node_id: int) -> Connection:
+        """One of its own: a parked fetch holds up whatever else goes the same way."""
+        connection = self._connections.get(node_id)
+        if connection is None:
+            endpoint = self._cluster.endpoint(node_id)
+            if endpoint is None:
+                raise ConnectionLost(f"broker {node_id} is not in the cluster any more")
+            connection = await self._cluster.connect(endpoint)
+            self._connections[node_id] = connection
+            connection.on_lost = lambda lost: self._forget(node_id, lost)
+        return connection
+
+    def _forget(self, node_id: int, lost: Connection) -> None:
+        if self._connections.get(node_id) is lost:
+            del self._connections[node_id]
+
+    def _request(self, plan: _Plan) -> Build:
+        settings = self._settings
+        by_topic: dict[str, dict[int, Position]] = {}
+        for (topic, number), position in plan.items():
+            by_topic.setdefault(topic, {})[number] = position
+
+        def build(types: RequestTypes) -> Any:
+            topics = tuple(
+                types.make("FetchTopic", topic=topic, partitions=self._partitions(types, topic, positions))
+                for topic, positions in by_topic.items()
+            )
+            return types.make(
+                types.root.__name__,
+                cluster_id=None,
+                replica_id=_CONSUMER,
+                max_wait=datetime.timedelta(milliseconds=settings.max_wait_ms),
+                min_bytes=settings.min_bytes,
+                max_bytes=settings.max_bytes,
+                isolation_level=int(settings.decoding.read_committed),
+                session_id=_NO_SESSION,
+                session_epoch=_FINAL_EPOCH,
+                topics=topics,
+                forgotten_topics_data=(),
+                rack_id="",
+            )
+
+        return build
+
+    def _partitions(
+        self, types: RequestTypes, topic: str, positions: Mapping[int, Position]
+    ) -> tuple[Any, ...]:
+        partitions = []
+        for number, position in positions.items():
+            leader = self._cluster.leader(TopicPartition(topic, number))
+            partitions.append(
+                types.make(
+                    "FetchPartition",
+                    partition=number,
+                    current_leader_epoch=-1 if leader is None else leader.epoch,
+                    fetch_offset=position.offset,
+                    last_fetched_epoch=-1,
+                    log_start_offset=-1,
+                    partition_max_bytes=self._settings.max_partition_bytes,
+                )
+            )
+        return tuple(partitions)
+
+    async def _take(self, answer: Any, plan: _Plan) -> bool:
+        """Whether the broker may be asked for the same partitions at once."""
+        settled = Error(getattr(answer, "error_code", Error.NONE)) is Error.NONE
+        for topic in answer.responses:
+            for data in topic.partitions:
+                partition = TopicPartition(topic.topic, data.partition_index)
+                if partition in plan:
+                    settled &= await self._take_partition(partition, plan[partition].offset, data)
+        self._on_records()
+        return settled
+
+    async def _take_partition(self, partition: TopicPartition, offset: int, data: Any) -> bool:
+        error = Error(data.error_code)
+        if error is Error.NONE:
+            if data.records:
+                aborted = [
+                    AbortedTransaction(one.producer_id, one.first_offset)
+                    for one in data.aborted_transactions or ()
+                ]
+                records = FetchedRecords(
+                    partition, offset, bytes(data.records), aborted, self._settings.decoding
+                )
+                self._reading.fetched(partition, records)
+            return True
+        if error is Error.OFFSET_OUT_OF_RANGE:
+            return await self._reset(partition, offset)
+        if error not in LEADER_MOVED and error is not Error.UNKNOWN_SERVER_ERROR:
+            self._on_problem(FetchRefused(partition, error.name))
+        return False
+
+    async def _reset(self, partition: TopicPartition, refused: int) -> bool:
+        """The log has been cut, or its rest was lost: auto.offset.reset."""
+        position = self._reading.position(partition)
+        if position is None or position.offset != refused:
+            return True
+        reset = self._settings.reset
+        if reset is None:
+            self._on_problem(OffsetOutOfRange(partition, refused))
+            return False
+        try:
+            found = await self._log_offsets.find({partition: int(reset)})
+        except FetchRefused as problem:
+            self._on_problem(problem)
+            return False
+        self._reading.reset(partition, refused, found[partition].offset)
+        return True

@@ -1,0 +1,98 @@
+"""Configurations as DescribeConfigs and CreateTopics show them: value, type, and where the value comes
+from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from groupstorm.coordinator.server.config import OPTIONS, BrokerConfig, Endpoint
+from groupstorm.coordinator.server.topic_configs import (
+    GROUP_OPTIONS,
+    TOPIC_OPTIONS,
+    ConfigType,
+    Option,
+    default_of,
+)
+
+
+class Source(IntEnum):
+    """DescribeConfigsResponse.ConfigSource."""
+
+    TOPIC = 1
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    GROUP = 8
+
+
+class Synonym(NamedTuple):
+    """One of the places that a value may come from, the first that has one counts."""
+
+    name: str
+    value: str
+    source: Source
+
+
+class Entry(NamedTuple):
+    name: str
+    value: str
+    kind: ConfigType
+    read_only: bool
+    synonyms: tuple[Synonym, ...]
+
+    @property
+    def source(self) -> Source:
+        return self.synonyms[0].source
+
+
+def topic_entries(configs: Mapping[str, str], broker: BrokerConfig) -> Iterator[Entry]:
+    """All configurations of a topic, by name."""
+    return _entries(TOPIC_OPTIONS, configs, Source.TOPIC, broker)
+
+
+def group_entries(configs: Mapping[str, str], broker: BrokerConfig) -> Iterator[Entry]:
+    """All configurations of a group, by name."""
+    return _entries(GROUP_OPTIONS, configs, Source.GROUP, broker)
+
+
+def _entries(
+    options: Mapping[str, Option], configs: Mapping[str, str], own: Source, broker: BrokerConfig
+) -> Iterator[Entry]:
+    defaults = BrokerConfig()
+    for name, option in options.items():
+        synonyms = []
+        if name in configs:
+            synonyms.append(Synonym(name, configs[name], own))
+        value, default = default_of(option, broker), default_of(option, defaults)
+        if value != default and option.broker is not None:
+            synonyms.append(Synonym(option.broker, value, Source.STATIC_BROKER))
+        synonyms.append(Synonym(option.broker or name, default, Source.DEFAULT))
+        yield Entry(name, synonyms[0].value, option.kind, False, tuple(synonyms))
+
+
+def broker_entries(broker: BrokerConfig) -> Iterator[Entry]:
+    """The broker's own settings; they stay as they are while it runs."""
+    defaults = BrokerConfig()
+    for name in sorted(OPTIONS):
+        field = name.replace(".", "_")
+        value, default = getattr(broker, field), getattr(defaults, field)
+        synonyms = [Synonym(name, _text(default), Source.DEFAULT)]
+        if value != default:
+            synonyms.insert(0, Synonym(name, _text(value), Source.STATIC_BROKER))
+        yield Entry(name, _text(value), _kind(default), True, tuple(synonyms))
+
+
+def _kind(value: object) -> ConfigType:
+    if isinstance(value, bool):
+        return ConfigType.BOOLEAN
+    return ConfigType.LONG if isinstance(value, int) else ConfigType.STRING
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Endpoint):
+        return "PLAINTEXT://{host}:{port}".format(**dataclasses.asdict(value))
+    return "" if value is None else str(value)

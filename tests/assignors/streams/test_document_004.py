@@ -1,0 +1,273 @@
+"""Document 004, KIP-925 in its fourth version: its costs, graphs, examples and standby placements."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+
+from groupstorm.assignors.streams.costs import CrossRack, Racks, changelogs, inputs
+from groupstorm.assignors.streams.graphs import Problem, shares, solve
+from groupstorm.assignors.streams.highavailability import high_availability
+from groupstorm.assignors.streams.model import (
+    Config,
+    Costs,
+    Group,
+    Placement,
+    Solver,
+    StandbyPlacement,
+    Strategy,
+)
+from groupstorm.assignors.streams.rackaware import Optimisation
+from tests.assignors.streams.groups import (
+    active,
+    assign,
+    client,
+    owners,
+    random_group,
+    random_placement,
+    standby,
+    task,
+)
+
+
+def optimize(
+    tasks: list[dict[str, Any]], clients: list[dict[str, Any]], held: list[list[str]], **settings: Any
+) -> dict[str, Any]:
+    given = {str(number): {"active": own} for number, own in enumerate(held, start=1)}
+    settings = {"strategy": "min_traffic", "traffic_cost": 1, "non_overlap_cost": 0, **settings}
+    return assign("optimize-active", tasks, clients, given=given, **settings)
+
+
+def test_lines_48_to_55_the_cost_counts_partitions_without_a_replica_in_the_rack() -> None:
+    found = assign(
+        "price",
+        [{**task("0_0"), "inputs": [["a", 0, ["r1"]], ["b", 0, ["r2", "r3"]], ["c", 0, ["r2"]]]}],
+        [client(1, rack="r2")],
+        given={"1": {"active": ["0_0"]}},
+        traffic_cost=1,
+    )
+    assert found["cost"]["active_cross_rack"] == 1
+
+
+def test_lines_81_to_84_two_tasks_and_two_clients_come_to_a_cost_of_two() -> None:
+    """The figure is missing from the document: t1 and t2 swap, from a cost of 4 to one of 2."""
+    tasks = [task("0_0"), task("0_1")]
+    tasks[0]["inputs"] = [["a", 0, ["r2"]], ["b", 0, ["r3"]], ["c", 0, ["r2"]]]
+    tasks[1]["inputs"] = [["a", 1, ["r1"]], ["b", 1, ["r3"]], ["c", 1, ["r1", "r2"]]]
+    clients = [client(1, rack="r1"), client(2, rack="r2")]
+    before = assign("price", tasks, clients, given={"1": {"active": ["0_0"]}, "2": {"active": ["0_1"]}})
+    assert before["cost"]["active_cross_rack"] == 5
+    found = optimize(tasks, clients, [["0_0"], ["0_1"]])
+    assert active(found) == {"1": ["0_1"], "2": ["0_0"]}
+    assert found["optimized_cost"] == 2
+
+
+def test_line_95_the_clients_keep_their_numbers_and_the_answer_does_not_vary() -> None:
+    generator = random.Random("line 95")
+    for _ in range(30):
+        group = random_group(generator)
+        start = random_placement(generator, group)
+        sizes = [len(tasks) for tasks in start.active]
+        found = [_optimised(group, start, Strategy.MIN_TRAFFIC, Costs(1, 0)) for _ in range(2)]
+        assert found[0][1].active == found[1][1].active
+        assert [len(tasks) for tasks in found[0][1].active] == sizes
+
+
+def _optimised(
+    group: Group, start: Placement, strategy: Strategy, costs: Costs, solver: Solver = Solver.AUTO
+) -> tuple[int, Placement]:
+    placement = Placement(group)
+    for own, held in zip(placement.active, start.active, strict=True):
+        own.update(held)
+    clients = range(len(group.clients))
+    optimisation = Optimisation(group, CrossRack(Racks(group), inputs), costs, strategy, clients, solver)
+    return optimisation.active(placement, range(len(group.tasks))), placement
+
+
+def test_lines_123_to_125_three_clients_of_one_two_and_three_threads() -> None:
+    """Shares of 3*1/6, 3*2/6, 3*3/6, rounded up: 1, 1 and 2 of each sub-topology."""
+    assert shares([1, 2, 3], 6, 3) == [1, 1, 2]
+    tasks = [task(f"{group}_{number}", "r1 r2") for group in (0, 1) for number in range(3)]
+    clients = [client(1, 1, "r1"), client(2, 2, "r2"), client(3, 3, "r1")]
+    start = [["0_0"], ["0_1", "0_2"], ["1_0", "1_1", "1_2"]]
+    found = active(optimize(tasks, clients, start, strategy="balance_subtopology"))
+    assert [len(found[name]) for name in "123"] == [1, 2, 3]
+    for name, share in zip("123", (1, 1, 2), strict=True):
+        for group in ("0", "1"):
+            assert sum(one.startswith(group) for one in found[name]) <= share
+
+
+def test_line_122_the_shares_are_rounded_up_in_floating_point() -> None:
+    """14 of 50 tasks, a sub-topology of 25: exactly 7, and 8 in Kafka."""
+    assert math.ceil(14 / 50 * 25) == 8
+    assert shares([14, 36], 50, 25) == [8, 18]
+
+
+def test_line_117_the_shares_always_have_a_solution() -> None:
+    """x = S*C/n is a feasible fractional flow, so there is an integral one: the solvers refuse otherwise."""
+    generator = random.Random("line 117")
+    for _ in range(60):
+        group = random_group(generator)
+        start = random_placement(generator, group)
+        for solver in (Solver.CYCLE_CANCELING, Solver.SHORTEST_PATHS):
+            for costs in (Costs(1, 0), Costs(10, 1)):
+                _, found = _optimised(group, start, Strategy.BALANCE_SUBTOPOLOGY, costs, solver)
+                _within_shares(group, start, found)
+
+
+def _within_shares(group: Group, start: Placement, found: Placement) -> None:
+    counts = [len(tasks) for tasks in start.active]
+    assert [len(tasks) for tasks in found.active] == counts
+    assert len(owners(found.active)) == len(group.tasks)
+    for of_group in group.subtopologies:
+        limits = shares(counts, len(group.tasks), len(of_group))
+        taken = [len(tasks.intersection(of_group)) for tasks in found.active]
+        assert all(own <= limit for own, limit in zip(taken, limits, strict=True))
+
+
+def test_line_97_without_shares_a_sub_topology_may_end_on_one_client() -> None:
+    tasks = [task("0_0", "r1"), task("0_1", "r1"), task("1_0", "r2"), task("1_1", "r2")]
+    clients = [client(1, rack="r1"), client(2, rack="r2")]
+    start = [["0_0", "1_0"], ["0_1", "1_1"]]
+    assert active(optimize(tasks, clients, start)) == {"1": ["0_0", "0_1"], "2": ["1_0", "1_1"]}
+    spread = active(optimize(tasks, clients, start, strategy="balance_subtopology"))
+    assert {name: sorted(one[0] for one in own) for name, own in spread.items()} == {
+        "1": ["0", "1"],
+        "2": ["0", "1"],
+    }
+
+
+def test_line_127_fixing_the_totals_first_costs_something() -> None:
+    """Three tasks on two clients: who has two is settled before racks are looked at. The gap on random
+    clusters is never negative and not always nothing."""
+    tasks = [task(f"0_{number}", "r2") for number in range(3)]
+    clients = [client(1, rack="r1"), client(2, rack="r2")]
+    found = assign("ha", tasks, clients, strategy="min_traffic", traffic_cost=1, non_overlap_cost=0)
+    assert [len(own) for own in active(found).values()] == [2, 1]
+    assert found["cost"]["active_cross_rack"] == 2  # one, had the other client been given two
+
+
+CHAIN = [task("0_0", changelogs="r2"), task("0_1", changelogs="r3"), task("0_2", changelogs="r1")]
+IN_THREE_RACKS = [client(1, rack="r1"), client(2, rack="r2"), client(3, rack="r3")]
+
+
+def test_lines_145_to_157_the_greedy_loop_exchanges_what_gets_cheaper() -> None:
+    found = assign(
+        "ha",
+        CHAIN,
+        IN_THREE_RACKS,
+        num_standby_replicas=1,
+        strategy="min_traffic",
+        standby_placement="greedy",
+    )
+    kept = assign("ha", CHAIN, IN_THREE_RACKS, num_standby_replicas=1)
+    assert found["cost"]["standby_cross_rack"] <= kept["cost"]["standby_cross_rack"]
+    for name, own in standby(found).items():
+        assert not set(own) & set(active(found)[name])
+
+
+def test_lines_163_to_164_reliable_first_prefers_another_rack_to_less_traffic() -> None:
+    """The changelog is in the active's rack alone: the shipped way may follow it, this one does not."""
+    tasks = [task("0_0", "r1", "r1"), task("0_1", "r1", "r1")]
+    clients = [client(1, rack="r1"), client(2, rack="r1"), client(3, rack="r2"), client(4, rack="r2")]
+    found = assign(
+        "ha",
+        tasks,
+        clients,
+        num_standby_replicas=1,
+        strategy="min_traffic",
+        standby_placement="reliable-first",
+    )
+    assert {name for name, own in active(found).items() if own} == {"1", "2"}
+    assert {name for name, own in standby(found).items() if own} == {"3", "4"}
+
+
+def test_lines_169_to_170_later_standbys_prefer_less_traffic() -> None:
+    tasks = [task("0_0", "r1", "r1")]
+    clients = [client(1, rack="r1"), client(2, rack="r1"), client(3, rack="r2"), client(4, rack="r3")]
+    settings: dict[str, Any] = {"strategy": "min_traffic", "standby_placement": "reliable-first"}
+    cheap = assign("ha", tasks, clients, num_standby_replicas=1, reliable_standbys=0, **settings)
+    assert standby(cheap)["2"] == ["0_0"]
+    both = assign("ha", tasks, clients, num_standby_replicas=2, reliable_standbys=1, **settings)
+    assert {name for name, own in standby(both).items() if own} == {"2", "3"}
+
+
+def test_line_176_tags_and_racks() -> None:
+    """Tags place standbys by default, as in Kafka; with the setting the racks do."""
+    tasks = [task("0_0", changelogs="r1 r2")]
+    clients = [
+        client(1, rack="r1", tags={"zone": "a"}),
+        client(2, rack="r1", tags={"zone": "b"}),
+        client(3, rack="r2", tags={"zone": "a"}),
+    ]
+    settings: dict[str, Any] = {"num_standby_replicas": 1, "rack_aware_tags": ["zone"]}
+    assert standby(assign("ha", tasks, clients, **settings))["2"] == ["0_0"]
+    assert standby(assign("ha", tasks, clients, tags_or_racks="racks", **settings))["3"] == ["0_0"]
+
+
+def test_line_180_stateless_tasks_are_optimised_too() -> None:
+    tasks = [task("0_0", "r2", stateful=False), task("0_1", "r1", stateful=False)]
+    clients = [client(1, rack="r1"), client(2, rack="r2")]
+    assert active(assign("ha", tasks, clients)) == {"1": ["0_0"], "2": ["0_1"]}
+    assert active(assign("ha", tasks, clients, strategy="min_traffic")) == {"1": ["0_1"], "2": ["0_0"]}
+
+
+@pytest.mark.parametrize("placement", list(StandbyPlacement))
+def test_the_three_placements_keep_what_a_standby_must_keep(placement: StandbyPlacement) -> None:
+    """On random clusters: as many standbys as wanted, never beside the active one, never two on a client."""
+    generator = random.Random("placements")
+    for _ in range(25):
+        group = random_group(generator, tasks_max=20)
+        config = Config(num_standby_replicas=1, strategy=Strategy.MIN_TRAFFIC, standby_placement=placement)
+        found = high_availability(group, config).placement
+        running = owners(found.active)
+        followed = owners(found.standby)
+        assert set(followed) == set(running) == set(range(len(group.tasks)))
+        assert all(followed[one] != running[one] for one in running)
+
+
+def test_what_each_placement_is_good_at() -> None:
+    """Over random clusters: reliable-first shares the fewest racks, shipped crosses fewer."""
+    same_rack: dict[StandbyPlacement, int] = dict.fromkeys(StandbyPlacement, 0)
+    crossing: dict[StandbyPlacement, int] = dict.fromkeys(StandbyPlacement, 0)
+    for placement in StandbyPlacement:
+        generator = random.Random("good at")
+        for _ in range(40):
+            group = random_group(generator, tasks_max=20)
+            config = Config(
+                num_standby_replicas=1, strategy=Strategy.MIN_TRAFFIC, standby_placement=placement
+            )
+            found = high_availability(group, config).placement
+            racks = Racks(group).numbers
+            running, followed = owners(found.active), owners(found.standby)
+            same_rack[placement] += sum(racks[running[one]] == racks[followed[one]] for one in running)
+            cost = CrossRack(Racks(group), changelogs)
+            crossing[placement] += cost.total(found.standby, followed)
+    assert same_rack[StandbyPlacement.RELIABLE_FIRST] < same_rack[StandbyPlacement.SHIPPED]
+    assert same_rack[StandbyPlacement.RELIABLE_FIRST] < same_rack[StandbyPlacement.GREEDY]
+    assert crossing[StandbyPlacement.SHIPPED] < crossing[StandbyPlacement.RELIABLE_FIRST]
+
+
+def test_lines_71_to_79_kleins_cycles_are_cancelled_until_there_are_none() -> None:
+    """Solving a solution again moves nothing."""
+    generator = random.Random("line 79")
+    for _ in range(20):
+        group = random_group(generator, tasks_max=16, clients_max=5)
+        start = random_placement(generator, group)
+        cost, found = _optimised(group, start, Strategy.MIN_TRAFFIC, Costs(1, 0), Solver.CYCLE_CANCELING)
+        again, same = _optimised(group, found, Strategy.MIN_TRAFFIC, Costs(1, 0), Solver.CYCLE_CANCELING)
+        assert (again, same.active) == (cost, found.active)
+
+
+def test_a_problem_prices_its_own_solution() -> None:
+    generator = random.Random("prices")
+    group = random_group(generator)
+    start = owners(random_placement(generator, group).active)
+    tasks = sorted(start)
+    present = [start[one] for one in tasks]
+    cross_rack = CrossRack(Racks(group), inputs)
+    problem = Problem(tasks, range(len(group.clients)), present, cross_rack, Costs(3, 2))
+    assert problem.total(solve(problem)) <= problem.total(present)

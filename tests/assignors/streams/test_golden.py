@@ -1,0 +1,39 @@
+"""Our answers are Kafka's (golden/README.md says where they come from)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from groupstorm.assignors.streams.cases import answers
+from tests.oracle.streams import golden
+from tests.oracle.streams.comparison import answer, difference
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_the_examples_are_answered_as_kafka_answers_them() -> None:
+    cases = (GOLDEN / "assign-streams.cases.jsonl").read_bytes().splitlines()
+    kafkas = (GOLDEN / "assign-streams.kafka-4.3.1.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(ours) for ours in answers(cases)] == [json.loads(line) for line in kafkas]
+
+
+def test_random_cases_are_answered_as_kafka_answers_them() -> None:
+    wrong = {}
+    for case, kafkas in golden.read():
+        found = difference(case, kafkas, answer(case))
+        if found:
+            wrong[case["id"]] = found
+    assert wrong == {}
+
+
+def test_the_random_cases_reach_what_is_hard() -> None:
+    """Refusals, warm-ups, threads, both strategies: a golden file without them would prove little."""
+    kafkas = [kafka for _, kafka in golden.read()]
+    clients = [own for kafka in kafkas for own in kafka.get("clients", {}).values()]
+    assert sum("error" in kafka for kafka in kafkas) >= 10
+    assert sum(bool(own.get("warmup")) for own in clients) >= 15
+    assert sum(bool(own.get("standby_warmup")) for own in clients) >= 10
+    assert sum("threads" in own for own in clients) >= 100
+    strategies = {case["config"]["strategy"] for case, _ in golden.read()}
+    assert strategies == {"none", "min_traffic", "balance_subtopology"}

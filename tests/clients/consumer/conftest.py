@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from groupstorm.coordinator.server.embedded import EmbeddedBroker
+from tests.clients.consumer.applications import PARTITIONS, TOPIC, Application
+
+#: Gives so many records to each of the named partitions (all, by default) of a topic.
+Produce = Callable[..., Awaitable[None]]
+#: Makes an application, which is stopped at the end of the test.
+Start = Callable[..., Application]
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    options = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "100"}
+    with EmbeddedBroker(options, {TOPIC: PARTITIONS, "refunds": 2}) as running:
+        yield running
+
+
+@pytest.fixture
+async def produce(broker: EmbeddedBroker) -> AsyncIterator[Produce]:
+    aiokafka = pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+    async with aiokafka.AIOKafkaProducer(bootstrap_servers=broker.address) as producer:
+
+        async def to_all(count: int, *numbers: int, topic: str = TOPIC) -> None:
+            for number in numbers or range(PARTITIONS):
+                for value in range(count):
+                    await producer.send(topic, str(value).encode(), partition=number)
+            await producer.flush()
+
+        yield to_all
+
+
+@pytest.fixture
+async def start(broker: EmbeddedBroker) -> AsyncIterator[Start]:
+    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+    started: list[Application] = []
+
+    def make(name: str, **options: Any) -> Application:
+        application = Application(broker.address, name, **options)
+        started.append(application)
+        return application.start()
+
+    yield make
+    for application in started:
+        await application.give_up()

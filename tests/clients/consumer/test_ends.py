@@ -1,0 +1,195 @@
+"""How consumers end, what they raise, and what is left of them in the group."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from groupstorm.clients import events
+from groupstorm.clients.consumer import (
+    ConsumerClosed,
+    ConsumerFailed,
+    CooperativeConsumer,
+    ListenerFailed,
+    PollInProgress,
+    TopicPartition,
+)
+from groupstorm.coordinator import events as coordinator_events
+from groupstorm.coordinator.server.embedded import EmbeddedBroker
+from groupstorm.problems import InputError
+from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import JsonLinesWriter
+from tests.clients.consumer.applications import (
+    GROUP,
+    PARTITIONS,
+    QUICK,
+    TOPIC,
+    Application,
+    is_shared_out,
+    partitions,
+    until,
+)
+from tests.clients.consumer.conftest import Produce, Start
+from tests.command import groupstorm
+
+
+def removals(broker: EmbeddedBroker) -> list[str]:
+    return [event.cause for _, event in broker.events if isinstance(event, coordinator_events.MemberRemoved)]
+
+
+async def test_a_static_member_comes_back_to_its_partitions_without_a_round(
+    produce: Produce, start: Start, broker: EmbeddedBroker
+) -> None:
+    group = [start(name, group_instance_id=name, session_timeout_ms=10_000) for name in ("a", "b")]
+    await until(lambda: is_shared_out(group))
+    generation, mine = group[0].generation, group[1].owned
+    rounds = len(group[0].notes.calls)
+    await group[1].stop()
+    assert group[1].told[-1][1].cause == "silent"  # type: ignore[union-attr]
+    group[1] = start("b", group_instance_id="b", session_timeout_ms=10_000)
+    await until(lambda: is_shared_out(group))
+    assert group[1].owned == mine
+    assert [one.generation for one in group] == [generation, generation]
+    assert len(group[0].notes.calls) == rounds
+    assert "left" not in removals(broker)
+
+
+@pytest.mark.parametrize(
+    ("instance", "asked", "leaves"),
+    [(None, None, True), ("i", None, False), (None, False, False), ("i", True, True)],
+)
+async def test_who_leaves_the_group_when_it_closes(
+    start: Start, broker: EmbeddedBroker, instance: str | None, asked: bool | None, leaves: bool
+) -> None:
+    """KIP-1092: by default dynamic members do and static ones do not."""
+    only = start("a", group_instance_id=instance, session_timeout_ms=10_000)
+    await until(lambda: is_shared_out([only]))
+    await only.stop(leave_group=asked)
+    assert only.notes.changes == [
+        ("assigned", partitions(*range(PARTITIONS))),
+        ("revoked", partitions(*range(PARTITIONS))),
+    ]
+    assert removals(broker) == (["left"] if leaves else [])
+    assert only.told[-1][1].cause == ("left" if leaves else "silent")  # type: ignore[union-attr]
+
+
+async def test_closing_ends_the_loop_of_another_task(start: Start) -> None:
+    only = start("a")
+    await until(lambda: is_shared_out([only]))
+    await only.consumer.close()
+    await only.stop()  # the reading task has ended, and not with an exception
+    with pytest.raises(ConsumerClosed):
+        await only.consumer.getone()
+    await only.consumer.close()
+    with pytest.raises(ConsumerClosed):
+        await only.consumer.start()
+
+
+async def test_a_close_that_is_cancelled_comes_to_its_end(start: Start, broker: EmbeddedBroker) -> None:
+    only = start("a", session_timeout_ms=10_000)
+    await until(lambda: is_shared_out([only]))
+    closing = asyncio.create_task(only.consumer.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await until(lambda: only.ended)  # its `async with` has waited for the end
+    assert isinstance(only.told[-1][1], events.MemberClosed)
+    assert removals(broker) == ["left"]
+
+
+async def test_a_fenced_member_fails_and_has_lost_everything(start: Start) -> None:
+    first = start("a", group_instance_id="i")
+    await until(lambda: is_shared_out([first]))
+    second = start("b", group_instance_id="i")
+    await until(lambda: first.ended)
+    assert first.notes.calls[-1] == ("lost", partitions(*range(PARTITIONS)))
+    with pytest.raises(ConsumerFailed, match="FENCED_INSTANCE_ID") as failed:
+        await first.stop()
+    assert failed.value.error == "FENCED_INSTANCE_ID"
+    assert len(first.of(events.MemberFailed)) == 1
+    await until(lambda: is_shared_out([second]))
+
+
+async def test_what_a_listener_raises_comes_out_of_the_next_poll(
+    produce: Produce, broker: EmbeddedBroker
+) -> None:
+    application = Application(broker.address, "a")
+
+    async def fail(method: str, _: set[TopicPartition]) -> None:
+        raise LookupError(method)
+
+    application.notes.before_return = fail
+    await produce(1)
+    async with application.consumer as consumer:
+        with pytest.raises(ListenerFailed, match="assigned") as failed:
+            await consumer.getone()
+        assert isinstance(failed.value.__cause__, LookupError)
+        assert (await consumer.getone()).offset == 0  # the membership goes on
+        with pytest.raises(ListenerFailed, match="revoked"):
+            await consumer.close()
+
+
+async def test_two_tasks_cannot_ask_for_records_at_once(start: Start) -> None:
+    only = start("a")
+    await until(lambda: is_shared_out([only]))
+    with pytest.raises(PollInProgress):
+        await only.consumer.getone()
+
+
+async def test_an_interrupted_wait_loses_no_record(produce: Produce, broker: EmbeddedBroker) -> None:
+    consumer = CooperativeConsumer(TOPIC, bootstrap_servers=broker.address, group_id=GROUP, **QUICK)
+    offsets: dict[int, list[int]] = {}
+    async with consumer:
+        await produce(200, 0)
+        while len(offsets.get(0, ())) < 200:
+            try:
+                async with asyncio.timeout(0.001):
+                    record = await consumer.getone()
+            except TimeoutError:
+                continue
+            offsets.setdefault(record.partition, []).append(record.offset)
+    assert offsets == {0: list(range(200))}
+
+
+async def test_not_opened_it_gives_nothing(broker: EmbeddedBroker) -> None:
+    consumer = CooperativeConsumer(bootstrap_servers=broker.address, group_id=GROUP)
+    with pytest.raises(ConsumerClosed):
+        await consumer.getone()
+    with pytest.raises(ConsumerClosed):
+        async for _ in consumer:
+            pass
+    with pytest.raises(InputError, match="topics"):
+        await consumer.start()
+    consumer.subscribe(TOPIC)
+    assert consumer.subscription == {TOPIC}
+    await consumer.close()
+
+
+async def test_fetching_survives_its_connections(produce: Produce, start: Start) -> None:
+    only = start("a")
+    await produce(2)
+    await until(lambda: len(only.records) == 2 * PARTITIONS)
+    for connection in tuple(only.consumer._fetching._connections.values()):
+        connection.abort()
+    await produce(2)
+    await until(lambda: len(only.records) == 4 * PARTITIONS)
+    assert only.notes.calls == [("assigned", partitions(*range(PARTITIONS)))]
+
+
+async def test_a_trace_of_two_consumers(produce: Produce, start: Start, tmp_path: Path) -> None:
+    first = start("a")
+    await until(lambda: is_shared_out([first]))
+    second = start("b")
+    await until(lambda: is_shared_out([first, second]))
+    await second.stop()
+    await first.stop()
+    path = tmp_path / "trace.jsonl"
+    writer = JsonLinesWriter(path)
+    told = sorted((*first.told, *second.told), key=lambda told: told[0])
+    for time_us, event in told:
+        writer.add(time_us - told[0][0], Source.MEMBER, event)
+    writer.close()
+    answer = groupstorm("trace", str(path), "--all", cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    assert "gives up orders-3 orders-4 orders-5 (assignment)" in answer.stdout

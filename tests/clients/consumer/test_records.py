@@ -1,0 +1,221 @@
+"""Batches as brokers send them, made by aiokafka's own builder."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.consumer.errors import RecordCorrupt
+from groupstorm.clients.consumer.reading import Reading
+from groupstorm.clients.consumer.records import (
+    AbortedTransaction,
+    ConsumerRecord,
+    Decoding,
+    FetchedRecords,
+    decoding,
+)
+from groupstorm.clients.wire.positions import Position, Positions
+
+default_records = pytest.importorskip(
+    "aiokafka.record.default_records", reason="pip install aiokafka (extra `kafka`)"
+)
+
+P0 = TopicPartition("orders", 0)
+ABORT, COMMIT = b"\0\0\0\0", b"\0\0\0\1"
+UNCOMMITTED, COMMITTED = decoding(True, False), decoding(True, True)
+
+
+def batch(
+    first_offset: int,
+    values: Sequence[bytes],
+    *,
+    codec: int = 0,
+    producer: int = -1,
+    transactional: bool = False,
+    epoch: int = 3,
+) -> bytes:
+    builder = default_records.DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=codec,
+        is_transactional=transactional,
+        producer_id=producer,
+        producer_epoch=0,
+        base_sequence=0,
+        batch_size=1 << 20,
+    )
+    for offset, value in enumerate(values):
+        builder.append(offset, timestamp=1_000 + offset, key=b"k", value=value, headers=[("h", b"1")])
+    built = bytearray(builder.build())
+    struct.pack_into(">qii", built, 0, first_offset, len(built) - 12, epoch)
+    return bytes(built)
+
+
+def marker(offset: int, producer: int, key: bytes) -> bytes:
+    """A control batch: aiokafka makes none, so the bit is set and the checksum made anew."""
+    import crc32c
+
+    built = bytearray(batch(offset, [b""], producer=producer, transactional=True))
+    plain = default_records.DefaultRecordBatchBuilder(2, 0, 1, producer, 0, 0, 1 << 20)
+    plain.append(0, timestamp=1, key=key, value=b"\0\0\0\0\0\0", headers=[])
+    built = bytearray(plain.build())
+    struct.pack_into(">qii", built, 0, offset, len(built) - 12, 3)
+    (attributes,) = struct.unpack_from(">h", built, 21)
+    struct.pack_into(">h", built, 21, attributes | 0x20)
+    struct.pack_into(">I", built, 17, crc32c.crc32c(bytes(built[21:])))
+    return bytes(built)
+
+
+def read(fetched: FetchedRecords) -> list[ConsumerRecord]:
+    records = []
+    while (record := fetched.next()) is not None:
+        records.append(record)
+    return records
+
+
+def offsets(data: bytes, start: int, how: Decoding, aborted: Sequence[AbortedTransaction] = ()) -> list[int]:
+    return [record.offset for record in read(FetchedRecords(P0, start, data, aborted, how))]
+
+
+@pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
+def test_a_record_has_all_that_was_sent(codec: int) -> None:
+    if codec > 1:
+        pytest.importorskip("cramjam", reason="snappy, lz4 and zstd: pip install cramjam")
+    fetched = FetchedRecords(P0, 7, batch(7, [b"a" * 100, b"b"], codec=codec), (), UNCOMMITTED)
+    first, second = read(fetched)
+    assert first == ConsumerRecord("orders", 0, 7, 1_000, 0, b"k", b"a" * 100, (("h", b"1"),), 3)
+    assert (second.offset, second.value, second.topic_partition) == (8, b"b", P0)
+    assert fetched.position == Position(9, 3)
+
+
+def test_it_begins_in_the_middle_of_a_batch_and_leaves_out_one_that_was_cut() -> None:
+    data = batch(0, [b"a", b"b", b"c"]) + batch(3, [b"d"]) + batch(4, [b"e"])[:-1]
+    assert offsets(data, 1, UNCOMMITTED) == [1, 2, 3]
+    assert offsets(data[:5], 0, UNCOMMITTED) == []
+
+
+def test_control_batches_are_not_given_out_but_passed() -> None:
+    fetched = FetchedRecords(P0, 0, marker(0, 5, COMMIT), (), UNCOMMITTED)
+    assert read(fetched) == []
+    assert fetched.position.offset == 1
+
+
+def test_read_committed_leaves_out_what_was_aborted() -> None:
+    """Two producers at once; of the first one the second transaction is committed."""
+    data = b"".join(
+        [
+            batch(0, [b"a"], producer=5, transactional=True),
+            batch(1, [b"x"], producer=6, transactional=True),
+            batch(2, [b"b"], producer=5, transactional=True),
+            marker(3, 5, ABORT),
+            batch(4, [b"c"], producer=5, transactional=True),
+            marker(5, 6, COMMIT),
+            marker(6, 5, COMMIT),
+            batch(7, [b"y"]),
+        ]
+    )
+    assert offsets(data, 0, COMMITTED, [AbortedTransaction(5, 0)]) == [1, 4, 7]
+    assert offsets(data, 0, UNCOMMITTED) == [0, 1, 2, 4, 7]
+
+
+def test_what_is_damaged_is_told_with_its_offset() -> None:
+    damaged = bytearray(batch(0, [b"a"]) + batch(1, [b"b"]))
+    damaged[-1] ^= 1
+    fetched = FetchedRecords(P0, 0, bytes(damaged), (), UNCOMMITTED)
+    record = fetched.next()
+    assert record is not None
+    with pytest.raises(RecordCorrupt, match="checksum") as corrupt:
+        fetched.next()
+    assert (corrupt.value.partition, corrupt.value.offset) == (P0, 1)
+    assert offsets(bytes(damaged), 0, decoding(False, False)) == [0, 1]
+
+
+@pytest.mark.parametrize("length", [-1, 0, 4, -(2**31)])
+def test_a_length_that_cannot_be_is_not_believed(length: int) -> None:
+    data = struct.pack(">qiib", 0, length, 0, 2) + bytes(100)
+    with pytest.raises(RecordCorrupt):
+        FetchedRecords(P0, 0, data, (), UNCOMMITTED).next()
+
+
+class Stand:
+    """A reading of two partitions that begin at 0."""
+
+    def __init__(self) -> None:
+        self.positions = Positions()
+        self.partitions = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
+        self.positions.own(self.partitions)
+        for partition in self.partitions:
+            self.positions.found(partition, Position(0))
+        self.reading = Reading(self.positions, lambda: None)
+
+    def fetch(self, number: int, count: int, start: int = 0) -> None:
+        partition = self.partitions[number]
+        data = batch(start, [b"v"] * count)
+        self.reading.fetched(partition, FetchedRecords(partition, start, data, (), UNCOMMITTED))
+
+    def next(self) -> Any:
+        record = self.reading.next()
+        return None if record is None else (record.partition, record.offset)
+
+
+def test_a_record_counts_as_processed_when_the_next_is_asked_for() -> None:
+    stand = Stand()
+    stand.fetch(0, 2)
+    assert stand.next() == (0, 0)
+    assert stand.positions.stood(stand.partitions).positions == (0, 0)
+    assert stand.reading.position(stand.partitions[0]) == Position(1, 3)
+    stand.reading.processed()
+    assert stand.positions.stood(stand.partitions).positions == (1, 0)
+
+
+def test_only_partitions_without_records_are_fetched() -> None:
+    stand = Stand()
+    first, second = stand.partitions
+    stand.fetch(0, 1)
+    assert stand.reading.to_fetch() == [(second, Position(0))]
+    stand.reading.pause([second])
+    assert stand.reading.to_fetch() == []
+    assert [stand.next(), stand.next()] == [(0, 0), None]
+    assert stand.reading.to_fetch() == [(first, Position(1, 3))]
+    stand.positions.stop([first])
+    assert stand.reading.to_fetch() == []
+
+
+def test_what_was_fetched_for_another_position_is_dropped() -> None:
+    stand = Stand()
+    stand.fetch(0, 3)
+    stand.reading.seek(stand.partitions[0], 2)
+    assert stand.next() is None
+    stand.fetch(0, 3)  # the answer to a request from before the seek
+    assert stand.next() is None
+    stand.fetch(0, 1, start=2)
+    assert stand.next() == (0, 2)
+
+
+def test_stopped_and_held_partitions_give_nothing_out() -> None:
+    stand = Stand()
+    stand.fetch(0, 2)
+    stand.fetch(1, 2)
+    stand.reading.hold([stand.partitions[0]])
+    assert stand.next() == (1, 0)
+    stand.reading.hold([])
+    stand.positions.stop([stand.partitions[0]])
+    assert [stand.next(), stand.next()] == [(1, 1), None]
+
+
+def test_a_batch_ends_before_what_cannot_be_read() -> None:
+    stand = Stand()
+    damaged = bytearray(batch(0, [b"a"]) + batch(1, [b"b"]))
+    damaged[-1] ^= 1
+    partition = stand.partitions[0]
+    stand.reading.fetched(partition, FetchedRecords(partition, 0, bytes(damaged), (), UNCOMMITTED))
+    given = stand.reading.next_batch(10)
+    assert [record.offset for record in given[partition]] == [0]
+    stand.reading.processed()
+    assert stand.reading.position(partition) == Position(1, 3)
+    stand.reading.fetched(partition, FetchedRecords(partition, 1, bytes(damaged), (), UNCOMMITTED))
+    with pytest.raises(RecordCorrupt):
+        stand.reading.next_batch(10)

@@ -1,0 +1,182 @@
+"""OffsetDelete, DeleteGroups, and what expires: offsets and the groups that lose their last ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.coordinator import events
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    CommittedOffset,
+    DeleteGroup,
+    DeleteGroupResponse,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetDeleteResponse,
+)
+from groupstorm.coordinator.records import GroupTombstone, OffsetCommitRecord
+from tests.coordinator.world import World, no_delay
+
+MINUTE_MS = 60_000
+#: A subscription of version 0 to the topic "t", without user data.
+READS_T = (("range", b"\x00\x00\x00\x00\x00\x01\x00\x01t\xff\xff\xff\xff"),)
+
+
+@pytest.fixture
+def world() -> World:
+    return World(no_delay())
+
+
+def delete_offset(world: World, topic: str = "t", group: str = "g") -> tuple[Error, Any]:
+    response = world.replies[world.send(OffsetDelete(group, {topic: (0, 7)}))]
+    assert isinstance(response, OffsetDeleteResponse)
+    return response.error, [error for _, _, error in response.partitions]
+
+
+def delete_group(world: World, group: str = "g") -> Error:
+    response = world.replies[world.send(DeleteGroup(group))]
+    assert isinstance(response, DeleteGroupResponse)
+    return response.error
+
+
+def test_offsets_of_an_empty_group_are_deleted_and_partitions_without_any_are_no_error(world: World) -> None:
+    world.commit(offset=5)
+    assert delete_offset(world) == (Error.NONE, [Error.NONE, Error.NONE])
+    assert world.committed() == -1
+
+
+def test_offsets_of_unknown_groups_and_of_groups_of_another_type_are_refused(world: World) -> None:
+    assert delete_offset(world, group="") == (Error.INVALID_GROUP_ID, [])
+    assert delete_offset(world) == (Error.GROUP_ID_NOT_FOUND, [])
+    world.stable(kind="connect")
+    assert delete_offset(world) == (Error.NON_EMPTY_GROUP, [])
+
+
+def test_what_members_read_is_not_deleted_and_what_nobody_reads_is(world: World) -> None:
+    world.stable(protocols=READS_T)
+    world.commit("m1", generation=world.group.generation, offset=5)
+    assert delete_offset(world) == (Error.NONE, [Error.GROUP_SUBSCRIBED_TO_TOPIC] * 2)
+    assert world.committed() == 5
+    assert delete_offset(world, "other") == (Error.NONE, [Error.NONE, Error.NONE])
+
+
+def test_members_whose_subscription_cannot_be_read_may_read_everything(world: World) -> None:
+    world.stable(protocols=(("range", b"\x00"),))
+    assert delete_offset(world)[1] == [Error.GROUP_SUBSCRIBED_TO_TOPIC] * 2
+
+
+def test_a_group_is_deleted_with_its_offsets_when_nobody_is_in_it(world: World) -> None:
+    assert delete_group(world) is Error.GROUP_ID_NOT_FOUND
+    world.stable(members=1)
+    world.commit("m1", generation=1, offset=5)
+    assert delete_group(world) is Error.NON_EMPTY_GROUP
+    world.leave("m1")
+    assert delete_group(world) is Error.NONE
+    assert world.coordinator.groups == []
+    assert [(one.group, one.cause) for one in world.of(events.GroupDeleted)] == [("g", "deleted")]
+    assert world.appended[-1][0][-1] == GroupTombstone("g")
+    world.commit(offset=1)
+    assert world.committed() == 1
+
+
+def test_a_deletion_that_cannot_be_written_leaves_the_group(world: World) -> None:
+    world.commit(offset=5)
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    assert delete_group(world) is Error.COORDINATOR_NOT_AVAILABLE
+    assert delete_offset(world)[0] is Error.COORDINATOR_NOT_AVAILABLE
+    world.append_error = None
+    assert world.committed() == 5
+
+
+def retaining(minutes: int, every_ms: int = MINUTE_MS) -> World:
+    """A coordinator that looks for expired offsets every ``every_ms``."""
+    config = no_delay(offsets_retention_ms=minutes * MINUTE_MS, offsets_retention_check_interval_ms=every_ms)
+    world = World(config)
+    world.take(world.coordinator.load((), world.now_ms))
+    return world
+
+
+def test_nothing_expires_before_the_coordinator_was_loaded(world: World) -> None:
+    world.commit()
+    assert world.coordinator.next_deadline() is None
+
+
+def test_commits_from_outside_expire_by_their_own_age_and_then_the_group_goes() -> None:
+    world = retaining(10)
+    world.commit(offset=5)
+    world.advance(10 * MINUTE_MS - 1)
+    assert world.committed() == 5
+    world.advance(1)
+    assert world.committed() == -1
+    assert world.coordinator.groups == []
+    assert [one.cause for one in world.of(events.GroupDeleted)] == ["expired"]
+
+
+def test_a_later_commit_keeps_its_group_and_its_own_partition_alone() -> None:
+    world = retaining(10)
+    world.commit(offset=5)
+    world.advance(5 * MINUTE_MS)
+    world.send(OffsetCommit("g", "", None, -1, {"u": {3: CommittedOffset(8)}}, 9))
+    world.advance(5 * MINUTE_MS)
+    assert world.committed() == -1
+    assert world.coordinator.groups == ["g"]
+    world.advance(5 * MINUTE_MS)
+    assert world.coordinator.groups == []
+
+
+def test_a_group_with_members_keeps_what_they_read_however_old_it_is() -> None:
+    world = retaining(1)
+    world.stable(members=1, protocols=READS_T, session=1_800_000)
+    world.commit("m1", generation=1, offset=5)
+    world.advance(25 * MINUTE_MS)
+    assert world.committed() == 5
+
+
+def test_a_topic_that_a_stable_group_no_longer_reads_expires_by_its_commit() -> None:
+    world = retaining(10)
+    world.stable(members=1, protocols=READS_T, session=1_800_000)
+    world.send(OffsetCommit("g", "m1", None, 1, {"old": {0: CommittedOffset(8)}}, 9))
+    before = len(world.appended)
+    world.advance(10 * MINUTE_MS)
+    assert world.appended[before][0] == [OffsetCommitRecord("g", "old", 0, None)]
+    assert world.coordinator.groups == ["g"]
+
+
+def test_retention_of_a_group_that_empties_begins_when_it_is_empty() -> None:
+    world = retaining(10)
+    world.stable(members=1, protocols=READS_T, session=1_800_000)
+    world.commit("m1", generation=1, offset=5)
+    world.advance(20 * MINUTE_MS)
+    world.leave("m1")
+    world.advance(9 * MINUTE_MS)
+    assert world.committed() == 5
+    world.advance(MINUTE_MS)
+    assert world.coordinator.groups == []
+
+
+def test_groups_of_other_types_keep_their_offsets_while_they_have_members() -> None:
+    world = retaining(1)
+    world.stable(members=1, kind="connect", session=1_800_000)
+    world.commit("m1", generation=1, offset=5)
+    world.advance(5 * MINUTE_MS)
+    assert world.committed() == 5
+
+
+def test_a_commit_of_version_2_says_itself_how_long_it_is_kept() -> None:
+    world = retaining(10)
+    offsets = {"t": {0: CommittedOffset(5)}}
+    world.send(OffsetCommit("g", "", None, -1, offsets, 2, retention_ms=2 * MINUTE_MS))
+    world.advance(2 * MINUTE_MS - 1)
+    assert world.committed() == 5
+    world.advance(1)
+    assert world.committed() == -1
+
+
+def test_an_empty_group_without_offsets_goes_at_the_next_look() -> None:
+    world = retaining(10)
+    world.stable(members=1)
+    world.leave("m1")
+    world.advance(MINUTE_MS)
+    assert world.coordinator.groups == []

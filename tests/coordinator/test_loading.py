@@ -1,0 +1,184 @@
+"""A coordinator takes over what another has written, or hands groups to another; transactional offsets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.coordinator import events
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    CommittedOffset,
+    OffsetCommitResponse,
+    OffsetDelete,
+    OffsetFetch,
+    OffsetFetchResponse,
+    TxnOffsetCommit,
+)
+from tests.coordinator.world import World, no_delay
+
+PRODUCER = 7
+
+
+@pytest.fixture
+def world() -> World:
+    return World(no_delay())
+
+
+def test_a_stable_group_is_loaded_with_its_members_assignments_and_sessions(world: World) -> None:
+    world.stable(members=2)
+    world.commit("m1", generation=world.group.generation, offset=5)
+    other = world.successor()
+    assert (other.state, other.group.generation, other.group.leader) == ("Stable", 1, "m1")
+    assert other.synced(other.sync("m2")).assignment == b"m2"
+    assert other.committed() == 5
+    other.advance(9_999)
+    assert other.state == "Stable"
+    other.advance(1)
+    assert other.coordinator.group("g") is not None
+    assert other.state == "Empty"
+
+
+def test_static_members_are_loaded_under_their_instance(world: World) -> None:
+    world.join(instance="i", version=5)
+    world.advance(0)
+    world.complete()
+    other = world.successor()
+    assert other.heartbeat("m1", instance="i") is Error.NONE
+    assert other.heartbeat("m9", instance="i") is Error.FENCED_INSTANCE_ID
+
+
+def test_a_round_that_was_open_is_forgotten_and_its_members_join_again(world: World) -> None:
+    world.stable(members=1)
+    world.join()  # opens a round that nobody closes
+    other = world.successor()
+    assert (other.state, other.group.generation, list(other.group.members)) == ("Stable", 1, ["m1"])
+    assert other.heartbeat("m2") is Error.UNKNOWN_MEMBER_ID
+
+
+def test_what_was_deleted_is_not_loaded(world: World) -> None:
+    world.commit(offset=5)
+    world.send(OffsetDelete("g", {"t": (0,)}))
+    assert world.successor().committed() == -1
+
+
+def test_moving_a_group_answers_who_is_parked_and_brings_back_what_was_written(world: World) -> None:
+    world.stable(members=1)
+    parked = world.join(token="parked")
+    assert world.error(parked) is None
+    world.move()
+    assert world.error(parked) is Error.NOT_COORDINATOR
+    assert (world.state, world.group.generation) == ("Stable", 1)
+    assert [one.cause for one in world.of(events.GroupDeleted)] == ["unloaded"]
+    assert [one.cause for one in world.of(events.GroupCreated)][-1] == "loaded"
+    assert world.heartbeat("m1") is Error.NONE
+
+
+def test_moving_a_group_between_join_and_sync_answers_the_parked_sync(world: World) -> None:
+    world.stable(members=2)
+    world.join("m2", protocols=(("range", b"new"),))
+    world.join("m1")
+    parked = world.sync("m2", token="sync")
+    world.move()
+    assert world.error(parked) is Error.NOT_COORDINATOR
+    assert world.heartbeat("m2", generation=3) is Error.ILLEGAL_GENERATION
+
+
+def test_a_group_that_was_never_written_is_gone_and_offsets_alone_make_one(world: World) -> None:
+    world.commit(offset=5)
+    world.move()
+    assert world.committed() == 5
+    other = World(no_delay())
+    other.append_delay_ms = 1_000
+    other.join()
+    other.move()
+    assert other.coordinator.groups == []
+
+
+def test_unloading_leaves_nobody_without_an_answer(world: World) -> None:
+    world.join(token="a")
+    world.join(token="b", group="h")
+    world.take(world.coordinator.unload(world.now_ms))
+    assert [world.error("a"), world.error("b")] == [Error.NOT_COORDINATOR] * 2
+    assert world.coordinator.next_deadline() is None
+
+
+# offsets in transactions
+
+
+def txn_commit(world: World, offset: int = 3, **more: Any) -> Error:
+    fields = {"member_id": "", "group_instance_id": None, "generation": -1, **more}
+    request = TxnOffsetCommit("g", PRODUCER, offsets={"t": {0: CommittedOffset(offset)}}, version=4, **fields)
+    response = world.replies[world.send(request)]
+    assert isinstance(response, OffsetCommitResponse)
+    return response.partitions[0][2]
+
+
+def end(world: World, is_commit: bool) -> None:
+    world.take(world.coordinator.end_transaction(PRODUCER, is_commit, world.now_ms))
+
+
+def stable_offset(world: World) -> tuple[int, Error]:
+    response = world.replies[world.send(OffsetFetch("g", {"t": (0,)}, 9, require_stable=True))]
+    assert isinstance(response, OffsetFetchResponse)
+    return response.partitions[0][2].offset, response.partitions[0][3]
+
+
+def test_an_offset_counts_when_its_transaction_is_committed(world: World) -> None:
+    world.commit(offset=1)
+    assert txn_commit(world) is Error.NONE
+    assert world.committed() == 1
+    assert stable_offset(world) == (-1, Error.UNSTABLE_OFFSET_COMMIT)
+    end(world, is_commit=True)
+    assert stable_offset(world) == (3, Error.NONE)
+
+
+def test_an_offset_of_an_aborted_transaction_never_counts(world: World) -> None:
+    txn_commit(world)
+    end(world, is_commit=False)
+    assert stable_offset(world) == (-1, Error.NONE)
+    end(world, is_commit=True)
+    assert world.committed() == -1
+
+
+def test_a_commit_that_came_after_the_one_in_the_transaction_stays(world: World) -> None:
+    txn_commit(world, offset=3)
+    world.commit(offset=2)
+    end(world, is_commit=True)
+    assert world.committed() == 2
+
+
+def test_members_are_checked_but_not_the_round(world: World) -> None:
+    assert txn_commit(world, generation=4) is Error.ILLEGAL_GENERATION
+    world.stable(members=1)
+    assert txn_commit(world) is Error.NONE  # older versions name no member
+    assert txn_commit(world, member_id="m1", generation=1) is Error.NONE
+    assert txn_commit(world, member_id="m1", generation=2) is Error.ILLEGAL_GENERATION
+    assert txn_commit(world, member_id="m8", generation=1) is Error.UNKNOWN_MEMBER_ID
+    world.join("m1")  # the leader: a new round
+    assert world.state == "CompletingRebalance"
+    assert txn_commit(world, member_id="m1", generation=2) is Error.NONE
+
+
+def test_deleting_an_offset_takes_the_one_that_waits_along(world: World) -> None:
+    txn_commit(world)
+    world.send(OffsetDelete("g", {"t": (0,)}))
+    end(world, is_commit=True)
+    assert world.committed() == -1
+
+
+def test_deleted_topics_take_waiting_offsets_along(world: World) -> None:
+    txn_commit(world)
+    world.take(world.coordinator.on_topics_deleted(["t"], world.now_ms))
+    assert stable_offset(world) == (-1, Error.NONE)
+
+
+def test_offsets_that_wait_are_loaded_as_such(world: World) -> None:
+    txn_commit(world)
+    other = world.successor()
+    assert stable_offset(other) == (-1, Error.UNSTABLE_OFFSET_COMMIT)
+    end(other, is_commit=True)
+    assert stable_offset(other) == (3, Error.NONE)
+    end(world, is_commit=True)
+    assert stable_offset(world.successor()) == (3, Error.NONE)

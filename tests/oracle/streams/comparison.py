@@ -1,0 +1,147 @@
+"""The same cases through Kafka's task assignors and through ours, and what counts as equal.
+
+Everything in an answer is compared, but for
+
+* graphs beyond `SMALL_GRAPH`, where our fast solver may choose another optimum: there the cost and the
+  number of tasks of each client are;
+* `standby_warmup` where Kafka does not show which of several standbys a movement left (null in its answer);
+* the end of a message that prints a whole ClientState.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from groupstorm.assignors.streams import cases
+from groupstorm.assignors.streams.rackaware import SMALL_GRAPH, graph_size
+from groupstorm.assignors.streams.reading import read_case
+from tests.oracle.running import Ask, Case, ahead, as_line
+from tests.oracle.streams.shrinking import shrink
+
+Answer = dict[str, Any]
+_STATE = ": [activeTasks"
+
+
+def answer(case: Case) -> Answer:
+    """Ours, as JSON values."""
+    found: Answer = json.loads(json.dumps(cases.answer(read_case(as_line(case).encode(), "case"))))
+    return found
+
+
+def is_small(case: Case) -> bool:
+    """Does ours make Kafka's own choice among the optima?"""
+    size = graph_size(len(case["tasks"]), len(case["clients"]))
+    return size <= SMALL_GRAPH or case["config"]["strategy"] == "none"
+
+
+def form(case: Case) -> str:
+    """Which of Kafka's algorithms a case runs."""
+    config = case["config"]
+    tags = ", tags" if config["rack_aware_tags"] and config["num_standby_replicas"] else ""
+    return config["strategy"] + tags + ("" if is_small(case) else ", large")
+
+
+def difference(case: Case, kafkas: Answer, ours: Answer) -> str:
+    """What is wrong with our answer; "" for nothing."""
+    if "error" in kafkas or "error" in ours:
+        same = [_refusal(one) for one in (kafkas, ours)]
+        return "" if same[0] == same[1] else "one is refused, or they are for different reasons"
+    if not is_small(case):
+        return _difference_of_large(kafkas, ours)
+    for name, client in kafkas["clients"].items():
+        if client.get("standby_warmup", ()) is None and name in ours["clients"]:
+            ours["clients"][name]["standby_warmup"] = None
+    wrong = [name for name in {**kafkas, **ours} if kafkas.get(name) != ours.get(name)]
+    return f"{', '.join(wrong)}: not Kafka's" if wrong else ""
+
+
+def _refusal(one: Answer) -> tuple[str | None, str | None]:
+    message = one.get("message")
+    return one.get("error"), None if message is None else message.partition(_STATE)[0]
+
+
+def _difference_of_large(kafkas: Answer, ours: Answer) -> str:
+    if kafkas.get("optimized_cost") != ours.get("optimized_cost"):
+        return "the cost is not Kafka's"
+    for name, client in kafkas["clients"].items():
+        own = ours["clients"][name]
+        if any(len(client[kind]) != len(own[kind]) for kind in ("active", "standby")):
+            return f"client {name} has another number of tasks"
+    return ""
+
+
+class Found(NamedTuple):
+    """A case that the two sides answer differently, shrunk."""
+
+    case: Case
+    kafkas: Answer
+    ours: Answer
+    wrong: str
+
+
+@dataclass
+class Outcome:
+    """What a run showed; counts are by assignor and form."""
+
+    cases: Counter[tuple[str, str]] = field(default_factory=Counter)
+    wrong: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refusals: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tasks_max: Counter[tuple[str, str]] = field(default_factory=Counter)
+    different: list[str] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
+    our_cpu_seconds: float = 0.0
+
+    @property
+    def count(self) -> int:
+        return self.cases.total()
+
+
+def compare(
+    ask: Ask,
+    drawn: Iterable[Case],
+    *,
+    shown_max: int,
+    on_progress: Callable[[Outcome], None] = lambda outcome: None,
+) -> Outcome:
+    """All cases through both sides; the first ``shown_max`` differences are shrunk."""
+    outcome = Outcome()
+    with ThreadPoolExecutor(max_workers=1) as kafka:
+        for batch, answers in ahead(ask, drawn, kafka):
+            for case, kafkas in zip(batch, answers.result(), strict=True):
+                start = time.thread_time()
+                ours = answer(case)
+                outcome.our_cpu_seconds += time.thread_time() - start
+                wrong = difference(case, kafkas, ours)
+                _count(outcome, case, kafkas, wrong)
+                if wrong and len(outcome.found) < shown_max:
+                    outcome.found.append(_shrunk(ask, case))
+            on_progress(outcome)
+    return outcome
+
+
+def _count(outcome: Outcome, case: Case, kafkas: Answer, wrong: str) -> None:
+    row = case["assignor"], form(case)
+    outcome.cases[row] += 1
+    outcome.tasks_max[row] = max(outcome.tasks_max[row], len(case["tasks"]))
+    if "error" in kafkas:
+        outcome.refusals[case["assignor"], kafkas["error"]] += 1
+    if wrong:
+        outcome.wrong[row] += 1
+        outcome.different.append(case["id"])
+
+
+def _shrunk(ask: Ask, case: Case) -> Found:
+    """The smallest case that the two sides still answer differently."""
+
+    def verdict(candidate: Case) -> Found:
+        kafkas, ours = json.loads(ask(as_line(candidate))), answer(candidate)
+        return Found(candidate, kafkas, ours, difference(candidate, kafkas, ours))
+
+    smallest = shrink(case, lambda candidate: bool(verdict(candidate).wrong))
+    return verdict(smallest)
