@@ -73,7 +73,9 @@ class Committing:
 
     async def _commit_once(self, offsets: Mapping[str, Mapping[int, CommittedOffset]]) -> bool:
         membership = self._member.membership
-        while membership.state in _JOINING:
+        while membership.state in _JOINING and membership.failure is None:
+            if self._member.closing:
+                raise RebalanceInProgress(Error.REBALANCE_IN_PROGRESS.name)  # nobody ends this round
             await self._news.wait()
         if membership.failure is not None:
             raise ConsumerFailed(membership.failure)

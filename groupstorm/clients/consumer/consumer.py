@@ -354,14 +354,17 @@ class CooperativeConsumer:
             answer.close()
 
     def _check_open(self) -> None:
-        if self._closed or self._life is None:
-            raise ConsumerClosed(
-                "the consumer is not open" if self._life is None else "the consumer is closed"
-            )
+        """A listener that is told of the end may still commit."""
+        if self._life is None:
+            raise ConsumerClosed("the consumer is not open")
+        if self._ending is not None and self._ending.done():
+            raise ConsumerClosed("the consumer is closed")
 
     def _check(self) -> None:
         """Raise what a poll() has to raise."""
         self._check_open()
+        if self._closed:
+            raise ConsumerClosed("the consumer is being closed")
         problem, self._problem = self._problem, None
         if problem is not None:
             raise problem

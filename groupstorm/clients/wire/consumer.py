@@ -230,6 +230,11 @@ class WireConsumer:
         return self.membership.failure or (None if self._threw is None else self._threw.name)
 
     @property
+    def closing(self) -> bool:
+        """close() has been called, or a fatal error closes it."""
+        return self._closing.is_set()
+
+    @property
     def subscription(self) -> tuple[str, ...]:
         """The topics that are wanted; those that were joined with are `membership.config`'s."""
         return self._subscription

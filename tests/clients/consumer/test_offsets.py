@@ -148,6 +148,12 @@ async def test_a_listener_commits_what_it_gives_up(produce: Produce, start: Star
     await produce(1)
     await until(lambda: len(second.records) == 3)
     assert all(record.offset == 3 for record in second.records)
+    await until(lambda: len(first.records) == 3 * PARTITIONS + 3)
+    await first.stop()  # raises what the listener raises: at the end it may commit as well
+    await until(lambda: is_shared_out([second]))
+    await produce(1)
+    await until(lambda: len(second.records) == 3 + PARTITIONS)
+    assert {record.offset for record in second.records} == {3, 4}
 
 
 async def test_seek_and_the_ends_of_the_log(produce: Produce, opened: Open) -> None:
