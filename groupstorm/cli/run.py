@@ -30,13 +30,13 @@ from groupstorm.clients.brokers import BrokerKind
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.tables import figures_table, spread, spread_table
 from groupstorm.storms import requirements
+from groupstorm.storms.ending import Progress as RunProgress
 from groupstorm.storms.live.run import run_on
 from groupstorm.storms.requirements import Requirement
 from groupstorm.storms.run import Run, require_invariants
 from groupstorm.storms.run import run as run_scenario
 from groupstorm.storms.scenario import ResolvedScenario, load
 from groupstorm.storms.several import Order, run_all
-from groupstorm.storms.simulation import Progress as RunProgress
 from groupstorm.trace.log import LogSink, configure
 
 

@@ -19,9 +19,10 @@ from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.registry import get
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.assignor_work import AssignorWork
+from groupstorm.storms.ending import Progress
 from groupstorm.storms.figures import Figures
 from groupstorm.storms.scenario import ResolvedScenario
-from groupstorm.storms.simulation import Progress, simulate
+from groupstorm.storms.simulation import simulate
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee, TraceWriter, open_writer, partial_path
 

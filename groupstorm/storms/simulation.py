@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.storms.assignor_work import AssignorWork
+from groupstorm.storms.ending import Ending, Progress
 from groupstorm.storms.figures import Figures, FiguresAccumulator
 from groupstorm.storms.plan import Plan
 from groupstorm.storms.scenario import ResolvedScenario
@@ -18,9 +19,6 @@ from groupstorm.trace.writer import Tee
 
 CHECK_INTERVAL_US = 1_000_000
 """How often, in virtual time, a run looks whether it has come to its end."""
-
-#: Called now and then with the virtual time so far (microseconds) and what is going on.
-Progress = Callable[[int, str], None]
 
 
 def simulate(
@@ -59,24 +57,13 @@ def _rare_garbage_collection() -> Iterator[None]:
 
 
 def _run_to_the_end(world: World, plan: Plan, progress: Progress | None) -> None:
-    """Until all steps are done, the group has settled and the lag is gone; then the tail."""
-    settings = world.settings
-    patience_us = settings.integer("settle_timeout_ms") * 1000
-    plan_done_us: int | None = None
+    """Until `Ending` says so; then the tail."""
+    ending = Ending(world, plan, progress)
     while True:
         world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
-        now_us = world.clock.now_us
-        if progress is not None:
-            progress(now_us, "steps" if plan.pending else "settling")
-        if plan.pending:
-            plan_done_us = None
-            continue
-        if plan_done_us is None:
-            plan_done_us = now_us
-        at_rest = world.settled and (world.records.record_rate == 0 or world.lag() == 0)
-        if at_rest or now_us - plan_done_us >= patience_us:
+        if ending.is_reached():
             break
-    world.run_until(world.clock.now_us + settings.integer("tail_ms") * 1000)
+    world.run_until(world.clock.now_us + ending.tail_us)
 
 
 def _close(world: World) -> None:

@@ -12,12 +12,12 @@ from groupstorm.clients.wire.admin import await_coordinator, create_topics, dele
 from groupstorm.clients.wire.cluster import Cluster
 from groupstorm.coordinator.events import Event
 from groupstorm.problems import InputError
+from groupstorm.storms.ending import Ending, Progress
 from groupstorm.storms.figures import Figures, FiguresAccumulator
 from groupstorm.storms.live.clock import Spawn
 from groupstorm.storms.live.world import RealWorld
 from groupstorm.storms.plan import Plan
 from groupstorm.storms.scenario import ResolvedScenario
-from groupstorm.storms.simulation import Progress
 from groupstorm.storms.steps import topic_names
 from groupstorm.storms.telling import tell_beginning, tell_end
 from groupstorm.storms.world import BROKER_SETTINGS, GROUP
@@ -104,24 +104,11 @@ async def _storm(world: RealWorld, progress: Progress | None) -> None:
 
 
 async def _to_the_end(world: RealWorld, plan: Plan, progress: Progress | None) -> None:
-    """Until all steps are done, the group has settled and the lag is gone; then the tail."""
-    settings = world.settings
-    patience_us = settings.integer("settle_timeout_ms") * 1000
-    plan_done_us: int | None = None
-    while True:
+    """Until `Ending` says so; then the tail."""
+    ending = Ending(world, plan, progress)
+    while not ending.is_reached():
         await asyncio.sleep(CHECK_INTERVAL_S)
-        now_us = world.clock.now_us
-        if progress is not None:
-            progress(now_us, "steps" if plan.pending else "settling")
-        if plan.pending:
-            plan_done_us = None
-            continue
-        if plan_done_us is None:
-            plan_done_us = now_us
-        at_rest = world.settled and (world.records.record_rate == 0 or world.lag() == 0)
-        if at_rest or now_us - plan_done_us >= patience_us:
-            break
-    await asyncio.sleep(settings.integer("tail_ms") / 1000)
+    await asyncio.sleep(ending.tail_us / 1_000_000)
 
 
 @asynccontextmanager

@@ -9,10 +9,10 @@ from groupstorm.clients.brokers import BrokerKind, open_broker
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.problems import InputError
+from groupstorm.storms.ending import Progress
 from groupstorm.storms.live.play import play
 from groupstorm.storms.run import Run, chosen_assignors, record
 from groupstorm.storms.scenario import ResolvedScenario
-from groupstorm.storms.simulation import Progress
 from groupstorm.trace.rows import TraceSink
 
 

@@ -138,7 +138,7 @@ async def test_partitions_are_taken_only_between_two_records(produce: Produce, s
     await until(busy.is_set)
     first.on_record = None
     second = start("b")
-    await asyncio.sleep(0.3)
+    await until(lambda: any(one.cause == "group-rebalancing" for one in first.of(events.RejoinRequested)))
     assert [method for method, _ in first.notes.changes] == ["assigned"]
     assert first.owned == partitions(*range(PARTITIONS))
     done.set()
