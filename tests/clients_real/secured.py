@@ -1,4 +1,4 @@
-"""Each client library once over a listener that demands something: produce, join a group, read, commit, leave."""
+"""Each client library over a listener that demands something: produce, join a group, read, commit, leave."""
 
 from __future__ import annotations
 

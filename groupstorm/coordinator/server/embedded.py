@@ -97,6 +97,10 @@ class EmbeddedBroker:
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
 
+    def open_connections(self) -> int:
+        """How many there are, those included that have not come through their handshake."""
+        return len(self._server.connections)
+
     def unsent_bytes(self) -> int:
         """How much waits for clients that do not read, sockets' own buffers not counted."""
         return sum(connection.unsent_bytes for connection in self._server.connections.values())

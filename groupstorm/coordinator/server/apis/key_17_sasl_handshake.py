@@ -15,7 +15,7 @@ MAX_VERSION = 1
 
 
 def handle(_state: BrokerState, call: Call) -> Done:
-    return Done(call.types.response(error_code=Error.ILLEGAL_SASL_STATE, mechanisms=()))
+    return Done(call.types.make("SaslHandshakeResponse", error_code=Error.ILLEGAL_SASL_STATE, mechanisms=()))
 
 
 API = Api(KEY, "SaslHandshake", 0, MAX_VERSION, handle)

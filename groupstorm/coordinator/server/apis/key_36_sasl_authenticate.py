@@ -17,7 +17,8 @@ MAX_VERSION = 2
 
 
 def handle(_state: BrokerState, call: Call) -> Done:
-    response = call.types.response(
+    response = call.types.make(
+        "SaslAuthenticateResponse",
         error_code=Error.ILLEGAL_SASL_STATE,
         error_message="SaslAuthenticate request received after successful authentication",
         auth_bytes=b"",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from groupstorm.coordinator.server.broker import Answer
 from groupstorm.coordinator.server.security.gate import Gate, Pass, Refuse, Reply, Verdict
-from groupstorm.coordinator.server.security.listener import PLAINTEXT, Security
+from groupstorm.coordinator.server.security.listener import PLAINTEXT, Security, tls_reason
 from groupstorm.coordinator.server.shell import Connection
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class SecuredConnection(Connection):
         except OSError as problem:  # ssl.SSLError and TimeoutError are such, too
             plain.abort()
             if self._transport is not None:
-                self._server.on_close(self._peer.host, f"no TLS: {_one_line(problem)}")
+                self._server.on_close(self._peer.host, f"no TLS: {tls_reason(problem)}")
                 self.connection_lost(None)
             return
         self._securing = None
@@ -103,8 +103,3 @@ class SecuredConnection(Connection):
     def _set_room(self) -> None:
         if self._gate is not None:
             self._frames.max_bytes = self._gate.max_bytes
-
-
-def _one_line(problem: OSError) -> str:
-    reason = getattr(problem, "reason", None) or str(problem) or type(problem).__name__
-    return str(reason).splitlines()[0]

@@ -221,7 +221,7 @@ def _answer(api_key: int, version: int, frame: bytes, **values: Any) -> bytes:
     types = response_types(api_key, version)
     correlation_id = read_header(frame, request_type(api_key, version).__flexible__).correlation_id
     header = response_header(correlation_id, flexible=types.root.__header_schema__.__version__ > 0)
-    return framed([header, *encoder(types.root)(types.response(**values))])
+    return framed([header, *encoder(types.root)(types.make(types.root.__name__, **values))])
 
 
 def _authenticated(

@@ -46,7 +46,7 @@ def tls_context(certificate: Path, key: Path | None = None, client_ca: Path | No
         context.load_cert_chain(certificate, key, refuse_password)
     except ssl.SSLError as problem:
         raise InputError(
-            f"{files}: expected a certificate and the key that belongs to it, in PEM ({_reason(problem)})"
+            f"{files}: expected a certificate and the key that belongs to it, in PEM ({tls_reason(problem)})"
         ) from problem
     except OSError as problem:
         raise InputError(f"{files}: cannot be read: {problem.strerror or problem}") from problem
@@ -62,8 +62,10 @@ def tls_context(certificate: Path, key: Path | None = None, client_ca: Path | No
     return context
 
 
-def _reason(problem: ssl.SSLError) -> str:
-    return (problem.reason or "no certificate or no key in it").lower().replace("_", " ")
+def tls_reason(problem: OSError) -> str:
+    """OpenSSL's reason, or the system's, for people."""
+    reason = getattr(problem, "reason", None)
+    return reason.lower().replace("_", " ") if reason else str(problem) or type(problem).__name__
 
 
 def check_exposure(option: str, host: str, security: Security) -> None:
