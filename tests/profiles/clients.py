@@ -19,17 +19,30 @@ from groupstorm.javaruntime import cache_folder, runtimes
 
 PROGRAMS = Path(__file__).parent / "programs"
 CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+_JAVA_ASSIGNORS = {
+    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
 
 
 class Missing(Exception):
     """This client cannot be run here; the message is one line that says how to have it."""
 
 
+class Place(NamedTuple):
+    """Where a consumer is to consume, and under which client id; ``assignor``: "" is the library's default."""
+
+    bootstrap: str
+    group: str
+    topic: str
+    client_id: str
+    assignor: str = ""
+
+
 class Client(NamedTuple):
-    """``command``: of (bootstrap, group, topic, client id)."""
+    """``command`` starts one consumer."""
 
     version: str
-    command: Callable[[str, str, str, str], list[str]]
+    command: Callable[[Place], list[str]]
 
 
 def _python(profile: str, package: str, module: str) -> Callable[[], Client]:
@@ -37,7 +50,8 @@ def _python(profile: str, package: str, module: str) -> Callable[[], Client]:
         if importlib.util.find_spec(module) is None:
             raise Missing(f"pip install {package} (extra `kafka`)")
         program = [sys.executable, str(PROGRAMS / "consume.py"), profile]
-        return Client(f"{package} {importlib.metadata.version(package)}", lambda *where: [*program, *where])
+        version = f"{package} {importlib.metadata.version(package)}"
+        return Client(version, lambda place: [*program, *filter(None, place)])
 
     return find
 
@@ -50,19 +64,15 @@ def _java() -> Client:
         jars = kafka_jars()
     except BrokerUnavailable as missing:
         raise Missing(str(missing)) from missing
+    java = [str(runtime.java), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]
 
-    def command(bootstrap: str, group: str, topic: str, client_id: str) -> list[str]:
-        java = [str(runtime.java), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        where = ["--bootstrap-server", bootstrap, "--group", group, "--topic", topic]
-        return [
-            *java,
-            "-cp",
-            f"{jars}/*",
-            CONSOLE_CONSUMER,
-            *where,
-            "--command-property",
-            f"client.id={client_id}",
-        ]
+    def command(place: Place) -> list[str]:
+        options = {"client.id": place.client_id}
+        if place.assignor:
+            options["partition.assignment.strategy"] = _JAVA_ASSIGNORS[place.assignor]
+        where = ["--bootstrap-server", place.bootstrap, "--group", place.group, "--topic", place.topic]
+        settings = [part for option in options.items() for part in ("--command-property", "=".join(option))]
+        return [*java, CONSOLE_CONSUMER, *where, *settings]
 
     return Client(f"kafka-clients {KAFKA_VERSION}", command)
 
@@ -71,21 +81,20 @@ def _franz_go() -> Client:
     """Built once into the cache."""
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
-        raise Missing("needs Go (Debian: apt install golang-go)")
+        raise Missing("needs Go (https://go.dev/doc/install)")
     source = PROGRAMS / "franz_go"
     program = cache_folder() / "franz-go-consumer"
-    newest = max(file.stat().st_mtime for file in source.iterdir())
-    if not program.exists() or program.stat().st_mtime < newest:
+    newest_s = max(file.stat().st_mtime for file in source.iterdir())
+    if not program.exists() or program.stat().st_mtime < newest_s:
         program.parent.mkdir(parents=True, exist_ok=True)
         fresh = program.with_suffix(f".{os.getpid()}")
-        built = subprocess.run(
-            [go, "build", "-o", str(fresh), "."], cwd=source, capture_output=True, text=True, check=False
-        )
-        if built.returncode != 0:
-            raise Missing(f"franz-go cannot be built: {built.stderr.strip().splitlines()[-1]}")
+        build = [go, "build", "-o", str(fresh), "."]
+        answer = subprocess.run(build, cwd=source, capture_output=True, text=True, check=False)
+        if answer.returncode != 0:
+            raise Missing(f"franz-go cannot be built: {answer.stderr.strip().splitlines()[-1]}")
         fresh.replace(program)
-    requires = (source / "go.mod").read_text().split("franz-go v")[1].split()[0]
-    return Client(f"franz-go {requires}", lambda *where: [str(program), *where])
+    version = (source / "go.mod").read_text("utf-8").split("franz-go v")[1].split()[0]
+    return Client(f"franz-go {version}", lambda place: [str(program), *place[:4]])
 
 
 #: Profile -> its client. Calling it raises Missing.

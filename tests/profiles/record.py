@@ -1,4 +1,4 @@
-"""Record the real clients anew: `python -m tests.profiles.record [PROFILE...]`, two minutes, all at once."""
+"""Record the real clients anew: `python -m tests.profiles.record [NAME...]`, two minutes, all at once."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.profiles.clients import CLIENTS, Client, Missing
-from tests.profiles.recording import record, write
+from tests.profiles.recording import SESSIONS, record, write
 
 
-def main(profiles: list[str]) -> None:
+def main(names: list[str]) -> None:
     clients: dict[str, Client] = {}
-    for profile in profiles or CLIENTS:
+    for name in names or SESSIONS:
         try:
-            clients[profile] = CLIENTS[profile]()
+            clients[name] = CLIENTS[SESSIONS[name].profile]()
         except Missing as missing:
-            print(f"{profile}: not recorded: {missing}", file=sys.stderr)
-    with ThreadPoolExecutor(len(clients)) as pool:
-        recordings = pool.map(record, clients.values())
-        for profile, recording in zip(clients, recordings, strict=True):
-            write(profile, recording)
-            print(f"{profile}: {len(recording.rows)} lines")
+            print(f"{name}: not recorded: {missing}", file=sys.stderr)
+    with ThreadPoolExecutor(len(clients) or 1) as pool:
+        recordings = pool.map(lambda name: record(clients[name], SESSIONS[name]), clients)
+        for name, recording in zip(clients, recordings, strict=True):
+            write(name, recording)
+            print(f"{name}: {len(recording.rows)} lines of {recording.client}")
 
 
 if __name__ == "__main__":
