@@ -26,9 +26,9 @@ class Golden(NamedTuple):
     answer: Answer
 
 
-def read() -> Iterator[Golden]:
+def read(path: Path = PATH) -> Iterator[Golden]:
     """The cases and Kafka's answers to them."""
-    with PATH.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8") as lines:
         for line in lines:
             value = json.loads(line)
             yield Golden(value["case"], value["answer"])
