@@ -54,7 +54,7 @@ def understood(settings: Mapping[str, str]) -> tuple[service.Place, dict[str, st
 
 
 def _first(listeners: str) -> tuple[str, int]:
-    name, _, address = listeners.split(",")[0].strip().partition("://")
+    name, _, address = listeners.split(",", maxsplit=1)[0].strip().partition("://")
     return name, int(address.rpartition(":")[2])
 
 

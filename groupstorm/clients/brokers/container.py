@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
@@ -23,7 +23,8 @@ IMAGE_VARIABLE = "GROUPSTORM_KAFKA_IMAGE"
 LOCAL_IMAGE = f"groupstorm/kafka:{KAFKA_VERSION}"
 PUBLIC_IMAGE = f"apache/kafka:{KAFKA_VERSION}"
 
-_BUILD = f"`./dev images` builds {LOCAL_IMAGE}, {IMAGE_VARIABLE} names another one"
+#: What makes a line of Kafka's log worth to be repeated.
+_BAD = ("Exception", " ERROR ", " FATAL ")
 
 
 @asynccontextmanager
@@ -79,22 +80,21 @@ def chosen_image(named: str | None) -> str:
 
 
 def _start(node: SingleNode) -> tuple[str, int]:
-    with _explained(node):
-        node.run()
-        host, port = node.get_bootstrap_server().rsplit(":", 1)
-    return host, int(port)
-
-
-@contextmanager
-def _explained(node: SingleNode) -> Iterator[None]:
-    from docker.errors import DockerException, ImageNotFound, NotFound
+    from docker.errors import DockerException
 
     try:
-        yield
-    except (ImageNotFound, NotFound) as missing:
-        raise BrokerUnavailable(f"the engine cannot fetch {node.image}: {_BUILD}") from missing
+        node.fetch()
+    except (DockerException, OSError) as problem:
+        raise BrokerUnavailable(
+            f"image {node.image} is not here, and the engine cannot fetch it: `./dev images` builds"
+            f" {LOCAL_IMAGE}, {IMAGE_VARIABLE} names another one"
+        ) from problem
+    try:
+        node.run()
+        host, port = node.get_bootstrap_server().rsplit(":", 1)
     except (DockerException, OSError, RuntimeError) as problem:  # TimeoutError is an OSError
-        raise BrokerUnavailable(f"{node.image} does not start: {_why(node, problem)}") from problem
+        raise BrokerUnavailable(f"image {node.image} does not start: {_why(node, problem)}") from problem
+    return host, int(port)
 
 
 def _why(node: SingleNode, problem: Exception) -> str:
@@ -104,9 +104,9 @@ def _why(node: SingleNode, problem: Exception) -> str:
     try:
         said = b"".join(node.get_logs()).decode(errors="replace").splitlines()
     except (DockerException, RuntimeError):
-        said = []
-    worst = [line for line in said if any(word in line for word in ("Exception", " ERROR ", " FATAL "))]
-    return worst[0].strip() if worst else _first_line(problem)
+        return _first_line(problem)
+    worst = (line for line in said if any(word in line for word in _BAD))
+    return next(worst, said[-1] if said else _first_line(problem)).strip()
 
 
 def _first_line(problem: Exception) -> str:

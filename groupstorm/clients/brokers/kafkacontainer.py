@@ -66,6 +66,12 @@ class SingleNode(KafkaContainer):  # type: ignore[misc]  # testcontainers counts
         for option, value in self._options.items():
             self.with_env(variable(option), value)
 
+    def fetch(self) -> None:
+        """The image, unless the engine has it. Raises docker.errors.DockerException."""
+        images = self.get_docker_client().client.images
+        if not _has(images, self.image):
+            images.pull(self.image)
+
     def run(self) -> None:
         """Until it answers. Raises what docker and testcontainers raise, RuntimeError and OSError."""
         with _ryuk_where_it_is_here(self.get_docker_client().client.images):
@@ -109,10 +115,12 @@ def _ryuk_where_it_is_here(images: Any) -> Iterator[None]:
 
 
 def _ryuk_is_here(images: Any) -> bool:
-    if Reaper._instance is not None:
-        return True
+    return Reaper._instance is not None or _has(images, testcontainers_config.ryuk_image)
+
+
+def _has(images: Any, name: str) -> bool:
     try:
-        images.get(testcontainers_config.ryuk_image)
+        images.get(name)
     except ImageNotFound:
         return False
     return True
