@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, cast
 from groupstorm.coordinator.server.broker import Answer
 from groupstorm.coordinator.server.security.gate import Gate, Pass, Refuse, Reply, Verdict
 from groupstorm.coordinator.server.security.listener import PLAINTEXT, Security, tls_reason
+from groupstorm.coordinator.server.security.tls import TlsTransport
 from groupstorm.coordinator.server.shell import Connection
 
 if TYPE_CHECKING:
     from groupstorm.coordinator.server.shell import Server
-
-#: How long a client may take for TLS's handshake, and for its farewell.
-HANDSHAKE_S, FAREWELL_S = 30.0, 1.0
 
 
 def connections(security: Security) -> Callable[[Server, int, int], Connection]:
@@ -31,50 +29,32 @@ def connections(security: Security) -> Callable[[Server, int, int], Connection]:
 
 
 class SecuredConnection(Connection):
-    """It counts as a connection from the moment that it is there, its handshake included."""
+    """Its handshake is a part of it: it counts meanwhile, and goes if that takes too long, as idle ones."""
 
     def __init__(self, server: Server, number: int, node: int, security: Security) -> None:
         super().__init__(server, number, node)
-        self._tls = security.tls
+        self._context = security.tls
+        self._tls: TlsTransport | None = None
         self._config = server.broker.state.config
-        self._securing: asyncio.Task[None] | None = None
         self._gate = None if security.users is None else Gate(security.users, self._config)
         self._set_room()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        if self._tls is not None and not transport.is_closing():
-            plain = cast("asyncio.Transport", transport)
-            plain.pause_reading()  # the first bytes are the handshake's
-            self._securing = asyncio.get_running_loop().create_task(self._secure(plain, self._tls))
-
-    async def _secure(self, plain: asyncio.Transport, context: ssl.SSLContext) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            secured = await loop.start_tls(
-                plain,
-                self,
-                context,
-                server_side=True,
-                ssl_handshake_timeout=HANDSHAKE_S,
-                ssl_shutdown_timeout=FAREWELL_S,
-            )
-        except OSError as problem:  # ssl.SSLError and TimeoutError are such, too
-            plain.abort()
-            if self._transport is not None:
-                self._server.on_close(self._peer.host, f"no TLS: {tls_reason(problem)}")
-                self.connection_lost(None)
-            return
-        self._securing = None
-        self._transport = secured
-        self._advance()
+        if self._context is not None:
+            self._tls = TlsTransport(cast("asyncio.Transport", transport), self._context)
+            self._transport = self._tls
 
     def data_received(self, data: bytes) -> None:
-        if self._securing is None:
+        if self._tls is None:
             super().data_received(data)
             return
-        # it came with the end of the handshake: to be looked at as soon as it can be answered
-        self._frames.feed(data)
+        try:
+            super().data_received(self._tls.decrypted(data))
+            if self._tls.said_farewell:
+                self._tls.close()
+        except ssl.SSLError as problem:
+            self.close(f"no TLS: {tls_reason(problem)}")
 
     def _hear(self, frame: bytes) -> None:
         if self._gate is None:

@@ -37,6 +37,7 @@ def tls_context(certificate: Path, key: Path | None = None, client_ca: Path | No
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
     files = f"--tls-cert {certificate}" + (f" --tls-key {key}" if key is not None else "")
 
     def refuse_password(*_: Any) -> NoReturn:
