@@ -29,7 +29,7 @@ class Missing(Exception):
 
 
 class Place(NamedTuple):
-    """Where a consumer is to consume, and under which client id; ``assignor``: "" is the library's default."""
+    """Where a consumer is to consume, and as whom; ``assignor``: "" is the library's default."""
 
     bootstrap: str
     group: str

@@ -120,6 +120,7 @@ def _write_leave(types: RequestTypes, request: LeaveGroup) -> Any:
     return types.make(
         "LeaveGroupRequest",
         group_id=request.group,
+        member_id=request.members[0].member_id,  # below version 3, where only one can leave
         members=tuple(
             types.make(
                 "MemberIdentity",
@@ -135,7 +136,7 @@ def _write_leave(types: RequestTypes, request: LeaveGroup) -> Any:
 def _read_leave(answer: Any) -> LeaveGroupResponse:
     members = tuple(
         LeftMember(member.member_id, member.group_instance_id, Error(member.error_code))
-        for member in answer.members
+        for member in getattr(answer, "members", ())
     )
     return LeaveGroupResponse(Error(answer.error_code), members)
 
