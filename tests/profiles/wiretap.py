@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from groupstorm.assignors.userdata import decode_subscription
@@ -94,7 +94,3 @@ def without_ids(text: str | None) -> str | None:
 
 def _ms(duration: Any) -> int:
     return round(duration.total_seconds() * 1000)
-
-
-def names(requests: Sequence[dict[str, Json]]) -> list[str]:
-    return [request["api"] for request in requests]
