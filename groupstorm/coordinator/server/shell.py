@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.broker import Answer, Broker, Peer, Step
 from groupstorm.coordinator.server.changes import Change
@@ -22,6 +23,11 @@ OnEvents = Callable[[int, Sequence[Event]], None]
 OnChanges = Callable[[Sequence[Change]], bool]
 #: Is told why a connection was closed by us.
 OnClose = Callable[[str, str], None]
+
+
+#: Is asked before a request is served; True: it has taken it over and calls `Server.serve` or `Server.refuse`
+#: some time, or closes the connection.
+Intercept = Callable[[int, Peer, bytes], bool]
 
 
 #: How long a stopping server waits for clients to take what was written for them.
@@ -64,6 +70,8 @@ class Connection(asyncio.Protocol):
         self._can_write = True
         self._reading = True
         self._advancing = False
+        self._paused = False
+        self._held: Answer | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not of that class
@@ -86,7 +94,19 @@ class Connection(asyncio.Protocol):
     @property
     def is_idle(self) -> bool:
         """Nothing is asked, and nothing is on its way to the client."""
-        return not self._in_flight and self._can_write
+        return not self._in_flight and self._can_write and not self._paused
+
+    def pause(self) -> None:
+        """Read nothing and answer nothing until `resume`."""
+        self._paused = True
+        self._mute_or_unmute()
+
+    def resume(self) -> None:
+        self._paused = False
+        held, self._held = self._held, None
+        if held is not None:
+            self.take(held)
+        self._advance()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -107,6 +127,9 @@ class Connection(asyncio.Protocol):
     def take(self, answer: Answer) -> None:
         """The request in flight is answered."""
         if self._transport is None:
+            return
+        if self._paused:
+            self._held = answer
             return
         if answer.payload is not None:
             self._transport.write(answer.payload)
@@ -139,7 +162,7 @@ class Connection(asyncio.Protocol):
 
     def _serve_frames(self) -> None:
         while self._transport is not None and not self._transport.is_closing():
-            if self._in_flight or not self._can_write:
+            if self._in_flight or not self._can_write or self._paused:
                 break
             try:
                 frame = self._frames.next_frame()
@@ -154,7 +177,7 @@ class Connection(asyncio.Protocol):
     def _mute_or_unmute(self) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        wanted = not self._in_flight and self._can_write
+        wanted = not self._in_flight and self._can_write and not self._paused
         if wanted and not self._reading:
             self._transport.resume_reading()
         elif self._reading and not wanted:
@@ -179,6 +202,8 @@ class Server:
         self.on_close = on_close
         self.connections: dict[int, Connection] = {}
         self.endpoints: list[Endpoint] = []
+        self.intercept: Intercept | None = None
+        self._paused_nodes: set[int] = set()
         self._on_events = on_events
         self._on_changes = on_changes
         self._start_ms = start_ms
@@ -249,6 +274,25 @@ class Server:
         """See `Broker.move_coordinator`."""
         self._carry_out(self.broker.move_coordinator(group, node, self._now_ms()))
 
+    def expire_session(self, group: str, member_id: str) -> None:
+        """See `Broker.expire_session`."""
+        self._carry_out(self.broker.expire_session(group, member_id, self._now_ms()))
+
+    def pause(self, node: int) -> None:
+        """This broker accepts connections, reads nothing and answers nothing until `resume`. Time goes on."""
+        self._paused_nodes.add(node)
+        for connection in self._of(node):
+            connection.pause()
+
+    def resume(self, node: int) -> None:
+        """It reads and answers again, what it owes first."""
+        self._paused_nodes.discard(node)
+        for connection in self._of(node):
+            connection.resume()
+
+    def _of(self, node: int) -> list[Connection]:
+        return [connection for connection in self.connections.values() if connection.node == node]
+
     def move_every_coordinator(self) -> None:
         """See `Broker.move_every_coordinator`."""
         for step in self.broker.move_every_coordinator(self._now_ms()):
@@ -262,6 +306,8 @@ class Server:
         most = self.broker.state.config.max_connections
         if self._of_node[connection.node] > most:
             connection.close(f"max.connections={most} are there")
+        elif connection.node in self._paused_nodes:
+            connection.pause()
 
     def now_s(self) -> float:
         """For measuring how long a connection has been idle."""
@@ -278,7 +324,16 @@ class Server:
         self._sweep = self._loop.call_later(min(idle_ms / 1000 + 0.01, SWEEP_S), self._sweep_idle)
 
     def received(self, number: int, peer: Peer, frame: bytes) -> None:
+        if self.intercept is None or not self.intercept(number, peer, frame):
+            self.serve(number, peer, frame)
+
+    def serve(self, number: int, peer: Peer, frame: bytes) -> None:
+        """Carry out a request."""
         self._carry_out(self.broker.receive(number, peer, frame, self._now_ms()))
+
+    def refuse(self, number: int, peer: Peer, frame: bytes, error: Error) -> None:
+        """Answer a request with an error instead."""
+        self._carry_out(self.broker.refuse(number, peer, frame, error, self._now_ms()))
 
     def lost(self, number: int) -> None:
         connection = self.connections.pop(number, None)
