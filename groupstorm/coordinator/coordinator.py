@@ -247,6 +247,11 @@ class GroupCoordinator:
         """The group as it is now, to look at: changing it is for the coordinator alone."""
         return self._shard.groups.get(name)
 
+    def committed_offset(self, group: str, topic: str, partition: int) -> int | None:
+        """What the group has committed for a partition; None where it has nothing."""
+        stored = self._shard.offsets.get(group, topic, partition)
+        return None if stored is None else stored.committed.offset
+
     def __repr__(self) -> str:
         due = self.next_deadline()
         groups = " ".join(repr(group) for _, group in self._shard.groups.items())

@@ -62,6 +62,8 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._number = number
         self.node = node
+        #: What it called itself in its last request, where somebody intercepts requests.
+        self.client_id: str | None = None
         self.used_at_s = 0.0
         self._frames = FrameBuffer(server.broker.state.config.socket_request_max_bytes)
         self._transport: asyncio.Transport | None = None

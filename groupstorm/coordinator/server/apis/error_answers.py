@@ -48,7 +48,9 @@ _ITEMS: Mapping[int, tuple[_Items, ...]] = MappingProxyType(
         0: (
             _Items(
                 *("responses", "TopicProduceResponse", "topic_data", _TOPIC),
-                _Items("partition_responses", "PartitionProduceResponse", "partition_data", {"index": "index"}),
+                _Items(
+                    "partition_responses", "PartitionProduceResponse", "partition_data", {"index": "index"}
+                ),
             ),
         ),
         1: (
