@@ -31,9 +31,10 @@ def broker(
 
     ``topics``: name -> partitions; others are made on demand. ``settings``: by Kafka's names, see
     `groupstorm serve`. ``brokers``: how many, in this process. ``as_version``: advertise no higher versions
-    than that Kafka (2.8, 3.9, 4.x). ``port``: of the first broker, 0: a free one; only the loopback interface is
-    listened on. ``trace``: a folder that the coordinator's events are written to. ``control``: True, or a port,
-    for an HTTP interface that other processes ask for faults (`Broker.control_url`).
+    than that Kafka (2.8, 3.9, 4.x). ``port``: of the first broker, 0: a free one; only the loopback
+    interface is listened on. ``trace``: a folder that the coordinator's events are written to.
+    ``control``: True, or a port, for an HTTP interface that other processes ask for faults
+    (`EmulatedBroker.control_url`).
 
     Raises `groupstorm.problems.InputError` for what it cannot take.
     """

@@ -181,7 +181,7 @@ class GroupCoordinator:
             out_of_touch(self._shard, known, member_id, contact_ms)
 
     def expire_session(self, group: str, member_id: str, now_ms: int) -> Effects:
-        """The member's session is over now, with all that follows, as if it had not been heard of for so long.
+        """The member's session is over now, with all that follows, as if it had been silent for so long.
 
         Who is parked in JoinGroup or SyncGroup needs no heartbeat and stays, unless it is new and its five
         minutes are what ends: as in Kafka. A member that is not there changes nothing.

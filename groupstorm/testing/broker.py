@@ -37,8 +37,8 @@ class FaultTimeout(AssertionError):
 class Broker(ABC):
     """One broker, or several, for the length of a ``with`` or an ``async with``.
 
-    It runs beside the test, on a thread or in a process of its own. Its methods do not wait for clients, so that
-    sync and async tests call them alike; what waits has two forms, ``await group.stable()`` and
+    It runs beside the test, on a thread or in a process of its own. Its methods do not wait for clients, so
+    that sync and async tests call them alike; what waits has two forms, ``await group.stable()`` and
     ``group.wait_stable()``. Arguments that mean nothing raise `groupstorm.problems.InputError`.
     """
 

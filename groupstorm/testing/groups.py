@@ -15,7 +15,7 @@ STATES = (*(str(state) for state in GroupState), DEAD)
 
 
 class GroupTimeout(AssertionError):
-    """A group did not become in time what a test waits for; the message says what it was, and what happened."""
+    """A group did not become what a test waits for; the message says what it is, and what happened."""
 
 
 class MemberView(NamedTuple):
@@ -88,8 +88,8 @@ class Group(ABC):
         """Wait until the group is Stable and everybody has been sent its assignment, with so many members
         and so many assigned partitions where that is said.
 
-        A client takes its assignment a moment after it was sent. A cooperative group is Stable between its two
-        rounds as well: name ``partitions`` to wait for the second. Raises GroupTimeout.
+        A client takes its assignment a moment after it was sent. A cooperative group is Stable between its
+        two rounds as well: name ``partitions`` to wait for the second. Raises GroupTimeout.
         """
         wanted = Wanted(GroupState.STABLE, members, partitions)
         await until(self._waiting(wanted), timeout_s, partial(self._too_late, wanted))
@@ -131,7 +131,7 @@ class Group(ABC):
 
     @property
     def generation(self) -> int | None:
-        """The group's generation; None where there is no group, and on a real broker, which does not tell it."""
+        """The group's generation; None where there is no group, and where a real broker does not tell it."""
         return self.view().generation
 
     @abstractmethod

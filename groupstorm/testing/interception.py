@@ -1,4 +1,4 @@
-"""Between the sockets and the broker: reads as much of a request as a fault asks for, and does what it says."""
+"""Between the sockets and the broker: reads as much of a request as a fault asks for, and carries it out."""
 
 from __future__ import annotations
 

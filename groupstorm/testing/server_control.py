@@ -15,7 +15,7 @@ from groupstorm.testing.faults import Fault, Faults
 from groupstorm.testing.groups import NO_GROUP, GroupView, MemberView, Wanted
 from groupstorm.testing.interception import Interception
 from groupstorm.testing.waiting import Happening
-from groupstorm.trace.rows import as_mapping, event_name, values
+from groupstorm.trace.rows import TracedEvent, as_mapping, event_name, values
 from groupstorm.trace.schema import Source
 
 #: An event of the coordinator and when it was: microseconds since the server started.
@@ -195,7 +195,7 @@ def _viewed(group: ClassicGroup) -> GroupView:
     return GroupView(group.state, group.generation, members, is_settled=not group.pending_sync)
 
 
-def _line(time_us: int, event: Event) -> str:
+def _line(time_us: int, event: TracedEvent) -> str:
     fields = [
         f"{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
         for name, value in zip(event._fields, event, strict=True)

@@ -156,7 +156,7 @@ class Broker:
         return self._serve(connection, peer, frame, now_ms, lambda api, call: api.handle(self.state, call))
 
     def refuse(self, connection: int, peer: Peer, frame: bytes, error: Error, now_ms: int) -> Step:
-        """Do not carry out what this frame asks for: answer it with ``error``, as `receive` would be called."""
+        """`receive`, but what the frame asks for is not carried out: it is answered with ``error``."""
 
         def answer(api: Api, call: Call) -> Outcome:
             response = error_answer(api, self.state, call, error)

@@ -38,8 +38,9 @@ class EmbeddedBroker:
         port: int = 0,
         on_events: OnEvents | None = None,
     ) -> None:
-        """``brokers``: how many; ``release``: whose highest versions of requests are advertised; ``port``: of
-        the first broker, 0: a free one. ``on_events`` is told what the coordinator does, on the broker's thread.
+        """``brokers``: how many; ``release``: whose highest versions of requests are advertised; ``port``:
+        of the first broker, 0: a free one. ``on_events`` is told what the coordinator does, on the broker's
+        thread.
         """
         start_ms = time.time_ns() // 1_000_000
         self.broker: Broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=start_ms)

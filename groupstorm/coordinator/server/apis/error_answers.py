@@ -1,8 +1,8 @@
-"""The answer that says only what went wrong, in each API's own format (Kafka: AbstractRequest.getErrorResponse).
+"""The answer that says only what went wrong, in each API's own format (AbstractRequest.getErrorResponse).
 
-Requests that the group coordinator decides get its own refusal (`groupstorm.coordinator.error_responses`) in
-the response that their handler makes of it. The others have an error of the whole response, or one in every item
-that answers an item of the request: the table below says which.
+Requests that the group coordinator decides get its own refusal (`groupstorm.coordinator.error_responses`)
+in the response that their handler makes of it. The others have an error of the whole response, or one in
+every item that answers an item of the request: the table below says which.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class _Items(NamedTuple):
 _TOPIC = {"name": "name", "topic_id": "topic_id"}
 _OLD_TOPIC = {"topic": "topic"}
 _INDEX = {"partition_index": "partition_index"}
+_SHORT_INDEX = {"index": "index"}
 _RESOURCE = {"resource_type": "resource_type", "resource_name": "resource_name"}
 
 #: By API key; several rows where the arrays have other names in other versions.
