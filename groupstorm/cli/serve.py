@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,14 +43,25 @@ def serve(
     as_version: Annotated[
         str, typer.Option(metavar="2.8|3.9|4.x", help="Advertise no higher versions than this Kafka's.")
     ] = "4.x",
+    control: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=0,
+            max=LAST_PORT,
+            help="Take orders over HTTP on 127.0.0.1: faults, pauses, members that expire; 0: a free port.",
+        ),
+    ] = None,
 ) -> None:
     """Serve Kafka's protocol over TCP until SIGINT or SIGTERM.
 
     The first line of standard output is `listening on HOST:PORT`; the log goes to standard error. SIGUSR1
-    moves every group's coordinator to the next broker.
+    moves every group's coordinator to the next broker. With --control a line `control on http://...` follows:
+    GET / there lists what it takes.
     """
     from groupstorm.coordinator.server import logs, service
     from groupstorm.coordinator.server.assembly import make_broker
+    from groupstorm.testing.control import control_beside
 
     if not 0 <= port <= LAST_PORT or (port and port + brokers - 1 > LAST_PORT):
         raise InputError(f"--port {port}: expected a number from 0 to {LAST_PORT}, for every broker")
@@ -59,13 +71,18 @@ def serve(
         return make_broker(settings, topics, brokers, as_version, journal, now_ms)
 
     logs.configure()
-    service.serve(make, service.Place(host, port, trace, data), _say_ready)
+    companion = nullcontext if control is None else control_beside(control, _say_control)
+    service.serve(make, service.Place(host, port, trace, data), _say_ready, companion)
 
 
 def _say_ready(endpoints: Sequence[Endpoint]) -> None:
     for endpoint in endpoints:
         host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
         typer.echo(f"listening on {host}:{endpoint.port}")
+
+
+def _say_control(url: str) -> None:
+    typer.echo(f"control on {url}")
 
 
 def _topics(texts: list[str]) -> dict[str, int]:

@@ -247,10 +247,12 @@ class GroupCoordinator:
         """The group as it is now, to look at: changing it is for the coordinator alone."""
         return self._shard.groups.get(name)
 
-    def committed_offset(self, group: str, topic: str, partition: int) -> int | None:
-        """What the group has committed for a partition; None where it has nothing."""
-        stored = self._shard.offsets.get(group, topic, partition)
-        return None if stored is None else stored.committed.offset
+    def committed_offsets(self, group: str) -> dict[str, int]:
+        """What the group has committed, by partition as Kafka prints them: topic-partition."""
+        return {
+            f"{topic}-{partition}": stored.committed.offset
+            for topic, partition, stored in self._shard.offsets.of_group(group)
+        }
 
     def __repr__(self) -> str:
         due = self.next_deadline()

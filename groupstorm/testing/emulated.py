@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from groupstorm.coordinator.server.log.topics import TopicError
 from groupstorm.coordinator.server.releases import NEWEST
 from groupstorm.problems import InputError
 from groupstorm.testing.broker import ArmedFault, Broker, FaultTimeout
+from groupstorm.testing.control import ControlServer
 from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, error_named
 from groupstorm.testing.groups import Group, GroupView, Wanted
 from groupstorm.testing.server_control import ServerControl, TimedEvent
@@ -41,27 +43,36 @@ class EmulatedBroker(Broker):
         control: bool | int = False,
     ) -> None:
         """See `groupstorm.broker`."""
-        if not 0 <= port <= _LAST_PORT:
-            raise InputError(f"port: {port}: expected a number from 0 to {_LAST_PORT}")
+        for name, number in (("port", port), ("control", int(control))):
+            if not 0 <= number <= _LAST_PORT:
+                raise InputError(f"{name}: {number}: expected a number from 0 to {_LAST_PORT}")
         options, wanted = as_settings(settings or {}), as_topics(topics or {})
-        self._embedded = EmbeddedBroker(options, wanted, brokers, as_version, port, self._on_events)
+        self._embedded = EmbeddedBroker(options, wanted, brokers, as_version, port)
         self._control = ServerControl(self._embedded.server)
         self._trace = None if trace is None else DirectorySink(Path(trace))
-
-    def _on_events(self, time_us: int, events: Sequence[Event]) -> None:
         if self._trace is not None:
-            self._trace.add_all((time_us, Source.COORDINATOR, event) for event in events)
-        self._control.observe(time_us, events)
+            self._embedded.server.tell_also(partial(_write, self._trace))
+        self._http = None if control is False else ControlServer(self._control)
+        self._control_port = int(control) if control is not True else 0
+        self._control_url: str | None = None
 
     def start(self) -> None:
         """Raises InputError where the port cannot be listened on."""
         try:
             self._embedded.__enter__()
         except OSError as problem:
-            reason = problem.strerror or problem
-            raise InputError(f"port: {self._embedded.port}: cannot listen there: {reason}") from problem
+            raise _port_taken("port", self._embedded.port, problem) from problem
+        if self._http is None:
+            return
+        try:
+            self._control_url = self._embedded.run(self._http.start(self._control_port))
+        except OSError as problem:
+            self.stop()
+            raise _port_taken("control", self._control_port, problem) from problem
 
     def stop(self) -> None:
+        if self._http is not None:
+            self._embedded.run(self._http.stop())
         self._embedded.__exit__(None, None, None)
         if self._trace is not None:
             self._trace.close()
@@ -73,7 +84,7 @@ class EmulatedBroker(Broker):
 
     @property
     def control_url(self) -> str | None:
-        return None
+        return self._control_url
 
     def create_topic(self, name: str, partitions: int = 1) -> str:
         state = self._embedded.broker.state
@@ -143,6 +154,14 @@ class EmulatedBroker(Broker):
 
     def resume(self, broker: int | None = None) -> None:
         self._embedded.call(lambda: self._control.resume(broker))
+
+
+def _write(sink: DirectorySink, time_us: int, events: Sequence[Event]) -> None:
+    sink.add_all((time_us, Source.COORDINATOR, event) for event in events)
+
+
+def _port_taken(argument: str, port: int, problem: OSError) -> InputError:
+    return InputError(f"{argument}: {port}: cannot listen there: {problem.strerror or problem}")
 
 
 class _EmulatedGroup(Group):

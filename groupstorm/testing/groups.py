@@ -107,12 +107,12 @@ class Group(ABC):
 
     async def reaches(self, state: str, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         """Wait until the group is in a state, by Kafka's name. Raises GroupTimeout, InputError."""
-        wanted = Wanted(_state(state))
+        wanted = Wanted(known_state(state))
         await until(self._waiting(wanted), timeout_s, partial(self._too_late, wanted))
 
     def wait_reaches(self, state: str, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         """`reaches` for tests that are not async."""
-        wanted = Wanted(_state(state))
+        wanted = Wanted(known_state(state))
         wait(self._waiting(wanted), timeout_s, partial(self._too_late, wanted))
 
     @property
@@ -177,7 +177,8 @@ def _listed(member: MemberView) -> str:
     return ", ".join(member.partitions) or "no partitions"
 
 
-def _state(name: str) -> str:
+def known_state(name: str) -> str:
+    """A state by Kafka's name. Raises InputError for another one."""
     if name not in STATES:
         raise InputError(f"state: {name!r}: expected one of {', '.join(STATES)}")
     return name

@@ -26,7 +26,7 @@ _LAST_EVENTS = 12
 
 
 class ServerControl:
-    """Faults, views and waiting, on one server. Its `observe` has to be told the server's events."""
+    """Faults, views and waiting, on one server, from now on."""
 
     def __init__(self, server: Server, keep_events: int | None = None) -> None:
         """``keep_events``: only so many, the last ones; None: all."""
@@ -36,10 +36,11 @@ class ServerControl:
         self.forgotten = 0
         self._server = server
         self._waiting: list[tuple[Callable[[], bool], Happening]] = []
+        server.tell_also(self._observe)
         server.intercept = Interception(server, self.faults, self._look_again)
 
-    def observe(self, time_us: int, events: Sequence[Event]) -> None:
-        """Take the coordinator's events, and let go who waited for what is so now."""
+    def _observe(self, time_us: int, events: Sequence[Event]) -> None:
+        """Keep the coordinator's events, and let go who waited for what is so now."""
         room = self.events.maxlen
         if room is not None:
             self.forgotten += max(0, len(self.events) + len(events) - room)
@@ -63,10 +64,12 @@ class ServerControl:
             connection.abort()
         return len(dropped)
 
-    def move_coordinator(self, group: str, broker: int | None = None) -> None:
-        """See `Server.move_coordinator`. Raises InputError for a broker that there is not."""
+    def move_coordinator(self, group: str, broker: int | None = None) -> int:
+        """See `Server.move_coordinator`; gives the broker that it is then. Raises InputError for a broker
+        that there is not."""
         self._nodes(broker)
         self._server.move_coordinator(group, broker)
+        return self._server.broker.state.cluster.coordinator(group)
 
     def pause(self, broker: int | None = None) -> None:
         """One broker, or all: they accept connections, read nothing and answer nothing."""
@@ -74,11 +77,18 @@ class ServerControl:
             self._server.pause(node)
 
     def resume(self, broker: int | None = None) -> None:
+        """They read and answer again."""
         for node in self._nodes(broker):
             self._server.resume(node)
 
-    def expire_member(self, group: str, member: str) -> None:
-        """The session of a member ends now; ``member``: its member id, group.instance.id or client.id.
+    @property
+    def paused(self) -> list[int]:
+        """The brokers that are paused."""
+        return sorted(self._server.paused)
+
+    def expire_member(self, group: str, member: str) -> str:
+        """The session of a member ends now; ``member``: its member id, group.instance.id or client.id. Gives
+        its member id.
 
         Raises InputError where it is not one member of the group, or is parked: a parked member needs no
         heartbeat, so that its session cannot end.
@@ -91,6 +101,7 @@ class ServerControl:
             what = "JoinGroup" if found.join is not None else "SyncGroup"
             raise InputError(f"member: {member!r} is parked in {what}: its session does not end meanwhile")
         self._server.expire_session(group, found.member_id)
+        return found.member_id
 
     def _nodes(self, broker: int | None) -> tuple[int, ...]:
         nodes = self._server.broker.state.cluster.nodes
@@ -109,7 +120,11 @@ class ServerControl:
 
     def committed(self, group: str, topic: str, partition: int) -> int | None:
         """The committed offset; None where nothing is committed."""
-        return self._coordinator.committed_offset(group, topic, partition)
+        return self.all_committed(group).get(f"{topic}-{partition}")
+
+    def all_committed(self, group: str) -> dict[str, int]:
+        """Committed offsets by partition, as Kafka prints them: orders-0."""
+        return self._coordinator.committed_offsets(group)
 
     def trace(self, since: int = 0) -> list[dict[str, object]]:
         """The rows of a trace (docs/trace.md) from this number on, as far as they are kept."""

@@ -17,7 +17,7 @@ from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.assembly import make_broker
 from groupstorm.coordinator.server.broker import Broker
 from groupstorm.coordinator.server.releases import NEWEST
-from groupstorm.coordinator.server.shell import OnEvents, Server
+from groupstorm.coordinator.server.shell import Server
 
 _T = TypeVar("_T")
 
@@ -36,19 +36,15 @@ class EmbeddedBroker:
         brokers: int = 1,
         release: str = NEWEST,
         port: int = 0,
-        on_events: OnEvents | None = None,
     ) -> None:
         """``brokers``: how many; ``release``: whose highest versions of requests are advertised; ``port``:
-        of the first broker, 0: a free one. ``on_events`` is told what the coordinator does, on the broker's
-        thread.
-        """
+        of the first broker, 0: a free one."""
         start_ms = time.time_ns() // 1_000_000
         self.broker: Broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=start_ms)
         self.events: list[tuple[int, Event]] = []
         self.closed: list[tuple[str, str]] = []
         self.host = "127.0.0.1"
         self.port = port
-        self._on_each = on_events
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-broker", daemon=True)
         self.server = Server(
@@ -110,5 +106,3 @@ class EmbeddedBroker:
 
     def _on_events(self, time_us: int, events: Sequence[Event]) -> None:
         self.events.extend((time_us, event) for event in events)
-        if self._on_each is not None:
-            self._on_each(time_us, events)

@@ -205,7 +205,8 @@ class Server:
         self.connections: dict[int, Connection] = {}
         self.endpoints: list[Endpoint] = []
         self.intercept: Intercept | None = None
-        self._paused_nodes: set[int] = set()
+        #: Ids of the brokers that read and answer nothing.
+        self.paused: set[int] = set()
         self._on_events = on_events
         self._on_changes = on_changes
         self._start_ms = start_ms
@@ -218,6 +219,16 @@ class Server:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started_ns = 0
         self._latest_ms = start_ms
+
+    def tell_also(self, observer: OnEvents) -> None:
+        """From now on ``observer`` is told of every event as well."""
+        first = self._on_events
+
+        def both(time_us: int, events: Sequence[Event]) -> None:
+            first(time_us, events)
+            observer(time_us, events)
+
+        self._on_events = both
 
     async def start(self, host: str, port: int) -> Endpoint:
         """Listen; gives the address of the first broker, with the port that was free if ``port`` is 0.
@@ -282,13 +293,13 @@ class Server:
 
     def pause(self, node: int) -> None:
         """This broker accepts connections, reads nothing and answers nothing until `resume`. Time goes on."""
-        self._paused_nodes.add(node)
+        self.paused.add(node)
         for connection in self._of(node):
             connection.pause()
 
     def resume(self, node: int) -> None:
         """It reads and answers again, what it owes first."""
-        self._paused_nodes.discard(node)
+        self.paused.discard(node)
         for connection in self._of(node):
             connection.resume()
 
@@ -308,7 +319,7 @@ class Server:
         most = self.broker.state.config.max_connections
         if self._of_node[connection.node] > most:
             connection.close(f"max.connections={most} are there")
-        elif connection.node in self._paused_nodes:
+        elif connection.node in self.paused:
             connection.pause()
 
     def now_s(self) -> float:
