@@ -71,7 +71,7 @@ def serve(
         return make_broker(settings, topics, brokers, as_version, journal, now_ms)
 
     logs.configure()
-    companion = nullcontext if control is None else control_beside(control, _say_control)
+    companion: service.Companion = nullcontext if control is None else control_beside(control, _say_control)
     service.serve(make, service.Place(host, port, trace, data), _say_ready, companion)
 
 

@@ -43,7 +43,7 @@ MakeBroker = Callable[[Sequence[Change], int], Broker]
 #: Is told the addresses, one per broker.
 OnReady = Callable[[Sequence[Endpoint]], None]
 #: Stands beside a server while it serves.
-Companion = Callable[[Server], AbstractAsyncContextManager[None]]
+Companion = Callable[[Server], AbstractAsyncContextManager[object]]
 
 
 def serve(
