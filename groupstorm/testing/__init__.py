@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.testing.broker import ArmedFault, Broker, FaultTimeout
+from groupstorm.testing.broker import ArmedFault, Broker, EmulatorOnly, FaultTimeout
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.groups import Group, GroupTimeout, GroupView, MemberView
 
@@ -10,6 +10,7 @@ __all__ = [
     "ArmedFault",
     "Broker",
     "EmulatedBroker",
+    "EmulatorOnly",
     "FaultTimeout",
     "Group",
     "GroupTimeout",

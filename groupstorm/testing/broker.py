@@ -34,6 +34,10 @@ class FaultTimeout(AssertionError):
     """The requests that a fault was meant for did not come in time."""
 
 
+class EmulatorOnly(Exception):
+    """A real broker was asked for what only the emulator does; the message says what it can be asked for."""
+
+
 class Broker(ABC):
     """One broker, or several, for the length of a ``with`` or an ``async with``.
 
@@ -51,9 +55,9 @@ class Broker(ABC):
         """HOST:PORT, or several of them with commas, as clients take it."""
 
     @property
-    @abstractmethod
     def control_url(self) -> str | None:
         """Where the control interface for other processes is (docs/testing.md); None where there is none."""
+        return None
 
     def topic(self, name: str) -> str:
         """What a topic is called there: on somebody's cluster names have a prefix."""
@@ -68,17 +72,16 @@ class Broker(ABC):
         """A group, to look at and to wait for; its ``id`` is what it is called there."""
 
     @property
-    @abstractmethod
     def events(self) -> Sequence[TimedEvent]:
         """What the coordinator did so far (groupstorm.coordinator.events), each with the microseconds since
         the broker started. The emulator only."""
+        raise self._emulator_only("events")
 
     @property
-    @abstractmethod
     def trace(self) -> Sequence[dict[str, Any]]:
         """The same as rows of a trace (docs/trace.md). The emulator only."""
+        raise self._emulator_only("trace")
 
-    @abstractmethod
     def fail(
         self,
         api: str,
@@ -90,8 +93,8 @@ class Broker(ABC):
     ) -> ArmedFault:
         """Answer the next ``count`` requests of an API with an error, both by Kafka's names, instead of
         carrying them out; only those of a group or of a client, where one is named. The emulator only."""
+        raise self._emulator_only("fail")
 
-    @abstractmethod
     def delay(
         self,
         api: str,
@@ -102,40 +105,48 @@ class Broker(ABC):
         client_id: str | None = None,
     ) -> ArmedFault:
         """Serve the next ``count`` requests of an API so much later. The emulator only."""
+        raise self._emulator_only("delay")
 
-    @abstractmethod
     def disconnect(
         self, api: str, *, count: int = 1, group: str | None = None, client_id: str | None = None
     ) -> ArmedFault:
         """Close the connection at the next ``count`` requests of an API, which are not carried out. The
         emulator only."""
+        raise self._emulator_only("disconnect")
 
-    @abstractmethod
     def clear_faults(self) -> None:
         """Faults that still wait for requests do so no more. The emulator only."""
+        raise self._emulator_only("clear_faults")
 
-    @abstractmethod
     def drop_connections(self, client_id: str | None = None) -> int:
         """Close the connections of a client, or all; gives how many. The emulator only."""
+        raise self._emulator_only("drop_connections")
 
-    @abstractmethod
     def move_coordinator(self, group: str, broker: int | None = None) -> None:
         """Another broker takes the group over, the next one unless one is named by its id; a single one loads
         the group anew. Requests that are parked are answered NOT_COORDINATOR. The emulator only."""
+        raise self._emulator_only("move_coordinator")
 
-    @abstractmethod
     def expire_member(self, group: str, member: str) -> None:
         """The session of a member, named by member id, group.instance.id or client.id, ends now, as if it had
         been silent for so long. The emulator only."""
+        raise self._emulator_only("expire_member")
 
-    @abstractmethod
     def pause(self, broker: int | None = None) -> None:
         """The broker of that id, or all, accept connections, read nothing and answer nothing until `resume`.
         Time goes on: sessions may end meanwhile. The emulator only."""
+        raise self._emulator_only("pause")
 
-    @abstractmethod
     def resume(self, broker: int | None = None) -> None:
         """Paused brokers go on: what they owe is answered, what has come meanwhile is read."""
+        raise self._emulator_only("resume")
+
+    def _emulator_only(self, what: str) -> EmulatorOnly:
+        return EmulatorOnly(
+            f"{what}: {self.name} is a real broker: faults, events and traces are the emulator's"
+            " (pytest: --kafka emulator); topics, and groups with their members, committed offsets and"
+            " waiting for them, are there on every broker"
+        )
 
     @abstractmethod
     def start(self) -> None:

@@ -47,9 +47,9 @@ class EmulatedBroker(Broker):
             if not 0 <= number <= _LAST_PORT:
                 raise InputError(f"{name}: {number}: expected a number from 0 to {_LAST_PORT}")
         options, wanted = as_settings(settings or {}), as_topics(topics or {})
+        self._trace = None if trace is None else DirectorySink(Path(trace))
         self._embedded = EmbeddedBroker(options, wanted, brokers, as_version, port)
         self._control = ServerControl(self._embedded.server)
-        self._trace = None if trace is None else DirectorySink(Path(trace))
         if self._trace is not None:
             self._embedded.server.tell_also(partial(_write, self._trace))
         self._http = None if control is False else ControlServer(self._control)

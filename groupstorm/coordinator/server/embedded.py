@@ -6,8 +6,6 @@ with EmbeddedBroker({"group.initial.rebalance.delay.ms": "0"}, {"orders": 3}) as
 
 from __future__ import annotations
 
-import asyncio
-import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
@@ -16,6 +14,7 @@ from typing import Any, TypeVar
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.assembly import make_broker
 from groupstorm.coordinator.server.broker import Broker
+from groupstorm.coordinator.server.loop_thread import LoopThread
 from groupstorm.coordinator.server.releases import NEWEST
 from groupstorm.coordinator.server.shell import Server
 
@@ -45,8 +44,7 @@ class EmbeddedBroker:
         self.closed: list[tuple[str, str]] = []
         self.host = "127.0.0.1"
         self.port = port
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-broker", daemon=True)
+        self._thread = LoopThread("embedded-broker")
         self.server = Server(
             self.broker, self._on_events, lambda *closed: self.closed.append(closed), start_ms=start_ms
         )
@@ -68,9 +66,9 @@ class EmbeddedBroker:
     def __enter__(self) -> EmbeddedBroker:
         self._thread.start()
         try:
-            self.port = self.run(self.server.start(self.host, self.port)).port
+            self.port = self._thread.run(self.server.start(self.host, self.port)).port
         except OSError:
-            self._end()
+            self._thread.stop()
             raise
         return self
 
@@ -80,25 +78,16 @@ class EmbeddedBroker:
         problem: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.run(self.server.stop())
-        self._end()
-
-    def _end(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine on the broker's thread and give its result."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        self._thread.run(self.server.stop())
+        self._thread.stop()
 
     def call(self, function: Callable[[], _T]) -> _T:
         """Run a function on the broker's thread and give its result."""
+        return self._thread.call(function)
 
-        async def called() -> _T:
-            return function()
-
-        return self.run(called())
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine on the broker's thread and give its result."""
+        return self._thread.run(work)
 
     def unsent_bytes(self) -> int:
         """How much waits for clients that do not read, sockets' own buffers not counted."""
