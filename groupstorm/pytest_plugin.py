@@ -1,4 +1,4 @@
-"""pytest plugin: the fixture `kafka_broker`, the marker `groupstorm` that configures it, the option `--kafka`.
+"""pytest plugin: the fixture `kafka_broker`, its marker `groupstorm`, and the option `--kafka`.
 
 It is loaded in every project that has groupstorm installed, so it imports nothing until a test asks for the
 fixture, and it steps back where the project has an option `--kafka` of its own.
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _MARKER = (
     "groupstorm(topics={name: partitions}, settings={kafka.option: value}, brokers=1, as_version='4.x',"
-    " trace=DIR, control=False, faults=False): the broker of the fixture `kafka_broker`; faults=True skips the"
-    " test on a real broker"
+    " trace=DIR, control=False, faults=False): the broker of the fixture `kafka_broker`; faults=True skips"
+    " the test on a real broker"
 )
 _SHORT = "--kafka"
 _OPTION = "--groupstorm-kafka"
@@ -77,15 +77,21 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     kind = request.config.getoption("groupstorm_kafka", None) or _EMULATOR
     said = _said(request.node)
     needs_faults = bool(said.pop("faults", False))
+    broker: Broker | None = None
+    missing = wrong = ""
     try:
         broker = chosen_broker(
             kind, said, allow_writes=_allow_writes(request.config), needs_faults=needs_faults
         )
         broker.start()
     except BrokerUnavailable as problem:
-        pytest.skip(str(problem))
+        missing = str(problem)
     except (InputError, ConnectionLost) as problem:
-        pytest.fail(str(problem), pytrace=False)
+        wrong = f"kafka_broker: {problem}"
+    if missing:
+        pytest.skip(missing)
+    if wrong or broker is None:
+        pytest.fail(wrong, pytrace=False)
     try:
         yield broker
     finally:
