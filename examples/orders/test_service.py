@@ -44,16 +44,20 @@ class Ledger:
     def open(self) -> None:
         self._open.set()
 
-    async def until(self, orders: Iterable[str], there: Callable[[], Iterable[str]]) -> None:
-        """Wait until all these orders are there."""
-        wanted = set(orders)
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait for what more bookings bring about."""
         async with asyncio.timeout(PATIENCE_S), self._changed:
-            await self._changed.wait_for(lambda: wanted <= set(there()))
+            await self._changed.wait_for(is_so)
+
+    async def until_booked(self, orders: Iterable[str], times: int = 1) -> None:
+        """Wait until each of these orders is booked so often."""
+        await self.until(lambda: all(self.booked.count(order) >= times for order in orders))
 
 
 @asynccontextmanager
 async def running(service: Service, broker: Broker, group: Group, ledger: Ledger) -> AsyncIterator[None]:
-    """An instance of the service, stopped in the end."""
+    """An instance of the service, stopped in the end. It starts meanwhile: joining a group takes as long as
+    the others take to give up their partitions."""
     consumer = AIOKafkaConsumer(
         bootstrap_servers=broker.bootstrap_servers,
         group_id=group.id,
@@ -62,10 +66,12 @@ async def running(service: Service, broker: Broker, group: Group, ledger: Ledger
         heartbeat_interval_ms=100,
     )
     instance = service(consumer, broker.topic("orders"), ledger.book)
-    await instance.start()
+    starting = asyncio.create_task(instance.start())
     try:
         yield
+        await starting
     finally:
+        starting.cancel()
         await instance.stop()
 
 
@@ -81,7 +87,9 @@ async def produce(broker: Broker, orders: Iterable[str]) -> None:
         await producer.stop()
 
 
-async def lost_orders(service: Service, broker: Broker, revoked: Callable[[Group], Awaitable[None]]) -> set[str]:
+async def lost_orders(
+    service: Service, broker: Broker, revoked: Callable[[Group], Awaitable[None]]
+) -> set[str]:
     """A second instance joins while the first one has orders in flight: which of them are never booked?
 
     Bookings go on when ``revoked`` has come about. In the end one more order goes to each partition: when
@@ -91,13 +99,13 @@ async def lost_orders(service: Service, broker: Broker, revoked: Callable[[Group
     last = [f"last-{number}" for number in range(PARTITIONS)]
     await produce(broker, ORDERS)
     async with running(service, broker, group, ledger):
-        await ledger.until(ORDERS, lambda: ledger.waiting)
+        await ledger.until(lambda: ledger.waiting == set(ORDERS))
         async with running(service, broker, group, ledger):
             await revoked(group)
             ledger.open()
             await group.stable(members=2, partitions=PARTITIONS, timeout_s=PATIENCE_S)
             await produce(broker, last)
-            await ledger.until(last, lambda: ledger.booked)
+            await ledger.until_booked(last)
     return set(ORDERS) - set(ledger.booked)
 
 
@@ -118,7 +126,7 @@ async def test_what_is_booked_is_committed_at_the_end(kafka_broker: Broker) -> N
     ledger.open()
     await produce(kafka_broker, ORDERS)
     async with running(OrderService, kafka_broker, group, ledger):
-        await ledger.until(ORDERS, lambda: ledger.booked)
+        await ledger.until_booked(ORDERS)
     each = len(ORDERS) // PARTITIONS
     assert [group.committed("orders", number) for number in range(PARTITIONS)] == [each] * PARTITIONS
 
@@ -130,7 +138,7 @@ async def test_a_coordinator_that_is_away_for_a_moment_costs_nothing(kafka_broke
     await produce(kafka_broker, ORDERS)
     refusals = kafka_broker.fail("OffsetCommit", "COORDINATOR_NOT_AVAILABLE", count=2, group=group.id)
     async with running(OrderService, kafka_broker, group, ledger):
-        await ledger.until(ORDERS, lambda: ledger.booked)
+        await ledger.until_booked(ORDERS)
     assert refusals.hits == 2
     assert sum(group.committed("orders", number) or 0 for number in range(PARTITIONS)) == len(ORDERS)
 
@@ -140,11 +148,11 @@ async def test_a_session_that_ends_books_orders_twice_but_loses_none(kafka_broke
     ledger, group = Ledger(), kafka_broker.group("booking")
     await produce(kafka_broker, ORDERS)
     async with running(OrderService, kafka_broker, group, ledger):
-        await ledger.until(ORDERS, lambda: ledger.waiting)
+        await ledger.until(lambda: ledger.waiting == set(ORDERS))
         (member,) = group.members
         kafka_broker.expire_member(group.id, member.member_id)
         assert group.state == "Empty"
         ledger.open()
         await group.stable(members=1, timeout_s=PATIENCE_S)
-        await ledger.until(ORDERS * 2, lambda: ledger.booked)
-    assert set(ORDERS) == set(ledger.booked)
+        await ledger.until_booked(ORDERS, times=2)
+    assert set(ledger.booked) == set(ORDERS)
