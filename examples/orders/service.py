@@ -21,8 +21,8 @@ Book = Callable[[str], Awaitable[None]]
 
 
 class FirstOrderService(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka counts as untyped
-    """Loses orders: when partitions are revoked it commits how far it has *read*, which is further than it has
-    booked, and gives up the orders in flight. The next owner begins behind them."""
+    """Loses orders: when partitions are revoked it commits how far it has *read*, which is further than it
+    has booked, and gives up the orders in flight. The next owner begins behind them."""
 
     def __init__(self, consumer: AIOKafkaConsumer, topic: str, book: Book, at_once: int = 8) -> None:
         """``at_once``: so many orders are in flight at most."""
