@@ -27,10 +27,10 @@ DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS = 60, 75
 
 def structure(api_key: int, version: int, kind: str, /, **values: Any) -> Any:
     """A structure of a request."""
-    return _make(getattr(sys.modules[request_type(api_key, version).__module__], kind), values)
+    return message(getattr(sys.modules[request_type(api_key, version).__module__], kind), values)
 
 
-def _make(kind: Any, values: dict[str, Any]) -> Any:
+def message(kind: Any, values: dict[str, Any]) -> Any:
     """Fields that the version lacks are dropped, those that are not named have their defaults."""
     shapes = shapes_of(kind)
     return kind(
@@ -40,7 +40,7 @@ def _make(kind: Any, values: dict[str, Any]) -> Any:
 
 def request_body(api_key: int, version: int, /, **values: Any) -> bytes:
     kind = request_type(api_key, version)
-    return b"".join(encoder(kind)(_make(kind, values)))
+    return b"".join(encoder(kind)(message(kind, values)))
 
 
 def request_header(api_key: int, version: int, correlation_id: int, client_id: str = "raw") -> bytes:
