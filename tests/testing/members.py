@@ -21,8 +21,9 @@ def address(broker: EmulatedBroker, number: int = 0) -> tuple[str, int]:
 class RawMember(RawClient):
     """A connection that joins and syncs; version 3 of JoinGroup needs no second request for an id."""
 
-    def __init__(self, broker: EmulatedBroker, client_id: str = "raw") -> None:
-        super().__init__(address(broker))
+    def __init__(self, broker: EmulatedBroker, client_id: str = "raw", number: int = 0) -> None:
+        """``number``: which of the brokers it connects to."""
+        super().__init__(address(broker, number))
         self.client_id = client_id
         self.member_id = ""
         self.generation = -1
@@ -48,7 +49,9 @@ class RawMember(RawClient):
         self.member_id, self.generation = answer.member_id, answer.generation_id
         return answer
 
-    def sync(self, plan: dict[str, list[int]] | None = None, group: str = GROUP, topic: str = "orders") -> Any:
+    def sync(
+        self, plan: dict[str, list[int]] | None = None, group: str = GROUP, topic: str = "orders"
+    ) -> Any:
         """``plan``: the leader's, member id -> partitions."""
         self.send_sync(plan, group, topic)
         return self.answer(wire.SYNC_GROUP, 3)

@@ -94,7 +94,7 @@ async def test_waiting_for_a_fault_says_what_did_not_come(broker: EmulatedBroker
     fault = broker.fail("Heartbeat", "NOT_COORDINATOR", count=5)
     with RawMember(broker) as member:
         member.heartbeat()
-    sentence = "0.01 s: <Fault .*NOT_COORDINATOR.* on Heartbeat, 1 of 5 taken>: the requests did not come"
+    sentence = r"0.01 s: <Fault .*NOT_COORDINATOR.* on Heartbeat, 1 of 5 taken>: the requests did not come"
     with pytest.raises(FaultTimeout, match=sentence):
         await fault.used_up(timeout_s=0.01)
     with pytest.raises(FaultTimeout, match=sentence):
@@ -124,22 +124,39 @@ def test_a_member_expires_as_if_its_session_had_ended(broker: EmulatedBroker) ->
     assert (removed["cause"], removed["member_id"]) == ("session-expired", member.member_id)
 
 
-def test_a_member_is_named_by_its_client_id_if_that_is_its_own(broker: EmulatedBroker) -> None:
+def test_who_expires_is_named_by_an_id_of_its_own_and_is_not_parked(broker: EmulatedBroker) -> None:
     with RawMember(broker, "one") as one, RawMember(broker, "one") as other:
         one.join_alone([0, 1])
         with pytest.raises(InputError, match=r"^member: 'two' is not in group readers: in it is one-"):
             broker.expire_member(GROUP, "two")
         other.send_join()
         broker.group(GROUP).wait_reaches("PreparingRebalance")
+        one.send_join()
+        one.joined()
+        other.joined()
+        one.sync({one.member_id: [0], other.member_id: [1]})
         with pytest.raises(InputError, match=r"^member: 'one' are several, name one by its member id: one-"):
             broker.expire_member(GROUP, "one")
-        (parked,) = {member.member_id for member in broker.group(GROUP).members} - {one.member_id}
-        with pytest.raises(InputError, match=rf"^member: '{parked}' is parked in JoinGroup"):
-            broker.expire_member(GROUP, parked)
-        broker.expire_member(GROUP, one.member_id)
-        assert other.joined().error_code == Error.NONE, "the round closes, the last one missing is gone"
-    with pytest.raises(InputError, match="^group: 'none': there is no such group"):
+        one.send_join()
+        broker.group(GROUP).wait_reaches("PreparingRebalance")
+        with pytest.raises(InputError, match=rf"^member: '{one.member_id}' is parked in JoinGroup"):
+            broker.expire_member(GROUP, one.member_id)
+        broker.expire_member(GROUP, other.member_id)
+        assert one.joined().error_code == Error.NONE, "the round closes: the last one missing is gone"
+    with pytest.raises(InputError, match=r"^group: 'none': there is no such group"):
         broker.expire_member("none", "one")
+
+
+def test_a_new_member_that_is_parked_expires_as_by_the_five_minute_rule(broker: EmulatedBroker) -> None:
+    with RawMember(broker, "one") as one, RawMember(broker, "new") as new:
+        one.join_alone([0, 1])
+        new.send_join()
+        broker.group(GROUP).wait_reaches("PreparingRebalance")
+        broker.expire_member(GROUP, "new")
+        assert new.joined().error_code == Error.UNKNOWN_MEMBER_ID
+    assert [row["cause"] for row in broker.trace if row["event"] == "member_removed"] == [
+        "new-member-timeout"
+    ]
 
 
 def test_the_coordinator_moves(broker: EmulatedBroker) -> None:
@@ -149,7 +166,7 @@ def test_the_coordinator_moves(broker: EmulatedBroker) -> None:
         broker.group(GROUP).wait_reaches("PreparingRebalance")
         broker.move_coordinator(GROUP)
         assert other.joined().error_code == Error.NOT_COORDINATOR
-    with pytest.raises(InputError, match="^broker: 2: expected one of 1"):
+    with pytest.raises(InputError, match=r"^broker: 2: expected one of 1"):
         broker.move_coordinator(GROUP, 2)
 
 
@@ -197,7 +214,7 @@ def test_one_of_several_brokers_is_paused() -> None:
         second.socket.settimeout(0.1)
         with pytest.raises(TimeoutError):
             second.frame()
-        with pytest.raises(InputError, match="^broker: 3: expected one of 1, 2"):
+        with pytest.raises(InputError, match=r"^broker: 3: expected one of 1, 2"):
             broker.pause(3)
 
 

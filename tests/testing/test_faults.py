@@ -71,11 +71,20 @@ def test_as_many_requests_are_taken_as_were_asked_for(counts: list[int], request
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
-        (lambda: Fault("Heartbeats", FAIL, 1), "api: 'Heartbeats': no API of that name is served; did you mean"),
+        (
+            lambda: Fault("Heartbeats", FAIL, 1),
+            "api: 'Heartbeats': no API of that name is served; did you mean",
+        ),
         (lambda: Fault("Heartbeat", FAIL, 0), "count: 0: expected a number from 1"),
         (lambda: Fault("Heartbeat", Delay(-1), 1), "delay_ms: -1: expected a number from 0"),
-        (lambda: Fault("Fetch", FAIL, 1, group="g"), "group: Fetch requests name no group; those that do are"),
-        (lambda: error_named("NOT_COORDINATER"), "error: 'NOT_COORDINATER': expected one of Kafka's names; did"),
+        (
+            lambda: Fault("Fetch", FAIL, 1, group="g"),
+            "group: Fetch requests name no group; those that do are",
+        ),
+        (
+            lambda: error_named("NOT_COORDINATER"),
+            "error: 'NOT_COORDINATER': expected one of Kafka's names; did",
+        ),
         (lambda: error_named("NONE"), "error: 'NONE'"),
     ],
 )

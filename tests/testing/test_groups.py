@@ -62,7 +62,7 @@ def test_a_group_is_stable_when_everybody_has_its_assignment(broker: EmulatedBro
         other.joined()
         one.sync({one.member_id: [0], other.member_id: [1, 2]})
         assert group.state == "Stable"
-        with pytest.raises(GroupTimeout, match="was not Stable with 2 members within 0 s"):
+        with pytest.raises(GroupTimeout, match=r"was not Stable with 2 members within 0 s"):
             group.wait_stable(2, timeout_s=0)
         other.sync()
         group.wait_stable(2, partitions=3, timeout_s=PATIENCE_S)
@@ -135,7 +135,7 @@ async def test_who_gives_up_leaves_nothing_behind(broker: EmulatedBroker) -> Non
 
 
 def test_a_state_that_there_is_not(broker: EmulatedBroker) -> None:
-    with pytest.raises(InputError, match="^state: 'stable': expected one of Empty, PreparingRebalance"):
+    with pytest.raises(InputError, match=r"^state: 'stable': expected one of Empty, PreparingRebalance"):
         broker.group(GROUP).wait_reaches("stable")
 
 

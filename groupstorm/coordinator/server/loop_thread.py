@@ -32,7 +32,9 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def call(self, function: Callable[[], _T]) -> _T:
-        """Run a function there and give its result."""
+        """Run a function there and give its result; here, while nothing runs there."""
+        if not self._thread.is_alive():
+            return function()
 
         async def called() -> _T:
             return function()
