@@ -98,3 +98,7 @@ class RawMember(RawClient):
     def heartbeat(self, group: str = GROUP) -> int:
         self.send_heartbeat(group)
         return int(self.answer(wire.HEARTBEAT, 3).error_code)
+
+    def leave(self, group: str = GROUP) -> None:
+        self.request(wire.LEAVE_GROUP, 2, group_id=group, member_id=self.member_id)
+        assert self.answer(wire.LEAVE_GROUP, 2).error_code == 0
