@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-
 import pytest
 
 import groupstorm
 from groupstorm.testing import EmulatedBroker
-from tests.command import ROOT
+from tests.command import PLUGIN, ROOT
 from tests.server import wire
 from tests.server.wire import RawClient
 from tests.testing.members import address
 
 pytest_plugins = ["pytester"]
-
-_INSTALLED = "groupstorm" in {one.name for one in entry_points(group="pytest11")}
-#: Loads it where groupstorm is not installed but on the path.
-PLUGIN = () if _INSTALLED else ("-p", "groupstorm.pytest_plugin")
 
 
 @pytest.fixture
