@@ -149,7 +149,7 @@ def test_rooms_import_only_what_stands_left_of_them() -> None:
         ("trace/added.py", "import groupstorm.coordinator", "Rooms import only"),
         ("clients/added.py", "from groupstorm.cli import app", "Rooms import only"),
         ("added.py", "import groupstorm.cli", "Rooms import only"),
-        ("coordinator/added.py", "import groupstorm.testing", "Rooms import only"),
+        ("clients/added.py", "import groupstorm.testing", "Rooms import only"),
         ("testing/added.py", "import groupstorm.cli", "Rooms import only"),
         ("coordinator/added.py", "import groupstorm.assignors.consumer", "the members assign"),
         ("coordinator/added.py", "import time", "Decisions take"),

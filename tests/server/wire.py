@@ -7,7 +7,7 @@ import socket
 import struct
 import sys
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import crc32c
 
@@ -127,7 +127,7 @@ class RawClient:
     def __init__(self, address: tuple[str, int]) -> None:
         self.socket = socket.create_connection(address, timeout=PATIENCE_S)
 
-    def __enter__(self) -> RawClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -250,7 +250,7 @@ def test_what_is_not_http_as_it_is_taken_is_refused(control: Http, raw: bytes, s
 
 def test_it_listens_on_the_loopback_interface_alone(control: Http) -> None:
     assert control.place[0] == "127.0.0.1"
-    hosts = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    hosts = {str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
     for host in hosts - {"127.0.0.1"}:
         with pytest.raises(OSError, match=r"."):
             socket.create_connection((host, control.place[1]), timeout=1)
