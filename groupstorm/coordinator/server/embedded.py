@@ -16,6 +16,8 @@ from groupstorm.coordinator.server.assembly import make_broker
 from groupstorm.coordinator.server.broker import Broker
 from groupstorm.coordinator.server.loop_thread import LoopThread
 from groupstorm.coordinator.server.releases import NEWEST
+from groupstorm.coordinator.server.security.connection import connections
+from groupstorm.coordinator.server.security.listener import PLAINTEXT, Security, check_advertised
 from groupstorm.coordinator.server.shell import Server
 
 _T = TypeVar("_T")
@@ -35,18 +37,24 @@ class EmbeddedBroker:
         brokers: int = 1,
         release: str = NEWEST,
         port: int = 0,
+        security: Security = PLAINTEXT,
     ) -> None:
         """``brokers``: how many; ``release``: whose highest versions of requests are advertised; ``port``:
-        of the first broker, 0: a free one."""
+        of the first broker, 0: a free one; ``security``: what clients have to do."""
         start_ms = time.time_ns() // 1_000_000
         self.broker: Broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=start_ms)
+        check_advertised(self.broker.state.config, security)
         self.events: list[tuple[int, Event]] = []
         self.closed: list[tuple[str, str]] = []
         self.host = "127.0.0.1"
         self.port = port
         self._thread = LoopThread("embedded-broker")
         self.server = Server(
-            self.broker, self._on_events, lambda *closed: self.closed.append(closed), start_ms=start_ms
+            self.broker,
+            self._on_events,
+            lambda *closed: self.closed.append(closed),
+            start_ms=start_ms,
+            make_connection=connections(security),
         )
 
     @property
@@ -88,6 +96,10 @@ class EmbeddedBroker:
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine on the broker's thread and give its result."""
         return self._thread.run(work)
+
+    def open_connections(self) -> int:
+        """How many there are, those included that have not come through their handshake."""
+        return len(self.server.connections)
 
     def unsent_bytes(self) -> int:
         """How much waits for clients that do not read, sockets' own buffers not counted."""
