@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groupstorm.cli.serve_options import DEFAULT_HOST, DEFAULT_PORT, Wanted, read_place
+from groupstorm.cli.serve_options import DEFAULT_HOST, DEFAULT_PORT, LAST_PORT, Wanted, read_place
 from groupstorm.problems import InputError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def serve(
 
     The first line of standard output is `listening on HOST:PORT`; the log goes to standard error. SIGUSR1
     moves every group's coordinator to the next broker. Listening on anything but the loopback interface takes
-    TLS, or --insecure. With --control a line `control on http://...` follows: GET / there lists what it takes.
+    TLS, or --insecure. With --control a second line says `control on http://...`: GET / lists what it takes.
     """
     from groupstorm.coordinator.server import logs, service
     from groupstorm.coordinator.server.assembly import make_broker
