@@ -73,3 +73,11 @@ def test_the_order_service_is_tested_on_a_broker_of_its_own(kind: str, passed: i
     if " passed" not in result.stdout:
         pytest.skip(next(line for line in result.stdout.splitlines() if line.startswith("SKIPPED")))
     assert re.search(rf"\b{passed} passed", result.stdout), result.stdout
+
+
+def test_the_document_shows_the_order_services_test() -> None:
+    document = (ROOT / "docs" / "testing.md").read_text("utf-8")
+    shown = re.findall(r"^async def test_no_order.*?(?=^```)", document, re.MULTILINE | re.DOTALL)
+    assert len(shown) == 1
+    tests = (ROOT / "examples" / "orders" / "test_service.py").read_text("utf-8")
+    assert shown[0] in tests.replace("kafka_broker: Broker) -> None", "kafka_broker)")

@@ -19,6 +19,7 @@ import pytest
 import groupstorm
 from groupstorm.coordinator.errors import Error
 from groupstorm.testing import EmulatedBroker
+from groupstorm.testing import http as limits
 from groupstorm.testing.control import METHODS
 from groupstorm.testing.http import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from tests.command import ROOT
@@ -75,6 +76,13 @@ def coordinator_of(broker: EmulatedBroker) -> int:
     with RawClient(address(broker)) as client:
         found = client.ask(wire.FIND_COORDINATOR, 0, key=GROUP)
     return int(found.node_id) - 1
+
+
+def test_the_document_lists_what_it_takes() -> None:
+    document = (ROOT / "docs" / "testing.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`(?:GET|POST|DELETE) /.*?) \|", document, re.MULTILINE)
+    listed = {title for row in rows for title in re.findall(r"`([A-Z]+ [^`?]+)", row)}
+    assert listed == {method.title for method in METHODS}
 
 
 def test_it_lists_what_it_takes(control: Http) -> None:
@@ -254,6 +262,20 @@ def test_it_listens_on_the_loopback_interface_alone(control: Http) -> None:
     for host in hosts - {"127.0.0.1"}:
         with pytest.raises(OSError, match=r"."):
             socket.create_connection((host, control.place[1]), timeout=1)
+
+
+def test_no_more_requests_at_once_than_the_limit(control: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_CONNECTIONS", 1)
+    with socket.create_connection(control.place, timeout=PATIENCE_S) as silent:
+        silent.sendall(b"GET / HTTP/1.1\r\n")
+        assert control.ask("GET", "/faults") == (503, {"error": "1 requests are under way"})
+        silent.sendall(b"Host: localhost\r\n\r\n")
+        assert silent.recv(12) == b"HTTP/1.1 200"
+
+
+def test_who_does_not_say_what_it_wants_is_told_so(control: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "READ_TIMEOUT_S", 0.05)
+    assert control.send(b"GET / HTTP/1.1\r\n") == 408
 
 
 def test_a_client_that_waits_does_not_hold_up_the_end() -> None:

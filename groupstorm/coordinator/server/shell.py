@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.events import Event
+from groupstorm.coordinator.server.addresses import java_address
 from groupstorm.coordinator.server.broker import Answer, Broker, Peer, Step
 from groupstorm.coordinator.server.changes import Change
 from groupstorm.coordinator.server.config import Endpoint
@@ -38,19 +38,6 @@ GRACE_S = 1.0
 SWEEP_S = 10.0
 #: Clients that arrive together and wait to be accepted.
 BACKLOG = 4096
-
-
-def java_address(host: str) -> str:
-    """An address as java.net.InetAddress prints one: /127.0.0.1, /0:0:0:0:0:0:0:1."""
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return f"/{host}"
-    if isinstance(address, ipaddress.IPv4Address):
-        return f"/{address}"
-    if address.ipv4_mapped is not None:
-        return f"/{address.ipv4_mapped}"
-    return "/" + ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
 
 
 class Connection(asyncio.Protocol):
