@@ -82,16 +82,21 @@ class OrderService(FirstOrderService):
         self._unbooked: dict[TopicPartition, set[int]] = defaultdict(set)
         self._next: dict[TopicPartition, int] = {}
 
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        """Partitions begin anew, whatever was read of them before."""
+        await super().on_partitions_assigned(assigned)
+        for partition in assigned:
+            self._unbooked.pop(partition, None)
+            self._next.pop(partition, None)
+
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         tasks = [task for partition in revoked for task in self._in_flight[partition].values()]
         await asyncio.gather(*tasks, return_exceptions=True)
         offsets = {
-            partition: min(self._unbooked.pop(partition, ()), default=self._next[partition])
+            partition: min(self._unbooked[partition], default=self._next[partition])
             for partition in revoked
             if partition in self._next
         }
-        for partition in offsets:
-            del self._next[partition]
         if offsets:
             try:
                 await self._consumer.commit(offsets)

@@ -125,13 +125,15 @@ async def grow_topic(cluster: Cluster, topic: str, partitions: int) -> None:
 
 
 async def delete_topics(cluster: Cluster, topics: Collection[str]) -> None:
-    """Raises InputError for what the cluster refuses."""
+    """Of a topic that is there no more nothing is said. Raises InputError for what the cluster refuses."""
 
     def build(types: RequestTypes) -> Any:
         return types.make(types.root.__name__, topic_names=tuple(topics), timeout=_TIMEOUT)
 
     answer = await cluster.ask_any(DELETE_TOPICS, build)
-    _check("topic", ((one.name, one.error_code, None) for one in answer.responses))
+    results = [(one.name, one.error_code, None) for one in answer.responses]
+    gone = Error.UNKNOWN_TOPIC_OR_PARTITION
+    _check("topic", (result for result in results if Error(result[1]) is not gone))
 
 
 async def delete_group(cluster: Cluster, group: str) -> None:
