@@ -143,7 +143,7 @@ class Broker:
         self.loaded = loaded
         self._apis = apis_of(release)
         self._retention_check_ms: int | None = None
-        self.coordinator = coordinator
+        self._coordinator = coordinator
         self._in_flight: dict[int, _InFlight] = {}
         self._fetches = DelayedFetches()
 
@@ -167,7 +167,7 @@ class Broker:
     def expire_session(self, group: str, member_id: str, now_ms: int) -> Step:
         """See `GroupCoordinator.expire_session`."""
         step = Step([], [])
-        self._take_effects(self.coordinator.expire_session(group, member_id, now_ms), step)
+        self._take_effects(self._coordinator.expire_session(group, member_id, now_ms), step)
         return self._with_changes(step)
 
     def _serve(self, connection: int, peer: Peer, frame: bytes, now_ms: int, handle: _Handle) -> Step:
@@ -182,10 +182,15 @@ class Broker:
         self._wake_fetches(step)
         return self._with_changes(step)
 
+    @property
+    def coordinator(self) -> Coordinator:
+        """Who decides about groups, to look at."""
+        return self._coordinator
+
     def next_deadline(self) -> int | None:
         """When `fire` is due, in the milliseconds of `now_ms`; None: not before the next frame."""
         deadlines = (
-            self.coordinator.next_deadline(),
+            self._coordinator.next_deadline(),
             self._fetches.next_deadline(),
             self.state.transactions.next_deadline(),
             self._retention_check_ms,
@@ -195,7 +200,7 @@ class Broker:
     def fire(self, now_ms: int) -> Step:
         """Carry out every timer that is due."""
         step = Step([], [])
-        self._take_effects(self.coordinator.fire(now_ms), step)
+        self._take_effects(self._coordinator.fire(now_ms), step)
         self.state.transactions.fire(now_ms)
         self._check_retention(now_ms)
         self._follow_up(now_ms, step)
@@ -217,20 +222,20 @@ class Broker:
         """
         self.state.cluster.move_coordinator(group, node)
         partition_of = self.state.cluster.partition_of
-        moved = [one for one in self.coordinator.groups if partition_of(one) == partition_of(group)]
+        moved = [one for one in self._coordinator.groups if partition_of(one) == partition_of(group)]
         step = Step([], [])
-        self._take_effects(self.coordinator.move(moved, now_ms), step)
+        self._take_effects(self._coordinator.move(moved, now_ms), step)
         return self._with_changes(step)
 
     def move_every_coordinator(self, now_ms: int) -> list[Step]:
         """The next broker takes over each partition of the offsets topic that has groups."""
         partition_of = self.state.cluster.partition_of
-        one_each = {partition_of(group): group for group in self.coordinator.groups}
+        one_each = {partition_of(group): group for group in self._coordinator.groups}
         return [self.move_coordinator(group, None, now_ms) for group in one_each.values()]
 
     def snapshot(self) -> Iterable[Change]:
         """The shortest journal of the present state."""
-        return snapshot(self.state, self.coordinator.snapshot())
+        return snapshot(self.state, self._coordinator.snapshot())
 
     def _with_changes(self, step: Step) -> Step:
         changed, self.state.transactions.changed = self.state.transactions.changed, {}
@@ -241,7 +246,7 @@ class Broker:
     def stop(self, now_ms: int) -> Step:
         """Answer everything that is parked: groups with NOT_COORDINATOR, fetches with what there is."""
         step = Step([], [])
-        self._take_effects(self.coordinator.unload(now_ms), step)
+        self._take_effects(self._coordinator.unload(now_ms), step)
         for connection, response in self._fetches.finish_all():
             self._answer(connection, response, step)
         return step
@@ -250,11 +255,11 @@ class Broker:
         """What a request decided beyond its answer: ends of transactions, offsets of deleted topics."""
         for marker in self.state.write_markers(now_ms):
             if any(topic == OFFSETS_TOPIC for topic, _ in marker.partitions):
-                effects = self.coordinator.end_transaction(marker.producer_id, marker.is_commit, now_ms)
+                effects = self._coordinator.end_transaction(marker.producer_id, marker.is_commit, now_ms)
                 self._take_effects(effects, step)
         deleted, self.state.deleted_topics = self.state.deleted_topics, []
         if deleted:
-            self._take_effects(self.coordinator.on_topics_deleted(deleted, now_ms), step)
+            self._take_effects(self._coordinator.on_topics_deleted(deleted, now_ms), step)
 
     def _check_retention(self, now_ms: int) -> None:
         """retention.ms, every log.retention.check.interval.ms while there is a topic."""
@@ -322,7 +327,7 @@ class Broker:
             if error is not Error.NONE and not isinstance(request, ListGroups):
                 self._take_reply(token, error_response(request, error), step)
                 continue
-            self._take_effects(self.coordinator.handle(request, now_ms, token), step)
+            self._take_effects(self._coordinator.handle(request, now_ms, token), step)
 
     def _refusal(self, request: Request, node: int) -> Error:
         """Why this broker does not ask the coordinator: the group is another broker's, or one too many."""
@@ -332,7 +337,7 @@ class Broker:
             return Error.NOT_COORDINATOR
         most = self.state.config.groupstorm_max_groups
         if most < INT32_MAX and isinstance(request, JoinGroup | OffsetCommit | TxnOffsetCommit):
-            groups = self.coordinator.groups
+            groups = self._coordinator.groups
             if len(groups) >= most and request.group not in groups:
                 return Error.POLICY_VIOLATION
         return Error.NONE
