@@ -153,7 +153,10 @@ class Broker:
         What cannot be understood closes the connection, as in Kafka; an unknown version of ApiVersions
         is answered. Nothing that a client sends raises.
         """
-        return self._serve(connection, peer, frame, now_ms, lambda api, call: api.handle(self.state, call))
+        return self._serve(connection, peer, frame, now_ms, self._do)
+
+    def _do(self, api: Api, call: Call) -> Outcome:
+        return api.handle(self.state, call)
 
     def refuse(self, connection: int, peer: Peer, frame: bytes, error: Error, now_ms: int) -> Step:
         """`receive`, but what the frame asks for is not carried out: it is answered with ``error``."""
