@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from groupstorm.coordinator.server.service import Companion
 from groupstorm.coordinator.server.shell import Server
 from groupstorm.problems import InputError
 from groupstorm.testing.faults import Delay, Disconnect, Effect, Fail, Fault, error_named
@@ -18,6 +17,9 @@ from groupstorm.testing.groups import GroupTimeout, GroupView, Wanted, failure, 
 from groupstorm.testing.http import HttpError, HttpRequest, HttpServer
 from groupstorm.testing.server_control import ServerControl
 from groupstorm.testing.waiting import until
+
+if TYPE_CHECKING:
+    from groupstorm.coordinator.server.service import Companion
 
 _INT64_MAX = 2**63 - 1
 _DEFAULT_TIMEOUT_MS = 30_000

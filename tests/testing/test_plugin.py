@@ -26,12 +26,8 @@ ALONE = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:hypothesispytes
 
 
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """In a process of its own: what a run in this one imports, pytester takes out of `sys.modules` again."""
     return project.runpytest_subprocess(*PLUGIN, *ALONE, *arguments)
-
-
-def run_here(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    """In this process, which is quicker: for what does not ask how a process begins."""
-    return project.runpytest_inprocess(*PLUGIN, *ALONE, *arguments)
 
 
 def topics_at(broker: EmulatedBroker) -> set[str]:
@@ -67,7 +63,7 @@ def test_of_its_own(kafka_broker):
     assert kafka_broker.control_url
 """
     )
-    run_here(project).assert_outcomes(passed=2)
+    run(project).assert_outcomes(passed=2)
 
 
 def test_one_fixture_for_sync_and_async_tests(project: pytest.Pytester) -> None:
@@ -100,27 +96,24 @@ async def test_a_loop_of_pytest_asyncio(kafka_broker):
     result.assert_outcomes(passed=3)
 
 
-@pytest.mark.parametrize(
-    ("marker", "sentence"),
-    [
-        ("topic={'orders': 6}", "*kafka_broker: topic: no argument of a broker; there are topics, settings*"),
-        (
-            "topics={'orders': 'six'}",
-            "*kafka_broker: topics: orders: 'six': expected the number of its part*",
-        ),
-        ("settings={'num.partition': 1}", "*kafka_broker: option num.partition: not known here; did you*"),
-        ("{'orders': 6}", "*@pytest.mark.groupstorm takes arguments by name only*"),
-    ],
-)
-def test_a_marker_that_means_nothing_is_one_line(
-    project: pytest.Pytester, marker: str, sentence: str
-) -> None:
-    project.makepyfile(
-        f"import pytest\n@pytest.mark.groupstorm({marker})\ndef test_it(kafka_broker):\n    pass\n"
-    )
-    result = run_here(project)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([sentence])
+#: What a marker says, and what is said of it.
+WRONG = {
+    "topic={'orders': 6}": "kafka_broker: topic: no argument of a broker; there are topics, settings*",
+    "topics={'orders': 'six'}": "kafka_broker: topics: orders: 'six': expected the number of its partitions",
+    "settings={'num.partition': 1}": "kafka_broker: option num.partition: not known here; did you mean*",
+    "{'orders': 6}": "@pytest.mark.groupstorm takes arguments by name only*",
+}
+
+
+def test_a_marker_that_means_nothing_is_one_line(project: pytest.Pytester) -> None:
+    tests = [
+        f"@pytest.mark.groupstorm({marker})\ndef test_{number}(kafka_broker):\n    pass\n"
+        for number, marker in enumerate(WRONG)
+    ]
+    project.makepyfile("import pytest\n" + "".join(tests))
+    result = run(project)
+    result.assert_outcomes(errors=len(WRONG))
+    result.stdout.fnmatch_lines(list(WRONG.values()))
     result.stdout.no_fnmatch_line("*Traceback*")
     result.stdout.no_fnmatch_line("*During handling*")
 
@@ -139,7 +132,7 @@ def test_an_option_that_means_nothing_ends_the_run(
     project: pytest.Pytester, arguments: list[str], sentence: str
 ) -> None:
     project.makepyfile("def test_it():\n    pass\n")
-    result = run_here(project, *arguments)
+    result = run(project, *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([sentence])
 
@@ -189,7 +182,7 @@ def test_on_somebodys_cluster_names_have_a_prefix_and_go_again(project: pytest.P
     project.makepyfile(ON_A_CLUSTER)
     with groupstorm.broker({"theirs": 1}, {"group.initial.rebalance.delay.ms": 0}) as cluster:
         place = cluster.bootstrap_servers
-        result = run_here(project, "--kafka", place, "--kafka-allow-writes")
+        result = run(project, "--kafka", place, "--kafka-allow-writes")
         result.assert_outcomes(passed=1, failed=1, skipped=2)
         result.stdout.fnmatch_lines(
             [
@@ -209,7 +202,7 @@ def test_an_address_where_nobody_is_is_one_line(project: pytest.Pytester) -> Non
     project.makepyfile("def test_it(kafka_broker):\n    pass\n")
     with groupstorm.broker() as broker:
         place = broker.bootstrap_servers
-    result = run_here(project, f"--kafka={place}", "--kafka-allow-writes")
+    result = run(project, f"--kafka={place}", "--kafka-allow-writes")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"kafka_broker: {place}: *"])
     result.stdout.no_fnmatch_line("*During handling*")
@@ -274,9 +267,9 @@ def kafka_broker(request):
 """
     )
     project.makepyfile("def test_it(kafka_broker):\n    assert kafka_broker in ('theirs', 'given')\n")
-    run_here(project).assert_outcomes(passed=1)
-    run_here(project, "--kafka", "given").assert_outcomes(passed=1)
-    run_here(project, "--kafka", "given", "--groupstorm-kafka", "emulator").assert_outcomes(passed=1)
+    run(project).assert_outcomes(passed=1)
+    run(project, "--kafka", "given").assert_outcomes(passed=1)
+    run(project, "--kafka", "given", "--groupstorm-kafka", "emulator").assert_outcomes(passed=1)
 
 
 def test_options_of_a_conftest_in_testpaths_are_known_beside_ours(project: pytest.Pytester) -> None:
