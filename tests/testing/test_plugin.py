@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
 import pytest
 
 import groupstorm
@@ -15,10 +19,22 @@ pytest_plugins = ["pytester"]
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+def loaded() -> Iterator[dict[str, ModuleType]]:
+    """Modules that stay: what was first imported during a test pytester takes out of `sys.modules`, though
+    others hold on to it."""
+    modules: dict[str, ModuleType] = {}
+    yield modules
+    sys.modules.update(modules)
+
+
+@pytest.fixture
+def project(
+    loaded: dict[str, ModuleType], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[pytest.Pytester]:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-    return pytester
+    yield pytester
+    loaded.update(sys.modules)
 
 
 #: No other plugins, and what a strict project asks for.
@@ -26,7 +42,7 @@ ALONE = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:hypothesispytes
 
 
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    """In a process of its own: what a run in this one imports, pytester takes out of `sys.modules` again."""
+    """In a process of its own."""
     return project.runpytest_subprocess(*PLUGIN, *ALONE, *arguments)
 
 
