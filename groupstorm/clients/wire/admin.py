@@ -12,7 +12,7 @@ from groupstorm.clients.generation import Generation
 from groupstorm.clients.refusals import COORDINATOR_MOVED
 from groupstorm.clients.requests import heartbeat
 from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.clients.wire.connection import Api, RequestTypes
+from groupstorm.clients.wire.connection import Api, Connection, RequestTypes
 from groupstorm.clients.wire.group_requests import EXCHANGES
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -20,6 +20,7 @@ from groupstorm.coordinator.messages import (
     DescribeGroupResponse,
     Heartbeat,
     HeartbeatResponse,
+    LeaveGroup,
     OffsetFetch,
     OffsetFetchResponse,
 )
@@ -29,6 +30,7 @@ CREATE_TOPICS = Api(19, "CreateTopics", 2, 7)
 DELETE_TOPICS = Api(20, "DeleteTopics", 1, 5)
 CREATE_PARTITIONS = Api(37, "CreatePartitions", 1, 3)
 DELETE_GROUPS = Api(42, "DeleteGroups", 0, 2)
+DESCRIBE_GROUPS = Api(15, "DescribeGroups", 0, 5)
 
 #: Answers of a coordinator that is not ready.
 _NOT_YET = COORDINATOR_MOVED | {Error.COORDINATOR_LOAD_IN_PROGRESS}
@@ -137,11 +139,15 @@ async def delete_topics(cluster: Cluster, topics: Collection[str]) -> None:
 
 
 async def delete_group(cluster: Cluster, group: str) -> None:
-    """Of a group that is there no more nothing is said. Raises InputError for what the cluster refuses."""
+    """With the members that it still has, whose processes are gone.
+
+    Of a group that is there no more nothing is said. Raises InputError for what the cluster refuses.
+    """
     found = await cluster.find_coordinator(group)
     _check("group", [(group, found.error, None)])
     connection = await cluster.connect(found.endpoint)
     try:
+        await _remove_members(connection, group, cluster.request_timeout_ms)
         answer = await connection.ask(
             DELETE_GROUPS,
             DELETE_GROUPS.highest,
@@ -152,6 +158,29 @@ async def delete_group(cluster: Cluster, group: str) -> None:
         connection.close()
     results = [(one.group_id, one.error_code, None) for one in answer.results]
     _check("group", (result for result in results if Error(result[1]) is not Error.GROUP_ID_NOT_FOUND))
+
+
+async def _remove_members(connection: Connection, group: str, timeout_ms: int) -> None:
+    """What `kafka-consumer-groups` does when it removes members (AdminClient's RemoveMembers)."""
+    described = await connection.ask(
+        DESCRIBE_GROUPS,
+        DESCRIBE_GROUPS.highest,
+        lambda types: types.make(types.root.__name__, groups=(group,), include_authorized_operations=False),
+        timeout_ms,
+    )
+    members = [member.member_id for one in described.groups for member in one.members]
+    if not members:
+        return
+
+    def build(types: RequestTypes) -> Any:
+        leaving = tuple(
+            types.make("MemberIdentity", member_id=member, group_instance_id=None, reason="the run is over")
+            for member in members
+        )
+        return types.make(types.root.__name__, group_id=group, members=leaving)
+
+    leave = EXCHANGES[LeaveGroup].api
+    await connection.ask(leave, leave.highest, build, timeout_ms)
 
 
 def _check(what: str, results: Iterable[tuple[str, int, str | None]]) -> None:

@@ -34,12 +34,16 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 
+#: Of LeaveGroup; before, one member leaves by its id.
+_FIRST_LEAVE_OF_SEVERAL = 3
+
 
 class Exchange(NamedTuple):
     """How one kind of request is written and its answer read.
 
     The lowest versions are the first that carry everything that a member says: the instance id, and for
-    offsets several groups at once. Brokers have them since Kafka 3.0.
+    offsets several groups at once. Brokers have them since Kafka 3.0. A request that wants a lower one, as
+    another client would send it (`profiles.py`), goes in that.
     """
 
     api: Api
@@ -120,25 +124,25 @@ def _read_heartbeat(answer: Any) -> HeartbeatResponse:
 
 
 def _write_leave(types: RequestTypes, request: LeaveGroup) -> Any:
-    return types.make(
-        "LeaveGroupRequest",
-        group_id=request.group,
-        members=tuple(
-            types.make(
-                "MemberIdentity",
-                member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
-                reason=member.reason,
-            )
-            for member in request.members
-        ),
+    if types.root.__version__ < _FIRST_LEAVE_OF_SEVERAL:
+        member_id = request.members[0].member_id
+        return types.make("LeaveGroupRequest", group_id=request.group, member_id=member_id)
+    members = tuple(
+        types.make(
+            "MemberIdentity",
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            reason=member.reason,
+        )
+        for member in request.members
     )
+    return types.make("LeaveGroupRequest", group_id=request.group, members=members)
 
 
 def _read_leave(answer: Any) -> LeaveGroupResponse:
     members = tuple(
         LeftMember(member.member_id, member.group_instance_id, Error(member.error_code))
-        for member in answer.members
+        for member in getattr(answer, "members", ())
     )
     return LeaveGroupResponse(Error(answer.error_code), members)
 
