@@ -1,0 +1,186 @@
+"""The brokers that the suite runs on: which there are, how they are set, one of each kept for a whole run.
+
+A broker lives on an event loop of its own thread, so that tests may block and so that it outlives the
+event loop of one test. A real broker takes seconds to start; tests share it and have groups of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import uuid
+from collections.abc import Coroutine, Mapping
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple, TypeVar
+
+from groupstorm.clients.brokers import EMULATOR, JVM, open_broker, read_kind
+from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
+from groupstorm.clients.wire.admin import await_coordinator, create_topics, delete_group, delete_topics
+from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.connection import Api, RequestTypes
+from groupstorm.problems import InputError
+
+_T = TypeVar("_T")
+
+#: ``HOST:PORT`` of a broker of yours that the suite shall run on, too.
+ADDRESS_VARIABLE = "GROUPSTORM_CONFORMANCE_BROKER"
+ADDRESS = "address"
+KINDS = (EMULATOR, JVM, "container", ADDRESS)
+
+DESCRIBE_CONFIGS = Api(32, "DescribeConfigs", 1, 4)
+_BROKER = 4
+
+#: The initial delay of the tests that are about it.
+INITIAL_DELAY_MS = 1_000
+#: More members than any other test has.
+MAX_SIZE = 8
+
+_COMMON = {"group.min.session.timeout.ms": "100", "group.max.size": str(MAX_SIZE)}
+
+
+class Configuration(NamedTuple):
+    """Settings of a broker that several tests need."""
+
+    name: str
+    settings: Mapping[str, str]
+
+
+#: Groups form at once.
+QUICK = Configuration("quick", {"group.initial.rebalance.delay.ms": "0", **_COMMON})
+#: Groups wait for more members before they first form.
+DELAYED = Configuration("delayed", {"group.initial.rebalance.delay.ms": str(INITIAL_DELAY_MS), **_COMMON})
+
+
+class Backend:
+    """A broker that runs, seen from another thread."""
+
+    def __init__(self, kind: str, broker: RunningBroker, loop: asyncio.AbstractEventLoop) -> None:
+        self.kind = kind
+        self.broker = broker
+        self._loop = loop
+        self._topics: list[str] = []
+        self._groups: list[str] = []
+
+    @property
+    def address(self) -> str:
+        """What clients call bootstrap.servers."""
+        return self.broker.address
+
+    def group(self, about: str) -> str:
+        """A name that no other group has."""
+        name = f"{self.broker.prefix}{about}-{uuid.uuid4().hex[:8]}"
+        self._groups.append(name)
+        return name
+
+    def topic(self, partitions: int, about: str = "orders") -> str:
+        """Make a topic of its own; its partitions have leaders when this returns."""
+        name = f"{self.broker.prefix}{about}-{uuid.uuid4().hex[:8]}"
+        self._topics.append(name)
+        self.run(_with_cluster(self.broker, lambda cluster: create_topics(cluster, {name: partitions})))
+        return name
+
+    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        """On the broker's event loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def clean_up(self) -> None:
+        """What was made on somebody's cluster goes; a broker of our own is thrown away as a whole."""
+        if not self.broker.prefix:
+            return
+        for group in self._groups:
+            self.run(_with_cluster(self.broker, lambda cluster, group=group: delete_group(cluster, group)))
+        self.run(_with_cluster(self.broker, lambda cluster: delete_topics(cluster, self._topics)))
+
+
+class Backends:
+    """All that a run has started, each kind and configuration once."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="brokers", daemon=True)
+        self._stack = AsyncExitStack()
+        self._open: dict[tuple[str, str], Backend | BrokerUnavailable] = {}
+        self._thread.start()
+
+    def get(self, kind: str, configuration: Configuration) -> Backend:
+        """Raises BrokerUnavailable with a line that says how to have it."""
+        key = kind, configuration.name
+        if key not in self._open:
+            try:
+                self._open[key] = self._start(kind, configuration)
+            except BrokerUnavailable as unavailable:
+                self._open[key] = unavailable
+        found = self._open[key]
+        if isinstance(found, BrokerUnavailable):
+            raise found
+        return found
+
+    def close(self) -> None:
+        for backend in self._open.values():
+            if isinstance(backend, Backend):
+                backend.clean_up()
+        asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _start(self, kind: str, configuration: Configuration) -> Backend:
+        asked_for = kind
+        if kind == ADDRESS:
+            asked_for = os.environ.get(ADDRESS_VARIABLE, "")
+            if not asked_for:
+                raise BrokerUnavailable(f"{ADDRESS_VARIABLE}=HOST:PORT names a broker of yours to run on")
+
+        async def start() -> RunningBroker:
+            context = open_broker(read_kind(asked_for), configuration.settings, lambda _events: None)
+            return await self._stack.enter_async_context(context)
+
+        broker = asyncio.run_coroutine_threadsafe(start(), self._loop).result()
+        backend = Backend(kind, broker, self._loop)
+        if kind == ADDRESS:
+            backend.run(_check_settings(broker, configuration.settings))
+        backend.run(_with_cluster(broker, lambda cluster: await_coordinator(cluster, "nobody")))
+        return backend
+
+
+async def _with_cluster(broker: RunningBroker, act: Any) -> None:
+    cluster = Cluster(broker.bootstrap, "conformance", 30_000)
+    try:
+        await act(cluster)
+    finally:
+        cluster.close()
+
+
+async def _check_settings(broker: RunningBroker, wanted: Mapping[str, str]) -> None:
+    """A broker that is not ours keeps its settings: tests that need others cannot run on it."""
+
+    def build(types: RequestTypes) -> Any:
+        resource = types.make(
+            "DescribeConfigsResource",
+            resource_type=_BROKER,
+            resource_name=node,
+            configuration_keys=tuple(wanted),
+        )
+        return types.make(
+            types.root.__name__, resources=(resource,), include_synonyms=False, include_documentation=False
+        )
+
+    cluster = Cluster(broker.bootstrap, "conformance", 30_000)
+    try:
+        node = str(await _any_node(cluster))
+        answer = await cluster.ask_node(int(node), DESCRIBE_CONFIGS, build, 30_000)
+    finally:
+        cluster.close()
+    has = {entry.name: entry.value for result in answer.results for entry in result.configs}
+    for name, value in wanted.items():
+        if has.get(name) != value:
+            raise BrokerUnavailable(f"{broker.address}: needs {name}={value}, has {has.get(name)}")
+
+
+async def _any_node(cluster: Cluster) -> int:
+    await cluster.refresh(())
+    node = next((number for number in range(10_000) if cluster.endpoint(number) is not None), None)
+    if node is None:
+        raise InputError("the cluster names no brokers")
+    return node
