@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from groupstorm.clients.brokers import EMULATOR, JVM, open_broker, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.wire.admin import await_coordinator, create_topics, delete_group, delete_topics
-from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.cluster import METADATA, Cluster
 from groupstorm.clients.wire.connection import Api, RequestTypes
 from groupstorm.problems import InputError
 
@@ -79,6 +79,10 @@ class Backend:
         self._topics.append(name)
         self.run(_with_cluster(self.broker, lambda cluster: create_topics(cluster, {name: partitions})))
         return name
+
+    def topic_id(self, topic: str) -> str:
+        """The id that the cluster gave it, as text."""
+        return str(self.run(_topic_id(self.broker, topic)))
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """On the broker's event loop."""
@@ -150,6 +154,25 @@ async def _with_cluster(broker: RunningBroker, act: Any) -> None:
         await act(cluster)
     finally:
         cluster.close()
+
+
+async def _topic_id(broker: RunningBroker, topic: str) -> uuid.UUID:
+    def build(types: RequestTypes) -> Any:
+        asked = types.make("MetadataRequestTopic", name=topic, topic_id=None)
+        return types.make(
+            types.root.__name__,
+            topics=(asked,),
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=False,
+        )
+
+    cluster = Cluster(broker.bootstrap, "conformance", 30_000)
+    try:
+        answer = await cluster.ask_any(METADATA, build)
+    finally:
+        cluster.close()
+    topic_id: uuid.UUID = answer.topics[0].topic_id
+    return topic_id
 
 
 async def _check_settings(broker: RunningBroker, wanted: Mapping[str, str]) -> None:

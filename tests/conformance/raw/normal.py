@@ -33,6 +33,8 @@ def build(kind: KioType, values: Mapping[str, Any]) -> Any:
             value = tuple(build(shape.entity, one) for one in value)
         elif shape.kafka_type in ("timedelta_i32", "timedelta_i64"):
             value = datetime.timedelta(milliseconds=value)
+        elif shape.kafka_type == "uuid":
+            value = uuid.UUID(value)
         elif shape.array and value is not None:
             value = tuple(value)
         made[shape.name] = value

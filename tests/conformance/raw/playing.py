@@ -12,6 +12,8 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.assignors.userdata.consumer_protocol import Subscription, encode_subscription
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.wire.connection import Api, Connection, RequestTypes
+from groupstorm.coordinator.server.codec import CodecError
+from groupstorm.problems import InputError
 from tests.conformance.raw.normal import build, missing, plain
 from tests.conformance.raw.requests import APIS, Subscribed, describe, heartbeat
 from tests.conformance.raw.steps import (
@@ -81,6 +83,7 @@ class Player:
         self._clients: dict[str, _Client] = {}
         self._connections: dict[tuple[str, str], Connection] = {}
         self._marks: dict[str, float] = {}
+        self._heard: list[tuple[str, Any]] = []
         self._played = Played()
 
     async def play(self) -> Played:
@@ -90,7 +93,7 @@ class Player:
                 try:
                     async with asyncio.timeout(PATIENCE_MS / 1000):
                         await self._take(step)
-                except (StepFailed, TimeoutError, OSError) as problem:
+                except (StepFailed, TimeoutError, OSError, InputError, CodecError) as problem:
                     why = str(problem) or f"nothing within {PATIENCE_MS} ms"
                     self._played.failure = f"step {number}, {step}: {why}"
                     break
@@ -101,6 +104,7 @@ class Player:
             await asyncio.gather(*waiting, return_exceptions=True)
             for connection in self._connections.values():
                 connection.abort()
+        self._played.answers = [self._shown(who, answer) for who, answer in self._heard]
         return self._played
 
     async def _take(self, step: Step) -> None:
@@ -145,18 +149,19 @@ class Player:
         answer, heard_s = await asyncio.shield(task)
         del client.waiting[step.over]
         self._remember(client, answer)
-        shown = plain(answer, self._names())
-        if "groups" in shown and "states_filter" not in shown:
-            shown["groups"] = self._own(shown["groups"])
-        self._played.answers.append({"who": step.who, "answer": type(answer).__name__, **shown})
+        self._heard.append((step.who, answer))
+        shown = self._shown(step.who, answer)
         if problem := missing(step.expect, shown):
-            raise StepFailed(problem)
+            raise StepFailed(f"{problem}, in {shown}")
         self._mark(step.mark, heard_s)
         self._measure(step.timed, heard_s)
 
-    def _own(self, groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """ListGroups answers with those of other cases, too."""
-        return [group for group in groups if "<group>" in group.get("group_id", "<group>")]
+    def _shown(self, who: str, answer: Any) -> dict[str, Any]:
+        """As plain values. At the end of a case every member id has its client, before it may not yet."""
+        shown = {"who": who, "answer": type(answer).__name__, **plain(answer, self._names())}
+        if shown["answer"] == "ListGroupsResponse":  # with those of other cases
+            shown["groups"] = [group for group in shown["groups"] if group["group_id"] == "<group>"]
+        return shown
 
     async def _check_parked(self, step: Parked) -> None:
         task = self._client(step.who).waiting[step.over]

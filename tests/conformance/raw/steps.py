@@ -121,8 +121,14 @@ class Case:
         object.__setattr__(self, "flat", tuple(_flattened(self.steps)))
 
     @property
-    def is_timed(self) -> bool:
-        return any(isinstance(step, Hear | Until) and step.timed for step in self.flat)
+    def times(self) -> Sequence[Timed]:
+        """What is measured in it."""
+        return [step.timed for step in self.flat if isinstance(step, Hear | Until) and step.timed]
+
+    @property
+    def is_about_time(self) -> bool:
+        """Whether a machine that is too busy can make it fail."""
+        return bool(self.times) or any(isinstance(step, Beat) for step in self.flat)
 
 
 def _flattened(steps: Steps) -> list[Step]:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from tests.conformance.raw.cases import joins
+from tests.conformance.raw.cases import (
+    administration,
+    initial_delay,
+    joins,
+    offsets,
+    protocols,
+    rounds,
+    static_members,
+    timeouts,
+)
 from tests.conformance.raw.steps import Case
 
-ROOMS = (joins,)
+ROOMS = (joins, rounds, static_members, protocols, timeouts, initial_delay, offsets, administration)
 CASES: tuple[Case, ...] = tuple(case for room in ROOMS for case in room.CASES)

@@ -1,0 +1,62 @@
+"""Every case of `tests.conformance.raw` on every broker: answers and times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from tests.conformance.backends import Backends
+from tests.conformance.raw import recorded
+from tests.conformance.raw.cases import CASES
+from tests.conformance.raw.playing import Played
+from tests.conformance.raw.running import is_within, play, tolerated_ms
+from tests.conformance.raw.steps import Case
+
+EVERY_CASE = [pytest.param(case, id=case.name) for case in CASES]
+TIMED = [pytest.param(case, id=case.name) for case in CASES if case.times]
+
+
+@pytest.fixture(scope="module")
+def played(request: pytest.FixtureRequest, backends: Backends, kind: str) -> Mapping[str, Played]:
+    """All cases that were asked for, played side by side."""
+    wanted = {item.callspec.params["case"].name for item in request.session.items if _is_a_case(item)}
+    try:
+        return play(backends, kind, [case for case in CASES if case.name in wanted])
+    except BrokerUnavailable as unavailable:
+        pytest.skip(str(unavailable))
+
+
+def _is_a_case(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and {"played", "case"} <= set(item.fixturenames)
+
+
+@pytest.fixture(scope="module")
+def kafkas() -> Mapping[str, recorded.Answers]:
+    return recorded.read()
+
+
+@pytest.mark.parametrize("case", EVERY_CASE)
+def test_answers(
+    played: Mapping[str, Played], kafkas: Mapping[str, recorded.Answers], case: Case
+) -> None:
+    result = played[case.name]
+    assert not result.failure
+    assert result.answers == kafkas[case.name], "Kafka 4.3.1 answers otherwise"
+
+
+@pytest.mark.parametrize("case", TIMED)
+def test_times(played: Mapping[str, Played], case: Case, record_property: pytest.RecordProperty) -> None:
+    result = played[case.name]
+    assert result.times
+    for time in result.times:
+        record_property(time.what, f"{time.ms:.1f}")
+        tolerated = tolerated_ms(time.expected_ms)
+        assert is_within(time), (
+            f"{time.what}: {time.ms:.0f} ms, expected {time.expected_ms} +- {tolerated:.0f} ms"
+        )
+
+
+def test_each_case_has_a_name_of_its_own_and_is_recorded(kafkas: Mapping[str, recorded.Answers]) -> None:
+    assert list(kafkas) == [case.name for case in CASES]
