@@ -9,7 +9,7 @@ from tests.clients_real.conftest import PARTITIONS
 from tests.clients_real.members import MEMBERS, wait_until
 from tests.clients_real.our_member import OurMember
 from tests.clients_real.producers import PRODUCERS
-from tests.clients_real.test_groups import (
+from tests.clients_real.groups import (
     ALL_PARTITIONS,
     COOPERATIVE,
     is_shared_out,

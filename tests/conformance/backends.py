@@ -10,7 +10,7 @@ import asyncio
 import os
 import threading
 import uuid
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,6 +19,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.wire.admin import await_coordinator, create_topics, delete_group, delete_topics
 from groupstorm.clients.wire.cluster import METADATA, Cluster
 from groupstorm.clients.wire.connection import Api, RequestTypes
+from groupstorm.coordinator.events import Event
 from groupstorm.problems import InputError
 
 _T = TypeVar("_T")
@@ -55,9 +56,13 @@ DELAYED = Configuration("delayed", {"group.initial.rebalance.delay.ms": str(INIT
 class Backend:
     """A broker that runs, seen from another thread."""
 
-    def __init__(self, kind: str, broker: RunningBroker, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, kind: str, broker: RunningBroker, events: Sequence[Event], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        """``events``: what the coordinator did, of a broker that tells it."""
         self.kind = kind
         self.broker = broker
+        self.events = events
         self._loop = loop
         self._topics: list[str] = []
         self._groups: list[str] = []
@@ -136,12 +141,14 @@ class Backends:
             if not asked_for:
                 raise BrokerUnavailable(f"{ADDRESS_VARIABLE}=HOST:PORT names a broker of yours to run on")
 
+        events: list[Event] = []
+
         async def start() -> RunningBroker:
-            context = open_broker(read_kind(asked_for), configuration.settings, lambda _events: None)
+            context = open_broker(read_kind(asked_for), configuration.settings, events.extend)
             return await self._stack.enter_async_context(context)
 
         broker = asyncio.run_coroutine_threadsafe(start(), self._loop).result()
-        backend = Backend(kind, broker, self._loop)
+        backend = Backend(kind, broker, events, self._loop)
         if kind == ADDRESS:
             backend.run(_check_settings(broker, configuration.settings))
         backend.run(_with_cluster(broker, lambda cluster: await_coordinator(cluster, "nobody")))
