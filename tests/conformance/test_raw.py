@@ -39,10 +39,14 @@ def kafkas() -> Mapping[str, recorded.Answers]:
 
 @pytest.mark.parametrize("case", EVERY_CASE)
 def test_answers(
-    played: Mapping[str, Played], kafkas: Mapping[str, recorded.Answers], case: Case
+    played: Mapping[str, Played],
+    kafkas: Mapping[str, recorded.Answers],
+    case: Case,
+    record_property: pytest.RecordProperty,
 ) -> None:
     result = played[case.name]
     assert not result.failure
+    record_property("answers", str(len(result.answers)))
     assert result.answers == kafkas[case.name], "Kafka 4.3.1 answers otherwise"
 
 
