@@ -141,10 +141,14 @@ class Backends:
             if not asked_for:
                 raise BrokerUnavailable(f"{ADDRESS_VARIABLE}=HOST:PORT names a broker of yours to run on")
 
+        try:
+            wanted = read_kind(asked_for)
+        except InputError as problem:
+            raise BrokerUnavailable(str(problem)) from problem
         events: list[Event] = []
 
         async def start() -> RunningBroker:
-            context = open_broker(read_kind(asked_for), configuration.settings, events.extend)
+            context = open_broker(wanted, configuration.settings, events.extend)
             return await self._stack.enter_async_context(context)
 
         broker = asyncio.run_coroutine_threadsafe(start(), self._loop).result()
