@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from groupstorm.clients.brokers import EMULATOR
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.conformance.backends import KINDS, QUICK, Backend, Backends
+
+#: pytest's `record_property`: a name and a value for the table (`tests.conformance.table`).
+RecordProperty = Callable[[str, object], None]
 
 EVERY_KIND = [
     pytest.param(kind, marks=() if kind == EMULATOR else pytest.mark.slow, id=kind) for kind in KINDS

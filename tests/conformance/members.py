@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -121,11 +122,8 @@ OURS = "CooperativeConsumer"
 JAVA, FRANZ_GO, CONFLUENT = "Java consumer", "franz-go", "confluent-kafka"
 
 LIBRARIES = {
-    **{
-        name: Library(name, MEMBERS[name], name != "aiokafka", lambda name=name: installed(name))
-        for name in MODULES
-    },
-    OURS: Library(OURS, OurMember, True, lambda: installed("aiokafka")),
+    **{name: Library(name, MEMBERS[name], name != "aiokafka", partial(installed, name)) for name in MODULES},
+    OURS: Library(OURS, OurMember, True, partial(installed, "aiokafka")),
     JAVA: Library(JAVA, JavaMember, True, java_member),
     FRANZ_GO: Library(FRANZ_GO, FranzGoMember, True, franz_go_member),
 }

@@ -1,4 +1,4 @@
-"""The suite as tables: `python -m tests.conformance.table` runs it and writes `docs/fidelity.md`'s second half.
+"""The suite as tables: `python -m tests.conformance.table` runs it and writes them to `docs/fidelity.md`.
 
 Run it in a quiet moment: the times are measured. It takes about six minutes with the emulator and the jvm;
 what cannot be had here is left out, and the page says so. `--from FILE` writes from an earlier run's results.
@@ -11,11 +11,11 @@ import json
 import re
 import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 import pytest
 
@@ -61,9 +61,7 @@ def read_results(file: Path) -> list[Result]:
         kind = next((kind for kind in KINDS if re.match(rf"{kind}(-|$)", parameters)), "")
         rest = parameters.removeprefix(kind).removeprefix("-")
         states = {child.tag for child in case}
-        outcome = (
-            _FAILED if states & {"failure", "error"} else _SKIPPED if "skipped" in states else _PASSED
-        )
+        outcome = _FAILED if states & {"failure", "error"} else _SKIPPED if "skipped" in states else _PASSED
         said = {one.get("name", ""): one.get("value", "") for one in case.iter("property")}
         file_name = case.get("classname", "").rpartition(".")[2]
         seconds = float(case.get("time", 0))
@@ -143,7 +141,7 @@ def _clients(results: Sequence[Result], kinds: Sequence[str]) -> str:
             if any(cells):
                 single.append([shown, kind, *cells])
     return (
-        "Seconds that each test took, Java's and Go's start among them; empty: the library does not offer it.\n\n"
+        "Seconds that each test took, the start of Java among them; empty: the library does not have it.\n\n"
         + _table(["test", "broker", *LIBRARIES], single)
         + "\n\n"
         + _table(["groups of several libraries", *kinds], mixed)
@@ -163,7 +161,10 @@ def _tool(results: Sequence[Result], kinds: Sequence[str]) -> str:
         if "said" in one.properties
     }
     counts = Counter(
-        kind for kind in kinds for one, other in zip(said.get(kind, ()), tool.read(), strict=False) if one == other
+        kind
+        for kind in kinds
+        for one, other in zip(said.get(kind, ()), tool.read(), strict=False)
+        if one == other
     )
     lines = [f"* {kind}: {counts[kind]} of {len(tool.read())} outputs equal to Kafka's" for kind in said]
     if {"emulator", "jvm"} <= said.keys():

@@ -174,6 +174,4 @@ def test_libraries_share_a_group(group: Group, names: Sequence[str], assignor: s
         members.pop(0).stop()
         wait_until(lambda: is_shared_out(members), "three partitions each, another leader")
         group.produce(60, 60)
-        wait_until(
-            lambda: all(len(member.values) >= 20 + 30 for member in members), "the rest read by both"
-        )
+        wait_until(lambda: all(len(member.values) >= 20 + 30 for member in members), "the rest read by both")

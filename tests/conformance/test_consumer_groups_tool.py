@@ -9,14 +9,13 @@ import pytest
 from tests.clients_real.conftest import checked
 from tests.conformance import tool
 from tests.conformance.backends import Backend
+from tests.conformance.conftest import RecordProperty
 from tests.conformance.programs.building import ProgramUnavailable
 
 pytestmark = pytest.mark.slow
 
 
-def test_what_kafka_consumer_groups_prints(
-    backend: Backend, record_property: pytest.RecordProperty
-) -> None:
+def test_what_kafka_consumer_groups_prints(backend: Backend, record_property: RecordProperty) -> None:
     checked("confluent-kafka")
     try:
         said = tool.run(backend)

@@ -8,6 +8,7 @@ import pytest
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.conformance.backends import Backends
+from tests.conformance.conftest import RecordProperty
 from tests.conformance.raw import recorded
 from tests.conformance.raw.cases import CASES
 from tests.conformance.raw.playing import Played
@@ -21,15 +22,17 @@ TIMED = [pytest.param(case, id=case.name) for case in CASES if case.times]
 @pytest.fixture(scope="module")
 def played(request: pytest.FixtureRequest, backends: Backends, kind: str) -> Mapping[str, Played]:
     """All cases that were asked for, played side by side."""
-    wanted = {item.callspec.params["case"].name for item in request.session.items if _is_a_case(item)}
+    wanted = {name for item in request.session.items if (name := _case_of(item))}
     try:
         return play(backends, kind, [case for case in CASES if case.name in wanted])
     except BrokerUnavailable as unavailable:
         pytest.skip(str(unavailable))
 
 
-def _is_a_case(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and {"played", "case"} <= set(item.fixturenames)
+def _case_of(item: pytest.Item) -> str | None:
+    callspec = getattr(item, "callspec", None)
+    case = None if callspec is None else callspec.params.get("case")
+    return case.name if isinstance(case, Case) else None
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,7 @@ def test_answers(
     played: Mapping[str, Played],
     kafkas: Mapping[str, recorded.Answers],
     case: Case,
-    record_property: pytest.RecordProperty,
+    record_property: RecordProperty,
 ) -> None:
     result = played[case.name]
     assert not result.failure
@@ -51,7 +54,7 @@ def test_answers(
 
 
 @pytest.mark.parametrize("case", TIMED)
-def test_times(played: Mapping[str, Played], case: Case, record_property: pytest.RecordProperty) -> None:
+def test_times(played: Mapping[str, Played], case: Case, record_property: RecordProperty) -> None:
     result = played[case.name]
     assert result.times
     for time in result.times:

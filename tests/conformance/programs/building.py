@@ -54,7 +54,9 @@ def java_member() -> Java:
     kafka = kafka_java()
     compiler = kafka.java.with_name("javac")
     if not compiler.exists():
-        raise ProgramUnavailable(f"{kafka.java.parent.parent} has no compiler: install a JDK, not only a runtime")
+        raise ProgramUnavailable(
+            f"{kafka.java.parent.parent} has no compiler: install a JDK, not only a runtime"
+        )
     source = SOURCES / "java" / "Member.java"
 
     def compile_into(folder: Path) -> list[str]:
@@ -69,7 +71,9 @@ def franz_go_member() -> Path:
     """franz-go's consumer (`franz_go/main.go`). Raises ProgramUnavailable."""
     go = next((found for place in _GO_PLACES if (found := shutil.which(place))), None)
     if go is None:
-        raise ProgramUnavailable("Go builds the franz-go consumer: install it (Debian: apt install golang-go)")
+        raise ProgramUnavailable(
+            "Go builds the franz-go consumer: install it (Debian: apt install golang-go)"
+        )
     module = SOURCES / "franz_go"
     files = [module / name for name in ("main.go", "go.mod", "go.sum")]
 

@@ -18,7 +18,7 @@ from groupstorm.coordinator.server.codec.shape import KioType, shapes_of
 #: Lists whose order comes from a hash table.
 _UNORDERED = ("members", "topics", "partitions", "groups", "results")
 #: What depends on the machine and not on the coordinator.
-_LEFT_OUT = ("throttle_time", "client_host")
+_LEFT_OUT = ("throttle_time", "client_host", "producer_id", "host", "port", "node_id")
 
 
 def build(kind: KioType, values: Mapping[str, Any]) -> Any:
@@ -43,7 +43,7 @@ def build(kind: KioType, values: Mapping[str, Any]) -> Any:
 
 def plain(message: Any, names: Mapping[str, str]) -> dict[str, Any]:
     """A message as nested dicts; every string of ``names`` is replaced by what it maps to."""
-    answer = {}
+    answer: dict[str, Any] = {}
     for shape in shapes_of(type(message)):
         if shape.name in _LEFT_OUT:
             continue

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tests.conformance.raw.steps import GenerationOf, Request
+from tests.conformance.raw.steps import GenerationOf, Producer, Request
 
 #: API -> key.
 APIS = {
     "OffsetCommit": 8,
     "OffsetFetch": 9,
+    "FindCoordinator": 10,
     "JoinGroup": 11,
     "Heartbeat": 12,
     "LeaveGroup": 13,
@@ -81,9 +82,7 @@ def sync(
     plan: Mapping[str, bytes] | None = None,
 ) -> Request:
     """``plan``: the leader's, client -> assignment."""
-    assignments = [
-        {"member_id": "{" + who + "}", "assignment": given} for who, given in (plan or {}).items()
-    ]
+    assignments = [{"member_id": "{" + who + "}", "assignment": given} for who, given in (plan or {}).items()]
     return Request(
         "SyncGroup",
         version,
@@ -122,9 +121,7 @@ def leave(*members: tuple[str, str | None], version: int = 5, group: str = "{gro
     fields = {
         "group_id": group,
         "member_id": batch[0][0],
-        "members": [
-            {"member_id": member_id, "group_instance_id": instance} for member_id, instance in batch
-        ],
+        "members": [{"member_id": member_id, "group_instance_id": instance} for member_id, instance in batch],
     }
     return Request("LeaveGroup", version, fields)
 
@@ -199,3 +196,49 @@ def list_groups(*, version: int = 5, states: Sequence[str] = (), types: Sequence
 
 def delete_groups(*, version: int = 2, group: str = "{group}") -> Request:
     return Request("DeleteGroups", version, {"groups_names": [group]})
+
+
+# -- transactions (KIP-447) ------------------------------------------------------------------------
+
+_OWN = {"transactional_id": "{group}", "producer_id": Producer("producer_id")}
+_EPOCH = {"producer_epoch": Producer("producer_epoch")}
+_TRANSACTION = 1
+
+
+def find_transaction_coordinator() -> Request:
+    """The first time a cluster makes the topic that transactions are kept in."""
+    return Request("FindCoordinator", 4, {"key_type": _TRANSACTION, "coordinator_keys": ["{group}"]})
+
+
+def init_producer() -> Request:
+    fields = {
+        "transactional_id": "{group}",
+        "transaction_timeout": 60_000,
+        "producer_id": -1,
+        "producer_epoch": -1,
+    }
+    return Request("InitProducerId", 4, fields)
+
+
+def add_offsets() -> Request:
+    return Request("AddOffsetsToTxn", 3, {**_OWN, **_EPOCH, "group_id": "{group}"})
+
+
+def commit_in_transaction(
+    offset: int, *, member_id: str = "", generation: GenerationOf | int = -1, instance: str | None = None
+) -> Request:
+    committed = {"partition_index": 0, "committed_offset": offset, "committed_metadata": None}
+    fields = {
+        **_OWN,
+        **_EPOCH,
+        "group_id": "{group}",
+        "member_id": member_id,
+        "generation_id": generation,
+        "group_instance_id": instance,
+        "topics": [{"name": "{topic}", "partitions": [committed]}],
+    }
+    return Request("TxnOffsetCommit", 3, fields)
+
+
+def end_transaction(*, commits: bool) -> Request:
+    return Request("EndTxn", 3, {**_OWN, **_EPOCH, "committed": commits})

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from groupstorm.clients.wire.cluster import Cluster
 from groupstorm.storms.figures.agreement import TOLERATED_MS, TOLERATED_SHARE
 from tests.conformance.backends import Backend, Backends, Configuration
+from tests.conformance.raw.memory import Ids
 from tests.conformance.raw.playing import Measured, Played, Player
-from tests.conformance.raw.steps import Case
+from tests.conformance.raw.steps import PATIENCE_MS, Case
 
 PARTITIONS = 3
 #: Cases whose times are measured run after the others, so many at a time: they should not disturb each other.
@@ -74,5 +76,10 @@ async def _play(place: _Place, cases: list[Case]) -> dict[str, Played]:
 
 
 async def _play_one(place: _Place, case: Case) -> Played:
-    group = place.backend.group(case.name)
-    return await Player(place.backend.broker, case, group, place.topic, place.topic_id).play()
+    ids = Ids(place.backend.group(case.name), place.topic, place.topic_id)
+    cluster = Cluster(place.backend.broker.bootstrap, "conformance", PATIENCE_MS)
+    try:
+        coordinator = (await cluster.find_coordinator(ids.group)).endpoint
+    finally:
+        cluster.close()
+    return await Player(coordinator, case, ids).play()

@@ -36,6 +36,12 @@ class GenerationOf(NamedTuple):
     plus: int = 0
 
 
+class Producer(NamedTuple):
+    """What the transactional producer of the sender was given: ``producer_id`` or ``producer_epoch``."""
+
+    field: str
+
+
 @dataclass(frozen=True)
 class Timed:
     """The time from a mark to an answer: measured, held against Kafka's rule and against other brokers.
@@ -75,6 +81,15 @@ class Hear:
 
 
 @dataclass(frozen=True)
+class Again:
+    """A request that is sent again and again until its answer is the expected one: that one is compared."""
+
+    who: str
+    request: Request
+    expect: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Parked:
     """The answer to what ``who`` has sent has not come yet."""
 
@@ -102,7 +117,7 @@ class Beat:
     mark: str = ""
 
 
-Step: TypeAlias = Send | Hear | Parked | Until | Beat
+Step: TypeAlias = Send | Hear | Again | Parked | Until | Beat
 #: Steps may be nested, so that a function can stand for several.
 Steps: TypeAlias = "Sequence[Step | Steps]"
 
@@ -134,7 +149,7 @@ class Case:
 def _flattened(steps: Steps) -> list[Step]:
     flat: list[Step] = []
     for step in steps:
-        if isinstance(step, Send | Hear | Parked | Until | Beat):
+        if isinstance(step, Send | Hear | Again | Parked | Until | Beat):
             flat.append(step)
         else:
             flat.extend(_flattened(step))

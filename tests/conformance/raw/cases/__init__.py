@@ -11,8 +11,19 @@ from tests.conformance.raw.cases import (
     rounds,
     static_members,
     timeouts,
+    transactions,
 )
 from tests.conformance.raw.steps import Case
 
-ROOMS = (joins, rounds, static_members, protocols, timeouts, initial_delay, offsets, administration)
+ROOMS = (
+    joins,
+    rounds,
+    static_members,
+    protocols,
+    timeouts,
+    initial_delay,
+    offsets,
+    transactions,
+    administration,
+)
 CASES: tuple[Case, ...] = tuple(case for room in ROOMS for case in room.CASES)

@@ -111,7 +111,9 @@ CASES = (
                 ask("admin", commit_from_outside(), {}),
                 ask("admin", delete_groups(version=version), _deleted(Error.NONE)),
                 ask(
-                    "admin", committed(0), {"groups": [{"topics": [{"partitions": [{"committed_offset": -1}]}]}]}
+                    "admin",
+                    committed(0),
+                    {"groups": [{"topics": [{"partitions": [{"committed_offset": -1}]}]}]},
                 ),
                 ask("admin", delete_groups(version=version), _deleted(Error.GROUP_ID_NOT_FOUND)),
             ),

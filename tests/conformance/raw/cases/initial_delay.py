@@ -55,9 +55,7 @@ CASES = (
             Hear(
                 "a",
                 {"error_code": "NONE", "generation_id": 1, "members": [{}, {}]},
-                timed=Timed(
-                    "the delay ends with the rebalance timeout", "joined", INITIAL_DELAY_MS + _HALF
-                ),
+                timed=Timed("the delay ends with the rebalance timeout", "joined", INITIAL_DELAY_MS + _HALF),
             ),
             Hear("b", {"error_code": "NONE", "generation_id": 1}),
         ),

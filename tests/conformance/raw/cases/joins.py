@@ -208,7 +208,7 @@ CASES = (
     ),
     Case(
         "group-is-full",
-        "group.max.size: one more is refused, a member may join again; in an open round only those that wait count",
+        "group.max.size: one more is refused, a member is not; in an open round only those that wait count",
         (
             alone(),
             second_round(*(f"b{number}" for number in range(1, MAX_SIZE))),

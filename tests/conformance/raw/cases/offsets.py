@@ -132,9 +132,7 @@ COMMITS = (
         (
             ask("a", commit_from_outside(topic="none-such"), _each(Error.UNKNOWN_TOPIC_OR_PARTITION)),
             ask("a", commit_from_outside(partition=3), _each(Error.UNKNOWN_TOPIC_OR_PARTITION)),
-            ask(
-                "a", commit_from_outside(metadata="x" * 4_097), _each(Error.OFFSET_METADATA_TOO_LARGE)
-            ),
+            ask("a", commit_from_outside(metadata="x" * 4_097), _each(Error.OFFSET_METADATA_TOO_LARGE)),
             ask("a", commit_from_outside(metadata="x" * 4_096), _DONE),
         ),
     ),
@@ -151,9 +149,7 @@ FETCHES = (
                 ask("a", committed(0, 1, version=version), {}),
                 ()
                 if version < 2
-                else ask(
-                    "a", committed(version=version, everything=True), _found(5, version=version)
-                ),
+                else ask("a", committed(version=version, everything=True), _found(5, version=version)),
             ),
         )
         for version in range(1, 11)

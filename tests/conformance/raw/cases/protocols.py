@@ -65,9 +65,7 @@ VOTES = (
         "INCONSISTENT_GROUP_PROTOCOL, for another type as well; the group goes on",
         (
             alone(protocols=supports("range", "sticky")),
-            ask(
-                "b", join(protocols=supports("roundrobin"), member_id=""), Error.INCONSISTENT_GROUP_PROTOCOL
-            ),
+            ask("b", join(protocols=supports("roundrobin"), member_id=""), Error.INCONSISTENT_GROUP_PROTOCOL),
             ask("b", join(protocol_type="connect", member_id=""), Error.INCONSISTENT_GROUP_PROTOCOL),
             ask("a", join(protocols=supports("roundrobin")), Error.INCONSISTENT_GROUP_PROTOCOL),
             ask("a", heartbeat(), OK),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.lives import alone, enter, knock, second_round, settled, together
-from tests.conformance.raw.requests import SESSION_MS, commit, describe, heartbeat, join, sync
+from tests.conformance.raw.lives import alone, knock, second_round, together
+from tests.conformance.raw.requests import commit, describe, heartbeat, join, sync
 from tests.conformance.raw.steps import (
     OK,
     Beat,
