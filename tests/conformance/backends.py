@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from groupstorm.clients.brokers import EMULATOR, JVM, open_broker, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
-from groupstorm.clients.wire.admin import await_coordinator, create_topics, delete_group, delete_topics
+from groupstorm.clients.wire.admin import await_coordinator, create_topics
 from groupstorm.clients.wire.cluster import METADATA, Cluster
 from groupstorm.clients.wire.connection import Api, RequestTypes
 from groupstorm.coordinator.events import Event
 from groupstorm.problems import InputError
+from tests.conformance.cleaning import clean_up
 
 _T = TypeVar("_T")
 
@@ -97,9 +98,7 @@ class Backend:
         """What was made on somebody's cluster goes; a broker of our own is thrown away as a whole."""
         if not self.broker.prefix:
             return
-        for group in self._groups:
-            self.run(_with_cluster(self.broker, lambda cluster, group=group: delete_group(cluster, group)))
-        self.run(_with_cluster(self.broker, lambda cluster: delete_topics(cluster, self._topics)))
+        self.run(_with_cluster(self.broker, lambda cluster: clean_up(cluster, self._groups, self._topics)))
 
 
 class Backends:
@@ -129,20 +128,18 @@ class Backends:
         for backend in self._open.values():
             if isinstance(backend, Backend):
                 backend.clean_up()
-        asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    def _start(self, kind: str, configuration: Configuration) -> Backend:
-        asked_for = kind
-        if kind == ADDRESS:
-            asked_for = os.environ.get(ADDRESS_VARIABLE, "")
-            if not asked_for:
-                raise BrokerUnavailable(f"{ADDRESS_VARIABLE}=HOST:PORT names a broker of yours to run on")
+    async def _end(self) -> None:
+        await self._stack.aclose()
+        await asyncio.sleep(0.1)  # the pipes of processes that have ended are closed by the event loop
 
+    def _start(self, kind: str, configuration: Configuration) -> Backend:
         try:
-            wanted = read_kind(asked_for)
+            wanted = read_kind(os.environ[ADDRESS_VARIABLE] if kind == ADDRESS else kind)
         except InputError as problem:
             raise BrokerUnavailable(str(problem)) from problem
         events: list[Event] = []

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from groupstorm.clients.brokers import EMULATOR
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from tests.conformance.backends import KINDS, QUICK, Backend, Backends
+from tests.conformance.backends import ADDRESS, ADDRESS_VARIABLE, KINDS, QUICK, Backend, Backends
 
 #: pytest's `record_property`: a name and a value for the table (`tests.conformance.table`).
 RecordProperty = Callable[[str, object], None]
 
 EVERY_KIND = [
-    pytest.param(kind, marks=() if kind == EMULATOR else pytest.mark.slow, id=kind) for kind in KINDS
+    pytest.param(kind, marks=() if kind == EMULATOR else pytest.mark.slow, id=kind)
+    for kind in KINDS
+    if kind != ADDRESS or ADDRESS_VARIABLE in os.environ
 ]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.conformance.backends import Backends
 from tests.conformance.conftest import RecordProperty
 from tests.conformance.raw import recorded
@@ -23,10 +22,14 @@ TIMED = [pytest.param(case, id=case.name) for case in CASES if case.times]
 def played(request: pytest.FixtureRequest, backends: Backends, kind: str) -> Mapping[str, Played]:
     """All cases that were asked for, played side by side."""
     wanted = {name for item in request.session.items if (name := _case_of(item))}
-    try:
-        return play(backends, kind, [case for case in CASES if case.name in wanted])
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
+    return play(backends, kind, [case for case in CASES if case.name in wanted])
+
+
+def _result(played: Mapping[str, Played], case: Case) -> Played:
+    result = played[case.name]
+    if result.unavailable:
+        pytest.skip(result.unavailable)
+    return result
 
 
 def _case_of(item: pytest.Item) -> str | None:
@@ -47,7 +50,7 @@ def test_answers(
     case: Case,
     record_property: RecordProperty,
 ) -> None:
-    result = played[case.name]
+    result = _result(played, case)
     assert not result.failure
     record_property("answers", str(len(result.answers)))
     assert result.answers == kafkas[case.name], "Kafka 4.3.1 answers otherwise"
@@ -55,7 +58,7 @@ def test_answers(
 
 @pytest.mark.parametrize("case", TIMED)
 def test_times(played: Mapping[str, Played], case: Case, record_property: RecordProperty) -> None:
-    result = played[case.name]
+    result = _result(played, case)
     assert result.times
     for time in result.times:
         record_property(time.what, f"{time.ms:.1f}")

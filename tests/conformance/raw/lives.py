@@ -40,17 +40,17 @@ def alone(who: str = "a", *, plan: bytes = b"all", sync_version: int = 5, **more
     return (enter(who, **more), Hear(who, wanted), ask(who, first, OK))
 
 
-def second_round(*others: str, leader: str = "a", own: Any = None, **more: Any) -> Steps:
+def second_round(*others: str, leader: str = "a", own: Any = None, mark: str = "", **more: Any) -> Steps:
     """``others`` come to the group that ``leader`` has alone; all have their answers, nobody has synced.
 
-    ``own``: what differs in the leader's join.
+    ``own``: what differs in the leader's join. ``mark``: when the last who had to join did.
     """
     rejoined = {**more, **(own or {})}
     generation = {"error_code": "NONE"}
     return (
         [enter(who, **more) for who in others],
         Until("PreparingRebalance", 1 + len(others)),
-        Send(leader, join(**rejoined)),
+        Send(leader, join(**rejoined), mark=mark),
         [Hear(who, generation) for who in (leader, *others)],
     )
 

@@ -67,6 +67,8 @@ def _leaf(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, uuid.UUID):
         value = str(value)
     if isinstance(value, bytes):
+        for real, shown in names.items():  # in Kafka's formats a name follows its length
+            value = value.replace(len(real).to_bytes(2) + real.encode(), shown.encode())
         value = value.decode("latin-1")
     if isinstance(value, datetime.timedelta):
         return value // datetime.timedelta(milliseconds=1)

@@ -53,11 +53,15 @@ class StepFailed(AssertionError):
 
 @dataclass
 class Played:
-    """What came of a case: the answers as plain values, one per answer heard, and the times."""
+    """What came of a case: the answers as plain values, one per answer heard, and the times.
+
+    ``unavailable``: why it was not played.
+    """
 
     answers: list[dict[str, Any]] = field(default_factory=list)
     times: list[Measured] = field(default_factory=list)
     failure: str = ""
+    unavailable: str = ""
 
 
 class Player:

@@ -202,7 +202,8 @@ FENCING = (
             knock("b"),
             alone(instance="i", session_ms=1_000),
             Send("b", join(session_ms=SESSION_MS)),
-            Until("PreparingRebalance", 2, beating=("a",), mark="last"),
+            Until("PreparingRebalance", 2, beating=("a",)),
+            ask("a", heartbeat(instance="i"), Error.REBALANCE_IN_PROGRESS, mark="last"),
             Hear(
                 "b",
                 {"error_code": "NONE", "generation_id": 2, "leader": "{b}"},

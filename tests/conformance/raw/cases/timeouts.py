@@ -171,8 +171,8 @@ ROUNDS = (
         "who has its JoinGroup answered and does not sync within the rebalance timeout is removed",
         (
             alone(rebalance_ms=_ROUND),
-            second_round("b", rebalance_ms=_ROUND),
-            ask("a", sync(plan={"a": b"1", "b": b"2"}), {"assignment": "1"}, mark="round"),
+            second_round("b", rebalance_ms=_ROUND, mark="round"),
+            ask("a", sync(plan={"a": b"1", "b": b"2"}), {"assignment": "1"}),
             Until(
                 "PreparingRebalance",
                 1,
@@ -187,8 +187,8 @@ ROUNDS = (
         "the group does not wait for the leader's plan longer than the rebalance timeout",
         (
             alone(rebalance_ms=_ROUND),
-            second_round("b", rebalance_ms=_ROUND),
-            Send("b", sync(), mark="round"),
+            second_round("b", rebalance_ms=_ROUND, mark="round"),
+            Send("b", sync()),
             Hear(
                 "b",
                 {"error_code": "REBALANCE_IN_PROGRESS", "assignment": ""},
@@ -222,7 +222,9 @@ ROUNDS = (
             together("b", session_ms=_SHORT),
             knock("c"),
             Send("c", join(), mark="round"),
-            Until("PreparingRebalance", 3, beating=("a", "b"), mark="last"),
+            Until("PreparingRebalance", 3, beating=("a", "b")),
+            ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
+            ask("b", heartbeat(), Error.REBALANCE_IN_PROGRESS, mark="last"),
             Hear(
                 "c",
                 {"error_code": "NONE", "generation_id": 3, "leader": "{c}"},
