@@ -28,6 +28,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "fidelity.md"
 BEGIN, END = "<!-- generated: python -m tests.conformance.table -->", "<!-- end of what is generated -->"
 
+#: On Kafka in a JVM; it belongs to the consumer's tests.
+ROLLING_RESTART = (
+    "tests/clients/consumer/test_real_kafka.py::"
+    "test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_restart"
+)
 _PARAMETERS = re.compile(r"(?P<test>\w+)(\[(?P<parameters>.*)\])?")
 _PASSED, _FAILED, _SKIPPED = "passed", "FAILED", "skipped"
 
@@ -47,7 +52,7 @@ class Result(NamedTuple):
 def run_suite(results: Path) -> None:
     """All of it, on every kind of broker that is there."""
     options = ["-q", "-m", "", "-o", "junit_family=xunit1", f"--junitxml={results.resolve()}"]
-    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), *options]
+    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), ROLLING_RESTART, *options]
     subprocess.run(command, cwd=ROOT, check=False)
 
 
@@ -78,6 +83,7 @@ def generated(results: Sequence[Result]) -> str:
         "## Answers\n\n" + _answers(results, kinds),
         "## Times\n\n" + _times(results, kinds),
         "## Clients\n\n" + _clients(results, kinds),
+        "## A rolling restart\n\n" + _rolling_restart(results),
         "## kafka-consumer-groups\n\n" + _tool(results, kinds),
         "## The cases\n\n" + list_of_cases(),
     ]
@@ -152,6 +158,20 @@ def _cell(result: Result | None) -> str:
     if result is None:
         return ""
     return f"{result.seconds:.1f}" if result.outcome == _PASSED else result.outcome
+
+
+def _rolling_restart(results: Sequence[Result]) -> str:
+    """Of the run's own words: what the test has recorded."""
+    found = next((one for one in results if one.test == ROLLING_RESTART.rpartition("::")[2]), None)
+    told = (
+        "Four `CooperativeConsumer` are stopped and started one after the other, in a cooperative-sticky group\n"
+        "with Kafka's Java consumer on Kafka 4.3.1. Whatever a member owned before a step and after it must\n"
+        "appear in none of its callbacks and in no row of its trace in between."
+    )
+    if found is None or found.outcome == _SKIPPED:
+        return f"{told}\n\nNot run."
+    rows = [[name, value] for name, value in found.properties.items()]
+    return f"{told}\n\n" + _table(["", found.outcome], rows)
 
 
 def _tool(results: Sequence[Result], kinds: Sequence[str]) -> str:

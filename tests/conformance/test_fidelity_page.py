@@ -37,6 +37,7 @@ def _result(test: str, kind: str, rest: str, outcome: str = "passed", **properti
 def test_tables_of_results() -> None:
     case = next(case for case in CASES if case.times)
     what = case.times[0].what
+    rolling = table.ROLLING_RESTART.rpartition("::")[2]
     results = [
         *(_result("test_answers", "emulator", one.name, answers="3") for one in CASES),
         *(_result("test_answers", "jvm", one.name, answers="3") for one in CASES[1:]),
@@ -44,6 +45,15 @@ def test_tables_of_results() -> None:
         _result("test_answers", "container", CASES[0].name, "skipped"),
         Result("test_raw", "test_times", "emulator", case.name, "passed", 0.0, {what: "1010.0"}),
         Result("test_raw", "test_times", "jvm", case.name, "passed", 0.0, {what: "1000.0"}),
+        Result(
+            "test_real_kafka",
+            table.ROLLING_RESTART.rpartition("::")[2],
+            "",
+            "",
+            "passed",
+            9.0,
+            {"kept": "30"},
+        ),
         _result("test_a_group_resumes", "jvm", "franz-go"),
         _result("test_a_group_resumes", "jvm", "aiokafka", "FAILED"),
     ]
@@ -55,6 +65,7 @@ def test_tables_of_results() -> None:
         f" | {rooms - 1} of {rooms} cases, {3 * rooms} answers equal |"
     ) in text
     assert f"| {what} | {case.times[0].expected_ms} | 1010 | 1000 | 1.010 |" in text
+    assert "| kept | 30 |" in text
     assert "| a group resumes | jvm | FAILED |" in text
 
 
