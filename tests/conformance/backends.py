@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple, TypeVar
 
-from groupstorm.clients.brokers import EMULATOR, JVM, open_broker, read_kind
+from groupstorm.clients.brokers import CONTAINER, EMULATOR, JVM, open_broker, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
 from groupstorm.clients.wire.cluster import METADATA, Cluster
@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 #: ``HOST:PORT`` of a broker of yours that the suite shall run on, too.
 ADDRESS_VARIABLE = "GROUPSTORM_CONFORMANCE_BROKER"
 ADDRESS = "address"
-KINDS = (EMULATOR, JVM, "container", ADDRESS)
+KINDS = (EMULATOR, JVM, CONTAINER, ADDRESS)
 
 DESCRIBE_CONFIGS = Api(32, "DescribeConfigs", 1, 4)
 _BROKER = 4
@@ -138,10 +138,7 @@ class Backends:
         await asyncio.sleep(0.1)  # the pipes of processes that have ended are closed by the event loop
 
     def _start(self, kind: str, configuration: Configuration) -> Backend:
-        try:
-            wanted = read_kind(os.environ[ADDRESS_VARIABLE] if kind == ADDRESS else kind)
-        except InputError as problem:
-            raise BrokerUnavailable(str(problem)) from problem
+        wanted = read_kind(os.environ[ADDRESS_VARIABLE] if kind == ADDRESS else kind)
         events: list[Event] = []
 
         async def start() -> RunningBroker:

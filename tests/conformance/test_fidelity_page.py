@@ -47,7 +47,7 @@ def test_tables_of_results() -> None:
         Result("test_raw", "test_times", "jvm", case.name, "passed", 0.0, {what: "1000.0"}),
         Result(
             "test_real_kafka",
-            table.ROLLING_RESTART.rpartition("::")[2],
+            rolling,
             "",
             "",
             "passed",
