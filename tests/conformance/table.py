@@ -165,8 +165,8 @@ def _rolling_restart(results: Sequence[Result]) -> str:
     found = next((one for one in results if one.test == ROLLING_RESTART.rpartition("::")[2]), None)
     told = (
         "Four `CooperativeConsumer` are stopped and started one after the other, in a cooperative-sticky\n"
-        "group with Kafka's Java consumer on Kafka 4.3.1. Whatever a member owned before a step and after it must\n"
-        "appear in none of its callbacks and in no row of its trace in between."
+        "group with Kafka's Java consumer on Kafka 4.3.1. Whatever a member owned before a step and after\n"
+        "it must appear in none of its callbacks and in no row of its trace in between."
     )
     if found is None or found.outcome == _SKIPPED:
         return f"{told}\n\nNot run."

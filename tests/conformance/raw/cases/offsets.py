@@ -16,7 +16,7 @@ from tests.conformance.raw.requests import (
     join,
     leave,
 )
-from tests.conformance.raw.steps import OK, Case, GenerationOf, Hear, Send, Until, ask
+from tests.conformance.raw.steps import OK, Case, GenerationOf, Hear, Request, Send, Until, ask
 
 _BEFORE, _AFTER = GenerationOf(plus=-1), GenerationOf(plus=1)
 _GROUPS_SINCE = 8
@@ -50,6 +50,13 @@ def _refused(version: int) -> Case:
             ask("a", describe(), {"groups": [{"group_state": "Dead"}]}),
         ),
     )
+
+
+def _of_two_groups(version: int) -> Request:
+    """One that there is, one that there is not."""
+    topics = [{"name": "{topic}", "partition_indexes": (0,)}]
+    groups = [{"group_id": name, "topics": topics} for name in ("{group}", "{group}-none")]
+    return Request("OffsetFetch", version, {"groups": groups})
 
 
 COMMITS = (
@@ -153,6 +160,14 @@ FETCHES = (
             ),
         )
         for version in range(1, 11)
+    ),
+    Case(
+        "fetch-offsets-of-two-groups",
+        "OffsetFetch 8 and newer ask for several groups at once",
+        (
+            ask("a", commit_from_outside(5), _DONE),
+            [ask("a", _of_two_groups(version), {"groups": [{}, {}]}) for version in (8, 9)],
+        ),
     ),
     Case(
         "fetch-offsets-of-nothing",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.lives import alone, knock, second_round, together
-from tests.conformance.raw.requests import commit, describe, heartbeat, join, sync
+from tests.conformance.raw.lives import alone, enter, knock, second_round, together
+from tests.conformance.raw.requests import Subscribed, commit, describe, heartbeat, join, sync
 from tests.conformance.raw.steps import (
     OK,
     Beat,
@@ -19,6 +19,7 @@ from tests.conformance.raw.steps import (
 
 _SHORT = 1_000
 _ROUND = 1_000
+_CHANGED = (("range", Subscribed(owned=(0,))),)
 _GONE = Error.UNKNOWN_MEMBER_ID
 
 SESSIONS = (
@@ -85,6 +86,20 @@ SESSIONS = (
         ),
     ),
     Case(
+        "parked-newcomer-keeps-its-session",
+        "a newcomer, too, is not removed while its JoinGroup is parked, however short its session",
+        (
+            alone(),
+            enter("b", session_ms=_SHORT),
+            Until("PreparingRebalance", 2),
+            Beat(("a",), 2 * _SHORT),
+            Parked("b"),
+            Send("a", join()),
+            Hear("b", {"error_code": "NONE", "generation_id": 2}),
+            Hear("a", {"error_code": "NONE", "generation_id": 2, "members": [{}, {}]}),
+        ),
+    ),
+    Case(
         "silent-member-ends-the-round",
         "a session that ends in PreparingRebalance: the others are answered",
         (
@@ -131,6 +146,23 @@ ROUNDS = (
                 timed=Timed("a round waits for a member that does not join", "round", _ROUND),
             ),
             ask("b", heartbeat(), _GONE),
+        ),
+    ),
+    Case(
+        "late-leader-is-replaced",
+        "the leader is one of those who have joined (KAFKA-8220)",
+        (
+            together("b", rebalance_ms=_ROUND),
+            Send(
+                "b", join(rebalance_ms=_ROUND, protocols=(("range", Subscribed(owned=(0,))),)), mark="round"
+            ),
+            Hear(
+                "b",
+                {"error_code": "NONE", "generation_id": 3, "leader": "{b}", "members": [{}]},
+                beating=("a",),
+                timed=Timed("a round waits for a leader that does not join", "round", _ROUND),
+            ),
+            ask("a", heartbeat(), _GONE),
         ),
     ),
     Case(
