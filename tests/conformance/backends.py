@@ -10,7 +10,7 @@ import asyncio
 import os
 import threading
 import uuid
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,7 +20,7 @@ from groupstorm.clients.wire.admin import await_coordinator, create_topics
 from groupstorm.clients.wire.cluster import METADATA, Cluster
 from groupstorm.clients.wire.connection import Api, RequestTypes
 from groupstorm.coordinator.events import Event
-from groupstorm.problems import InputError
+from groupstorm.coordinator.server.config import Endpoint
 from tests.conformance.cleaning import clean_up
 
 _T = TypeVar("_T")
@@ -30,8 +30,9 @@ ADDRESS_VARIABLE = "GROUPSTORM_CONFORMANCE_BROKER"
 ADDRESS = "address"
 KINDS = (EMULATOR, JVM, CONTAINER, ADDRESS)
 
-DESCRIBE_CONFIGS = Api(32, "DescribeConfigs", 1, 4)
+_DESCRIBE_CONFIGS = Api(32, "DescribeConfigs", 1, 4)
 _BROKER = 4
+_TIMEOUT_MS = 30_000
 
 #: The initial delay of the tests that are about it.
 INITIAL_DELAY_MS = 1_000
@@ -83,12 +84,13 @@ class Backend:
         """Make a topic of its own; its partitions have leaders when this returns."""
         name = f"{self.broker.prefix}{about}-{uuid.uuid4().hex[:8]}"
         self._topics.append(name)
-        self.run(_with_cluster(self.broker, lambda cluster: create_topics(cluster, {name: partitions})))
+        self.run(with_cluster(self.broker, lambda cluster: create_topics(cluster, {name: partitions})))
         return name
 
     def topic_id(self, topic: str) -> str:
         """The id that the cluster gave it, as text."""
-        return str(self.run(_topic_id(self.broker, topic)))
+        answer = self.run(with_cluster(self.broker, lambda cluster: _metadata(cluster, [topic])))
+        return str(answer.topics[0].topic_id)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """On the broker's event loop."""
@@ -98,7 +100,7 @@ class Backend:
         """What was made on somebody's cluster goes; a broker of our own is thrown away as a whole."""
         if not self.broker.prefix:
             return
-        self.run(_with_cluster(self.broker, lambda cluster: clean_up(cluster, self._groups, self._topics)))
+        self.run(with_cluster(self.broker, lambda cluster: clean_up(cluster, self._groups, self._topics)))
 
 
 class Backends:
@@ -148,67 +150,56 @@ class Backends:
         broker = asyncio.run_coroutine_threadsafe(start(), self._loop).result()
         backend = Backend(kind, broker, events, self._loop)
         if kind == ADDRESS:
-            backend.run(_check_settings(broker, configuration.settings))
-        backend.run(_with_cluster(broker, lambda cluster: await_coordinator(cluster, "nobody")))
+            backend.run(
+                with_cluster(broker, lambda cluster: _check_settings(cluster, configuration.settings))
+            )
+        backend.run(with_cluster(broker, lambda cluster: await_coordinator(cluster, "nobody")))
         return backend
 
 
-async def _with_cluster(broker: RunningBroker, act: Any) -> None:
-    cluster = Cluster(broker.bootstrap, "conformance", 30_000)
+async def with_cluster(broker: RunningBroker, act: Callable[[Cluster], Awaitable[_T]]) -> _T:
+    """What ``act`` gives, of a cluster connection of its own."""
+    cluster = Cluster(broker.bootstrap, "conformance", _TIMEOUT_MS)
     try:
-        await act(cluster)
+        return await act(cluster)
     finally:
         cluster.close()
 
 
-async def _topic_id(broker: RunningBroker, topic: str) -> uuid.UUID:
+async def _metadata(cluster: Cluster, topics: Sequence[str]) -> Any:
     def build(types: RequestTypes) -> Any:
-        asked = types.make("MetadataRequestTopic", name=topic, topic_id=None)
+        asked = tuple(types.make("MetadataRequestTopic", name=topic, topic_id=None) for topic in topics)
         return types.make(
             types.root.__name__,
-            topics=(asked,),
+            topics=asked,
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=False,
         )
 
-    cluster = Cluster(broker.bootstrap, "conformance", 30_000)
-    try:
-        answer = await cluster.ask_any(METADATA, build)
-    finally:
-        cluster.close()
-    topic_id: uuid.UUID = answer.topics[0].topic_id
-    return topic_id
+    return await cluster.ask_any(METADATA, build)
 
 
-async def _check_settings(broker: RunningBroker, wanted: Mapping[str, str]) -> None:
+async def _check_settings(cluster: Cluster, wanted: Mapping[str, str]) -> None:
     """A broker that is not ours keeps its settings: tests that need others cannot run on it."""
+    broker = (await _metadata(cluster, ())).brokers[0]
 
     def build(types: RequestTypes) -> Any:
         resource = types.make(
             "DescribeConfigsResource",
             resource_type=_BROKER,
-            resource_name=node,
+            resource_name=str(broker.node_id),
             configuration_keys=tuple(wanted),
         )
         return types.make(
             types.root.__name__, resources=(resource,), include_synonyms=False, include_documentation=False
         )
 
-    cluster = Cluster(broker.bootstrap, "conformance", 30_000)
+    connection = await cluster.connect(Endpoint(broker.host, broker.port))
     try:
-        node = str(await _any_node(cluster))
-        answer = await cluster.ask_node(int(node), DESCRIBE_CONFIGS, build, 30_000)
+        answer = await connection.ask(_DESCRIBE_CONFIGS, _DESCRIBE_CONFIGS.highest, build, _TIMEOUT_MS)
     finally:
-        cluster.close()
+        connection.close()
     has = {entry.name: entry.value for result in answer.results for entry in result.configs}
     for name, value in wanted.items():
         if has.get(name) != value:
-            raise BrokerUnavailable(f"{broker.address}: needs {name}={value}, has {has.get(name)}")
-
-
-async def _any_node(cluster: Cluster) -> int:
-    await cluster.refresh(())
-    node = next((number for number in range(10_000) if cluster.endpoint(number) is not None), None)
-    if node is None:
-        raise InputError("the cluster names no brokers")
-    return node
+            raise BrokerUnavailable(f"{broker.host}:{broker.port}: needs {name}={value}, has {has.get(name)}")
