@@ -130,14 +130,10 @@ class Backends:
         for backend in self._open.values():
             if isinstance(backend, Backend):
                 backend.clean_up()
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-
-    async def _end(self) -> None:
-        await self._stack.aclose()
-        await asyncio.sleep(0.1)  # the pipes of processes that have ended are closed by the event loop
 
     def _start(self, kind: str, configuration: Configuration) -> Backend:
         wanted = read_kind(os.environ[ADDRESS_VARIABLE] if kind == ADDRESS else kind)

@@ -34,12 +34,32 @@ SESSIONS = (
         ),
     ),
     Case(
+        "session-begins-with-the-answer-of-a-join",
+        "and not with the JoinGroup, which may have been parked for longer",
+        (
+            alone(),
+            enter("b", session_ms=_SHORT),
+            Until("PreparingRebalance", 2),
+            Beat(("a",), 700),
+            Send("a", join()),
+            Hear("a", {"error_code": "NONE", "generation_id": 2}),
+            Hear("b", {"error_code": "NONE", "generation_id": 2}, mark="last"),
+            Until(
+                "PreparingRebalance",
+                1,
+                beating=("a",),
+                timed=Timed("a session ends after the answer of a join", "last", _SHORT),
+            ),
+        ),
+    ),
+    Case(
         "session-begins-with-the-assignment",
         "the answer of a parked SyncGroup renews the session",
         (
             alone(),
             second_round("b", own=None, session_ms=_SHORT),
             Send("b", sync()),
+            Beat(("a",), 700),
             ask("a", sync(plan={"a": b"1", "b": b"2"}), OK),
             Hear("b", {"assignment": "2"}, mark="last"),
             Until(
@@ -55,7 +75,7 @@ SESSIONS = (
         "OffsetCommit of a member counts as a heartbeat",
         (
             alone(session_ms=_SHORT),
-            Beat(("a",), 500),
+            Beat((), 500),
             ask("a", commit(), {}, mark="last"),
             Until("Empty", 0, timed=Timed("a session ends after the last commit", "last", _SHORT)),
         ),
