@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -34,6 +35,7 @@ ROLLING_RESTART = (
     "test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_restart"
 )
 _PARAMETERS = re.compile(r"(?P<test>\w+)(\[(?P<parameters>.*)\])?")
+_WIDEST = 150
 _PASSED, _FAILED, _SKIPPED = "passed", "FAILED", "skipped"
 
 
@@ -88,7 +90,7 @@ def generated(results: Sequence[Result]) -> str:
     kinds = [kind for kind in KINDS if any(one.kind == kind and one.outcome != _SKIPPED for one in results)]
     absent = [kind for kind in KINDS if kind not in kinds]
     parts = [
-        f"Run on {' and '.join(kinds)}. Not there: {', '.join(absent) or 'none'}.",
+        f"Run on {', '.join(kinds)}. Not there: {', '.join(absent) or 'none'}.",
         "## Answers\n\n" + _answers(results, kinds),
         "## Times\n\n" + _times(results, kinds),
         "## Clients\n\n" + _clients(results, kinds),
@@ -133,7 +135,7 @@ def _times(results: Sequence[Result], kinds: Sequence[str]) -> str:
     for timed in (timed for case in CASES for timed in case.times):
         found = measured.get(timed.what, {})
         ours, kafkas = found.get("emulator"), found.get("jvm")
-        ratio = f"{ours / kafkas:.3f}" if ours and kafkas else ""
+        ratio = f"{ours / kafkas:.3f}" if ours and kafkas and timed.expected_ms else ""
         cells = [f"{found[kind]:.0f}" if kind in found else "" for kind in kinds]
         tolerance = f"{tolerated_ms(timed.expected_ms):.0f}"
         rows.append([timed.what, str(timed.expected_ms), *cells, ratio, tolerance])
@@ -198,17 +200,18 @@ def _tool(results: Sequence[Result], kinds: Sequence[str]) -> str:
     lines = [f"* {kind}: {counts[kind]} of {len(tool.read())} outputs equal to Kafka's" for kind in said]
     if {"emulator", "jvm"} <= said.keys():
         for ours, kafkas in zip(said["emulator"], said["jvm"], strict=True):
-            lines += ["", f"`kafka-consumer-groups {ours.command}`", "", *_side_by_side(ours, kafkas)]
+            lines += ["", f"`kafka-consumer-groups {ours.command}`", "", "```text"]
+            lines += [*_beside(_aligned(ours.lines), _aligned(kafkas.lines)), "```"]
     return "\n".join(lines)
 
 
-def _side_by_side(ours: tool.Said, kafkas: tool.Said) -> list[str]:
-    left, right = _aligned(ours.lines), _aligned(kafkas.lines)
-    width = max(map(len, [*left, "emulator"]), default=0)
-    height = max(len(left), len(right))
-    padded = zip(left + [""] * (height - len(left)), right + [""] * (height - len(right)), strict=True)
-    rows = [f"{one:<{width}} | {other}".rstrip() for one, other in padded]
-    return ["```text", f"{'emulator':<{width}} | Kafka", *rows, "```"]
+def _beside(ours: list[str], kafkas: list[str]) -> list[str]:
+    """The emulator's output beside Kafka's, or above it where that would be too wide to read."""
+    width = max(map(len, [*ours, "emulator"]))
+    if width + max(map(len, [*kafkas, "Kafka"])) > _WIDEST:
+        return ["-- emulator", *ours, "-- Kafka", *kafkas]
+    pairs = zip_longest(["emulator", *ours], ["Kafka", *kafkas], fillvalue="")
+    return [f"{one:<{width}} | {other}".rstrip() for one, other in pairs]
 
 
 def _aligned(lines: Iterable[str]) -> list[str]:

@@ -58,7 +58,7 @@ def test_tables_of_results() -> None:
         _result("test_a_group_resumes", "jvm", "aiokafka", "FAILED"),
     ]
     text = table.generated(results)
-    assert "Run on emulator and jvm. Not there: container, address." in text
+    assert "Run on emulator, jvm. Not there: container, address." in text
     rooms = len(joins.CASES)
     assert (
         f"| joins | {rooms} of {rooms} cases, {3 * rooms} answers equal"
