@@ -7,6 +7,7 @@ A program says on standard output, a line each: ``assigned``, ``revoked`` or ``l
 from __future__ import annotations
 
 import subprocess
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
@@ -51,35 +52,39 @@ class ProgramMember(Member):
 
     def _run(self) -> None:
         (topic,) = self._topics
+        said: deque[str] = deque(maxlen=10)
         with subprocess.Popen(
             self._command(topic, self._options()),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
         ) as process:
             self._process = process
             assert process.stdout is not None
-            assert process.stderr is not None
             for line in process.stdout:
-                self._take(topic, *line.rstrip("\n").split("\t"))
-            said = process.stderr.read().strip()
-            assert process.wait() == 0, said
+                if not self._take(topic, *line.rstrip("\n").split("\t")):
+                    said.append(line)
+            assert process.wait() == 0, "".join(said)
 
     def _wake(self) -> None:
         process: subprocess.Popen[str] | None = getattr(self, "_process", None)
         if process is not None and process.stdin is not None:
             process.stdin.close()
 
-    def _take(self, topic: str, what: str, *about: str) -> None:
+    def _take(self, topic: str, what: str, *about: str) -> bool:
+        """False for a line that is none of ours: what it logs."""
         if what == "record":
             self.notes.read(int(about[0]), [(int(about[1]), about[2])])
-        elif what in ("assigned", "revoked", "lost"):
-            partitions = [_Partition(topic, int(number)) for number in about[0].split()]
-            if what == "assigned":
-                self.notes.assigned(partitions, self.cooperative)
-            else:
-                self.notes.revoked(partitions)
+        elif what == "assigned":
+            self.notes.assigned(_partitions(topic, about[0]), self.cooperative)
+        elif what in ("revoked", "lost"):
+            self.notes.revoked(_partitions(topic, about[0]))
+        return what in ("record", "assigned", "revoked", "lost", "refused")
+
+
+def _partitions(topic: str, numbers: str) -> list[_Partition]:
+    return [_Partition(topic, int(number)) for number in numbers.split()]
 
 
 class JavaMember(ProgramMember):
