@@ -80,6 +80,7 @@ def spark_session(trace_bytes: int = 0, master: str = LOCAL) -> Iterator[SparkSe
             "spark.driver.bindAddress": address,
             "spark.driver.memory": f"{_driver_memory_mib()}m",
             "spark.driver.extraJavaOptions": jvm,
+            "spark.executor.extraJavaOptions": jvm,
             "spark.local.dir": folder,
             "spark.sql.warehouse.dir": str(Path(folder, "warehouse")),
         }
