@@ -22,12 +22,14 @@ class RunningBroker(NamedTuple):
 
     ``bootstrap``: where to reach it. ``tells_events``: whether it tells what its coordinator does.
     ``prefix``: what the names of groups and topics have to begin with on a cluster that is somebody's.
+    ``pid``: its process, where that is one of its own on this machine.
     """
 
     name: str
     bootstrap: Sequence[Endpoint]
     tells_events: bool = False
     prefix: str = ""
+    pid: int | None = None
 
     @property
     def address(self) -> str:

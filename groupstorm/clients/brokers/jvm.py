@@ -68,7 +68,7 @@ async def jvm(options: Mapping[str, str], version: str = KAFKA_VERSION) -> Async
             await _started(reading)
             draining = asyncio.ensure_future(_drain(process))
             try:
-                yield RunningBroker(f"Kafka {version}", (Endpoint("127.0.0.1", port),))
+                yield RunningBroker(f"Kafka {version}", (Endpoint("127.0.0.1", port),), pid=process.pid)
             finally:
                 draining.cancel()
         finally:
