@@ -30,6 +30,8 @@ MakeConnection: TypeAlias = "Callable[[Server, int, int], Connection]"
 GRACE_S = 1.0
 #: How often, at most, idle connections are looked for.
 SWEEP_S = 10.0
+#: Answers to requests that came together leave together, as soon as they are so many bytes.
+SEND_BYTES = 65_536
 #: Clients that arrive together and wait to be accepted.
 BACKLOG = 4096
 
@@ -66,6 +68,8 @@ class Connection(asyncio.Protocol):
         self._can_write = True
         self._reading = True
         self._advancing = False
+        self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not of that class
@@ -83,7 +87,7 @@ class Connection(asyncio.Protocol):
     @property
     def unsent_bytes(self) -> int:
         """What the client has not taken yet."""
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return 0 if self._transport is None else self._transport.get_write_buffer_size() + self._unsent_bytes
 
     @property
     def is_idle(self) -> bool:
@@ -111,19 +115,30 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             return
         if answer.payload is not None:
-            self._transport.write(answer.payload)
+            self._unsent.append(answer.payload)
+            self._unsent_bytes += len(answer.payload)
+            if not self._advancing or self._unsent_bytes >= SEND_BYTES:
+                self._send()
         if answer.close is not None:
             self.close(answer.close)
             return
         self._in_flight = False
+        if self._advancing:
+            return
         self.used_at_s = self._server.now_s()
-        if not self._advancing and (not self._reading or len(self._frames)):
+        if not self._reading or len(self._frames):
             # not here and now: a round that completes answers thousands, and each may have sent more
             asyncio.get_running_loop().call_soon(self._advance)
+
+    def _send(self) -> None:
+        unsent, self._unsent, self._unsent_bytes = self._unsent, [], 0
+        if unsent and self._transport is not None:
+            self._transport.write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
 
     def close(self, why: str) -> None:
         if self._transport is not None:
             self._server.on_close(self._peer.host, why)
+            self._send()
             self._transport.close()
 
     def abort(self) -> None:
@@ -137,6 +152,8 @@ class Connection(asyncio.Protocol):
             self._serve_frames()
         finally:
             self._advancing = False
+            self._send()
+            self._server.arm()
         self._mute_or_unmute()
 
     def _serve_frames(self) -> None:
@@ -219,7 +236,7 @@ class Server:
             raise
         if self.broker.loaded:
             self._on_events(0, self.broker.loaded)
-        self._arm()
+        self.arm()
         self._sweep_idle()
         return self.endpoints[0]
 
@@ -256,11 +273,13 @@ class Server:
     def move_coordinator(self, group: str, node: int | None = None) -> None:
         """See `Broker.move_coordinator`."""
         self._carry_out(self.broker.move_coordinator(group, node, self._now_ms()))
+        self.arm()
 
     def move_every_coordinator(self) -> None:
         """See `Broker.move_every_coordinator`."""
         for step in self.broker.move_every_coordinator(self._now_ms()):
             self._carry_out(step)
+        self.arm()
 
     def made(self, number: int, connection: Connection) -> None:
         """A client has connected; there may be too many of them."""
@@ -286,6 +305,7 @@ class Server:
         self._sweep = self._loop.call_later(min(idle_ms / 1000 + 0.01, SWEEP_S), self._sweep_idle)
 
     def received(self, number: int, peer: Peer, frame: bytes) -> None:
+        """Serve a request. Whoever hands over the last one of those that came together calls `arm`."""
         self._carry_out(self.broker.receive(number, peer, frame, self._now_ms()))
 
     def lost(self, number: int) -> None:
@@ -315,9 +335,9 @@ class Server:
             connection = self.connections.get(answer.connection)
             if connection is not None:
                 connection.take(answer)
-        self._arm()
 
-    def _arm(self) -> None:
+    def arm(self) -> None:
+        """Set the timer to what is due next."""
         assert self._loop is not None
         deadline_ms = self.broker.next_deadline()
         if deadline_ms == self._timer_ms:
@@ -336,4 +356,4 @@ class Server:
         try:
             self._carry_out(self.broker.fire(self._now_ms(at_least_ms=deadline_ms)))
         finally:
-            self._arm()
+            self.arm()
