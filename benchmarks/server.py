@@ -69,8 +69,8 @@ class _Heartbeats(asyncio.Protocol):
 
     def close(self) -> None:
         if self._transport is not None:
-            self._transport, transport = None, self._transport
-            transport.abort()
+            self._transport.abort()
+            self._transport = None
 
 
 def _frame(generation: Generation) -> bytes:

@@ -118,7 +118,7 @@ class Connection(asyncio.Protocol):
             self._unsent.append(answer.payload)
             self._unsent_bytes += len(answer.payload)
             if not self._advancing or self._unsent_bytes >= SEND_BYTES:
-                self._send()
+                self.send()
         if answer.close is not None:
             self.close(answer.close)
             return
@@ -130,7 +130,8 @@ class Connection(asyncio.Protocol):
             # not here and now: a round that completes answers thousands, and each may have sent more
             asyncio.get_running_loop().call_soon(self._advance)
 
-    def _send(self) -> None:
+    def send(self) -> None:
+        """What was taken while requests were served."""
         unsent, self._unsent, self._unsent_bytes = self._unsent, [], 0
         if unsent and self._transport is not None:
             self._transport.write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
@@ -138,7 +139,7 @@ class Connection(asyncio.Protocol):
     def close(self, why: str) -> None:
         if self._transport is not None:
             self._server.on_close(self._peer.host, why)
-            self._send()
+            self.send()
             self._transport.close()
 
     def abort(self) -> None:
@@ -152,7 +153,7 @@ class Connection(asyncio.Protocol):
             self._serve_frames()
         finally:
             self._advancing = False
-            self._send()
+            self.send()
             self._server.arm()
         self._mute_or_unmute()
 
@@ -335,6 +336,8 @@ class Server:
             connection = self.connections.get(answer.connection)
             if connection is not None:
                 connection.take(answer)
+                if len(step.answers) > 1:
+                    connection.send()  # members hear of a round in the coordinator's order
 
     def arm(self) -> None:
         """Set the timer to what is due next."""
