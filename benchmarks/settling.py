@@ -1,6 +1,6 @@
 """How long a group of real consumers takes to settle: the emulator beside Kafka's own broker, in one run.
 
-    python -m benchmarks.settling [--consumers 50 200 500] [--delays 0 3000] [--repeats 1]
+    python -m benchmarks.settling [--consumers 50 200 500] [--delays 0 3000] [--repeats 3]
 
 confluent-kafka's consumers in one process, which subscribe all at once to a topic with as many partitions;
 settled is the group when each of them has been given one. Seconds from the first subscribe, the median of the
@@ -116,8 +116,13 @@ async def _beside_each_other(
                 took_s[name].append(await _measure(broker, case, topic))
         medians = [statistics.median(times) for times in took_s.values()]
         ratio = f"{medians[1] / medians[0]:10.2f}" if len(medians) > 1 else ""
-        seconds = "".join(f"{median:20.2f}" for median in medians)
+        seconds = "".join(f"{_spread(times):>28}" for times in took_s.values())
         print(f"{case.protocol:12}{case.delay_ms:>8}{case.consumers:>11}{seconds}{ratio}", flush=True)
+
+
+def _spread(times: Sequence[float]) -> str:
+    """The median, and from where to where."""
+    return f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})"
 
 
 async def _run(consumers: Sequence[int], delays: Sequence[int], repeats: int) -> None:
@@ -134,7 +139,7 @@ async def _run(consumers: Sequence[int], delays: Sequence[int], repeats: int) ->
                 except BrokerUnavailable as missing:
                     print(f"{name} is not measured: {missing}", flush=True)
             if not headed:
-                names = "".join(f"{name + ', s':>20}" for name in running)
+                names = "".join(f"{name + ', s':>28}" for name in running)
                 print(f"{'protocol':12}{'delay':>8}{'consumers':>11}{names}{'ratio':>10}", flush=True)
                 headed = True
             for broker in running.values():
@@ -149,7 +154,7 @@ def main() -> None:
     )
     parser.add_argument("--consumers", type=int, nargs="+", default=[50, 200, 500])
     parser.add_argument("--delays", type=int, nargs="+", default=[0, 3000], help="ms")
-    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     asyncio.run(_run(given.consumers, given.delays, given.repeats))
 
