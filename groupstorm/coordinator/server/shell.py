@@ -30,6 +30,9 @@ MakeConnection: TypeAlias = "Callable[[Server, int, int], Connection]"
 GRACE_S = 1.0
 #: How often, at most, idle connections are looked for.
 SWEEP_S = 10.0
+#: A timer waits so long at least: it comes behind the requests that have arrived, as in Kafka, whose timers tick
+#: in milliseconds (SystemTimer) and queue up behind requests. uvloop would call it before it reads any.
+TICK_S = 0.001
 #: Answers to requests that came together leave together, as soon as they are so many bytes.
 SEND_BYTES = 65_536
 #: Clients that arrive together and wait to be accepted.
@@ -351,7 +354,7 @@ class Server:
         self._timer_ms = deadline_ms
         if deadline_ms is not None:
             delay_s = ((deadline_ms - self._start_ms) * 1000 - self._now_us()) / 1_000_000
-            self._timer = self._loop.call_later(max(0.0, delay_s), self._fire, deadline_ms)
+            self._timer = self._loop.call_later(max(TICK_S, delay_s), self._fire, deadline_ms)
 
     def _fire(self, deadline_ms: int) -> None:
         self._timer = None
