@@ -30,7 +30,7 @@ STRATEGIES = {"eager": "range", "cooperative": "cooperative-sticky"}
 
 _PATIENCE_S = 180.0
 _POLL_S = 0.001
-_WARM_UP_CONSUMERS = 10
+WARM_UP_CONSUMERS = 10
 
 
 class Case(NamedTuple):
@@ -143,7 +143,7 @@ async def _run(consumers: Sequence[int], delays: Sequence[int], repeats: int) ->
                 print(f"{'protocol':12}{'delay':>8}{'consumers':>11}{names}{'ratio':>10}", flush=True)
                 headed = True
             for broker in running.values():
-                _ = await _measure(broker, Case("eager", delay_ms, _WARM_UP_CONSUMERS), "warm-up")
+                _ = await _measure(broker, Case("eager", delay_ms, WARM_UP_CONSUMERS), "warm-up")
             cases = [Case(protocol, delay_ms, count) for protocol in STRATEGIES for count in consumers]
             await _beside_each_other(running, cases, repeats)
 
