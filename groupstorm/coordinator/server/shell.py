@@ -30,8 +30,8 @@ MakeConnection: TypeAlias = "Callable[[Server, int, int], Connection]"
 GRACE_S = 1.0
 #: How often, at most, idle connections are looked for.
 SWEEP_S = 10.0
-#: A timer waits so long at least: it comes behind the requests that have arrived, as in Kafka, whose timers tick
-#: in milliseconds (SystemTimer) and queue up behind requests. uvloop would call it before it reads any.
+#: A timer waits so long at least: it comes behind the requests that have arrived, as in Kafka, whose timers
+#: tick in milliseconds (SystemTimer) and queue up behind requests. uvloop would call it before it reads any.
 TICK_S = 0.001
 #: Answers to requests that came together leave together, as soon as they are so many bytes.
 SEND_BYTES = 65_536
