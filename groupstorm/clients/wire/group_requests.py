@@ -13,6 +13,9 @@ from groupstorm.clients.wire.connection import Api, RequestTypes
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
+    DescribedMember,
+    DescribeGroup,
+    DescribeGroupResponse,
     Heartbeat,
     HeartbeatResponse,
     JoinGroup,
@@ -221,6 +224,28 @@ def _read_fetch(answer: Any) -> OffsetFetchResponse:
     )
 
 
+def _write_describe(types: RequestTypes, request: DescribeGroup) -> Any:
+    return types.make("DescribeGroupsRequest", groups=(request.group,), include_authorized_operations=False)
+
+
+def _read_describe(answer: Any) -> DescribeGroupResponse:
+    """Of the one group that was asked for."""
+    (group,) = answer.groups
+    members = tuple(
+        DescribedMember(
+            member.member_id,
+            getattr(member, "group_instance_id", None),
+            member.client_id,
+            member.client_host,
+            member.member_metadata,
+            member.member_assignment,
+        )
+        for member in group.members
+    )
+    described = (group.group_id, group.group_state, group.protocol_type, group.protocol_data, members)
+    return DescribeGroupResponse(Error(group.error_code), *described)
+
+
 def _duration(duration_ms: int) -> datetime.timedelta:
     return datetime.timedelta(milliseconds=duration_ms)
 
@@ -232,4 +257,5 @@ EXCHANGES: Mapping[type[Request], Exchange] = {
     LeaveGroup: Exchange(Api(13, "LeaveGroup", 3, 5), _write_leave, _read_leave),
     OffsetCommit: Exchange(Api(8, "OffsetCommit", 7, 9), _write_commit, _read_commit),
     OffsetFetch: Exchange(Api(9, "OffsetFetch", 8, 9), _write_fetch, _read_fetch),
+    DescribeGroup: Exchange(Api(15, "DescribeGroups", 0, 5), _write_describe, _read_describe),
 }
