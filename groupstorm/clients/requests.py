@@ -40,7 +40,7 @@ def subscription(
         user_data=subscription_user_data(assignor, *last),
         owned=owned,
         generation=generation.id,
-        rack=None,
+        rack=config.client_rack,
     )
     return encode_subscription(told, SUBSCRIPTION_VERSION)
 

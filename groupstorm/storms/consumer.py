@@ -7,10 +7,11 @@ it, so that an answer that comes too late finds nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
@@ -72,6 +73,7 @@ class VirtualConsumer:
         "_started_us",
         "_step",
         "alive",
+        "assignors",
         "clock",
         "config",
         "connection",
@@ -87,7 +89,14 @@ class VirtualConsumer:
         "world",
     )
 
-    def __init__(self, world: World, index: int, incarnation: int, config: ConsumerConfig) -> None:
+    def __init__(
+        self,
+        world: World,
+        index: int,
+        incarnation: int,
+        config: ConsumerConfig,
+        assignors: Sequence[Assignor] | None = None,
+    ) -> None:
         self.world = world
         self.clock = world.clock
         self.index = index
@@ -96,7 +105,9 @@ class VirtualConsumer:
         self.alive = True
         self.started = False
         self.on_exit: Callable[[], None] | None = None
-        self.membership = Membership(config, world.assignors, self._topic_metadata, self.emit)
+        #: Those that it offers.
+        self.assignors = world.assignors if assignors is None else assignors
+        self.membership = Membership(config, self.assignors, self._topic_metadata, self.emit)
         self.work = Work(world.records, self.name)
         self.connection = Connection(world, self, incarnation)
         self.pulse = Pulse(world, self)
@@ -216,6 +227,10 @@ class VirtualConsumer:
         self.clock.after(delay_us, self._completed, self._step, result)
         return TAKES_TIME
 
+    def expected_result(self) -> Callable[[Any], None]:
+        """Takes the result of the operation that is under way, some time later."""
+        return partial(self._completed, self._step)
+
     def _completed(self, step: int, result: Any) -> None:
         if step != self._step or not self.alive:
             return
@@ -271,7 +286,7 @@ class VirtualConsumer:
         response = operation.response
         topics = self._topic_metadata()
         members = response.members
-        assignor = self.world.assignor(response.protocol or "")
+        assignor = next(each for each in self.assignors if each.name == response.protocol)
         protocol = self.membership.rebalance_protocol
         with self.world.assignor_work:
             plan = lead(assignor, protocol, topics, members, self.world.leader_memory)

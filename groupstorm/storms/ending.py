@@ -32,5 +32,7 @@ class Ending:
             return False
         if self._plan_done_us is None:
             self._plan_done_us = now_us
-        at_rest = stage.settled and (stage.records.record_rate == 0 or stage.lag() == 0)
+        at_rest = (
+            stage.settled and not stage.follow_ups and (stage.records.record_rate == 0 or stage.lag() == 0)
+        )
         return at_rest or now_us - self._plan_done_us >= self._patience_us

@@ -45,6 +45,21 @@ class RequestsCounted(NamedTuple):
     count: int  # type: ignore[assignment]  # the column's name; nobody counts with tuple.count here
 
 
+class TrafficCounted(NamedTuple):
+    """At the end: ``bytes`` of records went between members and brokers, ``cross_rack_bytes`` of them between
+    racks, of which a gigabyte costs ``price`` millionths of a dollar.
+
+    ``cause``: input (active tasks read), changelog (active tasks write), restore (active tasks read their
+    changelogs), standby (standbys read them).
+    """
+
+    group: str
+    cause: str
+    bytes: int
+    cross_rack_bytes: int
+    price: int
+
+
 class InvariantChecked(NamedTuple):
     """At the end: ``cause`` names the invariant, ``detail`` is "held" or the violation in a sentence."""
 
@@ -59,4 +74,12 @@ class ScenarioEnded(NamedTuple):
     group: str
 
 
-Event = ScenarioStarted | StepTaken | PartitionsCreated | RequestsCounted | InvariantChecked | ScenarioEnded
+Event = (
+    ScenarioStarted
+    | StepTaken
+    | PartitionsCreated
+    | RequestsCounted
+    | TrafficCounted
+    | InvariantChecked
+    | ScenarioEnded
+)

@@ -19,6 +19,7 @@ import yaml
 
 from groupstorm.problems import InputError
 from groupstorm.storms.settings import Settings
+from groupstorm.storms.streams.consistency import check_application
 from groupstorm.storms.steps import Step, read_step
 
 FIELDS = ("name", "question", "settings", "variants", "steps", "variant", "seed")
@@ -62,6 +63,7 @@ class Scenario:
         if not any(step.do in ("start", "add") for step in steps):
             raise InputError(f"{self.source}: steps: nobody ever starts: a step `do: start` is needed")
         _check_consistency(settings)
+        check_application(self.source, settings, steps)
         chosen_seed = seed if seed is not None else self.seed or 0
         return ResolvedScenario(self.name, self.question, chosen, chosen_seed, settings, steps)
 

@@ -12,6 +12,9 @@ from groupstorm.storms.ending import Ending, Progress
 from groupstorm.storms.figures import Figures, FiguresAccumulator
 from groupstorm.storms.plan import Plan
 from groupstorm.storms.scenario import ResolvedScenario
+from groupstorm.storms.streams.plan import StreamsPlan
+from groupstorm.storms.streams.settings import STREAMS
+from groupstorm.storms.streams.world import StreamsWorld
 from groupstorm.storms.telling import tell_beginning, tell_end
 from groupstorm.storms.world import World
 from groupstorm.trace.rows import TraceSink
@@ -35,12 +38,28 @@ def simulate(
     up what the assignors cost.
     """
     accumulator = FiguresAccumulator()
-    world = World(scenario, assignors, Tee(sink, accumulator), exact, work)
-    tell_beginning(world)
+    world, plan = _stage(scenario, assignors, Tee(sink, accumulator), exact, work)
     with _rare_garbage_collection():
-        _run_to_the_end(world, Plan(world), progress)
+        _run_to_the_end(world, plan, progress)
     _close(world)
     return accumulator.figures()
+
+
+def _stage(
+    scenario: ResolvedScenario,
+    assignors: Sequence[Assignor],
+    sink: TraceSink,
+    exact: bool,
+    work: AssignorWork | None,
+) -> tuple[World, Plan]:
+    """The world that a scenario needs, and its steps on that world's clock."""
+    if scenario.settings.choice("application") == STREAMS:
+        streams = StreamsWorld(scenario, sink, exact, work)
+        tell_beginning(streams)
+        return streams, StreamsPlan(streams)
+    world = World(scenario, assignors, sink, exact, work)
+    tell_beginning(world)
+    return world, Plan(world)
 
 
 @contextmanager
@@ -68,7 +87,7 @@ def _run_to_the_end(world: World, plan: Plan, progress: Progress | None) -> None
 
 def _close(world: World) -> None:
     """The sums and the verdicts, behind the last event of the group."""
-    world.checkers.finish(world)
+    world.finish()
     for consumer in tuple(world.consumers.values()):
         consumer.pulse.stop()
     tell_end(world)

@@ -31,6 +31,7 @@ from groupstorm.storms.member_ids import SeededMemberIds
 from groupstorm.storms.members import consumer_config
 from groupstorm.storms.records import Records, lag
 from groupstorm.storms.scenario import ResolvedScenario
+from groupstorm.storms.stage import Process
 from groupstorm.storms.steps import topic_names
 from groupstorm.trace.rows import Told, TracedEvent, TraceSink
 from groupstorm.trace.schema import Source
@@ -123,7 +124,7 @@ class World:
 
     # -- consumers -------------------------------------------------------------------------------
 
-    def new_consumer(self, index: int, name: str) -> VirtualConsumer:
+    def new_process(self, index: int, name: str) -> Process:
         """A process under ``name``: it takes the name over from an earlier one."""
         config = consumer_config(self.settings, GROUP, topic_names(self.settings), name)
         self._incarnations[name] += 1
@@ -131,12 +132,14 @@ class World:
         self.consumers[name] = consumer
         return consumer
 
+    @property
+    def processes(self) -> Mapping[str, Process]:
+        """What a scenario's steps start and stop."""
+        return self.consumers
+
     def process_gone(self, consumer: VirtualConsumer) -> None:
         if self.consumers.get(consumer.name) is consumer:
             del self.consumers[consumer.name]
-
-    def assignor(self, name: str) -> Assignor:
-        return next(assignor for assignor in self.assignors if assignor.name == name)
 
     # -- the coordinator -------------------------------------------------------------------------
 
@@ -327,6 +330,10 @@ class World:
 
     # -- the state of things ---------------------------------------------------------------------
 
+    def finish(self) -> None:
+        """The run is over: verdicts."""
+        self.checkers.finish(self)
+
     @property
     def settled(self) -> bool:
         """Whether the group is Stable (or Empty), made of exactly the living, with nothing under way."""
@@ -339,6 +346,11 @@ class World:
         }:
             return False
         return all(consumer.settled for consumer in living)
+
+    @property
+    def follow_ups(self) -> bool:
+        """Whether members that are at rest will ask for another rebalance by themselves."""
+        return False
 
     @property
     def unanswered(self) -> Sequence[str]:
