@@ -26,13 +26,10 @@ LEADING = (
 )
 #: Figures that are told elsewhere than in the table's numbers.
 NOT_IN_TABLES = frozenset({"answer", "invariants", "requests", "errors", "commits_rejected"})
-#: Figures that no run has yet.
-ALWAYS_NULL = frozenset({"cross_rack_bytes", "cross_rack_usd"})
-
 
 def figure_names() -> list[str]:
     """All figures that tables show, the leading ones first."""
-    names = [field.name for field in fields(Figures) if field.name not in NOT_IN_TABLES | ALWAYS_NULL]
+    names = [field.name for field in fields(Figures) if field.name not in NOT_IN_TABLES]
     return [*LEADING, *(name for name in names if name not in LEADING)]
 
 

@@ -36,6 +36,13 @@ class PartitionsCreated(NamedTuple):
     partitions: tuple[str, ...]
 
 
+class TasksCreated(NamedTuple):
+    """A Kafka Streams application: these tasks are to run from now on."""
+
+    group: str
+    tasks: tuple[str, ...]
+
+
 class RequestsCounted(NamedTuple):
     """At the end: how many requests of one API got one answer (``error`` None: no error)."""
 
@@ -78,6 +85,7 @@ Event = (
     ScenarioStarted
     | StepTaken
     | PartitionsCreated
+    | TasksCreated
     | RequestsCounted
     | TrafficCounted
     | InvariantChecked

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from groupstorm.assignors.contract import Assignor
 from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.ending import Ending, Progress
+from groupstorm.storms.events import TasksCreated
 from groupstorm.storms.figures import Figures, FiguresAccumulator
 from groupstorm.storms.plan import Plan
 from groupstorm.storms.scenario import ResolvedScenario
@@ -18,6 +19,7 @@ from groupstorm.storms.streams.world import StreamsWorld
 from groupstorm.storms.telling import tell_beginning, tell_end
 from groupstorm.storms.world import World
 from groupstorm.trace.rows import TraceSink
+from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import Tee
 
 CHECK_INTERVAL_US = 1_000_000
@@ -56,6 +58,7 @@ def _stage(
     if scenario.settings.choice("application") == STREAMS:
         streams = StreamsWorld(scenario, sink, exact, work)
         tell_beginning(streams)
+        streams.trace(Source.WORLD, TasksCreated(streams.group, tuple(streams.topology.names)))
         return streams, StreamsPlan(streams)
     world = World(scenario, assignors, sink, exact, work)
     tell_beginning(world)

@@ -62,6 +62,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("process_rate", ColumnType.INT, "records that a partition's owner can process per second"),
     Column("process", ColumnType.TEXT, "instance of a Kafka Streams application, whose threads are members"),
     Column("task", ColumnType.TEXT, "task of a Kafka Streams application, as Kafka prints it: 0_1"),
+    Column("tasks", ColumnType.TEXTS, "tasks of an application"),
     Column("rack", ColumnType.TEXT, "rack (zone) of an instance"),
     Column("version", ColumnType.INT, "version of SubscriptionInfo"),
     Column("lag", ColumnType.INT, "records of a changelog that are still to be read"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from groupstorm.storms.figures.lag import LagCurve
 from groupstorm.storms.figures.records import RecordModel, RecordSums
-from groupstorm.storms.figures.totals import percentile
+from groupstorm.storms.figures.percentiles import percentile
 
 
 @dataclass(slots=True, eq=False)
