@@ -25,6 +25,9 @@ from groupstorm.trace.writer import Tee
 CHECK_INTERVAL_US = 1_000_000
 """How often, in virtual time, a run looks whether it has come to its end."""
 
+LAST_REBALANCE_US = 600_000_000
+"""How long the rebalance that is under way when patience is at an end may take."""
+
 
 def simulate(
     scenario: ResolvedScenario,
@@ -85,6 +88,10 @@ def _run_to_the_end(world: World, plan: Plan, progress: Progress | None) -> None
         world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
         if ending.is_reached():
             break
+    if world.cease():
+        given_up_us = world.clock.now_us
+        while not world.settled and world.clock.now_us - given_up_us < LAST_REBALANCE_US:
+            world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
     world.run_until(world.clock.now_us + ending.tail_us)
 
 

@@ -347,6 +347,10 @@ class World:
             return False
         return all(consumer.settled for consumer in living)
 
+    def cease(self) -> bool:
+        """Patience is at an end: members ask for no more rebalances by themselves. Whether they did."""
+        return False
+
     @property
     def follow_ups(self) -> bool:
         """Whether members that are at rest will ask for another rebalance by themselves."""

@@ -123,10 +123,10 @@ def _balance_sentence(variants: Mapping[str, Figures]) -> str:
     for name, figures in variants.items():
         probing = counted(figures.probing_rebalances or 0, "probing rebalance")
         if figures.converged_after_seconds is None:
-            parts.append(f"{name} did not ({probing})")
+            parts.append(f"under {name} never ({probing})")
         else:
-            parts.append(f"{name} after {seconds(figures.converged_after_seconds)} ({probing})")
-    return f"To a stable assignment came {', '.join(parts)}."
+            parts.append(f"under {name} after {seconds(figures.converged_after_seconds)} ({probing})")
+    return f"The last movement was decided {', '.join(parts)}."
 
 
 def _traffic_sentence(variants: Mapping[str, Figures]) -> list[str]:

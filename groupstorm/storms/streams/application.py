@@ -109,6 +109,7 @@ def assignor_config(settings: Settings) -> Config:
         standby_placement=StandbyPlacement(settings.choice("standby_placement")),
         reliable_standbys=settings.integer("reliable_standbys"),
         trade_off=TradeOff(settings.choice("trade_off")),
+        near_zero_gap=settings.optional_integer("near_zero_gap"),
         tags_or_racks=TagsOrRacks(settings.choice("tags_or_racks")),
     )
 

@@ -48,6 +48,15 @@ def _check_tasks(settings: Settings) -> None:
         raise InputError(f"stateless_topics: {stateless}: there are {feeding} sub-topologies")
 
 
+    follow = settings.integer("record_rate") * settings.integer("standby_lag_ms") // 1000
+    near = settings.optional_integer("near_zero_gap")
+    if near is not None and near < follow:
+        raise InputError(
+            f"near_zero_gap: {near}: standbys follow {follow} records behind (record_rate, standby_lag_ms): "
+            "no gap would ever be close to zero"
+        )
+
+
 def _check_racks(settings: Settings) -> None:
     racks, replicas = settings.integer("racks"), settings.integer("replication.factor")
     spread = settings.integers("members_per_rack")

@@ -65,6 +65,13 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
         "kip441-draft: keep a task where its state is, or go on to the next instance",
         allowed=tuple(TradeOff),
     ),
+    Setting(
+        "near_zero_gap",
+        "optional integer",
+        1_000,
+        "kip441-draft: records at which a standby's gap is close to zero and as good as the running task's; "
+        "null: to the letter, no standby is as near as the running task",
+    ),
     Setting("watch_list", "flag", False, "kip441-draft: assignments name the standbys to watch"),
     Setting(
         "metadata_version",

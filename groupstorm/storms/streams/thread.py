@@ -18,6 +18,7 @@ from groupstorm.clients.streams.assignor import FollowUp, StreamsPartitionAssign
 from groupstorm.clients.streams.changelogs import ChangelogReader
 from groupstorm.clients.streams.tasks import ThreadTasks
 from groupstorm.storms.consumer import VirtualConsumer
+from groupstorm.storms.figures.tasks import PROBING
 from groupstorm.storms.records import names
 from groupstorm.storms.streams.listener import TaskListener
 from groupstorm.trace.schema import Source
@@ -33,6 +34,7 @@ class StreamThread(VirtualConsumer):
     __slots__ = (
         "_application",
         "_follow_up",
+        "_has_ceased",
         "_look_us",
         "_watched",
         "assignor",
@@ -72,6 +74,7 @@ class StreamThread(VirtualConsumer):
         self._look_us: int | None = None
         self._follow_up: FollowUp | None = None
         self._watched: set[int] | None = None
+        self._has_ceased = False
 
     # -- what it knows as leader -----------------------------------------------------------------
 
@@ -177,11 +180,16 @@ class StreamThread(VirtualConsumer):
     def has_follow_up(self) -> bool:
         return self._follow_up is not None
 
+    def cease(self) -> None:
+        """Ask for no more rebalances: the run is to end."""
+        self._has_ceased, self._follow_up, self._watched = True, None, None
+
     def _schedule_follow_up(self, info: AssignmentInfo, follow_up: FollowUp | None) -> None:
         """StreamThread asks for it once the time is past, unless another assignment comes first."""
-        self._follow_up, self._watched = follow_up, None
-        if follow_up is None:
+        self._follow_up, self._watched = None, None
+        if follow_up is None or (self._has_ceased and follow_up.cause in PROBING):
             return
+        self._follow_up = follow_up
         now_us = self.clock.now_us
         wait_us = None
         if follow_up.at_ms is None:

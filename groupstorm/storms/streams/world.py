@@ -12,6 +12,7 @@ from groupstorm.clients.streams import events
 from groupstorm.clients.streams.directory import StateDirectory
 from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.events import TrafficCounted
+from groupstorm.storms.figures.tasks import STABLE
 from groupstorm.storms.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.stage import Process
@@ -50,8 +51,9 @@ class StreamsWorld(World):
         self.record_bytes = settings.integer("record_bytes")
         self.restore_rate = max(1, settings.integer("restore_mb_s") * MEGABYTE // self.record_bytes)
         self.follow_records = self.records.record_rate * settings.integer("standby_lag_ms") // 1000
-        #: The gap at which KIP-441's draft says "close to zero".
-        self.near_zero = self.follow_records
+        near_zero = self.config.near_zero_gap
+        #: The gap at which those who watch their standbys ask for another rebalance (KIP-441's draft).
+        self.near_zero = self.follow_records if near_zero is None else near_zero
         self.first_records = settings.integer("state_bytes") // self.record_bytes
         self.changelogs = [
             tuple(TopicPartition(*part[:2]) for part in task.changelogs) for task in self.topology.tasks
@@ -65,6 +67,7 @@ class StreamsWorld(World):
         self._hosts: dict[str, StateDirectory] = {}
         self._hosts_made = 0
         self._process_ids = Stream(self.seed, "process-ids")
+        self._last_outcome = STABLE
         self._runs: dict[tuple[int, str], tuple[int, ...]] = {}
 
     # -- instances -------------------------------------------------------------------------------
@@ -148,7 +151,7 @@ class StreamsWorld(World):
         """The leader has decided."""
         names = {instance.directory.process: instance.name for instance in self._instances.values()}
         generation = leader.membership.generation.id
-        cause = outcome(found)
+        cause = self._last_outcome = outcome(found)
         leader.tell(events.TasksPlaced(self.group, leader.name, generation, len(found.warmups), cause))
         for task, process in found.warmups:
             leader.tell(events.WarmUpPlaced(self.group, names.get(process, str(process)), str(task)))
@@ -186,6 +189,12 @@ class StreamsWorld(World):
         """The group is, and every task runs."""
         threads = [thread for instance in self._instances.values() for thread in instance.threads]
         return super().settled and all(thread.tasks.all_run for thread in threads)
+
+    def cease(self) -> bool:
+        for instance in self.instances:
+            for thread in instance.threads:
+                thread.cease()
+        return self._last_outcome != STABLE
 
     @property
     def follow_ups(self) -> bool:
