@@ -51,8 +51,8 @@ class TaskFigures:
 
     def __init__(self) -> None:
         self._down_since_us: dict[str, int | None] = {}
-        #: Task -> the instances that run it, in the order in which they began.
-        self._runners: dict[str, list[str]] = {}
+        #: Task -> the threads that run it, in the order in which they began, each with its instance.
+        self._runners: dict[str, dict[str, str]] = {}
         self._up = 0
         self._complete_us: int | None = None
         self._gaps_us = array("q")
@@ -121,7 +121,7 @@ class TaskFigures:
         if not self._live:
             return None
         counts = Counter(
-            runners[-1]
+            [*runners.values()][-1]
             for task, runners in self._runners.items()
             if runners and (not group or subtopology(task) == group)
         )
@@ -132,7 +132,7 @@ class TaskFigures:
 
     def _created(self, _now_us: int, event: world_events.TasksCreated) -> None:
         for task in event.tasks:
-            self._runners.setdefault(task, [])
+            self._runners.setdefault(task, {})
             self._down_since_us.setdefault(task, None)
 
     def _traffic(self, _now_us: int, event: world_events.TrafficCounted) -> None:
@@ -146,9 +146,9 @@ class TaskFigures:
 
     def _running(self, now_us: int, event: events.TaskRunning) -> None:
         runners = self._runners.get(event.task)
-        if runners is None:
+        if runners is None or event.member in runners:
             return
-        runners.append(event.process)
+        runners[event.member] = event.process
         if len(runners) > 1:
             return
         self._up += 1
@@ -159,9 +159,9 @@ class TaskFigures:
 
     def _suspended(self, now_us: int, event: events.TaskSuspended) -> None:
         runners = self._runners.get(event.task)
-        if runners is None or event.process not in runners:
+        if runners is None or event.member not in runners:
             return
-        runners.remove(event.process)
+        del runners[event.member]
         if not runners:
             self._up -= 1
             if self._complete_us is not None:
