@@ -27,6 +27,7 @@ LEADING = (
 #: Figures that are told elsewhere than in the table's numbers.
 NOT_IN_TABLES = frozenset({"answer", "invariants", "requests", "errors", "commits_rejected"})
 
+
 def figure_names() -> list[str]:
     """All figures that tables show, the leading ones first."""
     names = [field.name for field in fields(Figures) if field.name not in NOT_IN_TABLES]

@@ -41,7 +41,6 @@ class Records:
         if position > self.furthest.get(partition, 0):
             self.furthest[partition] = position
 
-
     def reached(self, partition: TopicPartition, now_us: int) -> int:
         """The furthest position that anybody has processed, if those who do now go on until then."""
         reached = self.furthest.get(partition, 0)

@@ -19,8 +19,8 @@ import yaml
 
 from groupstorm.problems import InputError
 from groupstorm.storms.settings import Settings
-from groupstorm.storms.streams.consistency import check_application
 from groupstorm.storms.steps import Step, read_step
+from groupstorm.storms.streams.consistency import check_application
 
 FIELDS = ("name", "question", "settings", "variants", "steps", "variant", "seed")
 DEFAULT_VARIANT = "default"

@@ -124,6 +124,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "settle_timeout_ms", "integer", 600_000, "how long after the last step a group may take to settle"
     ),
+    Setting("least_duration_ms", "integer", 0, "a run lasts as long at least, for sums that grow with time"),
     Setting("tail_ms", "integer", 10_000, "quiet time behind the settled group"),
 )
 

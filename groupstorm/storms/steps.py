@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupstorm.problems import InputError
-from groupstorm.storms.settings import BY_NAME, MAX_MEMBERS, MAX_PARTITIONS, Settings
+from groupstorm.storms.setting import MAX_MEMBERS, MAX_PARTITIONS
+from groupstorm.storms.settings import BY_NAME, Settings
 
 MAX_TIME_MS = 10 * 24 * 3_600_000
 """Ten days of virtual time: enough for any scenario, and a bound."""
@@ -42,7 +43,9 @@ STEP_KINDS: tuple[StepKind, ...] = (
     StepKind(
         "disconnect", "cut off from the broker for for_ms, and working on", frozenset({"members", "for_ms"})
     ),
-    StepKind("lose-host", "Streams: SIGKILL, and the host's disk is gone with all state", frozenset({"members"})),
+    StepKind(
+        "lose-host", "Streams: SIGKILL, and the host's disk is gone with all state", frozenset({"members"})
+    ),
     StepKind("lose-zone", "Streams: lose-host for all instances of a rack (0, 1, ...)", frozenset({"rack"})),
     StepKind(
         "restore-zone",

@@ -13,8 +13,8 @@ from groupstorm.coordinator import events as coordinator_events
 from groupstorm.problems import InputError
 from groupstorm.storms import events as world_events
 from groupstorm.storms.figures import Figures, FiguresAccumulator
-from groupstorm.storms.figures.rows import event_types, read_row
 from groupstorm.storms.figures.percentiles import nearest_rank, percentile
+from groupstorm.storms.figures.rows import event_types, read_row
 from groupstorm.trace.rows import as_mapping, values
 from tests.figures.synthetic import trace
 

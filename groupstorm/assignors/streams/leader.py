@@ -252,7 +252,9 @@ class _Leader:
                     given = given._replace(info=given.info._replace(next_rebalance_ms=due))
                     due = NO_REBALANCE_MS
                 assignments[consumer] = given
-        processes = {consumer.id: client.id for client in self._group.clients for consumer in client.consumers}
+        processes = {
+            consumer.id: client.id for client in self._group.clients for consumer in client.consumers
+        }
         return Rebalance(assignments, stable, self._warmups(decision), processes)
 
     @property

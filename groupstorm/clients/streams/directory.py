@@ -1,4 +1,4 @@
-"""The state directory of a host: what it keeps of its tasks, whoever of its threads had them (StateDirectory).
+"""The state directory of a host: what it keeps of tasks, whichever thread had them (StateDirectory).
 
 A task's state is locked by one thread at a time. What nobody has had for ``state.cleanup.delay.ms`` is
 removed (StateDirectory.cleanRemovedTasks), while the application runs there. Restarted on the same host, an

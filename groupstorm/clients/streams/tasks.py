@@ -283,9 +283,7 @@ class ThreadTasks:
             self._account(task, held, read, now_us)
             held.read_from = None
             name, duration_us = self._topology.names[task], now_us - held.since_us
-            self._emit(
-                events.TaskRestored(*self._who, name, read * self._record_bytes, duration_us)
-            )
+            self._emit(events.TaskRestored(*self._who, name, read * self._record_bytes, duration_us))
         for task, records, duration_us in caught_up:
             read = records * self._record_bytes
             self._emit(events.StandbyCaughtUp(*self._who, self._topology.names[task], read, duration_us))

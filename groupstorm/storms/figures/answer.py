@@ -66,12 +66,10 @@ def _tasks(figures: Figures) -> list[str]:
         parts.append(f"{size(figures.restored_bytes)} were restored before tasks could run")
     probing = counted(figures.probing_rebalances, "probing rebalance")
     if figures.converged_after_seconds is not None:
-        parts.append(
-            f"{seconds(figures.converged_after_seconds)} and {probing} after the first change nothing was left "
-            "to be moved"
-        )
+        after = seconds(figures.converged_after_seconds)
+        parts.append(f"a stable assignment came {after} and {probing} after the first change")
     else:
-        parts.append(f"after {probing} the application had not come to balance")
+        parts.append(f"no stable assignment came, in {probing}")
     if figures.cross_rack_bytes is not None and figures.cross_rack_usd is not None:
         parts.append(
             f"{size(figures.cross_rack_bytes)} went from rack to rack ({dollars(figures.cross_rack_usd)})"

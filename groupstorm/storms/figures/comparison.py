@@ -79,7 +79,7 @@ def compare_answer(variants: Mapping[str, Figures]) -> str:
     values, unknown = _ascending(lead.measure, variants)
     sentences = [_lead_sentence(lead, values, unknown)]
     if of_tasks:
-        sentences += [_balance_sentence(variants), *_traffic_sentence(variants)]
+        sentences += [_balance_sentence(variants), *_traffic_sentences(variants)]
     other = _widest(variants, OTHERS_OF_TASKS if of_tasks else OTHERS)
     if other is not None:
         sentences.append(other)
@@ -125,17 +125,29 @@ def _balance_sentence(variants: Mapping[str, Figures]) -> str:
         if figures.converged_after_seconds is None:
             parts.append(f"under {name} never ({probing})")
         else:
-            parts.append(f"under {name} after {seconds(figures.converged_after_seconds)} ({probing})")
-    return f"The last movement was decided {', '.join(parts)}."
+            after = seconds(figures.converged_after_seconds)
+            parts.append(f"under {name} {after} after the change ({probing})")
+    return f"A stable assignment came {', '.join(parts)}."
 
 
-def _traffic_sentence(variants: Mapping[str, Figures]) -> list[str]:
-    parts = [
-        f"{size(figures.cross_rack_bytes)} under {name} ({dollars(figures.cross_rack_usd)})"
+def _traffic_sentences(variants: Mapping[str, Figures]) -> list[str]:
+    """What went from rack to rack, and what saving it took: movements, tasks of a kind on one instance."""
+    crossing = [
+        f"{size(figures.cross_rack_bytes)} ({dollars(figures.cross_rack_usd)}) under {name}"
         for name, figures in variants.items()
         if figures.cross_rack_bytes is not None and figures.cross_rack_usd is not None
     ]
-    return [f"From rack to rack went {', '.join(parts)}."] if parts else []
+    if not crossing:
+        return []
+    taken = [
+        f"{counted(figures.moves or 0, 'move')} and {_count(figures.subtopology_imbalance or 0)} under {name}"
+        for name, figures in variants.items()
+    ]
+    return [
+        f"From rack to rack went {', '.join(crossing)}.",
+        "That took so many moves of partitions, and at the end an instance has so many tasks of one "
+        f"sub-topology more than another: {', '.join(taken)}.",
+    ]
 
 
 def _widest(variants: Mapping[str, Figures], measures: Sequence[_Measure]) -> str | None:

@@ -41,6 +41,10 @@ class TaskTotals(NamedTuple):
     cross_rack_price: int | None = None
 
 
+#: Of a group that is no Kafka Streams application.
+NO_TASKS = TaskTotals()
+
+
 def subtopology(task: str) -> str:
     """Of a task's name: ``0`` of ``0_1``."""
     return task.rpartition("_")[0]

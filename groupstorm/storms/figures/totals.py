@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from groupstorm.storms.figures.answer import answer
 from groupstorm.storms.figures.table import Figures
-from groupstorm.storms.figures.tasks import TaskTotals
+from groupstorm.storms.figures.tasks import NO_TASKS, TaskTotals
 
 #: The model of records counts in millionths of a record: a rate per second times microseconds.
 MICRO = 1_000_000
@@ -52,7 +52,7 @@ class Totals:
     records_skipped: int | None
     requests: tuple[tuple[str, str | None, int], ...]
     invariants: Mapping[str, str]
-    tasks: TaskTotals = TaskTotals()
+    tasks: TaskTotals = NO_TASKS
 
     def figures(self) -> Figures:
         """Divide, round, and say it in a sentence."""

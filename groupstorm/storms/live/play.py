@@ -47,7 +47,9 @@ def play(
     Raises InputError for a scenario that cannot be played in real time, and what ``open_broker`` raises.
     """
     if scenario.settings.choice("application") == STREAMS:
-        raise InputError("application: streams: Kafka Streams members are emulated in virtual time only, without --on")
+        raise InputError(
+            "application: streams: Kafka Streams members are emulated in virtual time only, without --on"
+        )
     members = scenario.settings.integer("members")
     if members > MEMBERS_MAX:
         raise InputError(f"members: {members}: at most {MEMBERS_MAX} run in real time")

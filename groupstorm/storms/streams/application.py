@@ -1,4 +1,4 @@
-"""What a scenario's settings make of a Kafka Streams application: its tasks, its racks, its leader's configuration."""
+"""What settings make of a Kafka Streams application: its tasks, its racks, its leader's configuration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rack_name(rack: int) -> str:
 
 
 def rack_of(settings: Settings, index: int) -> str | None:
-    """Where the instance with this place stands; those beyond the first ones go to one rack after the other."""
+    """Where the instance with this place stands; those that are added go to one rack after the other."""
     racks = settings.integer("racks")
     if not racks:
         return None
@@ -131,7 +131,9 @@ def thread_config(
     )
 
 
-def racks_of(replicas: Replicas, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, tuple[str, ...]]:
+def racks_of(
+    replicas: Replicas, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, tuple[str, ...]]:
     """The replicas of each, where there are racks."""
     found = {part: replicas.of(*part) for part in partitions}
     return {part: racks for part, racks in found.items() if racks is not None}

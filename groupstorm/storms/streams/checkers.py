@@ -80,9 +80,7 @@ class StreamsCheckers:
 
     def finish(self, alive: bool) -> None:
         """``alive``: whether anybody is left to run tasks."""
-        idle = [
-            name for task, name in enumerate(self._topology.names) if not self._running.get(task)
-        ]
+        idle = [name for task, name in enumerate(self._topology.names) if not self._running.get(task)]
         if idle and alive:
             self._checkers.violated(ALL_RUN, f"{len(idle)} tasks do not run at the end, {idle[0]} among them")
         if self._asked:

@@ -1,4 +1,4 @@
-"""What no single setting of a Kafka Streams scenario can tell: which ones go together, and with which steps."""
+"""What no single setting can tell: which ones go together for a Kafka Streams application, and its steps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ def _check_tasks(settings: Settings) -> None:
     if stateless > feeding:
         raise InputError(f"stateless_topics: {stateless}: there are {feeding} sub-topologies")
 
-
     follow = settings.integer("record_rate") * settings.integer("standby_lag_ms") // 1000
     near = settings.optional_integer("near_zero_gap")
     if near is not None and near < follow:
@@ -71,9 +70,13 @@ def _check_racks(settings: Settings) -> None:
             raise InputError(f"members_per_rack: {list(spread)} needs racks: set racks to {len(spread)}")
         return
     if replicas > racks:
-        raise InputError(f"replication.factor: {replicas}: each replica has a rack of its own, of {racks} racks")
+        raise InputError(
+            f"replication.factor: {replicas}: each replica has a rack of its own, of {racks} racks"
+        )
     if spread and len(spread) != racks:
         raise InputError(f"members_per_rack: {list(spread)}: expected {racks} numbers, one for each rack")
     if spread and sum(spread) != settings.integer("members"):
         members = settings.integer("members")
-        raise InputError(f"members_per_rack: {list(spread)}: their sum is {sum(spread)}, members is {members}")
+        raise InputError(
+            f"members_per_rack: {list(spread)}: their sum is {sum(spread)}, members is {members}"
+        )

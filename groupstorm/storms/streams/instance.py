@@ -83,9 +83,7 @@ class StreamsInstance:
         if self.alive and not any(thread.alive for thread in self.threads):
             self.alive = False
             if self.started:
-                self.world.trace(
-                    Source.MEMBER, events.InstanceGone(self.world.group, self.name, self._cause)
-                )
+                self.world.trace(Source.MEMBER, events.InstanceGone(self.world.group, self.name, self._cause))
             self.world.instance_gone(self)
             if self.on_exit is not None:
                 self.on_exit()

@@ -1,4 +1,4 @@
-"""What a Streams thread does when a rebalance gives it partitions or takes them (StreamsRebalanceListener)."""
+"""What a thread does when a rebalance gives it partitions or takes them (StreamsRebalanceListener)."""
 
 from __future__ import annotations
 

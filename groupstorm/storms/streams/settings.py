@@ -18,7 +18,9 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
         allowed=(CONSUMER, STREAMS),
     ),
     # its tasks and their state
-    Setting("num.stream.threads", "integer", 1, "threads of an instance, each a member of the group", 1, 1000),
+    Setting(
+        "num.stream.threads", "integer", 1, "threads of an instance, each a member of the group", 1, 1000
+    ),
     Setting(
         "stateless_topics",
         "integer",
@@ -35,10 +37,15 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "restore_mb_s", "integer", 50, "megabytes a second of changelogs that a thread can read", 1, 100_000
     ),
-    Setting("standby_lag_ms", "integer", 100, "how far behind a standby follows that has caught up", 0, 60_000),
+    Setting(
+        "standby_lag_ms", "integer", 100, "how far behind a standby follows that has caught up", 0, 60_000
+    ),
     Setting("commit.interval.ms", "integer", 30_000, "between two commits of a Streams thread", 1),
     Setting(
-        "state.cleanup.delay.ms", "integer", 600_000, "after which an instance removes state that it does not use"
+        "state.cleanup.delay.ms",
+        "integer",
+        600_000,
+        "after which an instance removes state that it does not use",
     ),
     # who gets which task
     Setting(
@@ -82,7 +89,9 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
         LATEST_SUPPORTED_VERSION,
     ),
     # racks and what crosses them
-    Setting("racks", "integer", 0, "racks (zones) that instances and replicas are spread over; 0: unknown", 0, 100),
+    Setting(
+        "racks", "integer", 0, "racks (zones) that instances and replicas are spread over; 0: unknown", 0, 100
+    ),
     Setting(
         "members_per_rack",
         "integers",
@@ -99,8 +108,20 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
         "round-robin: the leaders of a topic's partitions in one rack after the other; random",
         allowed=("round-robin", "random"),
     ),
-    Setting("fetch_from_follower", "flag", True, "read from a replica in the own rack where there is one (KIP-392)"),
-    Setting("usd_per_gb_each_way", "decimal", 0.01, "what a gigabyte costs that leaves a rack, and again that enters", 0, 1000),
+    Setting(
+        "fetch_from_follower",
+        "flag",
+        True,
+        "read from a replica in the own rack where there is one (KIP-392)",
+    ),
+    Setting(
+        "usd_per_gb_each_way",
+        "decimal",
+        0.01,
+        "what a gigabyte costs that leaves a rack, and again that enters",
+        0,
+        1000,
+    ),
     Setting(
         "rack.aware.assignment.strategy",
         "choice",
@@ -108,8 +129,18 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
         "the task assignor saves traffic between racks (KIP-925)",
         allowed=tuple(Strategy),
     ),
-    Setting("rack.aware.assignment.traffic_cost", "optional integer", None, "of a partition that crosses racks; null: the assignor's own"),
-    Setting("rack.aware.assignment.non_overlap_cost", "optional integer", None, "of a task that changes its instance; null: the assignor's own"),
+    Setting(
+        "rack.aware.assignment.traffic_cost",
+        "optional integer",
+        None,
+        "of a partition that crosses racks; null: the assignor's own",
+    ),
+    Setting(
+        "rack.aware.assignment.non_overlap_cost",
+        "optional integer",
+        None,
+        "of a task that changes its instance; null: the assignor's own",
+    ),
     Setting(
         "rack.aware.assignment.tags",
         "choice",
@@ -124,7 +155,14 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
         "how standbys are placed where racks are known (KIP-925; shipped is Kafka's)",
         allowed=tuple(StandbyPlacement),
     ),
-    Setting("reliable_standbys", "integer", 1, "reliable-first: standbys wanted in another rack at any cost", 0, 100),
+    Setting(
+        "reliable_standbys",
+        "integer",
+        1,
+        "reliable-first: standbys wanted in another rack at any cost",
+        0,
+        100,
+    ),
     Setting(
         "tags_or_racks",
         "choice",

@@ -48,7 +48,9 @@ class StreamThread(VirtualConsumer):
         self._application = application
         self.instance = instance
         who = (config.group_id, config.client_id, instance.name)
-        reader = ChangelogReader(application.restore_rate, application.changelog_end, application.follow_records)
+        reader = ChangelogReader(
+            application.restore_rate, application.changelog_end, application.follow_records
+        )
         self.tasks = ThreadTasks(
             who,
             application.topology,
@@ -118,7 +120,9 @@ class StreamThread(VirtualConsumer):
         """Input positions are known: pause what still restores, run what is restored."""
         topology = self._application.topology
         ready = set(self.tasks.restored)
-        waiting = [part for task in topology.reading(begun) if task not in ready for part in topology.inputs[task]]
+        waiting = [
+            part for task in topology.reading(begun) if task not in ready for part in topology.inputs[task]
+        ]
         paused = tuple(part for part in waiting if part in begun)
         if paused:
             positions = self.work.stop(paused, self.clock.now_us)
@@ -143,7 +147,9 @@ class StreamThread(VirtualConsumer):
             positions = self.work.resume_some(standing, now_us)
             member_id = self.membership.generation.member_id
             self.tell(
-                events.PartitionsResumed(self.config.group_id, self.name, member_id, names(standing), positions)
+                events.PartitionsResumed(
+                    self.config.group_id, self.name, member_id, names(standing), positions
+                )
             )
         for task in ready:
             self.tasks.run(task, now_us)

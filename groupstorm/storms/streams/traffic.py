@@ -21,7 +21,7 @@ class Sum(NamedTuple):
 
 
 class Traffic:
-    """``racks``: per partition the racks of its replicas, the leader's first; empty where nobody knows racks."""
+    """``racks``: per partition the racks of its replicas, the leader's first; empty where none are known."""
 
     def __init__(
         self, racks: Mapping[TopicPartition, tuple[str, ...]], record_bytes: int, from_follower: bool
