@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from groupstorm.report import streams_sentences
+
 Row = Mapping[str, Any]
 
 MANY = 6
@@ -237,6 +239,7 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "member_resumed": lambda row: f"{_who(row):10} goes on with {_some(row['partitions'])}",
     "member_closed": lambda row: f"{_who(row):10} has closed: {row['cause']}",
     "member_failed": lambda row: f"{_who(row):10} failed: {row['error']}",
+    **streams_sentences.SENTENCES,
 }
 
 #: Events that every story tells, whatever it is about.
@@ -263,5 +266,6 @@ OVERVIEW_EVENTS = frozenset(
         "member_resumed",
         "member_failed",
         "invariant_checked",
+        *streams_sentences.OVERVIEW,
     }
 )
