@@ -18,7 +18,10 @@ MANY = 6
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What to tell. Times in microseconds; ``everything``: each member's every step."""
+    """What to tell. Times in microseconds; ``everything``: each member's every step.
+
+    ``member``: a client id, or an instance of a Kafka Streams application.
+    """
 
     member: str | None = None
     partition: str | None = None
@@ -76,7 +79,7 @@ def _concerns(row: Row, wanted: Filter) -> bool:
     if event in GROUP_EVENTS:
         return True
     if wanted.member is not None:
-        return bool(row.get("member") == wanted.member)
+        return wanted.member in (row.get("member"), row.get("process"))
     return wanted.everything or event in OVERVIEW_EVENTS
 
 
