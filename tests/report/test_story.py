@@ -84,14 +84,16 @@ def test_a_streams_application_is_told(tmp_path: Path) -> None:
         "instance-1 starts with 1 threads in rack-1, SubscriptionInfo 11",
         "has placed the tasks, 2 warm-ups: warm-ups are under way",
         "instance-1 is to warm up 0_1",
-        "instance-1-StreamThread-1 has caught up with 0_1: 6.",
+        "instance-1-StreamThread-1 has caught up with 0_2: 6.4 GB in 127.521 s",
         "asks for a rebalance: probing",
-        "instance-0-StreamThread-1 suspends 0_1: revoked",
-        "instance-1-StreamThread-1 restores 0_1 from its standby: 10.0 kB",
-        "instance-1-StreamThread-1 runs 0_1",
+        "instance-0-StreamThread-1 suspends 0_2: revoked",
+        "instance-1-StreamThread-1 restores 0_2 from its standby: 10.0 kB",
+        "instance-1-StreamThread-1 runs 0_2",
     ):
         assert sentence in overview, sentence
-    assert re.search(r"traffic    input: [\d.]+ GB, [\d.]+ GB of it between racks \(\$0\.\d\d\)", overview)
+    assert re.search(
+        r"traffic    changelog: [\d.]+ GB, [\d.]+ MB of it between racks \(\$0\.\d{4}\)", overview
+    )
     assert "does not fetch topic-0-0, topic-0-1" not in overview
     assert "does not fetch topic-0-0, topic-0-1" in "\n".join(story(rows, everything=True))
     of_instance = story(rows, member="instance-1")

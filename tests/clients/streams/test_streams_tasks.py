@@ -26,7 +26,9 @@ def test_a_task_restores_then_waits_for_its_positions_then_runs() -> None:
     host = Host()
     thread = host.thread()
     thread.assigned({0}, set(), 0)
-    assert host.told == [events.TaskRestoring("g", "t1", "instance-0", "0_0", RECORDS, RECORDS * 10, "nothing")]
+    assert host.told == [
+        events.TaskRestoring("g", "t1", "instance-0", "0_0", RECORDS, RECORDS * 10, "nothing")
+    ]
     assert thread.next_us(0) == 10 * SECOND
     thread.progress(10 * SECOND)
     assert (thread.restored, thread.running, thread.all_run) == ([0], [], False)

@@ -8,7 +8,14 @@ from groupstorm.assignors.streams.leader import Rebalance, StreamsAssignment
 from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask
 from groupstorm.assignors.userdata.streams_assignment import AssignmentInfo
 from groupstorm.storms.checkers import Checkers
-from groupstorm.storms.streams.checkers import ALL_RUN, APART, FOLLOW_UPS, ONE_ACTIVE, StreamsCheckers, outcome
+from groupstorm.storms.streams.checkers import (
+    ALL_RUN,
+    APART,
+    FOLLOW_UPS,
+    ONE_ACTIVE,
+    StreamsCheckers,
+    outcome,
+)
 from tests.clients.streams.thread_tasks import TOPOLOGY
 
 ONE, TWO = UUID(int=1), UUID(int=2)

@@ -7,40 +7,8 @@ from typing import Any
 import pytest
 
 from groupstorm.problems import InputError
-from groupstorm.storms.checkers import HELD
-from groupstorm.storms.scenario import Scenario
-from tests.storms.storming import FIXED, START, Storm, scenario, storm
-
-SECOND = 1_000_000
-QUIET_MS = 1_800_000
-
-#: Two instances, four tasks of 1 GB each, which a thread reads in 20 s; nothing is random.
-SMALL = {
-    "application": "streams",
-    "members": 2,
-    "partitions": 4,
-    "state_bytes": 1_000_000_000,
-    "restore_mb_s": 50,
-    "record_rate": 10,
-    "start_ms": 1_000,
-    "stop_grace_ms": 0,
-    "settle_timeout_ms": 7_200_000,
-    **FIXED,
-}
-
-
-def small(*steps: dict[str, Any], **settings: Any) -> Scenario:
-    return scenario([START, *steps], **{**SMALL, **{name.replace("__", "."): v for name, v in settings.items()}})
-
-
-def after(step: str, **fields: Any) -> dict[str, Any]:
-    return {"at_ms": QUIET_MS, "do": step, **fields}
-
-
-def require_invariants(found: Storm) -> Storm:
-    broken = {name: detail for name, detail in (found.figures.invariants or {}).items() if detail != HELD}
-    assert not broken
-    return found
+from tests.storms.storming import START, Storm, scenario, storm
+from tests.storms.streams.applications import QUIET_MS, SECOND, after, require_invariants, small
 
 
 def restorations(found: Storm, from_ms: int = QUIET_MS) -> list[tuple[str, str, int]]:
@@ -87,13 +55,13 @@ def test_state_of_a_lost_host_is_restored_from_nothing() -> None:
     assert found.figures.tasks_from_scratch == 2
     assert found.figures.restored_bytes is not None
     assert found.figures.restored_bytes > 2 * 10**9
-    assert found.figures.task_downtime_max_seconds == pytest.approx(45 + 40, abs=5), "session, then restoration"
+    assert found.figures.task_downtime_max_seconds == pytest.approx(45 + 40, abs=5), (
+        "session, then restoration"
+    )
 
 
 def test_a_standby_takes_over_with_what_it_has() -> None:
-    found = require_invariants(
-        storm(small(after("lose-host", members=[0]), num__standby__replicas=1))
-    )
+    found = require_invariants(storm(small(after("lose-host", members=[0]), num__standby__replicas=1)))
     assert len(restorations(found)) == 2
     assert all(cause == "standby" and read < 10**6 for _, cause, read in restorations(found))
     assert found.figures.task_downtime_max_seconds == pytest.approx(45, abs=5)
@@ -147,9 +115,7 @@ def test_the_draft_to_the_letter_never_settles(watch_list: bool) -> None:
 
 def test_more_standbys_than_hosts_end_the_application_under_the_draft() -> None:
     """The draft throws; Kafka's threads die of a TaskAssignmentException."""
-    found = storm(
-        small(task__assignor="kip441-draft", num__standby__replicas=2, settle_timeout_ms=1000)
-    )
+    found = storm(small(task__assignor="kip441-draft", num__standby__replicas=2, settle_timeout_ms=1000))
     assert {event.error for _, event in found.events("member_failed")} == {"TaskAssignmentException"}
     assert {event.cause for _, event in found.events("tasks_placed")} == {"ASSIGNMENT_ERROR"}
     assert {event.cause for _, event in found.events("instance_gone")} == {"failed"}
@@ -206,7 +172,11 @@ def test_no_threads_share_a_task_and_threads_are_members() -> None:
         ([], {"usd_per_gb_each_way": -1}, "lies outside 0 to 1000"),
         ([], {"usd_per_gb_each_way": "dear"}, "is no number"),
         ([], {"near_zero_gap": 0, "standby_lag_ms": 200}, "standbys follow 2 records behind"),
-        ([], {"application": "consumer", "num__standby__replicas": 1}, "has no effect without application: streams"),
+        (
+            [],
+            {"application": "consumer", "num__standby__replicas": 1},
+            "has no effect without application: streams",
+        ),
         ([], {"probing__rebalance__interval__ms": 59_999}, "lies outside 60000"),
     ],
 )

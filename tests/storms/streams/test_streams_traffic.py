@@ -6,8 +6,8 @@ import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.streams.traffic import CHANGELOG, INPUT, RESTORE, STANDBY, Sum, Traffic
-from tests.storms.streams.test_streams_steps import SMALL, after, require_invariants, small
 from tests.storms.storming import START, scenario, storm
+from tests.storms.streams.applications import SMALL, after, require_invariants, small
 
 PART = TopicPartition("t", 0)
 RACKS = {PART: ("a", "b")}
