@@ -1,4 +1,4 @@
-"""Random traces of Kafka Streams applications, valid rows of the schema, for holding figures against each other.
+"""Random traces of Kafka Streams applications, for holding figures against each other.
 
 `streams_trace(seed)`: threads of a few instances run tasks, suspend them, restore, catch up, ask for
 rebalances; now and then two threads run one task, a row comes twice, or speaks of what does not exist.
