@@ -25,6 +25,8 @@ _PLACED = {
     "version-probing": "members differ in the versions that they know",
 }
 
+_SOURCES = {"nothing": "nothing", "checkpoint": "its host's checkpoint", "standby": "its standby"}
+
 
 def _on(row: Row) -> str:
     return f"{row['member']:10}"
@@ -84,8 +86,6 @@ SENTENCES: Mapping[str, Callable[[Row], str]] = {
         f"{_on(row)} will speak SubscriptionInfo {row['version']}: {row['cause']}"
     ),
 }
-
-_SOURCES = {"nothing": "nothing", "checkpoint": "its host's checkpoint", "standby": "its standby"}
 
 #: What a story about nobody in particular tells of them.
 OVERVIEW = frozenset(

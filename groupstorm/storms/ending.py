@@ -36,6 +36,6 @@ class Ending:
         if now_us < self._least_us:
             return False
         at_rest = (
-            stage.settled and not stage.follow_ups and (stage.records.record_rate == 0 or stage.lag() == 0)
+            not stage.follow_ups and stage.settled and (stage.records.record_rate == 0 or stage.lag() == 0)
         )
         return at_rest or now_us - self._plan_done_us >= self._patience_us

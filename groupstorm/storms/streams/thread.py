@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from groupstorm.assignors.streams.draft import wants_rebalance
 from groupstorm.assignors.streams.leader import Application, Rebalance
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.assignors.userdata.streams import AssignorError
-from groupstorm.assignors.userdata.streams_assignment import AssignmentInfo
-from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.standing import MemberState
 from groupstorm.clients.streams import events
-from groupstorm.clients.streams.assignor import FollowUp, StreamsPartitionAssignor
+from groupstorm.clients.streams.assignor import StreamsPartitionAssignor
 from groupstorm.clients.streams.changelogs import ChangelogReader
 from groupstorm.clients.streams.tasks import ThreadTasks
 from groupstorm.storms.consumer import VirtualConsumer
-from groupstorm.storms.figures.tasks import PROBING
 from groupstorm.storms.records import names
+from groupstorm.storms.streams.followups import FollowUps
 from groupstorm.storms.streams.listener import TaskListener
 from groupstorm.trace.schema import Source
 
@@ -33,11 +29,9 @@ class StreamThread(VirtualConsumer):
 
     __slots__ = (
         "_application",
-        "_follow_up",
-        "_has_ceased",
         "_look_us",
-        "_watched",
         "assignor",
+        "follow_ups",
         "instance",
         "tasks",
     )
@@ -74,9 +68,7 @@ class StreamThread(VirtualConsumer):
         super().__init__(application, instance.index, incarnation, config, [self.assignor])
         self._listener = TaskListener(self)
         self._look_us: int | None = None
-        self._follow_up: FollowUp | None = None
-        self._watched: set[int] | None = None
-        self._has_ceased = False
+        self.follow_ups = FollowUps(application, self)
 
     # -- what it knows as leader -----------------------------------------------------------------
 
@@ -112,7 +104,7 @@ class StreamThread(VirtualConsumer):
         active, standby = topology.numbers(info.active), topology.numbers(info.standby)
         now_us = self.clock.now_us
         self.tasks.assigned(active, standby - active, now_us)
-        self._schedule_follow_up(info, follow_up)
+        self.follow_ups.schedule(info, follow_up)
         self.instance.state_let_go()
         self.look()
 
@@ -170,7 +162,7 @@ class StreamThread(VirtualConsumer):
         now_us = self.clock.now_us
         self.tasks.progress(now_us)
         self._run_restored()
-        self._look_after_watched(now_us)
+        self.follow_ups.look_after_watched()
         due_us = self.tasks.next_us(now_us)
         self._look_us = None if due_us is None else max(due_us, now_us + 1)
         if self._look_us is not None:
@@ -179,54 +171,6 @@ class StreamThread(VirtualConsumer):
     def _look_again(self, due_us: int) -> None:
         if self._look_us == due_us:
             self.look()
-
-    # -- follow-up rebalances --------------------------------------------------------------------
-
-    @property
-    def has_follow_up(self) -> bool:
-        return self._follow_up is not None
-
-    def cease(self) -> None:
-        """Ask for no more rebalances: the run is to end."""
-        self._has_ceased, self._follow_up, self._watched = True, None, None
-
-    def _schedule_follow_up(self, info: AssignmentInfo, follow_up: FollowUp | None) -> None:
-        """StreamThread asks for it once the time is past, unless another assignment comes first."""
-        self._follow_up, self._watched = None, None
-        if follow_up is None or (self._has_ceased and follow_up.cause in PROBING):
-            return
-        self._follow_up = follow_up
-        now_us = self.clock.now_us
-        wait_us = None
-        if follow_up.at_ms is None:
-            listed = self._application.topology.numbers(info.watch)
-            self._watched = listed or set(self.tasks.standbys)
-        else:
-            due_us = max(now_us, (follow_up.at_ms + 1) * 1000 if follow_up.at_ms else 0)
-            wait_us = due_us - now_us
-            self.clock.at(due_us, self._ask_for_rebalance, follow_up)
-        self.tell(events.FollowUpScheduled(self.config.group_id, self.name, wait_us, follow_up.cause))
-
-    def _look_after_watched(self, now_us: int) -> None:
-        """KIP-441's draft: the standbys that this thread was told to watch have caught up."""
-        if self._follow_up is None or self._watched is None or self.membership.rejoin_needed:
-            return
-        gaps = self.tasks.gaps(now_us)
-        watched = self._watched & gaps.keys()
-        if wants_rebalance(gaps, watched, self._application.near_zero):
-            self._ask_for_rebalance(self._follow_up)
-
-    def _ask_for_rebalance(self, follow_up: FollowUp) -> None:
-        """enforceRebalance, at the next poll(); a rebalance that is under way brings another schedule."""
-        if self._follow_up is not follow_up or not self.alive:
-            return
-        if self.membership.state is not MemberState.STABLE:
-            return
-        self._follow_up = None
-        self.tell(events.FollowUpDue(self.config.group_id, self.name, follow_up.cause))
-        self._application.streams_checkers.asked(self.name)
-        self.membership.request_rejoin(RejoinCause.FOLLOW_UP)
-        self.nudge()
 
     # -- the end of it ---------------------------------------------------------------------------
 
@@ -244,7 +188,8 @@ class StreamThread(VirtualConsumer):
         """Whatever it has is left to the host's disk."""
         held = self.tasks.held
         self.tasks.gone(cause, self.clock.now_us)
-        self._follow_up = self._watched = self._look_us = None
+        self._look_us = None
+        self.follow_ups.drop()
         self._application.streams_checkers.gone(self.name)
         self._course_changed(held)
 

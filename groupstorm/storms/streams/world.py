@@ -67,6 +67,8 @@ class StreamsWorld(World):
         self._hosts: dict[str, StateDirectory] = {}
         self._hosts_made = 0
         self._process_ids = Stream(self.seed, "process-ids")
+        #: Threads that will ask for another rebalance.
+        self.following_up: set[StreamThread] = set()
         self._last_outcome = STABLE
         self._runs: dict[tuple[int, str], tuple[int, ...]] = {}
 
@@ -186,19 +188,20 @@ class StreamsWorld(World):
 
     @property
     def settled(self) -> bool:
-        """The group is, and every task runs."""
-        threads = [thread for instance in self._instances.values() for thread in instance.threads]
-        return super().settled and all(thread.tasks.all_run for thread in threads)
+        """The group is, and every task runs, if there is anybody to run them."""
+        if self._instances and len(self._runs) < len(self.topology.tasks):
+            return False
+        return super().settled
 
     def cease(self) -> bool:
         for instance in self.instances:
             for thread in instance.threads:
-                thread.cease()
+                thread.follow_ups.cease()
         return self._last_outcome != STABLE
 
     @property
     def follow_ups(self) -> bool:
-        return any(thread.has_follow_up for instance in self.instances for thread in instance.threads)
+        return bool(self.following_up)
 
     def finish(self) -> None:
         super().finish()

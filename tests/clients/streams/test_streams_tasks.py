@@ -120,11 +120,11 @@ def test_state_belongs_to_one_thread_of_a_host_at_a_time() -> None:
     host = Host()
     first, second = running(host, 0), host.thread("t2")
     second.assigned({0}, set(), 101 * SECOND)
-    assert second.waits_for_state
+    assert [second.waits_for_state] == [True]
     assert host.names() == []
     first.suspend([0], "revoked", 102 * SECOND)
     second.try_locks(102 * SECOND)
-    assert second.waits_for_state, "suspended is not closed"
+    assert [second.waits_for_state] == [True], "suspended is not closed"
     first.assigned(set(), set(), 103 * SECOND)
     second.try_locks(103 * SECOND)
     assert not second.waits_for_state

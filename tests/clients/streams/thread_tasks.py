@@ -58,7 +58,9 @@ class Host:
 
     def names(self) -> list[str]:
         """What was told since the last time that somebody asked: events, and their tasks."""
-        found = [f"{event_name(type(event))} {getattr(event, 'task', '')}".strip() for event in self.told]
+        kinds: list[type] = [type(event) for event in self.told]
+        tasks = [getattr(event, "task", "") for event in self.told]
+        found = [f"{event_name(kind)} {task}".strip() for kind, task in zip(kinds, tasks, strict=True)]
         self.told.clear()
         return found
 
