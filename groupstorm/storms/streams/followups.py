@@ -1,4 +1,4 @@
-"""Rebalances that a thread asks for by itself: when its assignment says so, or its standbys have caught up."""
+"""Rebalances that a thread asks for by itself: as its assignment says, or when standbys have caught up."""
 
 from __future__ import annotations
 
