@@ -33,6 +33,13 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "state_bytes", "integer", 1_000_000_000, "of a stateful task when the scenario begins", 0, 10**15
     ),
+    Setting(
+        "first_hosts_have_state",
+        "flag",
+        False,
+        "the first instances find the state of all tasks on their hosts, and keep what they use: the group "
+        "begins as one that has run before",
+    ),
     Setting("record_bytes", "integer", 1_000, "of one record, in source topics and in changelogs", 1, 10**9),
     Setting(
         "restore_mb_s", "integer", 50, "megabytes a second of changelogs that a thread can read", 1, 100_000

@@ -88,6 +88,8 @@ class StreamsWorld(World):
         directory = self._hosts.get(name)
         if directory is None:
             directory = self._hosts[name] = self._new_host()
+            if self._incarnations[name] == 1 and index < self.settings.integer("members"):
+                self._furnish(directory)
         instance = StreamsInstance(self, index, name, self._incarnations[name], directory, self.version)
         self._instances[name] = instance
         for thread in instance.threads:
@@ -101,6 +103,13 @@ class StreamsWorld(World):
             draw = self._process_ids.at(self._hosts_made * _PROCESS_DRAWS + part)
             process = process << DRAW_BITS | draw
         return StateDirectory(UUID(int=process), self.settings.integer("state.cleanup.delay.ms") * 1000)
+
+    def _furnish(self, directory: StateDirectory) -> None:
+        """The host of a first instance, where the application has run before (`first_hosts_have_state`)."""
+        if self.settings.flag("first_hosts_have_state"):
+            for task, described in enumerate(self.topology.tasks):
+                if described.stateful:
+                    directory.keep(task, self.first_records, self.clock.now_us)
 
     def lose_host(self, name: str) -> None:
         """Its disk is gone: whoever comes back under this name has no state and another process id."""
