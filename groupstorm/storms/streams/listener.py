@@ -37,6 +37,7 @@ class TaskListener(RebalanceListener):
         if operation.kind is CallbackKind.REVOKED and not closing:
             request = self._commit_of(operation.partitions)
         duration_us = self._let_go(operation)
+        thread.given_up(operation.partitions)
         if request is None:
             return thread.later(duration_us)
         return self._commit(request, duration_us)

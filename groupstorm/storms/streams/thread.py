@@ -84,14 +84,16 @@ class StreamThread(VirtualConsumer):
     # -- assignments -----------------------------------------------------------------------------
 
     def suspend(self, partitions: Sequence[TopicPartition], cause: str) -> None:
-        """These are given up: their tasks stop."""
-        tasks = self._application.topology.reading(partitions)
+        """These are about to be given up: their tasks stop."""
         now_us = self.clock.now_us
         if cause == "lost":
             self.tasks.lost(now_us)
         else:
-            self.tasks.suspend(tasks, cause, now_us)
-        self._course_changed(tasks)
+            self.tasks.suspend(self._application.topology.reading(partitions), cause, now_us)
+
+    def given_up(self, partitions: Sequence[TopicPartition]) -> None:
+        """Nobody processes these any more: their changelogs stand still."""
+        self._course_changed(self._application.topology.reading(partitions))
 
     def take_assignment(self) -> None:
         """What came with the assignment: tasks to close, to open, to turn over; the next rebalance."""
@@ -176,8 +178,10 @@ class StreamThread(VirtualConsumer):
 
     def crash(self) -> None:
         if self.alive:
+            held = self.tasks.held
             self._gone("crash")
-        super().crash()
+            super().crash()
+            self._course_changed(held)
 
     def _exit(self) -> None:
         self._gone("close")
@@ -186,12 +190,10 @@ class StreamThread(VirtualConsumer):
 
     def _gone(self, cause: str) -> None:
         """Whatever it has is left to the host's disk."""
-        held = self.tasks.held
         self.tasks.gone(cause, self.clock.now_us)
         self._look_us = None
         self.follow_ups.drop()
         self._application.streams_checkers.gone(self.name)
-        self._course_changed(held)
 
     def end_of_run(self) -> None:
         """What was read so far counts."""
