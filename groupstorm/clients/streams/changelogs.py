@@ -65,9 +65,6 @@ class ChangelogReader:
     def position(self, task: int, now_us: int) -> int:
         return self._reached(task, now_us) // MILLION
 
-    def lag(self, task: int, now_us: int) -> int:
-        return max(0, self._end(task, now_us) - self.position(task, now_us))
-
     def catching_up(self, task: int, now_us: int) -> int:
         """Records that a standby has read since it fell behind; 0 if it is not."""
         fell = self._behind.get(task)
@@ -100,9 +97,6 @@ class ChangelogReader:
             )
         caught_up = [time_us for task in self._behind if (time_us := self._caught_up_us(task)) is not None]
         return min(caught_up, default=None)
-
-    def is_behind(self, task: int) -> bool:
-        return task in self._behind
 
     # -- the course of things --------------------------------------------------------------------
 

@@ -93,11 +93,6 @@ class ThreadTasks:
         return [task for task, held in sorted(self._held.items()) if not held.active]
 
     @property
-    def all_run(self) -> bool:
-        """Whether no active task waits for anything."""
-        return all(held.state is TaskState.RUNNING for held in self._held.values() if held.active)
-
-    @property
     def waits_for_state(self) -> bool:
         """Whether another thread of the host has what one of its tasks needs."""
         return bool(self._in_state(TaskState.LOCKED_OUT))
@@ -108,10 +103,6 @@ class ThreadTasks:
     def gaps(self, now_us: int) -> dict[int, int]:
         """Per standby, how many records it is behind."""
         return {task: self._end(task, now_us) - self._position(task, now_us) for task in self.standbys}
-
-    def is_following(self, task: int) -> bool:
-        held = self._held[task]
-        return held.state is TaskState.STANDBY and not self._reader.is_behind(task)
 
     def offset_sums(self, now_us: int) -> Mapping[StreamsTask, int]:
         """What a subscription says (TaskManager.getTaskOffsetSums): running active tasks are at the latest

@@ -54,10 +54,10 @@ def test_a_standby_catches_up_with_a_changelog_that_grows_and_follows_it() -> No
     found.add_standby(0, 0, 0)
     due_us = found.next_us(0)
     assert due_us == 7 * SECOND - 1_000, "changelogs grow by whole records"
-    assert found.is_behind(0)
+    assert found.catching_up(0, SECOND) == 1_000
     assert [each.task for each in found.advance(due_us)[1]] == [0]
-    assert not found.is_behind(0)
-    assert found.lag(0, 100 * SECOND) == 10
+    assert found.next_us(due_us) is None
+    assert found.position(0, 100 * SECOND) == 5_610 + 20_000 - 10
     assert found.catching_up(0, 100 * SECOND) == 0
 
 
@@ -65,7 +65,7 @@ def test_a_standby_slower_than_its_changelog_never_catches_up() -> None:
     found = reader({0: 5_000}, grows=2 * RATE)
     found.add_standby(0, 0, 0)
     assert found.next_us(0) is None
-    assert found.lag(0, 10 * SECOND) == 15_000
+    assert found.position(0, 10 * SECOND) == 10_000
 
 
 def test_what_is_removed_says_how_far_it_came() -> None:

@@ -31,9 +31,9 @@ def test_a_task_restores_then_waits_for_its_positions_then_runs() -> None:
     ]
     assert thread.next_us(0) == 10 * SECOND
     thread.progress(10 * SECOND)
-    assert (thread.restored, thread.running, thread.all_run) == ([0], [], False)
+    assert (thread.restored, thread.running) == ([0], [])
     thread.run(0, 11 * SECOND)
-    assert thread.all_run
+    assert (thread.restored, thread.running) == ([], [0])
     assert host.told[1:] == [
         events.TaskRestored("g", "t1", "instance-0", "0_0", RECORDS * 10, 10 * SECOND),
         events.TaskRunning("g", "t1", "instance-0", "0_0", 11 * SECOND),
@@ -102,7 +102,7 @@ def test_a_standby_becomes_active_where_it_is_and_back() -> None:
     thread.assigned(set(), {0}, 30 * SECOND)
     assert host.names() == ["task_closed 0_0", "standby_started 0_0"]
     assert thread.standbys == [0]
-    assert thread.is_following(0)
+    assert thread.gaps(30 * SECOND) == {0: 0}
 
 
 def test_what_standbys_read_is_counted_once() -> None:
