@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
@@ -49,6 +48,7 @@ from groupstorm.storms.standstill import Standstill
 from groupstorm.trace.schema import Source
 
 if TYPE_CHECKING:
+    from groupstorm.assignors.contract import Assignor
     from groupstorm.storms.world import World
 
 #: What carrying out an operation returns when its result comes later.
@@ -227,10 +227,6 @@ class VirtualConsumer:
         self.clock.after(delay_us, self._completed, self._step, result)
         return TAKES_TIME
 
-    def expected_result(self) -> Callable[[Any], None]:
-        """Takes the result of the operation that is under way, some time later."""
-        return partial(self._completed, self._step)
-
     def _completed(self, step: int, result: Any) -> None:
         if step != self._step or not self.alive:
             return
@@ -400,6 +396,10 @@ class VirtualConsumer:
         refresh_us = self.config.metadata_max_age_ms * 1000
         age_us = self.clock.now_us - self._started_us
         return self.world.topics_at(self._started_us + age_us // refresh_us * refresh_us)
+
+    def expected_result(self) -> Callable[[Any], None]:
+        """Takes the result of the operation that is under way, some time later."""
+        return partial(self._completed, self._step)
 
     def draw(self, purpose: int) -> int:
         return self._draws.at(DRAWS_PER_INSTANT * self.clock.now_us + purpose)

@@ -75,10 +75,10 @@ class Pulse:
         self._held_since_us = self._world.clock.now_us if duration_us else None
 
     def start_commits(self) -> None:
-        """Who owns nothing has nothing to commit, and sends nothing."""
+        if not self._consumer.membership.owned:
+            return  # who owns nothing has nothing to commit, and sends nothing
         consumer = self._consumer
-        idle = not consumer.membership.owned
-        if consumer.config.enable_auto_commit and self._commits is None and consumer.reachable and not idle:
+        if consumer.config.enable_auto_commit and self._commits is None and consumer.reachable:
             interval_us = consumer.config.auto_commit_interval_ms * 1000
             self._commits = self._open(OFFSET_COMMIT, self._world.clock.now_us, interval_us)
 
