@@ -76,6 +76,7 @@ def test_time_is_cut_out(rows: list[Row]) -> None:
 def test_a_streams_application_is_told(tmp_path: Path) -> None:
     """Every kind of its events has a sentence that can be made, and the overview tells the main ones."""
     settings = {"members": 1, "partitions": 4, "topics": 1, "num.stream.threads": 1, "racks": 2}
+    settings["first_hosts_have_state"] = False
     run(load("stateful-warmup").resolve("shipped", 0, settings), tmp_path / "run")
     rows = list(read_rows(tmp_path / "run"))
     overview = "\n".join(story(rows))
