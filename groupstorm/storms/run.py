@@ -24,6 +24,7 @@ from groupstorm.storms.figures import Figures
 from groupstorm.storms.members import strategies
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.simulation import simulate
+from groupstorm.storms.streams.settings import STREAMS
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee, TraceWriter, open_writer, partial_path
 
@@ -49,7 +50,12 @@ class Run:
 
 
 def chosen_assignors(scenario: ResolvedScenario) -> Sequence[Assignor]:
-    """The assignors that the scenario's members offer, in their order. Raises InputError."""
+    """The assignors that the scenario's members offer, in their order. Raises InputError.
+
+    None for a Kafka Streams application, whose threads bring their own.
+    """
+    if scenario.settings.choice("application") == STREAMS:
+        return []
     return [get(entry) for entry in strategies(scenario.settings)]
 
 
