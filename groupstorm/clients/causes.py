@@ -19,6 +19,8 @@ class RejoinCause(StrEnum):
     ASSIGNMENT_MISMATCH = "assignment-does-not-match-subscription"
     POLL_TIMEOUT = "poll-timeout"
     SUBSCRIPTION_CHANGED = "subscription-changed"
+    #: Kafka Streams: an assignment has asked for another rebalance, now or later (enforceRebalance).
+    FOLLOW_UP = "follow-up-rebalance"
 
 
 #: What the next JoinGroup tells about a cause (KIP-800).
@@ -30,6 +32,7 @@ REASONS: Mapping[RejoinCause, str] = {
     RejoinCause.ASSIGNMENT_MISMATCH: "received assignment does not match the current subscription",
     RejoinCause.POLL_TIMEOUT: "consumer pro-actively leaving the group",
     RejoinCause.SUBSCRIPTION_CHANGED: "subscription has changed",
+    RejoinCause.FOLLOW_UP: "Scheduled probing rebalance",
 }
 
 

@@ -30,6 +30,7 @@ class ConsumerConfig:
     auto_commit_interval_ms: int = 5_000
     #: CloseOptions of KIP-1092: None is Kafka's default (dynamic members leave, static ones stay).
     leave_group_on_close: bool | None = None
+    client_rack: str | None = None
     #: Whose behaviour it has.
     profile: ClientProfile = JAVA
     protocol_type: str = field(default="consumer", init=False)

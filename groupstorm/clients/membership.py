@@ -84,6 +84,11 @@ class Membership(Standing):
         #: are given up or lost.
         self._last_assignments = dict.fromkeys(self._assignors, requests.NEVER_ASSIGNED)
 
+    @property
+    def user_data(self) -> bytes | None:
+        """What travelled with the last assignment."""
+        return self._told.user_data
+
     # -- what the application thread does --------------------------------------------------------
 
     def run(self) -> Flow:

@@ -51,7 +51,7 @@ def subscription(
         user_data=profile.no_user_data if user_data is None else user_data,
         owned=owned,
         generation=generation.id if is_cooperative or profile.eager_tells_generation else NO_GENERATION,
-        rack=None,
+        rack=config.client_rack,
     )
     return encode_subscription(told, profile.subscription_version(assignor.name))
 

@@ -7,7 +7,7 @@ it, so that an answer that comes too late finds nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,7 @@ from groupstorm.storms.standstill import Standstill
 from groupstorm.trace.schema import Source
 
 if TYPE_CHECKING:
+    from groupstorm.assignors.contract import Assignor
     from groupstorm.storms.world import World
 
 #: What carrying out an operation returns when its result comes later.
@@ -71,6 +72,7 @@ class VirtualConsumer:
         "_started_us",
         "_step",
         "alive",
+        "assignors",
         "clock",
         "config",
         "connection",
@@ -86,7 +88,14 @@ class VirtualConsumer:
         "world",
     )
 
-    def __init__(self, world: World, index: int, incarnation: int, config: ConsumerConfig) -> None:
+    def __init__(
+        self,
+        world: World,
+        index: int,
+        incarnation: int,
+        config: ConsumerConfig,
+        assignors: Sequence[Assignor] | None = None,
+    ) -> None:
         self.world = world
         self.clock = world.clock
         self.index = index
@@ -95,7 +104,9 @@ class VirtualConsumer:
         self.alive = True
         self.started = False
         self.on_exit: Callable[[], None] | None = None
-        self.membership = Membership(config, world.assignors_of(config), self._topic_metadata, self.emit)
+        #: Those that it offers.
+        self.assignors = world.assignors_of(config) if assignors is None else assignors
+        self.membership = Membership(config, self.assignors, self._topic_metadata, self.emit)
         self.work = Work(world.records, self.name)
         self.connection = Connection(world, self, incarnation)
         self.pulse = Pulse(world, self)
@@ -276,7 +287,7 @@ class VirtualConsumer:
         response = operation.response
         topics = self._topic_metadata()
         members = response.members
-        assignor = self.world.assignor(response.protocol or "")
+        assignor = next(each for each in self.assignors if each.name == response.protocol)
         protocol = self.membership.rebalance_protocol
         with self.world.assignor_work:
             plan = lead(assignor, protocol, topics, members, self.world.leader_memory)
@@ -381,6 +392,10 @@ class VirtualConsumer:
         refresh_us = self.config.metadata_max_age_ms * 1000
         age_us = self.clock.now_us - self._started_us
         return self.world.topics_at(self._started_us + age_us // refresh_us * refresh_us)
+
+    def expected_result(self) -> Callable[[Any], None]:
+        """Takes the result of the operation that is under way, some time later."""
+        return partial(self._completed, self._step)
 
     def draw(self, purpose: int) -> int:
         return self._draws.at(DRAWS_PER_INSTANT * self.clock.now_us + purpose)

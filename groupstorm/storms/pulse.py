@@ -83,6 +83,8 @@ class Pulse:
         self._held_since_us = self._world.clock.now_us if duration_us else None
 
     def start_commits(self) -> None:
+        if not self._consumer.membership.owned:
+            return  # who owns nothing has nothing to commit, and sends nothing
         consumer = self._consumer
         if consumer.config.enable_auto_commit and self._commits is None and consumer.reachable:
             interval_us = consumer.config.auto_commit_interval_ms * 1000

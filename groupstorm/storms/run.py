@@ -26,6 +26,7 @@ from groupstorm.storms.members import strategies
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.settings import Settings
 from groupstorm.storms.simulation import simulate
+from groupstorm.storms.streams.settings import STREAMS
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee, TraceWriter, open_writer, partial_path
 
@@ -51,7 +52,12 @@ class Run:
 
 
 def chosen_assignors(scenario: ResolvedScenario) -> Sequence[Assignor]:
-    """The assignors that the scenario's members offer, in their order. Raises InputError."""
+    """The assignors that the scenario's members offer, in their order. Raises InputError.
+
+    None for a Kafka Streams application, whose threads bring their own.
+    """
+    if scenario.settings.choice("application") == STREAMS:
+        return []
     for own in scenario.settings.of_profiles():
         _refuse_cooperative(own)
     return [get(entry) for entry in strategies(scenario.settings)]

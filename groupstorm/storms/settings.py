@@ -7,7 +7,6 @@ and the `settings` of a scenario file take these names, and no others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,28 +14,14 @@ from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms import distributions
 from groupstorm.storms.distributions import Distribution
-
-MAX_MEMBERS = 100_000
-MAX_PARTITIONS = 1_000_000
-INT_MAX = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One row of the table. ``kind`` names how its value is read (`_READERS`)."""
-
-    name: str
-    kind: str
-    default: Any
-    meaning: str
-    least: int = 0
-    most: int = INT_MAX
-    allowed: tuple[str, ...] = ()
-
+from groupstorm.storms.setting import INT_MAX, MAX_MEMBERS, MAX_PARTITIONS, Setting
+from groupstorm.storms.streams.settings import STREAMS_SETTINGS
 
 SETTINGS: tuple[Setting, ...] = (
     # the group
-    Setting("members", "integer", 10, "consumers in the group", 1, MAX_MEMBERS),
+    Setting(
+        "members", "integer", 10, "consumers in the group; instances of a Streams application", 1, MAX_MEMBERS
+    ),
     Setting("topics", "integer", 1, "topics: topic-0, topic-1, ...", 1, 10_000),
     Setting("partitions", "integer", 20, "partitions of every topic", 1, MAX_PARTITIONS),
     Setting(
@@ -139,6 +124,7 @@ SETTINGS: tuple[Setting, ...] = (
         "in which order processes are replaced",
         allowed=("ordinal", "reverse", "random"),
     ),
+    *STREAMS_SETTINGS,
     # the times of a scenario's steps
     Setting("arrival_ms", "integer", 0, "window in which the first members arrive"),
     Setting("warm_up_ms", "integer", 60_000, "quiet time before the scenario's own steps"),
@@ -146,6 +132,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "settle_timeout_ms", "integer", 600_000, "how long after the last step a group may take to settle"
     ),
+    Setting("least_duration_ms", "integer", 0, "a run lasts as long at least, for sums that grow with time"),
     Setting("tail_ms", "integer", 10_000, "quiet time behind the settled group"),
 )
 
@@ -215,6 +202,11 @@ class Settings:
         assert isinstance(value, int)
         return value
 
+    def optional_integer(self, name: str) -> int | None:
+        value = self._values[name]
+        assert value is None or isinstance(value, int)
+        return value
+
     def flag(self, name: str) -> bool:
         value = self._values[name]
         assert isinstance(value, bool)
@@ -233,6 +225,16 @@ class Settings:
     def names(self, name: str) -> tuple[str, ...]:
         value = self._values[name]
         assert isinstance(value, tuple)
+        return value
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        value = self._values[name]
+        assert isinstance(value, tuple)
+        return value
+
+    def decimal(self, name: str) -> float:
+        value = self._values[name]
+        assert isinstance(value, float)
         return value
 
     def distribution(self, name: str) -> Distribution:
@@ -272,6 +274,10 @@ def _integer(row: Setting, written: Any, where: str) -> int:
     return written
 
 
+def _optional_integer(row: Setting, written: Any, where: str) -> int | None:
+    return None if written is None else _integer(row, written, where)
+
+
 def _flag(row: Setting, written: Any, where: str) -> bool:
     if not isinstance(written, bool):
         raise InputError(f"{where}{row.name}: {written!r} is neither true nor false")
@@ -299,6 +305,20 @@ def _names(row: Setting, written: Any, where: str) -> tuple[str, ...]:
     return tuple(items)
 
 
+def _integers(row: Setting, written: Any, where: str) -> tuple[int, ...]:
+    if not isinstance(written, list | tuple):
+        raise InputError(f"{where}{row.name}: {written!r}: expected a list of whole numbers ({row.meaning})")
+    return tuple(_integer(row, one, where) for one in written)
+
+
+def _decimal(row: Setting, written: Any, where: str) -> float:
+    if isinstance(written, bool) or not isinstance(written, int | float):
+        raise InputError(f"{where}{row.name}: {written!r} is no number ({row.meaning})")
+    if not row.least <= written <= row.most:
+        raise InputError(f"{where}{row.name}: {written} lies outside {row.least} to {row.most}")
+    return float(written)
+
+
 def _distribution(row: Setting, written: Any, where: str) -> Distribution:
     return distributions.parse(f"{where}{row.name}", written)
 
@@ -308,6 +328,9 @@ _READERS: Mapping[str, Callable[[Setting, Any, str], Any]] = {
     "flag": _flag,
     "optional flag": _optional_flag,
     "choice": _choice,
+    "optional integer": _optional_integer,
     "names": _names,
+    "integers": _integers,
+    "decimal": _decimal,
     "distribution": _distribution,
 }
