@@ -66,10 +66,10 @@ def chosen_image(named: str | None) -> str:
     """The one that was named with the broker or in the environment, or the first there is."""
     if given := named or os.environ.get(IMAGE_VARIABLE):
         return given
-    import docker
     from docker.errors import ImageNotFound
+    from testcontainers.core.docker_client import DockerClient
 
-    client = docker.from_env()
+    client = DockerClient().client  # which follows docker's contexts as well
     try:
         client.images.get(LOCAL_IMAGE)
     except ImageNotFound:
