@@ -40,7 +40,7 @@ async def container(options: Mapping[str, str], image: str | None = None) -> Asy
         yield RunningBroker(node.image, (Endpoint(host, port),))
     finally:
         await asyncio.to_thread(_remove, node)  # one that is still starting ends with this
-        await asyncio.wait([starting])
+        await asyncio.gather(starting, return_exceptions=True)  # what went wrong has been said
         await asyncio.to_thread(_remove, node)  # for it may have come into being since
 
 
