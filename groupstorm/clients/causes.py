@@ -36,6 +36,12 @@ REASONS: Mapping[RejoinCause, str] = {
 }
 
 
+#: What LeaveGroup tells on close().
+CLOSING = "the consumer is being closed"
+#: How the reason begins of the JoinGroup that comes back with the id that was given.
+NEEDS_MEMBER_ID = "need to re-join with the given member-id"
+
+
 def needs_member_id(member_id: str) -> str:
-    """The reason of the JoinGroup that comes back with the id that was given."""
-    return f"need to re-join with the given member-id: {member_id}"[:MAX_REASON_CHARACTERS]
+    """See `NEEDS_MEMBER_ID`."""
+    return f"{NEEDS_MEMBER_ID}: {member_id}"[:MAX_REASON_CHARACTERS]

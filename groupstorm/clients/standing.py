@@ -83,7 +83,9 @@ class Standing:
     def heartbeating(self) -> bool:
         """Whether the heartbeat thread sends: from the JoinGroup's answer until the next JoinGroup."""
         state = self.state
-        return state is MemberState.STABLE or state is MemberState.COMPLETING_REBALANCE
+        return state is MemberState.STABLE or (
+            state is MemberState.COMPLETING_REBALANCE and self.config.profile.heartbeats_while_syncing
+        )
 
     def heartbeat(self, generation: Generation) -> Heartbeat:
         """A heartbeat as it was sent in ``generation``."""

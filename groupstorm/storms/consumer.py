@@ -30,6 +30,7 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
+from groupstorm.clients.requests import offset_commit
 from groupstorm.clients.standing import MemberState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -57,8 +58,6 @@ TAKES_TIME: Any = object()
 # What a process draws at one instant: each has its own number.
 DRAW_POLL_INTERVAL, DRAW_POLL_WAIT, DRAW_ASSIGN = range(3)
 DRAWS_PER_INSTANT = 4
-
-OFFSET_COMMIT_VERSION = 9
 
 
 class VirtualConsumer:
@@ -106,7 +105,7 @@ class VirtualConsumer:
         self.started = False
         self.on_exit: Callable[[], None] | None = None
         #: Those that it offers.
-        self.assignors = world.assignors if assignors is None else assignors
+        self.assignors = world.assignors_of(config) if assignors is None else assignors
         self.membership = Membership(config, self.assignors, self._topic_metadata, self.emit)
         self.work = Work(world.records, self.name)
         self.connection = Connection(world, self, incarnation)
@@ -258,16 +257,22 @@ class VirtualConsumer:
         if membership.rejoin_needed or membership.failure is not None:
             self.pulse.stop_commits()
             self._poll_is_due = True
-            now_us = self.clock.now_us
-            interval_us = self.world.poll_interval.at(self.draw(DRAW_POLL_INTERVAL))
-            wait_us = self.draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
-            self.clock.at(max(now_us + wait_us, self.standstill.until_us), self._poll, self._step)
+            due_us = self.clock.now_us + self._until_poll_us()
+            self.clock.at(max(due_us, self.standstill.joins_from_us), self._poll, self._step)
+
+    def _until_poll_us(self) -> int:
+        """From now to the next poll(); none for a client that does not wait for it."""
+        if not self.config.profile.rejoins_at_poll:
+            return 0
+        interval_us = self.world.poll_interval.at(self.draw(DRAW_POLL_INTERVAL))
+        return self.draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
 
     def _poll(self, step: int) -> None:
         self._poll_is_due = False
-        if step == self._step and self.alive and self.standstill.lasts:
+        joins_from_us = self.standstill.joins_from_us
+        if step == self._step and self.alive and self.clock.now_us < joins_from_us:
             self._poll_is_due = True
-            self.clock.at(self.standstill.until_us, self._poll, step)
+            self.clock.at(joins_from_us, self._poll, step)
         else:
             self._completed(step, None)
 
@@ -341,16 +346,7 @@ class VirtualConsumer:
             offsets.setdefault(topic, {})[partition] = CommittedOffset(position)
         if not offsets:
             return None
-        config, generation = self.config, sent or self.membership.generation
-        return OffsetCommit(
-            config.group_id,
-            generation.member_id,
-            config.group_instance_id,
-            generation.id,
-            offsets,
-            OFFSET_COMMIT_VERSION,
-            self.name,
-        )
+        return offset_commit(self.config, sent or self.membership.generation, offsets)
 
     # -- what befalls the process ----------------------------------------------------------------
 
@@ -367,7 +363,7 @@ class VirtualConsumer:
     def outlasts_poll_interval(self, duration_us: int) -> None:
         """The application is about to be away from poll() for so long: what is under way now takes it."""
         max_poll_us = self.config.max_poll_interval_ms * 1000
-        if duration_us > max_poll_us:
+        if self.config.profile.has_max_poll_interval and duration_us > max_poll_us:
             self.clock.after(max_poll_us, self._poll_timed_out, self._step)
 
     def _poll_timed_out(self, step: int) -> None:

@@ -21,6 +21,7 @@ from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.ending import Progress
 from groupstorm.storms.figures import Figures
+from groupstorm.storms.members import strategies
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.simulation import simulate
 from groupstorm.storms.streams.settings import STREAMS
@@ -55,7 +56,7 @@ def chosen_assignors(scenario: ResolvedScenario) -> Sequence[Assignor]:
     """
     if scenario.settings.choice("application") == STREAMS:
         return []
-    return [get(name) for name in scenario.settings.names("partition.assignment.strategy")]
+    return [get(entry) for entry in strategies(scenario.settings)]
 
 
 def run(

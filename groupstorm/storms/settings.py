@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms import distributions
 from groupstorm.storms.distributions import Distribution
@@ -35,6 +36,13 @@ SETTINGS: tuple[Setting, ...] = (
         "none",
         "none: dynamic members; ordinal: static ones, each named after its place",
         allowed=("none", "ordinal"),
+    ),
+    Setting(
+        "client_profile",
+        "names",
+        ["java"],
+        "whose defaults and ways members have; of several, members take them in turn",
+        allowed=tuple(PROFILES),
     ),
     # the consumer
     Setting("session.timeout.ms", "integer", 45_000, "silence after which a member is removed", 1),
@@ -149,15 +157,45 @@ def read(name: str, written: Any, where: str = "") -> Any:
 
 
 class Settings:
-    """All settings of a run, resolved: the defaults, overlaid by every mapping given in turn."""
+    """All settings of a run, resolved: the defaults, those of the members' client, and every mapping given,
+    each over what stands before it.
 
-    def __init__(self, *overlays: tuple[str, Mapping[str, Any]]) -> None:
+    With several clients this is the first one's; see `of_member`.
+    """
+
+    def __init__(self, *overlays: tuple[str, Mapping[str, Any]], profile: str | None = None) -> None:
+        """``profile``: the client to take, whatever the overlays say."""
+        chosen = {"client_profile": [profile]} if profile else {}
+        overlays = (*overlays, ("", chosen))
         self._written: dict[str, Any] = {row.name: row.default for row in SETTINGS}
         self._values = {row.name: read(row.name, row.default) for row in SETTINGS}
         for where, overlay in overlays:
+            if "client_profile" in overlay:
+                self._take("client_profile", overlay["client_profile"], where)
+        self._profiles = self.names("client_profile")
+        for name, default in PROFILES[self._profiles[0]].defaults.items():
+            self._take(name, default, "")
+        for where, overlay in overlays:
             for name, written in overlay.items():
-                self._values[name] = read(name, written, where)
-                self._written[name] = written
+                self._take(name, written, where)
+        self._given = {name for _, overlay in overlays for name in overlay}
+        self._of_profile = {self._profiles[0]: self}
+        for other in self._profiles[1:]:
+            self._of_profile[other] = Settings(*overlays, profile=other)
+
+    def _take(self, name: str, written: Any, where: str) -> None:
+        self._values[name] = read(name, written, where)
+        self._written[name] = written
+
+    def of_member(self, index: int) -> Settings:
+        """Those of the member in this place: where there are several clients, members take them in turn."""
+        return self if len(self._profiles) == 1 else self.of_profiles()[index % len(self._profiles)]
+
+    def of_profiles(self) -> tuple[Settings, ...]:
+        """One for each client that members have."""
+        if len(self._profiles) == 1:
+            return (self,)
+        return tuple(self._of_profile[name] for name in self._profiles)
 
     def integer(self, name: str) -> int:
         value = self._values[name]
@@ -205,8 +243,15 @@ class Settings:
         return value
 
     def written(self) -> Iterator[tuple[str, Any]]:
-        """Every setting as it would be written in a file, in the table's order."""
+        """Every setting as it would be written in a file, in the table's order.
+
+        Not those that each of several clients has its own default for.
+        """
+        own = {name for profile in self._profiles[1:] for name in PROFILES[profile].defaults}
+        own |= set(PROFILES[self._profiles[0]].defaults) if own else set()
         for name, value in self._written.items():
+            if name in own - self._given:
+                continue
             resolved = self._values[name]
             yield name, list(resolved) if isinstance(resolved, tuple) else _plain(value, resolved)
 
@@ -253,6 +298,8 @@ def _names(row: Setting, written: Any, where: str) -> tuple[str, ...]:
     items = [part.strip() for part in written.split(",")] if isinstance(written, str) else written
     if not isinstance(items, list | tuple) or not items or not all(isinstance(i, str) and i for i in items):
         raise InputError(f"{where}{row.name}: {written!r}: expected one or more names ({row.meaning})")
+    if row.allowed and not set(items) <= set(row.allowed):
+        raise InputError(f"{where}{row.name}: {written!r}: expected some of {', '.join(row.allowed)}")
     if len(set(items)) != len(items):
         raise InputError(f"{where}{row.name}: {written!r}: a name stands twice")
     return tuple(items)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.leadermemory import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
 from groupstorm.coordinator import events as coordinator_events
 from groupstorm.coordinator.config import CoordinatorConfig
@@ -28,7 +29,7 @@ from groupstorm.storms.connection import Exchange
 from groupstorm.storms.consumer import VirtualConsumer
 from groupstorm.storms.events import PartitionsCreated
 from groupstorm.storms.member_ids import SeededMemberIds
-from groupstorm.storms.members import consumer_config
+from groupstorm.storms.members import consumer_config, strategies
 from groupstorm.storms.records import Records, lag
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.stage import Process
@@ -126,7 +127,7 @@ class World:
 
     def new_process(self, index: int, name: str) -> Process:
         """A process under ``name``: it takes the name over from an earlier one."""
-        config = consumer_config(self.settings, GROUP, topic_names(self.settings), name)
+        config = consumer_config(self.settings, GROUP, topic_names(self.settings), name, index)
         self._incarnations[name] += 1
         consumer = VirtualConsumer(self, index, self._incarnations[name], config)
         self.consumers[name] = consumer
@@ -140,6 +141,14 @@ class World:
     def process_gone(self, consumer: VirtualConsumer) -> None:
         if self.consumers.get(consumer.name) is consumer:
             del self.consumers[consumer.name]
+
+    def assignors_of(self, config: ConsumerConfig) -> Sequence[Assignor]:
+        """What this process offers: its client's own, where members have several clients."""
+        offered = strategies(self.settings)
+        if offered == config.partition_assignment_strategy:
+            return self.assignors
+        by_entry = dict(zip(offered, self.assignors, strict=True))
+        return [by_entry[entry] for entry in config.partition_assignment_strategy]
 
     # -- the coordinator -------------------------------------------------------------------------
 

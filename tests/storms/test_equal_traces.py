@@ -15,7 +15,7 @@ ALL_STEPS = Path(__file__).parent / "all-steps.yaml"
 
 
 def cases(seeds: int) -> list[tuple[str, str, int]]:
-    names = ["rolling-deploy", "cold-start", "slow-member-hostage", str(ALL_STEPS)]
+    names = ["rolling-deploy", "cold-start", "slow-member-hostage", "client-profiles", str(ALL_STEPS)]
     return [
         (name, variant, seed) for name in names for variant in load(name).variants for seed in range(seeds)
     ]

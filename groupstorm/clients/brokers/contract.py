@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
 
+from groupstorm.clients.wire.security import PLAINTEXT, Security
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.config import Endpoint
 
@@ -28,6 +29,8 @@ class RunningBroker(NamedTuple):
     bootstrap: Sequence[Endpoint]
     tells_events: bool = False
     prefix: str = ""
+    #: What it demands of its clients.
+    security: Security = PLAINTEXT
 
     @property
     def address(self) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.events import Event
+from groupstorm.coordinator.server.addresses import java_address
 from groupstorm.coordinator.server.broker import Answer, Broker, Peer, Step
 from groupstorm.coordinator.server.changes import Change
 from groupstorm.coordinator.server.config import Endpoint
@@ -26,25 +27,17 @@ OnClose = Callable[[str, str], None]
 MakeConnection: TypeAlias = "Callable[[Server, int, int], Connection]"
 
 
+#: Is asked before a request is served; True: it has taken it over and calls `Server.serve` or `Server.refuse`
+#: some time, or closes the connection.
+Intercept = Callable[[int, Peer, bytes], bool]
+
+
 #: How long a stopping server waits for clients to take what was written for them.
 GRACE_S = 1.0
 #: How often, at most, idle connections are looked for.
 SWEEP_S = 10.0
 #: Clients that arrive together and wait to be accepted.
 BACKLOG = 4096
-
-
-def java_address(host: str) -> str:
-    """An address as java.net.InetAddress prints one: /127.0.0.1, /0:0:0:0:0:0:0:1."""
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return f"/{host}"
-    if isinstance(address, ipaddress.IPv4Address):
-        return f"/{address}"
-    if address.ipv4_mapped is not None:
-        return f"/{address.ipv4_mapped}"
-    return "/" + ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
 
 
 class Connection(asyncio.Protocol):
@@ -58,6 +51,8 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._number = number
         self.node = node
+        #: What it called itself in its last request, where somebody intercepts requests.
+        self.client_id: str | None = None
         self.used_at_s = 0.0
         self._frames = FrameBuffer(server.broker.state.config.socket_request_max_bytes)
         self._transport: asyncio.Transport | None = None
@@ -66,6 +61,8 @@ class Connection(asyncio.Protocol):
         self._can_write = True
         self._reading = True
         self._advancing = False
+        self._paused = False
+        self._held: Answer | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not of that class
@@ -88,7 +85,19 @@ class Connection(asyncio.Protocol):
     @property
     def is_idle(self) -> bool:
         """Nothing is asked, and nothing is on its way to the client."""
-        return not self._in_flight and self._can_write
+        return not self._in_flight and self._can_write and not self._paused
+
+    def pause(self) -> None:
+        """Read nothing and answer nothing until `resume`."""
+        self._paused = True
+        self._mute_or_unmute()
+
+    def resume(self) -> None:
+        self._paused = False
+        held, self._held = self._held, None
+        if held is not None:
+            self.take(held)
+        self._advance()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -109,6 +118,9 @@ class Connection(asyncio.Protocol):
     def take(self, answer: Answer) -> None:
         """The request in flight is answered."""
         if self._transport is None:
+            return
+        if self._paused:
+            self._held = answer
             return
         if answer.payload is not None:
             self._transport.write(answer.payload)
@@ -141,7 +153,7 @@ class Connection(asyncio.Protocol):
 
     def _serve_frames(self) -> None:
         while self._transport is not None and not self._transport.is_closing():
-            if self._in_flight or not self._can_write:
+            if self._in_flight or not self._can_write or self._paused:
                 break
             try:
                 frame = self._frames.next_frame()
@@ -159,7 +171,7 @@ class Connection(asyncio.Protocol):
     def _mute_or_unmute(self) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        wanted = not self._in_flight and self._can_write
+        wanted = not self._in_flight and self._can_write and not self._paused
         if wanted and not self._reading:
             self._transport.resume_reading()
         elif self._reading and not wanted:
@@ -186,6 +198,9 @@ class Server:
         self.on_close = on_close
         self.connections: dict[int, Connection] = {}
         self.endpoints: list[Endpoint] = []
+        self.intercept: Intercept | None = None
+        #: Ids of the brokers that read and answer nothing.
+        self.paused: set[int] = set()
         self._on_events = on_events
         self._on_changes = on_changes
         self._start_ms = start_ms
@@ -199,6 +214,16 @@ class Server:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started_ns = 0
         self._latest_ms = start_ms
+
+    def tell_also(self, observer: OnEvents) -> None:
+        """From now on ``observer`` is told of every event as well."""
+        first = self._on_events
+
+        def both(time_us: int, events: Sequence[Event]) -> None:
+            first(time_us, events)
+            observer(time_us, events)
+
+        self._on_events = both
 
     async def start(self, host: str, port: int) -> Endpoint:
         """Listen; gives the address of the first broker, with the port that was free if ``port`` is 0.
@@ -257,6 +282,25 @@ class Server:
         """See `Broker.move_coordinator`."""
         self._carry_out(self.broker.move_coordinator(group, node, self._now_ms()))
 
+    def expire_session(self, group: str, member_id: str) -> None:
+        """See `Broker.expire_session`."""
+        self._carry_out(self.broker.expire_session(group, member_id, self._now_ms()))
+
+    def pause(self, node: int) -> None:
+        """This broker accepts connections, reads nothing and answers nothing until `resume`. Time goes on."""
+        self.paused.add(node)
+        for connection in self._of(node):
+            connection.pause()
+
+    def resume(self, node: int) -> None:
+        """It reads and answers again, what it owes first."""
+        self.paused.discard(node)
+        for connection in self._of(node):
+            connection.resume()
+
+    def _of(self, node: int) -> list[Connection]:
+        return [connection for connection in self.connections.values() if connection.node == node]
+
     def move_every_coordinator(self) -> None:
         """See `Broker.move_every_coordinator`."""
         for step in self.broker.move_every_coordinator(self._now_ms()):
@@ -270,6 +314,8 @@ class Server:
         most = self.broker.state.config.max_connections
         if self._of_node[connection.node] > most:
             connection.close(f"max.connections={most} are there")
+        elif connection.node in self.paused:
+            connection.pause()
 
     def now_s(self) -> float:
         """For measuring how long a connection has been idle."""
@@ -286,7 +332,16 @@ class Server:
         self._sweep = self._loop.call_later(min(idle_ms / 1000 + 0.01, SWEEP_S), self._sweep_idle)
 
     def received(self, number: int, peer: Peer, frame: bytes) -> None:
+        if self.intercept is None or not self.intercept(number, peer, frame):
+            self.serve(number, peer, frame)
+
+    def serve(self, number: int, peer: Peer, frame: bytes) -> None:
+        """Carry out a request."""
         self._carry_out(self.broker.receive(number, peer, frame, self._now_ms()))
+
+    def refuse(self, number: int, peer: Peer, frame: bytes, error: Error) -> None:
+        """Answer a request with an error instead."""
+        self._carry_out(self.broker.refuse(number, peer, frame, error, self._now_ms()))
 
     def lost(self, number: int) -> None:
         connection = self.connections.pop(number, None)

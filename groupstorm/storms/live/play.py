@@ -118,7 +118,7 @@ async def _to_the_end(world: RealWorld, plan: Plan, progress: Progress | None) -
 
 @asynccontextmanager
 async def _cluster(broker: RunningBroker) -> AsyncIterator[Cluster]:
-    cluster = Cluster(broker.bootstrap, _ADMIN, _REQUEST_TIMEOUT_MS)
+    cluster = Cluster(broker.bootstrap, _ADMIN, _REQUEST_TIMEOUT_MS, broker.security)
     try:
         yield cluster
     finally:

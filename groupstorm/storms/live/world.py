@@ -71,7 +71,7 @@ class RealWorld:
     def new_process(self, index: int, name: str) -> Process:
         """A process under ``name``: it takes the name over from an earlier one."""
         self._incarnations[name] += 1
-        config = consumer_config(self.settings, self.group, tuple(self._topics), name)
+        config = consumer_config(self.settings, self.group, tuple(self._topics), name, index)
         consumer = RealConsumer(self, index, self._incarnations[name], config)
         self.consumers[name] = consumer
         return consumer

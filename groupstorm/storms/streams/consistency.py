@@ -12,6 +12,7 @@ from groupstorm.storms.streams.settings import CONSUMER, STREAMS_SETTINGS
 
 #: Steps that only instances of a Streams application know, and those that they do not.
 STREAMS_STEPS = frozenset({"lose-host", "lose-zone", "restore-zone", "rolling-upgrade"})
+JAVA_CLIENT = "java"
 CONSUMER_STEPS = frozenset({"pause", "busy", "disconnect", "add-partitions"})
 
 
@@ -42,6 +43,9 @@ def _check_no_streams(source: str, settings: Settings, steps: Sequence[Step]) ->
 
 
 def _check_tasks(settings: Settings) -> None:
+    clients = settings.names("client_profile")
+    if clients != (JAVA_CLIENT,):
+        raise InputError(f"client_profile: {list(clients)}: Kafka Streams runs on the Java client alone")
     feeding = 1 if settings.flag("joins") else settings.integer("topics")
     stateless = settings.integer("stateless_topics")
     if stateless > feeding:
