@@ -49,6 +49,7 @@ class Interception:
     def _serve_late(self, number: int, peer: Peer, frame: bytes) -> None:
         if number in self._server.connections:
             self._server.serve(number, peer, frame)
+            self._server.arm()
 
     def _read(self, frame: bytes) -> Seen | None:
         """None for an API or a version that is not served. Raises CodecError."""

@@ -69,7 +69,7 @@ async def jvm(options: Mapping[str, str], version: str = KAFKA_VERSION) -> Async
         try:
             await _started(starting)
             output = asyncio.ensure_future(_drain(process))
-            yield RunningBroker(f"Kafka {version}", (Endpoint("127.0.0.1", port),))
+            yield RunningBroker(f"Kafka {version}", (Endpoint("127.0.0.1", port),), pid=process.pid)
         finally:
             await _stop(process)
             await asyncio.wait([output])  # a pipe that is not read to its end is not closed either

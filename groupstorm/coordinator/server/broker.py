@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from groupstorm.coordinator.effects import Effects
@@ -123,6 +124,15 @@ class _InFlight:
     asked: AskCoordinator | None = None
     missing: int = 0
     replies: list[Any] | None = None
+
+
+@cache
+def _codecs(
+    api_key: int, version: int
+) -> tuple[bool, Callable[[bytes, int], tuple[Any, int]], ResponseTypes]:
+    """Whether the version is a flexible one, what reads its requests and what its responses consist of."""
+    message_type = request_type(api_key, version)
+    return message_type.__flexible__, decoder(message_type), response_types(api_key, version)
 
 
 class Broker:
@@ -241,6 +251,8 @@ class Broker:
         return snapshot(self.state, self._coordinator.snapshot())
 
     def _with_changes(self, step: Step) -> Step:
+        if not self.state.changes and not self.state.transactions.changed:
+            return step
         changed, self.state.transactions.changed = self.state.transactions.changed, {}
         self.state.changes += [changed_transaction(one) for one in changed.values()]
         changes, self.state.changes = self.state.changes, []
@@ -280,10 +292,9 @@ class Broker:
             raise CodecError(f"API key {api_key} is not served")
         if not api.min_version <= version <= api.max_version:
             return self._unsupported(connection, peer, api, version, frame)
-        message_type = request_type(api_key, version)
-        header = read_header(frame, message_type.__flexible__)
-        message, _ = decoder(message_type)(frame, header.body_at)
-        types = response_types(api_key, version)
+        flexible, decode, types = _codecs(api_key, version)
+        header = read_header(frame, flexible)
+        message, _ = decode(frame, header.body_at)
         self._in_flight[connection] = _InFlight(header.correlation_id, types, self._node(peer))
         return handle(api, self._call(header, peer, message, types, now_ms))
 

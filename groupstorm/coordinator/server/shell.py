@@ -36,6 +36,11 @@ Intercept = Callable[[int, Peer, bytes], bool]
 GRACE_S = 1.0
 #: How often, at most, idle connections are looked for.
 SWEEP_S = 10.0
+#: A timer waits so long at least: it comes behind the requests that have arrived, as in Kafka, whose timers
+#: tick in milliseconds (SystemTimer) and queue up behind requests. uvloop would call it before it reads any.
+TICK_S = 0.001
+#: Answers to requests that came together leave together, as soon as they are so many bytes.
+SEND_BYTES = 65_536
 #: Clients that arrive together and wait to be accepted.
 BACKLOG = 4096
 
@@ -63,6 +68,8 @@ class Connection(asyncio.Protocol):
         self._advancing = False
         self._paused = False
         self._held: Answer | None = None
+        self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not of that class
@@ -80,7 +87,7 @@ class Connection(asyncio.Protocol):
     @property
     def unsent_bytes(self) -> int:
         """What the client has not taken yet."""
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return 0 if self._transport is None else self._transport.get_write_buffer_size() + self._unsent_bytes
 
     @property
     def is_idle(self) -> bool:
@@ -123,19 +130,31 @@ class Connection(asyncio.Protocol):
             self._held = answer
             return
         if answer.payload is not None:
-            self._transport.write(answer.payload)
+            self._unsent.append(answer.payload)
+            self._unsent_bytes += len(answer.payload)
+            if not self._advancing or self._unsent_bytes >= SEND_BYTES:
+                self.send()
         if answer.close is not None:
             self.close(answer.close)
             return
         self._in_flight = False
+        if self._advancing:
+            return
         self.used_at_s = self._server.now_s()
-        if not self._advancing and (not self._reading or len(self._frames)):
+        if not self._reading or len(self._frames):
             # not here and now: a round that completes answers thousands, and each may have sent more
             asyncio.get_running_loop().call_soon(self._advance)
+
+    def send(self) -> None:
+        """What was taken while requests were served."""
+        unsent, self._unsent, self._unsent_bytes = self._unsent, [], 0
+        if unsent and self._transport is not None:
+            self._transport.write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
 
     def close(self, why: str) -> None:
         if self._transport is not None:
             self._server.on_close(self._peer.host, why)
+            self.send()
             self._transport.close()
 
     def abort(self) -> None:
@@ -149,6 +168,8 @@ class Connection(asyncio.Protocol):
             self._serve_frames()
         finally:
             self._advancing = False
+            self.send()
+            self._server.arm()
         self._mute_or_unmute()
 
     def _serve_frames(self) -> None:
@@ -244,7 +265,7 @@ class Server:
             raise
         if self.broker.loaded:
             self._on_events(0, self.broker.loaded)
-        self._arm()
+        self.arm()
         self._sweep_idle()
         return self.endpoints[0]
 
@@ -281,10 +302,12 @@ class Server:
     def move_coordinator(self, group: str, node: int | None = None) -> None:
         """See `Broker.move_coordinator`."""
         self._carry_out(self.broker.move_coordinator(group, node, self._now_ms()))
+        self.arm()
 
     def expire_session(self, group: str, member_id: str) -> None:
         """See `Broker.expire_session`."""
         self._carry_out(self.broker.expire_session(group, member_id, self._now_ms()))
+        self.arm()
 
     def pause(self, node: int) -> None:
         """This broker accepts connections, reads nothing and answers nothing until `resume`. Time goes on."""
@@ -305,6 +328,7 @@ class Server:
         """See `Broker.move_every_coordinator`."""
         for step in self.broker.move_every_coordinator(self._now_ms()):
             self._carry_out(step)
+        self.arm()
 
     def made(self, number: int, connection: Connection) -> None:
         """A client has connected; there may be too many of them."""
@@ -332,11 +356,12 @@ class Server:
         self._sweep = self._loop.call_later(min(idle_ms / 1000 + 0.01, SWEEP_S), self._sweep_idle)
 
     def received(self, number: int, peer: Peer, frame: bytes) -> None:
+        """Take a request from a client; a fault may take it first."""
         if self.intercept is None or not self.intercept(number, peer, frame):
             self.serve(number, peer, frame)
 
     def serve(self, number: int, peer: Peer, frame: bytes) -> None:
-        """Carry out a request."""
+        """Carry out a request. Whoever hands over the last one of those that came together calls `arm`."""
         self._carry_out(self.broker.receive(number, peer, frame, self._now_ms()))
 
     def refuse(self, number: int, peer: Peer, frame: bytes, error: Error) -> None:
@@ -370,9 +395,11 @@ class Server:
             connection = self.connections.get(answer.connection)
             if connection is not None:
                 connection.take(answer)
-        self._arm()
+                if len(step.answers) > 1:
+                    connection.send()  # members hear of a round in the coordinator's order
 
-    def _arm(self) -> None:
+    def arm(self) -> None:
+        """Set the timer to what is due next."""
         assert self._loop is not None
         deadline_ms = self.broker.next_deadline()
         if deadline_ms == self._timer_ms:
@@ -383,7 +410,7 @@ class Server:
         self._timer_ms = deadline_ms
         if deadline_ms is not None:
             delay_s = ((deadline_ms - self._start_ms) * 1000 - self._now_us()) / 1_000_000
-            self._timer = self._loop.call_later(max(0.0, delay_s), self._fire, deadline_ms)
+            self._timer = self._loop.call_later(max(TICK_S, delay_s), self._fire, deadline_ms)
 
     def _fire(self, deadline_ms: int) -> None:
         self._timer = None
@@ -391,4 +418,4 @@ class Server:
         try:
             self._carry_out(self.broker.fire(self._now_ms(at_least_ms=deadline_ms)))
         finally:
-            self._arm()
+            self.arm()

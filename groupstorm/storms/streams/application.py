@@ -115,13 +115,13 @@ def assignor_config(settings: Settings) -> Config:
 
 
 def thread_config(
-    settings: Settings, group: str, topics: Sequence[str], name: str, index: int, rack: str | None
+    settings: Settings, group: str, topics: Sequence[str], name: str, rack: str | None
 ) -> ConsumerConfig:
     """A thread's main consumer: Kafka Streams' own defaults over the consumer's (StreamsConfig).
 
     Nobody leaves the group on close unless told to: an instance is expected back.
     """
-    config = consumer_config(settings, group, tuple(topics), name, index)
+    config = consumer_config(settings, group, tuple(topics), name, 0)
     return replace(
         config,
         enable_auto_commit=True,

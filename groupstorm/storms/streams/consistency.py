@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groupstorm.assignors.streams.model import Strategy
+from groupstorm.clients.profiles import JAVA
 from groupstorm.problems import InputError
 from groupstorm.storms.settings import Settings
 from groupstorm.storms.steps import Step
@@ -12,7 +13,6 @@ from groupstorm.storms.streams.settings import CONSUMER, STREAMS_SETTINGS
 
 #: Steps that only instances of a Streams application know, and those that they do not.
 STREAMS_STEPS = frozenset({"lose-host", "lose-zone", "restore-zone", "rolling-upgrade"})
-JAVA_CLIENT = "java"
 CONSUMER_STEPS = frozenset({"pause", "busy", "disconnect", "add-partitions"})
 
 
@@ -27,6 +27,12 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
                 f"{source}: steps: {number}: do: {step.do!r} is not for application: streams; "
                 "its instances crash, stop, restart, lose hosts and are upgraded"
             )
+    profiles = settings.names("client_profile")
+    if profiles != (JAVA.name,):
+        raise InputError(
+            f"client_profile: {', '.join(profiles)}: Kafka Streams runs on the Java client, "
+            f"expected {JAVA.name}"
+        )
     _check_tasks(settings)
     _check_racks(settings)
 
@@ -43,9 +49,6 @@ def _check_no_streams(source: str, settings: Settings, steps: Sequence[Step]) ->
 
 
 def _check_tasks(settings: Settings) -> None:
-    clients = settings.names("client_profile")
-    if clients != (JAVA_CLIENT,):
-        raise InputError(f"client_profile: {list(clients)}: Kafka Streams runs on the Java client alone")
     feeding = 1 if settings.flag("joins") else settings.integer("topics")
     stateless = settings.integer("stateless_topics")
     if stateless > feeding:

@@ -44,7 +44,7 @@ class StreamsInstance:
     def _thread(self, name: str, incarnation: int) -> StreamThread:
         world = self.world
         topics = tuple(world.topics_at(world.clock.now_us))
-        config = thread_config(world.settings, world.group, topics, name, self.index, self.rack)
+        config = thread_config(world.settings, world.group, topics, name, self.rack)
         return StreamThread(world, self, incarnation, config)
 
     def start(self) -> None:
