@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import os
 
+    from groupstorm.coordinator.server.security.listener import Security
     from groupstorm.testing import EmulatedBroker
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ def broker(
     port: int = 0,
     trace: str | os.PathLike[str] | None = None,
     control: bool | int = False,
+    security: Security | None = None,
 ) -> EmulatedBroker:
     """A broker for tests, for ``with`` and ``async with``: real clients connect to it over TCP.
 
@@ -34,12 +36,19 @@ def broker(
     than that Kafka (2.8, 3.9, 4.x). ``port``: of the first broker, 0: a free one; only the loopback
     interface is listened on. ``trace``: a folder that the coordinator's events are written to.
     ``control``: True, or a port, for an HTTP interface that other processes ask for faults
-    (`EmulatedBroker.control_url`).
+    (`EmulatedBroker.control_url`). ``security``: TLS and SASL, see `groupstorm.testing.secured`.
 
     Raises `groupstorm.problems.InputError` for what it cannot take.
     """
     from groupstorm.testing import EmulatedBroker
 
     return EmulatedBroker(
-        topics, settings, brokers=brokers, as_version=as_version, port=port, trace=trace, control=control
+        topics,
+        settings,
+        brokers=brokers,
+        as_version=as_version,
+        port=port,
+        trace=trace,
+        control=control,
+        security=security,
     )

@@ -7,6 +7,7 @@ fixture, and it steps back where the project has an option `--kafka` of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
 
 _MARKER = (
     "groupstorm(topics={name: partitions}, settings={kafka.option: value}, brokers=1, as_version='4.x',"
-    " trace=DIR, control=False, faults=False): the broker of the fixture `kafka_broker`; faults=True skips"
-    " the test on a real broker"
+    " trace=DIR, control=False, security=None, faults=False): the broker of the fixture `kafka_broker`;"
+    " faults=True skips the test on a real broker"
 )
 _SHORT = "--kafka"
 _OPTION = "--groupstorm-kafka"
 _ALLOW_WRITES = "--kafka-allow-writes"
+_CLIENT_CONFIG = "--kafka-client-config"
 _EMULATOR = "emulator"
 
 
@@ -45,6 +47,15 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Iterator[None]:
             dest="groupstorm_allow_writes",
             action="store_true",
             help=f"with {_SHORT} HOST:PORT: topics and groups may be made there, and are taken away again",
+        )
+    if _is_free(parser, _CLIENT_CONFIG):
+        group.addoption(
+            _CLIENT_CONFIG,
+            dest="groupstorm_client_config",
+            metavar="FILE",
+            type=Path,
+            default=None,
+            help=f"with {_SHORT} HOST:PORT: TLS and SASL, as Kafka's tools take them with --command-config",
         )
 
 
@@ -81,7 +92,11 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     missing = wrong = ""
     try:
         broker = chosen_broker(
-            kind, said, allow_writes=_allow_writes(request.config), needs_faults=needs_faults
+            kind,
+            said,
+            allow_writes=_allow_writes(request.config),
+            client_config=request.config.getoption("groupstorm_client_config", None),
+            needs_faults=needs_faults,
         )
         broker.start()
     except BrokerUnavailable as problem:

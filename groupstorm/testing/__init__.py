@@ -5,6 +5,7 @@ from __future__ import annotations
 from groupstorm.testing.broker import ArmedFault, Broker, EmulatorOnly, FaultTimeout
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.groups import Group, GroupTimeout, GroupView, MemberView
+from groupstorm.testing.secured import secured
 
 __all__ = [
     "ArmedFault",
@@ -16,4 +17,5 @@ __all__ = [
     "GroupTimeout",
     "GroupView",
     "MemberView",
+    "secured",
 ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from groupstorm.clients.brokers import EMULATOR, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.wire.client_properties import read_client_properties
 from groupstorm.problems import InputError
 from groupstorm.testing.broker import Broker
 from groupstorm.testing.emulated import EmulatedBroker
@@ -14,14 +16,21 @@ from groupstorm.testing.real import RealBroker
 
 #: What a test may say about its broker: on every kind, and what only the emulator has.
 EVERYWHERE = ("topics", "settings")
-EMULATOR_ONLY = ("brokers", "as_version", "control", "trace")
+EMULATOR_ONLY = ("brokers", "as_version", "control", "trace", "security")
 
 
 def chosen_broker(
-    kind: str, said: Mapping[str, Any], *, allow_writes: bool = False, needs_faults: bool = False
+    kind: str,
+    said: Mapping[str, Any],
+    *,
+    allow_writes: bool = False,
+    client_config: Path | None = None,
+    needs_faults: bool = False,
 ) -> Broker:
-    """The broker of a test, to be entered. ``kind``: as `groupstorm run --on` has it; ``said``: arguments of
-    `groupstorm.broker`; ``needs_faults``: the test is about faults.
+    """The broker of a test, to be entered.
+
+    ``kind``: as `groupstorm run --on` has it; ``said``: arguments of `groupstorm.broker`; ``client_config``:
+    TLS and SASL of a cluster; ``needs_faults``: the test is about faults.
 
     Raises BrokerUnavailable where only the emulator can do what the test says, and InputError.
     """
@@ -37,4 +46,6 @@ def chosen_broker(
     for name in EMULATOR_ONLY:
         if name in said:
             raise BrokerUnavailable(f"{kind}: {name}={said[name]!r} is for the emulator")
+    if client_config is not None:
+        found = found._replace(security=read_client_properties(client_config))
     return RealBroker(found, said.get("topics"), said.get("settings"), allow_writes=allow_writes)

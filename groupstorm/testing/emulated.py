@@ -12,6 +12,7 @@ from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.embedded import EmbeddedBroker
 from groupstorm.coordinator.server.log.topics import TopicError
 from groupstorm.coordinator.server.releases import NEWEST
+from groupstorm.coordinator.server.security.listener import PLAINTEXT, Security
 from groupstorm.problems import InputError
 from groupstorm.testing.broker import ArmedFault, Broker, FaultTimeout
 from groupstorm.testing.control import ControlServer
@@ -41,6 +42,7 @@ class EmulatedBroker(Broker):
         port: int = 0,
         trace: str | os.PathLike[str] | None = None,
         control: bool | int = False,
+        security: Security | None = None,
     ) -> None:
         """See `groupstorm.broker`."""
         for name, number in (("port", port), ("control", int(control))):
@@ -48,7 +50,7 @@ class EmulatedBroker(Broker):
                 raise InputError(f"{name}: {number}: expected a number from 0 to {_LAST_PORT}")
         options, wanted = as_settings(settings or {}), as_topics(topics or {})
         self._trace = None if trace is None else DirectorySink(Path(trace))
-        self._embedded = EmbeddedBroker(options, wanted, brokers, as_version, port)
+        self._embedded = EmbeddedBroker(options, wanted, brokers, as_version, port, security or PLAINTEXT)
         self._control = ServerControl(self._embedded.server)
         if self._trace is not None:
             self._embedded.server.tell_also(partial(_write, self._trace))

@@ -61,7 +61,7 @@ class RealBroker(Broker):
         self._thread = LoopThread("real-broker")
         self._open = AsyncExitStack()
         self._groups: set[str] = set()
-        self._topics: list[str] = []
+        self._topics: dict[str, int] = {}
         self._prefix = ""
         self._running: RunningBroker | None = None
         self._cluster: Cluster | None = None
@@ -86,14 +86,15 @@ class RealBroker(Broker):
         opening = open_broker(self._kind, self._settings, lambda _events: None)
         self._running = await self._open.enter_async_context(opening)
         self.name, self._prefix = self._running.name, self._running.prefix
-        self._cluster = Cluster(self._running.bootstrap, _CLIENT_ID, _REQUEST_TIMEOUT_MS)
+        there, security = self._running.bootstrap, self._running.security
+        self._cluster = Cluster(there, _CLIENT_ID, _REQUEST_TIMEOUT_MS, security)
         self._open.callback(self._cluster.close)
         await self._create({self.topic(name): partitions for name, partitions in self._wanted.items()})
         await await_coordinator(self._cluster, self._prefix + _CLIENT_ID)
 
     async def _create(self, topics: Mapping[str, int]) -> None:
         if topics:
-            self._topics += topics
+            self._topics |= topics
             await create_topics(self._there(), topics)
 
     async def _end(self) -> None:

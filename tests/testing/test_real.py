@@ -6,14 +6,17 @@ The cluster is an emulated one that the test looks at from the other side.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 import groupstorm
 from groupstorm.clients.brokers import read_kind
 from groupstorm.problems import InputError
-from groupstorm.testing import Broker, EmulatedBroker, EmulatorOnly
+from groupstorm.testing import Broker, EmulatedBroker, EmulatorOnly, secured
+from groupstorm.testing.chosen import chosen_broker
 from groupstorm.testing.real import RealBroker
+from tests.certificates import make_certificates
 from tests.server import wire
 from tests.server.wire import RawClient
 from tests.testing.members import AT_ONCE, RawMember, address
@@ -54,18 +57,40 @@ def test_a_topic_that_is_refused_leaves_nothing_behind(cluster: EmulatedBroker) 
     assert topics_of(cluster) == {"theirs"}
 
 
-def test_a_group_that_still_has_members_is_named(cluster: EmulatedBroker) -> None:
+def test_a_group_goes_with_the_members_that_it_still_has(cluster: EmulatedBroker) -> None:
     broker = at(cluster, {"orders": 1})
     broker.start()
     group = broker.group("readers")
     with RawMember(cluster) as member:
         member.send_join(group.id)
         member.joined()
-        with pytest.raises(
-            InputError, match=rf"could not be cleaned up: group {group.id}: .*NON_EMPTY_GROUP"
-        ):
-            broker.stop()
-    assert topics_of(cluster) == {"theirs"}, "what can go is gone"
+        assert group.state == "CompletingRebalance"
+        broker.stop()
+    assert cluster.group(group.id).state == "Dead"
+    assert topics_of(cluster) == {"theirs"}
+
+
+def test_a_cluster_with_tls_and_sasl(tmp_path: Path) -> None:
+    """The cluster is a `groupstorm.broker(security=...)`; the file is what Kafka's tools take."""
+    made = make_certificates(tmp_path)
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_SSL\n"
+        f"ssl.truststore.type=PEM\nssl.truststore.location={made.authority}\n"
+        "sasl.mechanism=SCRAM-SHA-256\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required "
+        'username="alice" password="secret";\n'
+    )
+    demanded = secured(tls_cert=made.server, tls_key=made.server_key, sasl_users={"alice": "secret"})
+    with groupstorm.broker(security=demanded) as cluster:
+        place = cluster.bootstrap_servers
+        said = {"topics": {"orders": 3}}
+        with chosen_broker(place, said, allow_writes=True, client_config=config) as broker:
+            with pytest.raises(InputError, match=r"orders: the cluster says TOPIC_ALREADY_EXISTS"):
+                broker.create_topic("orders", 3)
+            assert broker.group("readers").state == "Dead"
+    with pytest.raises(InputError, match=r"tls_key: .*: expected tls_cert beside it"):
+        secured(tls_key=made.server_key)
 
 
 def test_it_is_used_inside_its_context(cluster: EmulatedBroker) -> None:

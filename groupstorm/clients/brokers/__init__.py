@@ -27,13 +27,13 @@ _IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]*")
 class BrokerKind(NamedTuple):
     """A kind of broker that was asked for.
 
-    ``bootstrap``: where it is, if that was given. ``image``: that of a container; None: see `container`.
+    ``bootstrap``: where it is, if that was given, and ``security``: what it demands of its clients there.
+    ``image``: that of a container; None: see `container`.
     """
 
     name: str
     bootstrap: tuple[Endpoint, ...] = ()
     image: str | None = None
-    #: What a broker at an address demands of its clients.
     security: Security = PLAINTEXT
 
 
