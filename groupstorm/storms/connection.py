@@ -33,11 +33,6 @@ class Exchange:
         self.answer_draw = answer_draw
         self.done = False
 
-    def time_out(self) -> None:
-        """request.timeout.ms has passed since it was sent: whoever waits for it has waited enough."""
-        if not self.done:
-            self.connection.timed_out(self)
-
 
 class Connection:
     """Kafka serves one connection's requests one by one: a parked JoinGroup or SyncGroup mutes it."""
@@ -84,14 +79,15 @@ class Connection:
 
     def send(self, request: Request, timeout_ms: int, on_result: OnResult) -> None:
         """Send; ``on_result`` gets the response, or `Disconnected` if connection or patience is lost."""
-        clock = self.world.clock
-        if self.broken:
+        world = self.world
+        clock, now_us = world.clock, world.clock.now_us
+        if now_us < self.broken_until_us:
             clock.after(0, on_result, Disconnected())
             return
         request_draw, answer_draw = self._draws()
-        exchange = Exchange(self, request, on_result, clock.now_us, answer_draw)
+        exchange = Exchange(self, request, on_result, now_us, answer_draw)
         self._in_flight[exchange] = None
-        clock.after(self.world.latency.at(request_draw), self._arrive, exchange, timeout_ms)
+        clock.at(now_us + world.latency.at(request_draw), self._arrive, exchange, timeout_ms)
 
     def find_coordinator(self, on_found: Callable[[], None]) -> None:
         """A round trip to any broker, once there is a way to one."""
@@ -104,10 +100,10 @@ class Connection:
     def _arrive(self, exchange: Exchange, timeout_ms: int) -> None:
         if exchange.epoch != self.epoch:
             return  # lost with the connection
-        if self.parked is not None:
-            self._queue.append(exchange)
-        else:
+        if self.parked is None:
             self._handle(exchange)
+        else:
+            self._queue.append(exchange)
         if not exchange.done:
             self.world.watch(exchange, timeout_ms)
 
@@ -118,10 +114,10 @@ class Connection:
     def answered(self, exchange: Exchange, response: Response) -> None:
         """The coordinator has answered: the answer is under way, and the next request is read."""
         exchange.done = True
-        current = exchange.epoch == self.epoch
-        if current:
-            answer_us = self.world.answer_leaves_us() + self.world.latency.at(exchange.answer_draw)
-            self.world.clock.at(answer_us, self._deliver, exchange, response)
+        if exchange.epoch == self.epoch:
+            world = self.world
+            answer_us = world.answer_leaves_us() + world.latency.at(exchange.answer_draw)
+            world.clock.at(answer_us, self._deliver, exchange, response)
         if self.parked is exchange:
             self.parked = None
             while self._queue and self.parked is None:
@@ -133,7 +129,8 @@ class Connection:
             exchange.on_result(response)
 
     def timed_out(self, exchange: Exchange) -> None:
-        """The client closes the connection; the broker does not notice."""
+        """request.timeout.ms has passed since it was sent: the client closes the connection; the broker
+        does not notice."""
         if exchange in self._in_flight:
             self._abandon()
 

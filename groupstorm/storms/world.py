@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.leadermemory import LeaderMemory
@@ -16,7 +16,7 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import OffsetCommit, Request, Response
+from groupstorm.coordinator.messages import OffsetCommit, Request
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.coordinator.states import GroupState
@@ -44,12 +44,6 @@ BROKER_SETTINGS = (
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
 )
-
-
-class Question(NamedTuple):
-    """The coordinator's token for a request that nobody's connection waits for."""
-
-    on_answer: Callable[[Response], None]
 
 
 class World:
@@ -86,7 +80,6 @@ class World:
         self._busy_until_us = 0
         self._end_us = 0
         self._service_us = settings.integer("coordinator_service_us")
-        self._open_tokens: dict[Exchange, None] = {}
         self._ending: tuple[int, list[str]] = (-1, [])
         self._timeouts: dict[int, deque[tuple[int, Exchange]]] = {}
         self._topic_changes: list[tuple[int, Mapping[str, int]]] = [
@@ -142,7 +135,6 @@ class World:
 
     def handle(self, request: Request, exchange: Exchange) -> None:
         """A request has arrived: its answer goes to ``exchange``, now or later."""
-        self._open_tokens[exchange] = None
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, exchange))
 
     def watch(self, exchange: Exchange, timeout_ms: int) -> None:
@@ -158,27 +150,34 @@ class World:
             self.clock.at(due_us, self._time_out, queue)
 
     def _time_out(self, queue: deque[tuple[int, Exchange]]) -> None:
-        while queue and (queue[0][1].done or queue[0][0] <= self.clock.now_us):
-            queue.popleft()[1].time_out()
+        now_us = self.clock.now_us
+        while queue and (queue[0][1].done or queue[0][0] <= now_us):
+            _, exchange = queue.popleft()
+            if not exchange.done:
+                exchange.connection.timed_out(exchange)
         if queue:
             self.clock.at(queue[0][0], self._time_out, queue)
 
-    def ask(self, request: Request, on_answer: Callable[[Response], None]) -> None:
+    def ask(self, request: Request, on_answer: partial[None]) -> None:
         """A request that mutes no connection (Heartbeat, background commit) has arrived."""
-        token = Question(on_answer)
-        self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, token))
+        self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, on_answer))
 
     def _carry_out(self, effects: Effects) -> None:
         self._look_at_timers()
+        now_us = self.clock.now_us
         for event in effects.events:
-            self._coordinator_event(event)
+            kind = type(event)
+            if kind is coordinator_events.OffsetsCommitted:
+                continue  # positions are told with the ownership that they belong to
+            self._told.append((now_us, Source.COORDINATOR, event))
+            if kind in _WATCHED:
+                self._react(event)
         for token, response in effects.replies:
             self.requests[answer_of(response)] += 1
             if type(token) is Exchange:
-                self._open_tokens.pop(token, None)
                 token.connection.answered(token, response)
-            elif type(token) is Question:
-                token.on_answer(response)
+            elif type(token) is partial:
+                token(response)
 
     def _append(self, _records: Sequence[Record], cause: AppendCause) -> tuple[int, Error | None]:
         """Group metadata takes its time. Offset commits do not: most of them are never simulated,
@@ -190,14 +189,6 @@ class World:
         """When the next answer leaves: the coordinator works on one request at a time."""
         self._busy_until_us = max(self._busy_until_us, self.clock.now_us) + self._service_us
         return self._busy_until_us
-
-    def _coordinator_event(self, event: coordinator_events.Event) -> None:
-        kind = type(event)
-        if kind is coordinator_events.OffsetsCommitted:
-            return  # positions are told with the ownership that they belong to
-        self._told.append((self.clock.now_us, Source.COORDINATOR, event))
-        if kind in _WATCHED:
-            self._react(event)
 
     def _react(self, event: coordinator_events.Event) -> None:
         """The group has changed: heartbeats may be answered otherwise from now on."""
@@ -343,11 +334,8 @@ class World:
     @property
     def unanswered(self) -> Sequence[str]:
         """Processes that still wait for the answer to a parked request."""
-        return [
-            exchange.connection.consumer.name
-            for exchange in self._open_tokens
-            if exchange.connection.consumer.alive and exchange.connection.parked is exchange
-        ]
+        consumers = self.consumers.values()
+        return [consumer.name for consumer in consumers if consumer.connection.parked is not None]
 
 
 #: Events that may change the answer to a heartbeat.
