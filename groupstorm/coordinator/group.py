@@ -227,8 +227,7 @@ class ClassicGroup:
             return bool(protocol_type) and bool(protocols)
         if self.protocol_type != protocol_type:
             return False
-        size = len(self.members)
-        return any([self.supported.get(name, 0) == size for name, _ in protocols])
+        return len(self.members) in [self.supported.get(name, 0) for name, _ in protocols]
 
     def validate(self, member_id: str, group_instance_id: str | None) -> Error:
         """UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or NONE (ClassicGroup.validateMember)."""
