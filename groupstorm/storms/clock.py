@@ -17,36 +17,45 @@ Due = tuple[int, int, Callable[..., None], tuple[Any, ...]]
 _BUCKET_BITS = 10  # a bucket's width: 1,024 us
 
 
+class _Buckets(dict[int, list[Due]]):
+    """Bucket by number; one that is asked for is there. ``numbers`` is a heap of those there are."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+
+    def __missing__(self, number: int) -> list[Due]:
+        bucket = self[number] = []
+        heappush(self.numbers, number)
+        return bucket
+
+
 class Clock:
     """`now_us` stands still while something happens and jumps to whatever comes next.
 
     ``limit_us``: `run` does only what is due before it.
     """
 
-    __slots__ = ("_buckets", "_numbers", "_ordered", "_scheduled", "limit_us", "now_us")
+    __slots__ = ("_buckets", "_ordered", "_scheduled", "limit_us", "now_us")
 
     def __init__(self) -> None:
         self.now_us = 0
         self.limit_us = 0
         self._scheduled = 0
-        self._buckets: dict[int, list[Due]] = {}
-        self._numbers: list[int] = []  # a heap of the buckets' numbers
-        self._ordered = -1  # the number of the bucket that is a heap; the others are heaped up as they come
+        self._buckets = _Buckets()
+        self._ordered = -1  # the number of the bucket that is a heap; each becomes one in its turn
 
     def at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None:
         """Call ``action(*arguments)`` at ``time_us``. Raises ValueError for a time that has passed."""
         if time_us < self.now_us:
             raise ValueError(f"{time_us} us lies before now ({self.now_us} us)")
-        self._scheduled += 1
+        self._scheduled = scheduled = self._scheduled + 1
         number = time_us >> _BUCKET_BITS
-        bucket = self._buckets.get(number)
-        if bucket is None:
-            self._buckets[number] = [(time_us, self._scheduled, action, arguments)]
-            heappush(self._numbers, number)
-        elif number == self._ordered:
-            heappush(bucket, (time_us, self._scheduled, action, arguments))
+        if number != self._ordered:
+            self._buckets[number].append((time_us, scheduled, action, arguments))
         else:
-            bucket.append((time_us, self._scheduled, action, arguments))
+            heappush(self._buckets[number], (time_us, scheduled, action, arguments))
 
     def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None:
         """Call ``action(*arguments)`` in ``delay_us`` (not negative)."""
@@ -54,9 +63,10 @@ class Clock:
 
     def run(self) -> None:
         """Do what is due before `limit_us`, which what happens may move."""
-        while self._numbers:
-            number = self._numbers[0]
-            bucket = self._buckets[number]
+        buckets = self._buckets
+        while buckets.numbers:
+            number = buckets.numbers[0]
+            bucket = buckets[number]
             if number != self._ordered:
                 heapify(bucket)
                 self._ordered = number
@@ -65,8 +75,8 @@ class Clock:
                     return
                 self.now_us, _, action, arguments = heappop(bucket)
                 action(*arguments)
-            heappop(self._numbers)
-            del self._buckets[number]
+            heappop(buckets.numbers)
+            del buckets[number]
 
     def advance_to(self, time_us: int) -> None:
         """Move the clock without doing anything: for what is due elsewhere (the coordinator's timers)."""

@@ -205,9 +205,10 @@ class VirtualConsumer:
                 self.pulse.stop()
                 self._exit()
                 return
-            if type(operation) is not Assign:
+            kind = type(operation)
+            if kind is not Assign:
                 self.pulse.follow()  # the assignor holds the client's lock: no heartbeats while it runs
-            result = _CARRIES_OUT[type(operation)](self, operation)
+            result = _CARRIES_OUT[kind](self, operation)
 
     def later(self, delay_us: int, result: Any = None) -> Any:
         """``result`` after a while, or at once if it takes no time."""
@@ -325,9 +326,9 @@ class VirtualConsumer:
         ``sent``: the generation at that time, when it may have changed since.
         """
         offsets: dict[str, dict[int, CommittedOffset]] = {}
-        for topic, partition in self.work.partitions:
-            position = self.work.position(TopicPartition(topic, partition), at_us)
-            offsets.setdefault(topic, {})[partition] = CommittedOffset(position)
+        for owned in self.work.partitions:
+            position = self.work.position(owned, at_us)
+            offsets.setdefault(owned.topic, {})[owned.partition] = CommittedOffset(position)
         if not offsets:
             return None
         config, generation = self.config, sent or self.membership.generation

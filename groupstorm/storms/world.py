@@ -111,8 +111,10 @@ class World:
     def _look_at_timers(self) -> None:
         """The coordinator was called: what is due before its next deadline comes first."""
         deadline_ms = self.coordinator.next_deadline()
-        after_us = self._end_us + 1
-        self.clock.limit_us = after_us if deadline_ms is None else min(deadline_ms * 1000, after_us)
+        if deadline_ms is None or deadline_ms * 1000 > self._end_us:
+            self.clock.limit_us = self._end_us + 1
+        else:
+            self.clock.limit_us = deadline_ms * 1000
 
     # -- consumers -------------------------------------------------------------------------------
 
@@ -164,15 +166,17 @@ class World:
 
     def _carry_out(self, effects: Effects) -> None:
         self._look_at_timers()
-        now_us = self.clock.now_us
-        for event in effects.events:
-            kind = type(event)
-            if kind is coordinator_events.OffsetsCommitted:
-                continue  # positions are told with the ownership that they belong to
-            self._told.append((now_us, Source.COORDINATOR, event))
-            if kind in _WATCHED:
-                self._react(event)
-        for token, response in effects.replies:
+        replies, events, _ = effects
+        if events:
+            now_us, tell = self.clock.now_us, self._told.append
+            for event in events:
+                kind = type(event)
+                if kind is not coordinator_events.OffsetsCommitted:
+                    # positions are told with the ownership that they belong to
+                    tell((now_us, Source.COORDINATOR, event))
+                if kind in _WATCHED:
+                    self._react(event)
+        for token, response in replies:
             self.requests[answer_of(response)] += 1
             if type(token) is Exchange:
                 token.connection.answered(token, response)
@@ -187,8 +191,10 @@ class World:
 
     def answer_leaves_us(self) -> int:
         """When the next answer leaves: the coordinator works on one request at a time."""
-        self._busy_until_us = max(self._busy_until_us, self.clock.now_us) + self._service_us
-        return self._busy_until_us
+        now_us = self.clock.now_us
+        begins_us = now_us if now_us > self._busy_until_us else self._busy_until_us
+        self._busy_until_us = ends_us = begins_us + self._service_us
+        return ends_us
 
     def _react(self, event: coordinator_events.Event) -> None:
         """The group has changed: heartbeats may be answered otherwise from now on."""
