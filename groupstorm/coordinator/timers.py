@@ -27,6 +27,9 @@ class Timer(NamedTuple):
     payload: object
 
 
+_Key = tuple[TimerKind, str, str]
+
+
 class Timers:
     """Virtual or real milliseconds; setting a timer again is a new set.
 
@@ -37,30 +40,31 @@ class Timers:
     __slots__ = ("_deadlines", "_due", "_set")
 
     def __init__(self) -> None:
-        #: When each is due, by kind.
-        self._set: list[dict[tuple[str, str], int]] = [{} for _ in TimerKind]
+        #: When each is due.
+        self._set: dict[_Key, int] = {}
         #: Deadline -> the timers that are due then, with their payloads.
-        self._due: dict[int, dict[tuple[TimerKind, str, str], object]] = {}
+        self._due: dict[int, dict[_Key, object]] = {}
         self._deadlines: list[int] = []
 
     def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
         """(Re)set the timer of this kind; ``name``: the member id, or "" where it is the whole group's."""
-        deadlines, key = self._set[kind], (group, name)
-        before_ms = deadlines.get(key)
+        key = (kind, group, name)
+        before_ms = self._set.get(key)
         if before_ms is not None:
-            del self._due[before_ms][kind, group, name]
-        deadlines[key] = deadline_ms
+            del self._due[before_ms][key]
+        self._set[key] = deadline_ms
         due = self._due.get(deadline_ms)
         if due is None:
             due = self._due[deadline_ms] = {}
             heappush(self._deadlines, deadline_ms)
-        due[kind, group, name] = payload
+        due[key] = payload
 
     def cancel(self, kind: TimerKind, group: str, name: str = "") -> None:
         """Forget the timer, if it is set."""
-        deadline_ms = self._set[kind].pop((group, name), None)
+        key = (kind, group, name)
+        deadline_ms = self._set.pop(key, None)
         if deadline_ms is not None:
-            del self._due[deadline_ms][kind, group, name]
+            del self._due[deadline_ms][key]
 
     def next_deadline(self) -> int | None:
         """The earliest deadline; None where nothing is set."""
@@ -78,14 +82,13 @@ class Timers:
         if deadline_ms is None or deadline_ms > now_ms:
             return None
         due = self._due[deadline_ms]
-        kind, group, name = key = next(iter(due))
-        payload = due.pop(key)
-        del self._set[kind][group, name]
-        return Timer(kind, group, name, deadline_ms, payload)
+        key = next(iter(due))
+        del self._set[key]
+        return Timer(*key, deadline_ms, due.pop(key))
 
     def deadline_of(self, kind: TimerKind, group: str, name: str = "") -> int | None:
         """When this timer is due; None where it is not set."""
-        return self._set[kind].get((group, name))
+        return self._set.get((kind, group, name))
 
     def __len__(self) -> int:
-        return sum(map(len, self._set))
+        return len(self._set)

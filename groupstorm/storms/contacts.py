@@ -102,6 +102,10 @@ class ContactStream:
         k = max(1, (from_us - self.start_us) // self.interval_us)
         return k if self.arrives_after(k, from_us - 1) else k + 1
 
+    def forget(self, k: int) -> None:
+        """The k-th request was to be made real and has not been sent, or was lost."""
+        self.real = tuple([other for other in self.real if other != k])
+
     def computed(self, last: int) -> int:
         """How many of the requests up to the ``last`` one have not been made real."""
         return last - len([k for k in self.real if k <= last])

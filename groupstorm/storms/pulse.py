@@ -237,7 +237,7 @@ class Pulse:
 
     def _arrive(self, stream: ContactStream, k: int) -> None:
         if not stream.is_sent(k) or (stream.cut_us is not None and stream.arrival_us(k) > stream.cut_us):
-            stream.real = tuple([other for other in stream.real if other != k])
+            stream.forget(k)
             return
         if stream.api == HEARTBEAT:
             self._heartbeat_arrives(stream, k)
@@ -269,7 +269,18 @@ class Pulse:
             return  # the member goes on as before
         latency_us = self._consumer.connection.heartbeat_answer_latency_us(stream.sent_us(k))
         self._world.clock.after(latency_us, self._answered, stream, error)
-        self._make_real(stream, k + 1)
+        if not self._world.exact and k + 1 not in stream.real:
+            stream.real += (k + 1,)
+            clock = self._world.clock
+            clock.at(max(stream.sent_us(k + 1), clock.now_us), self._leaves, stream, k + 1)
+
+    def _leaves(self, stream: ContactStream, k: int) -> None:
+        """The request behind one whose answer was an error: mostly its stream has ended by now."""
+        if stream.is_sent(k):
+            clock = self._world.clock
+            clock.at(max(stream.arrival_us(k), clock.now_us), self._arrive, stream, k)
+        else:
+            stream.forget(k)
 
     def _answered(self, stream: ContactStream, error: Error) -> None:
         consumer = self._consumer
