@@ -9,7 +9,6 @@ from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.records import Record
 
-
 #: A response for the request that came with the token, perhaps many calls ago.
 Reply = tuple[Hashable, Response]
 

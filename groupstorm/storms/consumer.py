@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
@@ -214,23 +213,24 @@ class VirtualConsumer:
         """``result`` after a while, or at once if it takes no time."""
         if not delay_us:
             return result
-        self.clock.after(delay_us, self._completed, self._step, result)
+        self.clock.after(delay_us, self.completed, self._step, result)
         return TAKES_TIME
 
-    def _completed(self, step: int, result: Any) -> None:
+    def completed(self, step: int, result: Any) -> None:
+        """What the membership waited for since ``step`` has come."""
         if step != self._step or not self.alive:
             return
         if self.clock.now_us < self.standstill.paused_until_us:
-            self.clock.at(self.standstill.paused_until_us, self._completed, step, result)
+            self.clock.at(self.standstill.paused_until_us, self.completed, step, result)
         else:
             self._advance(result)
 
     def _send(self, operation: Send) -> Any:
-        self.connection.send(operation.request, operation.timeout_ms, partial(self._completed, self._step))
+        self.connection.send(operation.request, operation.timeout_ms, step=self._step)
         return TAKES_TIME
 
     def _find_coordinator(self, _: FindCoordinator) -> Any:
-        self.connection.find_coordinator(partial(self._completed, self._step, None))
+        self.connection.find_coordinator(partial(self.completed, self._step, None))
         return TAKES_TIME
 
     def _await_poll(self, _: AwaitPoll) -> Any:
@@ -259,7 +259,7 @@ class VirtualConsumer:
             self._poll_is_due = True
             self.clock.at(self.standstill.until_us, self._poll, step)
         else:
-            self._completed(step, None)
+            self.completed(step, None)
 
     def _back_off(self, operation: Backoff) -> Any:
         return self.later(operation.delay_ms * 1000)
@@ -310,9 +310,9 @@ class VirtualConsumer:
                     self.world.commit(request)
                     self.pulse.commits_superseded()
                 self.membership.commit_answered(error, sent)
-                self._completed(step, error)
+                self.completed(step, error)
             else:
-                self._completed(step, response)
+                self.completed(step, response)
 
         self.connection.send(request, self.config.request_timeout_ms, answered)
         return TAKES_TIME

@@ -11,15 +11,18 @@ Requests of one stream arrive in their order: a scenario's latencies stay below 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from groupstorm.clients.generation import Generation
 
+if TYPE_CHECKING:
+    from groupstorm.storms.connection import Connection
+
 
 class ContactStream:
-    """All times in microseconds; ``latency_us(sent_us)`` is the way to the coordinator.
+    """All times in microseconds. ``generation`` is what its requests carry, ``connection`` their way to
+    the coordinator and ``epoch`` that of the connection when the stream began.
 
-    ``generation`` is what its requests carry, ``connection`` the connection's epoch when it began.
     Latencies are drawn only where ``latency_most_us`` does not decide.
     """
 
@@ -30,11 +33,11 @@ class ContactStream:
         "connection",
         "cut_us",
         "end_us",
+        "epoch",
         "flushed",
         "generation",
         "interval_us",
         "latency_most_us",
-        "latency_us",
         "real",
         "start_us",
     )
@@ -45,8 +48,7 @@ class ContactStream:
         start_us: int,
         interval_us: int,
         generation: Generation,
-        connection: int,
-        latency_us: Callable[[int], int],
+        connection: Connection,
         latency_most_us: int,
     ) -> None:
         self.api = api
@@ -54,7 +56,7 @@ class ContactStream:
         self.interval_us = interval_us
         self.generation = generation
         self.connection = connection
-        self.latency_us = latency_us
+        self.epoch = connection.epoch
         self.latency_most_us = latency_most_us
         self.end_us: int | None = None
         self.cut_us: int | None = None
@@ -69,7 +71,7 @@ class ContactStream:
     def arrival_us(self, k: int) -> int:
         if k != self._drawn:
             sent_us = self.start_us + k * self.interval_us
-            self._drawn, self._drawn_us = k, sent_us + self.latency_us(sent_us)
+            self._drawn, self._drawn_us = k, sent_us + self.connection.heartbeat_latency_us(sent_us)
         return self._drawn_us
 
     def arrives_after(self, k: int, time_us: int) -> bool:

@@ -172,22 +172,15 @@ class Pulse:
     # -- streams ---------------------------------------------------------------------------------
 
     def _open(self, api: str, start_us: int, interval_us: int) -> ContactStream:
-        consumer = self._consumer
+        world, consumer = self._world, self._consumer
         generation = consumer.membership.generation
-        self._world.consumers_by_id[generation.member_id] = consumer
-        connection = consumer.connection
+        world.consumers_by_id[generation.member_id] = consumer
         stream = ContactStream(
-            api,
-            start_us,
-            interval_us,
-            generation,
-            connection.epoch,
-            connection.heartbeat_latency_us,
-            self._world.latency.largest_us,
+            api, start_us, interval_us, generation, consumer.connection, world.latency.largest_us
         )
-        if self._world.exact:
-            self._world.clock.at(stream.sent_us(1), self._tick, stream, 1)
-        elif not self._world.is_current(generation):
+        if world.exact:
+            world.clock.at(stream.sent_us(1), self._tick, stream, 1)
+        elif not world.is_current(generation):
             self._make_real(stream, 1)  # the group has moved on before the member could know
         return stream
 
@@ -267,7 +260,7 @@ class Pulse:
     def _answer(self, stream: ContactStream, k: int, error: Error) -> None:
         if error is Error.NONE:
             return  # the member goes on as before
-        latency_us = self._consumer.connection.heartbeat_answer_latency_us(stream.sent_us(k))
+        latency_us = stream.connection.heartbeat_answer_latency_us(stream.sent_us(k))
         self._world.clock.after(latency_us, self._answered, stream, error)
         if not self._world.exact and k + 1 not in stream.real:
             stream.real += (k + 1,)
@@ -284,7 +277,7 @@ class Pulse:
 
     def _answered(self, stream: ContactStream, error: Error) -> None:
         consumer = self._consumer
-        if not consumer.reachable or stream.connection != consumer.connection.epoch:
+        if not consumer.reachable or stream.epoch != consumer.connection.epoch:
             return
         if stream.api == HEARTBEAT:
             consumer.membership.heartbeat_answered(error, stream.generation)

@@ -81,7 +81,8 @@ class World:
         self._end_us = 0
         self._service_us = settings.integer("coordinator_service_us")
         self._ending: tuple[int, list[str]] = (-1, [])
-        self._timeouts: dict[int, deque[tuple[int, Exchange]]] = {}
+        #: Requests without an answer in the order of sending, by how long their senders wait.
+        self._watched: dict[int, deque[Exchange]] = {}
         self._topic_changes: list[tuple[int, Mapping[str, int]]] = [
             (-1, dict.fromkeys(topic_names(settings), settings.integer("partitions")))
         ]
@@ -139,26 +140,29 @@ class World:
         """A request has arrived: its answer goes to ``exchange``, now or later."""
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, exchange))
 
-    def watch(self, exchange: Exchange, timeout_ms: int) -> None:
-        """Time ``exchange`` out if it has no answer ``timeout_ms`` after it was sent.
+    def watch(self, exchange: Exchange) -> None:
+        """Time ``exchange`` out if it has no answer by the end of its sender's patience.
 
-        One queue per time-out, in the order of sending, and one scheduled look at its head: most
+        One queue per time-out, in the order of arriving, and one scheduled look at its head: most
         requests are answered long before.
         """
-        queue = self._timeouts.setdefault(timeout_ms, deque())
-        due_us = max(self.clock.now_us, exchange.sent_us + timeout_ms * 1000)
-        queue.append((due_us, exchange))
-        if len(queue) == 1:
-            self.clock.at(due_us, self._time_out, queue)
-
-    def _time_out(self, queue: deque[tuple[int, Exchange]]) -> None:
         now_us = self.clock.now_us
-        while queue and (queue[0][1].done or queue[0][0] <= now_us):
-            _, exchange = queue.popleft()
+        exchange.due_us = max(exchange.due_us, now_us)
+        queue = self._watched.get(exchange.timeout_ms)
+        if queue is None:
+            queue = self._watched[exchange.timeout_ms] = deque()
+        queue.append(exchange)
+        if len(queue) == 1:
+            self.clock.at(exchange.due_us, self._time_out, queue)
+
+    def _time_out(self, queue: deque[Exchange]) -> None:
+        now_us = self.clock.now_us
+        while queue and (queue[0].done or queue[0].due_us <= now_us):
+            exchange = queue.popleft()
             if not exchange.done:
                 exchange.connection.timed_out(exchange)
         if queue:
-            self.clock.at(queue[0][0], self._time_out, queue)
+            self.clock.at(queue[0].due_us, self._time_out, queue)
 
     def ask(self, request: Request, on_answer: partial[None]) -> None:
         """A request that mutes no connection (Heartbeat, background commit) has arrived."""
@@ -179,7 +183,7 @@ class World:
         for token, response in replies:
             self.requests[answer_of(response)] += 1
             if type(token) is Exchange:
-                token.connection.answered(token, response)
+                token.answered(response)
             elif type(token) is partial:
                 token(response)
 
