@@ -95,10 +95,24 @@ class Membership(Standing):
         """From the first poll() on, until a fatal error ends the consumer."""
         self.request_rejoin(RejoinCause.FIRST_JOIN)
         while self.failure is None:
-            if self.rejoin_needed:
-                yield from self._join_group_if_needed()
-            else:
+            if not self.rejoin_needed:
                 yield _AWAIT_POLL
+                continue
+            if not self.coordinator_known:
+                yield FindCoordinator()
+                self.coordinator_known = True
+            if self._needs_join_prepare:
+                self._needs_join_prepare = False
+                yield from self._on_join_prepare()
+                continue  # which may have failed
+            self.state = MemberState.PREPARING_REBALANCE
+            error = yield from self._join_and_sync()
+            if error is None or error in RETRIED_AT_ONCE:
+                continue
+            if error in RETRIED_AFTER_BACKOFF:
+                yield Backoff(self.config.retry_backoff_ms)
+            else:
+                self.failure = error.name
         failure, member_id = self.failure, self.generation.member_id
         yield from self._leave_the_group(failure)
         self._emit(events.MemberFailed(self.config.group_id, self.config.client_id, member_id, failure))
@@ -134,24 +148,6 @@ class Membership(Standing):
         if leave is not None:
             yield Send(leave, config.request_timeout_ms)
         return leave is not None
-
-    def _join_group_if_needed(self) -> Flow:
-        while self.rejoin_needed and self.failure is None:
-            if not self.coordinator_known:
-                yield FindCoordinator()
-                self.coordinator_known = True
-            if self._needs_join_prepare:
-                self._needs_join_prepare = False
-                yield from self._on_join_prepare()
-                continue  # which may have failed
-            self.state = MemberState.PREPARING_REBALANCE
-            error = yield from self._join_and_sync()
-            if error is None or error in RETRIED_AT_ONCE:
-                continue
-            if error in RETRIED_AFTER_BACKOFF:
-                yield Backoff(self.config.retry_backoff_ms)
-            else:
-                self.failure = error.name
 
     def _on_join_prepare(self) -> Flow:
         """Before a JoinGroup: commit, then give up what has to be given up (onJoinPrepare)."""

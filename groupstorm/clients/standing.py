@@ -34,6 +34,10 @@ class MemberState(Enum):
     STABLE = "STABLE"
 
 
+#: The heartbeat thread sends from the JoinGroup's answer until the next JoinGroup.
+HEARTBEATING = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+
+
 class Standing:
     """The generation, the state and what the next JoinGroup will be for.
 
@@ -81,9 +85,8 @@ class Standing:
 
     @property
     def heartbeating(self) -> bool:
-        """Whether the heartbeat thread sends: from the JoinGroup's answer until the next JoinGroup."""
-        state = self.state
-        return state is MemberState.STABLE or state is MemberState.COMPLETING_REBALANCE
+        """Whether the heartbeat thread sends."""
+        return self.state in HEARTBEATING
 
     def heartbeat(self, generation: Generation) -> Heartbeat:
         """A heartbeat as it was sent in ``generation``."""

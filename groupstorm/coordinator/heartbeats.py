@@ -20,10 +20,11 @@ def handle_heartbeat(shard: Shard, request: Heartbeat, answer: Answer) -> None:
     """REBALANCE_IN_PROGRESS in PreparingRebalance; either way the session starts again."""
     group = shard.groups.get(request.group)
     error = _validate(group, request)
-    if error or group is None:
+    member = None if group is None else group.members.get(request.member_id)
+    if error or group is None or member is None:
         shard.answer(answer, HeartbeatResponse(error))
         return
-    shard.restart_session(group, group.members[request.member_id])
+    shard.restart_session(group, member)
     response = _ROUND_IS_OPEN if group.state is GroupState.PREPARING_REBALANCE else _FINE
     shard.writes.answer_in_turn(request, answer, response)
 

@@ -255,7 +255,7 @@ class VirtualConsumer:
 
     def _poll(self, step: int) -> None:
         self._poll_is_due = False
-        if step == self._step and self.alive and self.standstill.lasts:
+        if step == self._step and self.alive and self.clock.now_us < self.standstill.until_us:
             self._poll_is_due = True
             self.clock.at(self.standstill.until_us, self._poll, step)
         else:
@@ -344,7 +344,6 @@ class VirtualConsumer:
 
     # -- what befalls the process ----------------------------------------------------------------
 
-    @property
     def reachable(self) -> bool:
         """Whether it can send heartbeats now."""
         now_us = self.clock.now_us

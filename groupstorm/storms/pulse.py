@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from groupstorm.clients.standing import HEARTBEATING
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, OffsetCommitResponse
 from groupstorm.coordinator.sessions import IN_TOUCH
@@ -54,7 +55,7 @@ class Pulse:
     def follow(self) -> None:
         """The membership's state may have changed: heartbeats run in CompletingRebalance and Stable."""
         membership = self._consumer.membership
-        wanted = membership.heartbeating and self._consumer.reachable
+        wanted = membership.state in HEARTBEATING and self._consumer.reachable()
         stream = self._heartbeats
         if stream is not None:
             if wanted and stream.generation is membership.generation:
@@ -77,7 +78,7 @@ class Pulse:
 
     def start_commits(self) -> None:
         consumer = self._consumer
-        if consumer.config.enable_auto_commit and self._commits is None and consumer.reachable:
+        if consumer.config.enable_auto_commit and self._commits is None and consumer.reachable():
             interval_us = consumer.config.auto_commit_interval_ms * 1000
             self._commits = self._open(OFFSET_COMMIT, self._world.clock.now_us, interval_us)
 
@@ -116,7 +117,7 @@ class Pulse:
     def restart(self) -> None:
         """After a pause or a lost connection: a first heartbeat at once, for real; much may have changed."""
         consumer = self._consumer
-        if consumer.membership.heartbeating and consumer.reachable and self._heartbeats is None:
+        if consumer.membership.heartbeating and consumer.reachable() and self._heartbeats is None:
             now_us = self._world.clock.now_us
             interval_us = consumer.config.heartbeat_interval_ms * 1000
             self._heartbeats = self._open(HEARTBEAT, now_us - interval_us, interval_us)
@@ -277,7 +278,7 @@ class Pulse:
 
     def _answered(self, stream: ContactStream, error: Error) -> None:
         consumer = self._consumer
-        if not consumer.reachable or stream.epoch != consumer.connection.epoch:
+        if not consumer.reachable() or stream.epoch != consumer.connection.epoch:
             return
         if stream.api == HEARTBEAT:
             consumer.membership.heartbeat_answered(error, stream.generation)

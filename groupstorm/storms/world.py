@@ -314,7 +314,7 @@ class World:
             group is not None
             and group.generation == generation.id
             and group.state is not GroupState.PREPARING_REBALANCE
-            and generation.member_id in group.members
+            and group.members.get(generation.member_id) is not None
         )
 
     def generation_of(self, name: str) -> int | None:
