@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from groupstorm.cli.serve_options import DEFAULT_HOST, DEFAULT_PORT, Wanted, read_place
 from groupstorm.problems import InputError
 
 if TYPE_CHECKING:
@@ -15,12 +16,17 @@ if TYPE_CHECKING:
     from groupstorm.coordinator.server.changes import Change
     from groupstorm.coordinator.server.config import Endpoint
 
-LAST_PORT = 65_535
-
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: a free one.")] = 9092,
+    host: Annotated[
+        str | None, typer.Option(help=f"Address to listen on; without it {DEFAULT_HOST}.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help=f"Port to listen on; without it {DEFAULT_PORT}, 0: a free one.")
+    ] = None,
+    listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Both in one, instead of --host and --port.")
+    ] = None,
     topic: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME:PARTITIONS", help="A topic that is there from the start (repeatable)."),
@@ -42,24 +48,52 @@ def serve(
     as_version: Annotated[
         str, typer.Option(metavar="2.8|3.9|4.x", help="Advertise no higher versions than this Kafka's.")
     ] = "4.x",
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TLS with this certificate (PEM, the chain behind it)."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Its key (PEM, no password), unless --tls-cert holds it as well."),
+    ] = None,
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Clients must show a certificate that one of these has signed."),
+    ] = None,
+    sasl_users: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="SASL (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512) with the users of this file, "
+            "NAME=PASSWORD on each line.",
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option("--insecure", help="Listen beyond the loopback interface though there is no TLS."),
+    ] = False,
 ) -> None:
     """Serve Kafka's protocol over TCP until SIGINT or SIGTERM.
 
     The first line of standard output is `listening on HOST:PORT`; the log goes to standard error. SIGUSR1
-    moves every group's coordinator to the next broker.
+    moves every group's coordinator to the next broker. Listening on anything but the loopback interface takes
+    TLS, or --insecure.
     """
     from groupstorm.coordinator.server import logs, service
     from groupstorm.coordinator.server.assembly import make_broker
+    from groupstorm.coordinator.server.security.listener import check_advertised
 
-    if not 0 <= port <= LAST_PORT or (port and port + brokers - 1 > LAST_PORT):
-        raise InputError(f"--port {port}: expected a number from 0 to {LAST_PORT}, for every broker")
+    wanted = Wanted(host, port, listen, tls_cert, tls_key, tls_client_ca, sasl_users, insecure)
+    endpoint, security = read_place(wanted, brokers)
     settings, topics = _settings(setting or []), _topics(topic or [])
 
     def make(journal: Sequence[Change], now_ms: int) -> Broker:
-        return make_broker(settings, topics, brokers, as_version, journal, now_ms)
+        broker = make_broker(settings, topics, brokers, as_version, journal, now_ms)
+        check_advertised(broker.state.config, security)
+        return broker
 
     logs.configure()
-    service.serve(make, service.Place(host, port, trace, data), _say_ready)
+    service.serve(make, service.Place(endpoint.host, endpoint.port, trace, data, security), _say_ready)
 
 
 def _say_ready(endpoints: Sequence[Endpoint]) -> None:

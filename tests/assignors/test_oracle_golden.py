@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from tests.oracle.assignors import golden
-from tests.oracle.assignors.differential import Verdict, judge
+from tests.oracle.assignors.differential import Verdict
 from tests.oracle.assignors.golden import Golden
 from tests.oracle.assignors.report import transcript
-from tests.oracle.assignors.sides import CONSUMER, SERVER, Side
+from tests.oracle.assignors.sides import CONSUMER, SERVER, MembersSide
 
 _GOLDEN = {side.command: list(golden.read(side)) for side in (CONSUMER, SERVER)}
 
@@ -47,18 +47,18 @@ both_sides = pytest.mark.parametrize("side", [CONSUMER, SERVER], ids=lambda side
 
 
 @both_sides
-def test_answers_are_kafkas(side: Side) -> None:
+def test_answers_are_kafkas(side: MembersSide) -> None:
     """With bug_compat always, without it where Kafka's answer is valid; elsewhere ours is valid."""
     wrong: list[tuple[Golden, Verdict]] = []
     for one in _GOLDEN[side.command]:
-        verdict = judge(side, one.case, one.answer)
+        verdict = side.judge(one.case, one.answer)
         if verdict.wrong:
             wrong.append((one, verdict))
     assert not wrong, "\n\n".join(transcript(one.case, verdict) for one, verdict in wrong[:3])
 
 
 @both_sides
-def test_the_golden_cases_run_every_form(side: Side) -> None:
+def test_the_golden_cases_run_every_form(side: MembersSide) -> None:
     """And are refused for every reason: a file without them would prove little."""
     listed = _GOLDEN[side.command]
     forms = Counter((one.case["assignor"], side.form(one.case, one.answer)) for one in listed)
@@ -70,6 +70,6 @@ def test_the_golden_cases_run_every_form(side: Side) -> None:
 
 
 @both_sides
-def test_the_files_stay_small(side: Side) -> None:
+def test_the_files_stay_small(side: MembersSide) -> None:
     assert golden.CASES * 0.8 <= len(_GOLDEN[side.command]) <= golden.CASES
     assert golden.path(side).stat().st_size <= golden.BYTES_MAX

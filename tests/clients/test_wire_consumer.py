@@ -214,10 +214,10 @@ async def test_listener_that_outlasts_the_poll_interval_makes_the_member_leave(c
 async def test_application_that_does_not_poll_is_put_out_and_comes_back(cluster: Cluster) -> None:
     lazy = cluster.member("a", max_poll_interval_ms=150)
     await cluster.until_balanced(lazy)
-    lazy.consumer.leave_poll()
+    lazy.consumer.polling.leave()
     other = cluster.member("b", max_poll_interval_ms=5_000)
     await cluster.until_balanced(other)
-    lazy.consumer.enter_poll()
+    lazy.consumer.polling.enter()
     await cluster.until_balanced(lazy, other)
 
 

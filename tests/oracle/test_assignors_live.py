@@ -11,7 +11,7 @@ from tests.oracle.assignors import golden
 from tests.oracle.assignors.differential import compare
 from tests.oracle.assignors.faults import untidy
 from tests.oracle.assignors.report import transcript
-from tests.oracle.assignors.sides import CONSUMER, SERVER, Side
+from tests.oracle.assignors.sides import CONSUMER, SERVER, MembersSide
 from tests.oracle.build import OracleUnavailable, build
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import Ask, as_line
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", params=[CONSUMER, SERVER], ids=lambda side: side.command)
-def sides(request: pytest.FixtureRequest) -> Iterator[tuple[Side, Ask]]:
+def sides(request: pytest.FixtureRequest) -> Iterator[tuple[MembersSide, Ask]]:
     try:
         built = build()
     except OracleUnavailable as problem:
@@ -29,20 +29,20 @@ def sides(request: pytest.FixtureRequest) -> Iterator[tuple[Side, Ask]]:
         yield request.param, kafka.ask
 
 
-def test_random_cases_are_answered_as_kafka_answers_them(sides: tuple[Side, Ask]) -> None:
+def test_random_cases_are_answered_as_kafka_answers_them(sides: tuple[MembersSide, Ask]) -> None:
     side, ask = sides
     outcome = compare(side, ask, side.random_cases(2, 1_000), shown_max=1)
     assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
     assert outcome.count == 1_000
 
 
-def test_the_golden_answers_are_kafkas(sides: tuple[Side, Ask]) -> None:
+def test_the_golden_answers_are_kafkas(sides: tuple[MembersSide, Ask]) -> None:
     side, ask = sides
     for case, answer in golden.read(side):
         assert json.loads(ask(as_line(case))) == answer, case["id"]
 
 
-def test_a_fault_is_found_against_kafka_too(sides: tuple[Side, Ask]) -> None:
+def test_a_fault_is_found_against_kafka_too(sides: tuple[MembersSide, Ask]) -> None:
     side, ask = sides
     outcome = compare(untidy(side), ask, side.random_cases(2, 40), shown_max=1)
     assert outcome.different

@@ -421,6 +421,8 @@ ASKING: dict[int, Callable[[Desk, int], Any]] = {
     ),
     wire.OFFSET_DELETE: lambda desk, _: commit(desk, 8) and offset_delete(desk, 0),
     wire.DESCRIBE_CLUSTER: simply(wire.DESCRIBE_CLUSTER, endpoint_type=1),
+    wire.SASL_HANDSHAKE: simply(wire.SASL_HANDSHAKE, mechanism="PLAIN"),
+    wire.SASL_AUTHENTICATE: simply(wire.SASL_AUTHENTICATE, auth_bytes=b""),
     wire.DESCRIBE_TOPIC_PARTITIONS: simply(
         wire.DESCRIBE_TOPIC_PARTITIONS, response_partition_limit=2, cursor=None
     ),

@@ -143,10 +143,13 @@ def refusal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
         (("--set", "num.partitions"), "--set num.partitions: expected KAFKA.OPTION=VALUE"),
         (("--set", "num.partitions=x"), "num.partitions=x: expected an integer"),
         (("--brokers", "0"), "0 brokers: expected 1 to 100"),
-        (("--port", "65535", "--brokers", "2"), "--port 65535: expected a number from 0"),
+        (("--port", "65535", "--brokers", "2"), "--port 65535: expected a port from 0"),
         (("--as-version", "1.0"), "version 1.0 of Kafka: expected one of 2.8, 3.9, 4.x"),
-        (("--port", "70000"), "--port 70000: expected a number from 0 to 65535"),
-        (("--host", "192.0.2.1", "--port", "0"), "--host 192.0.2.1 --port 0: cannot listen there"),
+        (("--port", "70000"), "--port 70000: expected a port from 0 to 65535"),
+        (
+            ("--host", "192.0.2.1", "--port", "0", "--insecure"),
+            "--host 192.0.2.1 --port 0: cannot listen there",
+        ),
     ],
 )
 def test_what_cannot_be_understood_is_one_line_and_exit_2(

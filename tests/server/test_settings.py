@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.coordinator.server.assembly import make_broker
-from groupstorm.coordinator.server.config import BrokerConfig, Endpoint
+from groupstorm.coordinator.server.config import Advertised, BrokerConfig
 from groupstorm.coordinator.server.shell import java_address
 from groupstorm.problems import InputError
 
@@ -24,12 +24,12 @@ def test_kafkas_defaults() -> None:
 @pytest.mark.parametrize(
     ("text", "endpoint"),
     [
-        ("kafka:9092", Endpoint("kafka", 9092)),
-        ("PLAINTEXT://kafka.example:19092", Endpoint("kafka.example", 19092)),
-        ("PLAINTEXT://[::1]:9092", Endpoint("::1", 9092)),
+        ("kafka:9092", Advertised("kafka", 9092)),
+        ("PLAINTEXT://kafka.example:19092", Advertised("kafka.example", 19092, "PLAINTEXT")),
+        ("sasl_ssl://[::1]:9092", Advertised("::1", 9092, "SASL_SSL")),
     ],
 )
-def test_advertised_listeners(text: str, endpoint: Endpoint) -> None:
+def test_advertised_listeners(text: str, endpoint: Advertised) -> None:
     assert BrokerConfig.from_mapping({"advertised.listeners": text}).advertised_listeners == endpoint
 
 
@@ -44,7 +44,10 @@ def test_advertised_listeners(text: str, endpoint: Endpoint) -> None:
         ("advertised.listeners", "kafka", "HOST:PORT"),
         ("advertised.listeners", "kafka:0", "HOST:PORT"),
         ("advertised.listeners", "a:1,b:2", "HOST:PORT"),
-        ("advertised.listeners", "SSL://kafka:1", "PLAINTEXT"),
+        ("advertised.listeners", "TLS://kafka:1", "one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        ("sasl.enabled.mechanisms", "PLAIN,GSSAPI", "some of PLAIN, SCRAM-SHA-256"),
+        ("sasl.enabled.mechanisms", "", "some of PLAIN, SCRAM-SHA-256"),
+        ("connections.max.reauth.ms", "-1", "an integer from 0"),
         ("group.initial.rebalance.delay.ms", "soon", "group.initial.rebalance.delay.ms"),
         ("num.partition", "3", "did you mean num.partitions"),
         ("group.initial.rebalance.delay", "3", "did you mean group.initial.rebalance.delay.ms"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import socket
+import ssl
 import struct
 import sys
 from types import TracebackType
@@ -22,6 +23,7 @@ DESCRIBE_GROUPS, LIST_GROUPS, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 15
 DELETE_TOPICS, DELETE_RECORDS, OFFSET_FOR_LEADER_EPOCH, CREATE_PARTITIONS = 20, 21, 23, 37
 ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT = 24, 25, 26, 28
 DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS, DELETE_GROUPS, OFFSET_DELETE = 32, 44, 42, 47
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS = 60, 75
 
 
@@ -124,8 +126,11 @@ def _zigzag(number: int) -> bytes:
 class RawClient:
     """A socket that sends bytes and reads frames."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], tls: ssl.SSLContext | None = None) -> None:
+        """``tls``: what the client believes, if it is to speak TLS."""
         self.socket = socket.create_connection(address, timeout=PATIENCE_S)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])
 
     def __enter__(self) -> RawClient:
         return self

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from groupstorm.assignors.consumer.claims import Claim
-from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.contract import AssignmentResult
-from groupstorm.assignors.userdata import NO_GENERATION, Subscription
 from groupstorm.assignors.userdata.strings import java_key_for
-
-
-def claim_nothing(subscriptions: Mapping[str, Subscription]) -> list[Claim]:
-    """The members for an assignor that does not ask what they owned."""
-    return [
-        Claim(member, sub.topics, [], None, NO_GENERATION, sub.rack, sub.instance)
-        for member, sub in subscriptions.items()
-    ]
 
 
 def in_order(claims: Sequence[Claim]) -> list[int]:
@@ -24,7 +13,6 @@ def in_order(claims: Sequence[Claim]) -> list[int]:
 
     So a static member keeps its place when a restart gives it a new member id (KIP-345).
     """
-
     names = [claim.member if claim.instance is None else claim.instance for claim in claims]
     by_text = sorted_places(names)
     return sorted(by_text, key=lambda member: claims[member].instance is None)
@@ -59,10 +47,3 @@ def sorted_places(texts: Sequence[str]) -> list[int]:
     key = java_key_for(texts)
     sortable: Sequence[str] | Sequence[bytes] = texts if key is None else [key(text) for text in texts]
     return sorted(range(len(texts)), key=sortable.__getitem__)
-
-
-def by_name(index: PartitionIndex, claims: Sequence[Claim], plan: Sequence[list[int]]) -> AssignmentResult:
-    """A plan on numbers, with the names of members and partitions."""
-    return AssignmentResult(
-        {claim.member: index.names(assigned) for claim, assigned in zip(claims, plan, strict=True)}
-    )

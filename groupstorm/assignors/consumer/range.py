@@ -15,44 +15,23 @@ from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.consumer.members import by_name, claim_nothing, subscribers_in_order
+from groupstorm.assignors.consumer.members import subscribers_in_order
+from groupstorm.assignors.consumer.memoryless import MemorylessAssignor
 from groupstorm.assignors.consumer.racks import use_racks
 from groupstorm.assignors.contract import (
-    AssignmentResult,
-    MapOrder,
-    RebalanceProtocol,
     TopicMetadata,
-    subscribed_topics,
 )
-from groupstorm.assignors.userdata import Subscription, TopicPartition
 
 
 @dataclass(frozen=True)
-class RangeAssignor:
+class RangeAssignor(MemorylessAssignor):
     """Per topic: partitions in order, subscribers in order, the first ones get one partition more.
 
     The order of topics within a member's list is that of Java's hash table; once racks have played
     a part, lists are sorted by topic and partition.
     """
 
-    order: MapOrder = MapOrder.JAVA_HASH
-    bug_compat: bool = False
-
     name: ClassVar[str] = "range"
-    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
-    needs_equal_subscriptions: ClassVar[bool] = False
-
-    def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """Nothing: the next assignment does not depend on the last one."""
-        return None
-
-    def assign(
-        self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
-    ) -> AssignmentResult:
-        """Assign as RangeAssignor.assignPartitions does."""
-        wanted = subscribed_topics(topics, subscriptions.values(), self.order)
-        index, claims = PartitionIndex(wanted), claim_nothing(subscriptions)
-        return by_name(index, claims, self.plan(index, wanted, claims, range(len(claims))))
 
     def plan(
         self,
@@ -61,10 +40,7 @@ class RangeAssignor:
         claims: Sequence[Claim],
         visit: Sequence[int],
     ) -> list[list[int]]:
-        """The same as numbers, per member in the order of ``claims``; lists in the order of ``topics``.
-
-        In which order the members are visited does not matter.
-        """
+        """Lists in the order of ``topics``."""
         subscribers = subscribers_in_order(topics, claims)
         assigned: list[list[int]] = [[] for _ in claims]
         if any(claim.rack for claim in claims):

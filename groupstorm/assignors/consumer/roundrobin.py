@@ -9,44 +9,23 @@ from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.consumer.members import by_name, claim_nothing, in_order, subscribers_in_order
+from groupstorm.assignors.consumer.members import in_order, subscribers_in_order
+from groupstorm.assignors.consumer.memoryless import MemorylessAssignor
 from groupstorm.assignors.contract import (
     AssignmentRefused,
-    AssignmentResult,
-    MapOrder,
-    RebalanceProtocol,
     TopicMetadata,
-    subscribed_topics,
 )
-from groupstorm.assignors.userdata import Subscription, TopicPartition
 
 
 @dataclass(frozen=True)
-class RoundRobinAssignor:
+class RoundRobinAssignor(MemorylessAssignor):
     """All subscribed topics sorted, partitions ascending, one to each member in turn.
 
     A member that does not subscribe to the topic is passed over; the turn does not start anew with
     a topic, so unequal subscriptions can load a member heavily. Racks play no part.
     """
 
-    order: MapOrder = MapOrder.JAVA_HASH
-    bug_compat: bool = False
-
     name: ClassVar[str] = "roundrobin"
-    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
-    needs_equal_subscriptions: ClassVar[bool] = False
-
-    def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """Nothing: the next assignment does not depend on the last one."""
-        return None
-
-    def assign(
-        self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
-    ) -> AssignmentResult:
-        """Assign as RoundRobinAssignor.assign does; no members get nothing, where Kafka throws."""
-        wanted = subscribed_topics(topics, subscriptions.values(), self.order)
-        index, claims = PartitionIndex(wanted), claim_nothing(subscriptions)
-        return by_name(index, claims, self.plan(index, wanted, claims, range(len(claims))))
 
     def plan(
         self,
@@ -55,7 +34,7 @@ class RoundRobinAssignor:
         claims: Sequence[Claim],
         visit: Sequence[int],
     ) -> list[list[int]]:
-        """The same as numbers, per member in the order of ``claims``; ``visit`` does not matter."""
+        """No members get nothing, where Kafka throws."""
         if not claims and self.bug_compat:
             raise AssignmentRefused(
                 "IllegalArgumentException", "CircularIterator can only be used on non-empty lists"

@@ -13,6 +13,7 @@ Equal subscriptions take the constrained form, others the general one (`plan`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -39,30 +40,41 @@ from groupstorm.assignors.userdata import (
 
 
 @dataclass(frozen=True)
-class StickyAssignor:
-    """Kafka's StickyAssignor; ``bug_compat``: do as Kafka does even where that is no valid answer."""
+class AbstractStickyAssignor(ABC):
+    """What both have in common; ``bug_compat``: do as Kafka does even where that is no valid answer."""
 
     order: MapOrder = MapOrder.JAVA_HASH
     bug_compat: bool = False
 
-    name: ClassVar[str] = "sticky"
-    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
     needs_equal_subscriptions: ClassVar[bool] = False
-    withholds: ClassVar[bool] = False
+    withholds: ClassVar[bool]
 
-    def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """The last assignment and its generation (version 1); nothing before the first."""
-        return None if owned is None else encode_sticky(owned, generation)
-
+    @abstractmethod
     def owned_data(self, subscription: Subscription) -> MemberData:
-        """The user data alone counts, never the owned partitions of the subscription."""
-        return decode_sticky(subscription.user_data)
+        """What a member is believed to have owned, and in which generation."""
 
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
-        """Assign as StickyAssignor.assignPartitions does."""
-        return _assign(self, topics, subscriptions)
+        """Assign as AbstractStickyAssignor.assignPartitions does."""
+        wanted = subscribed_topics(topics, subscriptions.values(), self.order)
+        owned = {member: self.owned_data(subscription) for member, subscription in subscriptions.items()}
+        index = PartitionIndex(wanted, _ghosts(wanted, (data.partitions for data in owned.values())))
+        claims = [
+            Claim(
+                member,
+                subscription.topics,
+                index.numbers(owned[member].partitions),
+                owned[member].generation,
+                max(subscription.generation, -1),
+                subscription.rack,
+            )
+            for member, subscription in subscriptions.items()
+        ]
+        number = {member: place for place, member in enumerate(subscriptions)}
+        visit = [number[member] for member in self.order.arrange(subscriptions)]
+        plan = plan_and_withhold(self, index, wanted, claims, visit)
+        return _named(index, list(subscriptions), plan)
 
     def plan(
         self,
@@ -76,18 +88,31 @@ class StickyAssignor:
 
 
 @dataclass(frozen=True)
-class CooperativeStickyAssignor:
-    """Kafka's CooperativeStickyAssignor; ``bug_compat`` as in `StickyAssignor`."""
+class StickyAssignor(AbstractStickyAssignor):
+    """Kafka's StickyAssignor."""
 
-    order: MapOrder = MapOrder.JAVA_HASH
-    bug_compat: bool = False
+    name: ClassVar[str] = "sticky"
+    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
+    withholds: ClassVar[bool] = False
+
+    def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
+        """The last assignment and its generation (version 1); nothing before the first."""
+        return None if owned is None else encode_sticky(owned, generation)
+
+    def owned_data(self, subscription: Subscription) -> MemberData:
+        """The user data alone counts, never the owned partitions of the subscription."""
+        return decode_sticky(subscription.user_data)
+
+
+@dataclass(frozen=True)
+class CooperativeStickyAssignor(AbstractStickyAssignor):
+    """Kafka's CooperativeStickyAssignor."""
 
     name: ClassVar[str] = "cooperative-sticky"
     protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (
         RebalanceProtocol.COOPERATIVE,
         RebalanceProtocol.EAGER,
     )
-    needs_equal_subscriptions: ClassVar[bool] = False
     withholds: ClassVar[bool] = True
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
@@ -100,28 +125,9 @@ class CooperativeStickyAssignor:
             return MemberData(subscription.owned, subscription.generation)
         return MemberData(subscription.owned, decode_generation(subscription.user_data))
 
-    def assign(
-        self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
-    ) -> AssignmentResult:
-        """Assign as CooperativeStickyAssignor.assignPartitions does."""
-        return _assign(self, topics, subscriptions)
-
-    def plan(
-        self,
-        index: PartitionIndex,
-        topics: Mapping[str, TopicMetadata],
-        claims: Sequence[Claim],
-        visit: Sequence[int],
-    ) -> list[list[int]]:
-        """The same as numbers, per member in the order of ``claims``, visited in the order of ``visit``."""
-        return plan_and_withhold(self, index, topics, claims, visit).assigned
-
-
-AnySticky = StickyAssignor | CooperativeStickyAssignor
-
 
 def plan_and_withhold(
-    assignor: AnySticky,
+    assignor: AbstractStickyAssignor,
     index: PartitionIndex,
     topics: Mapping[str, TopicMetadata],
     claims: Sequence[Claim],
@@ -148,29 +154,6 @@ def _changes_hands(claims: Sequence[Claim], assigned: Sequence[Sequence[int]]) -
         added.update((partition, member) for partition in mine if partition not in owned)
         revoked.update(owned.difference(mine))
     return {partition: member for partition, member in added.items() if partition in revoked}
-
-
-def _assign(
-    assignor: AnySticky, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
-) -> AssignmentResult:
-    wanted = subscribed_topics(topics, subscriptions.values(), assignor.order)
-    owned = {member: assignor.owned_data(subscription) for member, subscription in subscriptions.items()}
-    index = PartitionIndex(wanted, _ghosts(wanted, (data.partitions for data in owned.values())))
-    claims = [
-        Claim(
-            member,
-            subscription.topics,
-            index.numbers(owned[member].partitions),
-            owned[member].generation,
-            max(subscription.generation, -1),
-            subscription.rack,
-        )
-        for member, subscription in subscriptions.items()
-    ]
-    number = {member: place for place, member in enumerate(subscriptions)}
-    visit = [number[member] for member in assignor.order.arrange(subscriptions)]
-    plan = plan_and_withhold(assignor, index, wanted, claims, visit)
-    return _named(index, list(subscriptions), plan)
 
 
 def _ghosts(

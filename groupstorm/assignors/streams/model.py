@@ -15,7 +15,7 @@ from uuid import UUID
 
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.ids import TaskId, task_hash
-from groupstorm.javahash import hash_order, uuid_hash
+from groupstorm.javahash import JavaHashMap, hash_order, uuid_hash
 
 #: Task.LATEST_OFFSET: the lag of a task that is running as active.
 LATEST_OFFSET = -2
@@ -261,8 +261,8 @@ class Decision(NamedTuple):
     ``warmups`` and ``standby_warmups``: the standbys that a movement left behind so that the state can be
     built up, per client (None: the assignor has no such thing). ``imbalanced``, of KIP-441's draft:
     tasks that stay where their state is although that client has its share already.
-    ``optimized_cost``: what an optimisation arrived at. ``filled``: per client its tasks in the order in
-    which they were assigned, where the result is a hash table that was filled in it (KIP-924).
+    ``optimized_cost``: what an optimisation arrived at. ``tables``: per client all its tasks, where the
+    result is a hash table whose order counts (KIP-924).
     """
 
     placement: Placement
@@ -271,4 +271,4 @@ class Decision(NamedTuple):
     standby_warmups: Sequence[set[int]] | None = None
     imbalanced: tuple[int, ...] | None = None
     optimized_cost: int | None = None
-    filled: Sequence[Sequence[int]] | None = None
+    tables: Sequence[JavaHashMap[int, None]] | None = None

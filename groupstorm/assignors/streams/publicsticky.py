@@ -38,9 +38,14 @@ def public_sticky(group: Group, config: Config) -> Decision:
             (STATELESS_COSTS, group.stateless),
         ):
             Optimisation(
-                group, cross_rack, costs, config.strategy, group.clients_as_hashed, config.solver
+                group,
+                cross_rack,
+                costs,
+                config.strategy,
+                group.clients_as_hashed,
+                config.solver,
+                on_move=assignment.note_move,
             ).active(placement, tasks)
-            assignment.note_moves()
     everything = hash_order(range(len(group.tasks)), group.task_hash)
     kept = [task for task in everything if group.tasks[task].changelogs]
     assignment.assign_standbys(kept, config.num_standby_replicas)
@@ -53,9 +58,9 @@ def public_sticky(group: Group, config: Config) -> Decision:
             group.clients_as_hashed,
             config.solver,
             pairs=config.strategy,
+            on_move=assignment.note_move,
         ).standby(placement, lambda source, destination, task: True)
-        assignment.note_moves()
-    return Decision(placement, probing=False, filled=assignment.filled)
+    return Decision(placement, probing=False, tables=assignment.tables)
 
 
 def _usable(racks: Racks, config: Config, *, standby: bool) -> bool:

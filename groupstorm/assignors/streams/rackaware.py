@@ -24,6 +24,12 @@ _STANDBY_ROUNDS_MAX = 4
 
 #: May this task's standby move from the one client to the other?
 MayMove = Callable[[int, int, int], bool]
+#: Takes each move as it is made: the task, the client it leaves, the one it comes to.
+OnMove = Callable[[int, int, int], None]
+
+
+def _untold(task: int, source: int, destination: int) -> None:
+    """Where only the placement counts."""
 
 
 def graph_size(tasks: int, clients: int) -> int:
@@ -45,6 +51,7 @@ class Optimisation(NamedTuple):
     clients: Sequence[int]
     solver: Solver = Solver.AUTO
     pairs: Strategy = Strategy.MIN_TRAFFIC
+    on_move: OnMove = _untold
 
     def active(self, placement: Placement, tasks: Iterable[int]) -> int:
         """Move these active tasks; the cost that is reached, moving included.
@@ -124,13 +131,15 @@ class Optimisation(NamedTuple):
         for task, before, after in zip(problem.tasks, problem.present, places, strict=True):
             if before == after:
                 continue
-            held[problem.clients[before]].remove(task)
-            if placement.has(problem.clients[after], task):  # an active task where it has a standby
+            source, destination = problem.clients[before], problem.clients[after]
+            held[source].remove(task)
+            if placement.has(destination, task):  # an active task where it has a standby
                 name = self.group.tasks[task].id
                 raise AssignmentRefused(
                     "IllegalArgumentException", f"Tried to assign task {name}, but it is already assigned"
                 )
-            held[problem.clients[after]].add(task)
+            held[destination].add(task)
+            self.on_move(task, source, destination)
             moved = True
         return moved
 

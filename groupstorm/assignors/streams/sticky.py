@@ -99,8 +99,8 @@ class StickyAssignment:
         self._group = group
         self._placement = placement
         self._larger_first = larger_first
-        #: Per client its tasks in the order in which they came.
-        self.filled: list[list[int]] = [[] for _ in group.clients]
+        #: Per client its tasks, as the hash table that KIP-924's public assignments are.
+        self.tables: list[JavaHashMap[int, None]] = [JavaHashMap(group.task_hash) for _ in group.clients]
         self._pairs = TaskPairs(len(group.tasks))
         self._owners = previous_owners(group)
         self._standbys = previous_standbys(group)
@@ -138,7 +138,7 @@ class StickyAssignment:
                 client = self._find(task, candidates)
                 self._meet(task, client)
                 self._placement.standby[client].add(task)
-                self.filled[client].append(task)
+                self.tables[client].put(task, None)
 
     def _has_room(self, client: int, per_thread: int) -> bool:
         return len(self._placement.active[client]) < self._placement.capacities[client] * per_thread
@@ -146,14 +146,12 @@ class StickyAssignment:
     def _assign_active(self, task: int, client: int) -> None:
         self._meet(task, client)
         self._placement.active[client].add(task)
-        self.filled[client].append(task)
+        self.tables[client].put(task, None)
 
-    def note_moves(self) -> None:
-        """Tasks were moved meanwhile, in their order: they have left the one and come to the other."""
-        for client, tasks in enumerate(self.filled):
-            held = self._held(client)
-            tasks[:] = [task for task in tasks if task in held]
-            tasks.extend(sorted(held.difference(tasks)))
+    def note_move(self, task: int, source: int, destination: int) -> None:
+        """A task has been moved meanwhile. What comes back goes to the end of its bucket."""
+        self.tables[source].remove(task)
+        self.tables[destination].put(task, None)
 
     def _meet(self, task: int, client: int) -> None:
         self._pairs.add(task, self._held(client))

@@ -35,8 +35,8 @@ def threads_of(group: Group, client: int, decision: Decision) -> dict[str, Threa
     previous = {consumer.id: _by_lag(group, client, consumer.offset_sums) for consumer in state.consumers}
     placement = decision.placement
     running, replicas = sorted(placement.active[client]), sorted(placement.standby[client])
-    if decision.filled is not None:
-        held = hash_order(decision.filled[client], group.task_hash)
+    if decision.tables is not None:
+        held = decision.tables[client].keys()
         running, replicas = (
             hash_order([task for task in held if task in kind], group.task_hash)
             for kind in (placement.active[client], placement.standby[client])

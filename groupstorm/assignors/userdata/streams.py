@@ -128,3 +128,25 @@ def _from_modified_utf8(data: bytes, at: int) -> str:
         return units.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
     except UnicodeDecodeError as problem:
         raise UserDataError(f"a malformed string at {at}: {problem.reason}") from problem
+
+
+class FieldReader:
+    """Reads field by field from a position on."""
+
+    def __init__(self, data: bytes, at: int, version: int) -> None:
+        self._data = data
+        self._at = at
+        self._version = version
+
+    def _int32(self) -> int:
+        number, self._at = read_int32(self._data, self._at)
+        return number
+
+    def _int64(self) -> int:
+        number, self._at = read_int64(self._data, self._at)
+        return number
+
+    def _count(self, element_bytes: int) -> int:
+        """How many elements of at least that size follow."""
+        count, self._at = read_count(self._data, self._at, element_bytes)
+        return count

@@ -17,9 +17,8 @@ from groupstorm.assignors.userdata.streams import (
     UNKNOWN_VERSION,
     WATCH_LIST_VERSION,
     AssignorError,
+    FieldReader,
     StreamsTask,
-    read_count,
-    read_int64,
     read_task,
     read_utf,
     task_bytes,
@@ -132,14 +131,7 @@ def decode_assignment_info(data: bytes) -> AssignmentInfo:
     return _Reader(data, at, version).read()
 
 
-class _Reader:
-    """Reads field by field from a position on."""
-
-    def __init__(self, data: bytes, at: int, version: int) -> None:
-        self._data = data
-        self._at = at
-        self._version = version
-
+class _Reader(FieldReader):
     def read(self) -> AssignmentInfo:
         version = self._version
         common = self._int32() if version >= 3 else UNKNOWN_VERSION
@@ -162,18 +154,6 @@ class _Reader:
         following = self._int64() if version >= 7 else NO_REBALANCE_MS
         watch = self._tasks() if version >= WATCH_LIST_VERSION else []
         return AssignmentInfo(version, common, active, standby, hosts, standby_hosts, code, following, watch)
-
-    def _int32(self) -> int:
-        number, self._at = read_int32(self._data, self._at)
-        return number
-
-    def _int64(self) -> int:
-        number, self._at = read_int64(self._data, self._at)
-        return number
-
-    def _count(self, element_bytes: int) -> int:
-        count, self._at = read_count(self._data, self._at, element_bytes)
-        return count
 
     def _utf(self) -> str:
         text, self._at = read_utf(self._data, self._at)

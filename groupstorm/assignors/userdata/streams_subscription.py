@@ -18,9 +18,8 @@ from groupstorm.assignors.userdata.streams import (
     LATEST_SUPPORTED_VERSION,
     MIN_NAMED_TOPOLOGY_VERSION,
     UNKNOWN_VERSION,
+    FieldReader,
     StreamsTask,
-    read_count,
-    read_int64,
 )
 from groupstorm.assignors.userdata.strings import from_utf8, to_utf8
 from groupstorm.assignors.userdata.wire import (
@@ -129,19 +128,11 @@ def decode_subscription_info(data: bytes) -> SubscriptionInfo:
         latest, at = read_int32(data, at)
         if latest < version:
             raise UserDataError(f"version must be between 1 and {latest}; was: {version}")
-    return _Reader(data, at, version, latest).read()
+    return _Reader(data, at, version).read(latest)
 
 
-class _Reader:
-    """Reads field by field from a position on."""
-
-    def __init__(self, data: bytes, at: int, version: int, latest: int) -> None:
-        self._data = data
-        self._at = at
-        self._version = version
-        self._latest = latest
-
-    def read(self) -> SubscriptionInfo:
+class _Reader(FieldReader):
+    def read(self, latest: int) -> SubscriptionInfo:
         version = self._version
         process = self._uuid()
         sums: dict[StreamsTask, int] = {}
@@ -156,7 +147,7 @@ class _Reader:
         unique = self._int8() if version >= 8 else 0
         code = self._int32() if version >= 9 else 0
         tags = self._tags() if version >= 11 else {}
-        return SubscriptionInfo(version, self._latest, process, endpoint or None, sums, unique, code, tags)
+        return SubscriptionInfo(version, latest, process, endpoint or None, sums, unique, code, tags)
 
     def _uuid(self) -> UUID:
         raw = self._data[self._at : self._at + _UUID_BYTES]
@@ -172,18 +163,6 @@ class _Reader:
             raise UserDataError(f"the bytes end at {len(self._data)}, before an int8") from None
         self._at += 1
         return number
-
-    def _int32(self) -> int:
-        number, self._at = read_int32(self._data, self._at)
-        return number
-
-    def _int64(self) -> int:
-        number, self._at = read_int64(self._data, self._at)
-        return number
-
-    def _count(self, element_bytes: int) -> int:
-        count, self._at = read_count(self._data, self._at, element_bytes)
-        return count
 
     def _text(self) -> str:
         found, self._at = read_nullable_bytes(self._data, self._at)

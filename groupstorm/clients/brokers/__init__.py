@@ -1,38 +1,56 @@
-"""Where a broker comes from: the emulator, Kafka in a JVM, an address that the user gives."""
+"""Where a broker comes from: the emulator, Kafka in a JVM or a container, an address that the user gives."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from groupstorm.clients.brokers.address import at_address, read_addresses
+from groupstorm.clients.brokers.container import PUBLIC_IMAGE, container
 from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents
 from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.coordinator.server.config import Endpoint
 from groupstorm.problems import InputError
 
-EMULATOR, JVM = "emulator", "jvm"
+EMULATOR, JVM, CONTAINER = "emulator", "jvm", "container"
 
 #: What `--on` takes.
-KINDS = f"{EMULATOR}, {JVM} or HOST:PORT"
+KINDS = f"{EMULATOR}, {JVM}, {CONTAINER}[=IMAGE] or HOST:PORT"
+
+#: As much of an image's name as decides whether it is one: [REGISTRY[:PORT]/]NAME[:TAG][@DIGEST].
+_IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]*")
 
 
 class BrokerKind(NamedTuple):
-    """A kind of broker that was asked for; ``bootstrap`` where it is an address."""
+    """A kind of broker that was asked for.
+
+    ``bootstrap``: where it is, if that was given. ``image``: that of a container; None: see `container`.
+    """
 
     name: str
     bootstrap: tuple[Endpoint, ...] = ()
+    image: str | None = None
 
 
 def read_kind(text: str) -> BrokerKind:
     """What ``--on`` says. Raises InputError."""
-    if text in (EMULATOR, JVM):
+    if text in (EMULATOR, JVM, CONTAINER):
         return BrokerKind(text)
+    if text.startswith(f"{CONTAINER}="):
+        return BrokerKind(CONTAINER, image=_image(text))
     try:
         return BrokerKind(text, read_addresses(text))
     except InputError as problem:
         raise InputError(f"{text!r}: expected {KINDS}") from problem
+
+
+def _image(text: str) -> str:
+    image = text.partition("=")[2]
+    if not _IMAGE.fullmatch(image):
+        raise InputError(f"{text!r}: expected {CONTAINER}=IMAGE, such as {CONTAINER}={PUBLIC_IMAGE}")
+    return image
 
 
 def open_broker(
@@ -41,4 +59,6 @@ def open_broker(
     """A broker of that kind with Kafka's ``options``; one at an address keeps those it has."""
     if kind.bootstrap:
         return at_address(kind.bootstrap)
+    if kind.name == CONTAINER:
+        return container(options, kind.image)
     return emulated(options, on_events) if kind.name == EMULATOR else jvm(options)

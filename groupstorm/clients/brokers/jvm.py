@@ -16,34 +16,27 @@ from pathlib import Path
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
+from groupstorm.clients.brokers.singlenode import HEAP, INTERNAL_TOPICS, START_TIMEOUT_S
 from groupstorm.coordinator.server.config import Endpoint
 from groupstorm.javaruntime import runtimes
 
 #: Kafka 4's brokers are compiled for Java 17.
 MINIMUM_JAVA = 17
 
-#: How long a broker may take to start, and to stop when it is asked to.
-START_TIMEOUT_S = 60.0
+#: How long a broker may take to stop when it is asked to.
 STOP_TIMEOUT_S = 10.0
 
 _STARTED = "Kafka Server started"
 _LOGGING = Path(__file__).with_name("kafka") / "log4j2.yaml"
 
-#: What one node needs that a cluster does not, and what makes it start quickly.
+#: What one node needs that a cluster does not.
 _SINGLE_NODE: Mapping[str, str] = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-    "offsets.topic.num.partitions": "1",
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.num.partitions": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "share.coordinator.state.topic.num.partitions": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
+    **INTERNAL_TOPICS,
 }
 
 
@@ -60,7 +53,7 @@ async def jvm(options: Mapping[str, str], version: str = KAFKA_VERSION) -> Async
         port, controller_port = _free_ports(2)
         properties = folder / "server.properties"
         properties.write_text(_properties(options, folder, port, controller_port), "utf-8")
-        command = [str(java), "-Xmx512m", f"-Dlog4j2.configurationFile={_LOGGING}", "-cp", f"{jars}{os.sep}*"]
+        command = [str(java), HEAP, f"-Dlog4j2.configurationFile={_LOGGING}", "-cp", f"{jars}{os.sep}*"]
         await _format(command, properties)
         process = await asyncio.create_subprocess_exec(
             *command,

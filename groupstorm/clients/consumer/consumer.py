@@ -124,7 +124,7 @@ class CooperativeConsumer:
             return
         if not self._subscription:
             raise InputError("topics: at least one is needed, or subscribe() before the consumer is opened")
-        self._member.leave_poll()
+        self._member.polling.leave()
         self._life = asyncio.create_task(self._member.run())
         self._fetches = asyncio.create_task(self._fetching.run())
         for task in (self._life, self._fetches):
@@ -193,7 +193,7 @@ class CooperativeConsumer:
             raise InputError("topics: at least one is needed")
         if listener is not None:
             self._listener = listener
-        self._member.resubscribe(names)
+        self._member.polling.resubscribe(names)
 
     # -- records ---------------------------------------------------------------------------------
 
@@ -309,7 +309,7 @@ class CooperativeConsumer:
 
     @property
     def _subscription(self) -> tuple[str, ...]:
-        return self._member.subscription
+        return self._member.polling.subscription
 
     def _given_out(self) -> dict[TopicPartition, CommittedOffset]:
         positions = {

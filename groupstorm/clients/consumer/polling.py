@@ -48,7 +48,7 @@ class Polling:
             if not self._is_wanted() and time.monotonic() < self._turn_ends_s:
                 taken = take()
                 if taken is not None:
-                    self._member.polled()
+                    self._member.polling.polled()
                     return taken
             return await self._wait(take, timeout_ms)
         finally:
@@ -73,7 +73,7 @@ class Polling:
         loop = asyncio.get_running_loop()
         ends_s = None if timeout_ms is None else loop.time() + timeout_ms / 1000
         self._inside.set()
-        self._member.enter_poll()
+        self._member.polling.enter()
         try:
             await asyncio.sleep(0)
             while True:
@@ -89,8 +89,8 @@ class Polling:
         finally:
             if not self._ended:
                 self._inside.clear()
-            self._member.leave_poll()
+            self._member.polling.leave()
             self._turn_ends_s = time.monotonic() + _TURN_S
 
     def _is_wanted(self) -> bool:
-        return not self._ended and (self._waiting > 0 or self._member.wants_poll)
+        return not self._ended and (self._waiting > 0 or self._member.polling.has_work)

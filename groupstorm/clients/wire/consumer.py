@@ -8,14 +8,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.registry import get
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
-from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.leadership import Plan, lead
 from groupstorm.clients.membership import Flow, Membership
@@ -39,28 +37,15 @@ from groupstorm.clients.wire.commits import Commits, CommittedOffsets
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink, Exchanges
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.offsets import OffsetLookup
+from groupstorm.clients.wire.poll_loop import PollLoop, PollThrew, sleep_us
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.clients.wire.rebalance_listener import RebalanceListener
 from groupstorm.clients.wire.security import PLAINTEXT, Security
 from groupstorm.clients.wire.telling import OnEvent, Telling
 from groupstorm.clients.wire.topic_watch import TopicWatch
-from groupstorm.clients.wire.waking import Waking
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Request, Response
 from groupstorm.coordinator.server.config import Endpoint
-
-
-class PollThrew(Exception):
-    """A fatal error that the membership does not know of: the application closes its consumer."""
-
-    def __init__(self, error: Error) -> None:
-        super().__init__(error.name)
-        self.error = error
-
-
-async def _sleep_us(duration_us: int) -> None:
-    if duration_us:
-        await asyncio.sleep(duration_us / 1_000_000)
 
 
 def monotonic_us() -> int:
@@ -70,10 +55,10 @@ def monotonic_us() -> int:
 class WireConsumer:
     """One incarnation of a consumer process: `run` lives its life, `close` or `crash` ends it.
 
-    The application polls all the time, except between `leave_poll` and `enter_poll`. Records are not
-    fetched: whoever drives the consumer says what it has processed (`positions.processed`). All methods
-    belong to the event loop that runs it. ``clock`` gives the microseconds that stamp the events;
-    ``exchanges`` is told what the member and its coordinator say to each other.
+    ``polling`` is told when the application polls and when it works. Records are not fetched: whoever
+    drives the consumer says what it has processed (`positions.processed`). All methods belong to the
+    event loop that runs it. ``clock`` gives the microseconds that stamp the events; ``exchanges`` is told
+    what the member and its coordinator say to each other.
     """
 
     def __init__(
@@ -131,14 +116,19 @@ class WireConsumer:
         self._life: asyncio.Task[Any] | None = None
         self._beating: asyncio.Task[None] | None = None
         self._lookup: asyncio.Task[None] | None = None
-        self._failed: Error | None = None
         self._threw: Error | None = None
-        self._waking = Waking(clock)
+        self.polling = PollLoop(
+            self.membership,
+            self._watch,
+            self._heartbeats,
+            self._commits,
+            self._application,
+            clock,
+            self._running,
+            self._commit_soon,
+        )
         self._closing = asyncio.Event()
         self._crashed = False
-        self._polls = True
-        self._waits_for_poll = False
-        self._subscription = config.topics
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -196,34 +186,6 @@ class WireConsumer:
         self.cluster.close()
         self._life.cancel()
 
-    def leave_poll(self) -> None:
-        """The application works on a batch and does not poll; a round that is under way ends first."""
-        self._polls = False
-        if self._waits_for_poll:
-            self._heartbeats.left_poll()
-
-    def enter_poll(self) -> None:
-        """It polls again."""
-        self._polls = True
-        self._heartbeats.timers.entered_poll()
-        self._waking.wake()
-
-    @property
-    def wants_poll(self) -> bool:
-        """Whether poll() has something to do that waits for the application to call it."""
-        membership = self.membership
-        return self._waits_for_poll and (
-            membership.rejoin_needed
-            or membership.failure is not None
-            or self._commits.due
-            or (self._heartbeats.fatal or self._failed) is not None
-        )
-
-    def polled(self) -> None:
-        """poll() has been called, had nothing to do, and has given the application its next batch."""
-        if self._waits_for_poll:
-            self._heartbeats.left_poll()
-
     @property
     def failure(self) -> str | None:
         """What ended the consumer: Kafka's name of an error, or the exception that poll() would throw."""
@@ -233,11 +195,6 @@ class WireConsumer:
     def closing(self) -> bool:
         """close() has been called, or a fatal error closes it."""
         return self._closing.is_set()
-
-    @property
-    def subscription(self) -> tuple[str, ...]:
-        """The topics that are wanted; those that were joined with are `membership.config`'s."""
-        return self._subscription
 
     @property
     def without_offset(self) -> tuple[TopicPartition, ...]:
@@ -263,20 +220,6 @@ class WireConsumer:
     def refresh_topics(self) -> None:
         """What was known of the topics has turned out to be old."""
         self._watch.refresh_soon()
-
-    def resubscribe(self, topics: tuple[str, ...]) -> None:
-        """subscribe() with other topics: poll() joins again, after the round that is under way."""
-        self._subscription = topics
-        if self._waits_for_poll:
-            self._take_subscription()
-            self._changed()
-
-    def _take_subscription(self) -> None:
-        membership = self.membership
-        if membership.config.topics != self._subscription:
-            membership.config = replace(membership.config, topics=self._subscription)
-            self._watch.refresh_soon()
-            membership.request_rejoin(RejoinCause.SUBSCRIPTION_CHANGED)
 
     def pause(self) -> None:
         """SIGSTOP: nothing is sent and no answer is heard until `resume`."""
@@ -376,35 +319,8 @@ class WireConsumer:
         await self._listener.run(operation)
 
     async def _await_poll(self, _: AwaitPoll) -> None:
-        membership = self.membership
-        self._take_subscription()
         self._look_up_positions()
-        self._waits_for_poll = True
-        try:
-            if not self._polls:
-                self.leave_poll()
-            while not (self._polls and (membership.rejoin_needed or membership.failure is not None)):
-                await self._waking.wait(self._commits.next_us if self._polls else None)
-                await self._running.wait()
-                if self._polls:
-                    self._poll_once()
-            await _sleep_us(self._application.poll_wait_us())
-            while self._is_away():
-                await self._waking.wait(None)
-        finally:
-            self._waits_for_poll = False
-
-    def _is_away(self) -> bool:
-        return not self._polls
-
-    def _poll_once(self) -> None:
-        """What else poll() does: throw what went wrong beside it, commit."""
-        fatal = self._heartbeats.fatal or self._failed
-        if fatal is not None:
-            raise PollThrew(fatal)
-        if self._commits.due:
-            self._commits.reset()
-            _ = self._spawn(self._commit_in_background())
+        await self.polling.until_due()
 
     async def _assign(self, operation: Assign) -> Plan | AssignmentFailed:
         response = operation.response
@@ -415,7 +331,7 @@ class WireConsumer:
         started_us = self._clock()
         topics = self.cluster.topics
         plan = lead(assignor, self.membership.rebalance_protocol, topics, response.members)
-        await _sleep_us(self._application.assign_us(len(response.members), sum(topics.values())))
+        await sleep_us(self._application.assign_us(len(response.members), sum(topics.values())))
         config, generation = self.config, self.membership.generation
         self._emit(
             events.AssignmentComputed(
@@ -448,9 +364,12 @@ class WireConsumer:
         error = await self._offsets.find()
         self._lookup = None
         if error is not Error.NONE:
-            self._failed = error
+            self.polling.failed = error
         self._listener.positions_found()
         self._changed()
+
+    def _commit_soon(self) -> None:
+        _ = self._spawn(self._commit_in_background())
 
     async def _commit_in_background(self) -> None:
         await self._commits.commit_in_background()
@@ -461,7 +380,7 @@ class WireConsumer:
         if not self.membership.coordinator_known:
             self._link.drop()
         self._heartbeats.follow()
-        self._waking.wake()
+        self.polling.wake()
         self._application.on_change()
 
     def _found(self) -> None:

@@ -14,6 +14,8 @@ from groupstorm.problems import InputError
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _LISTENER = re.compile(
     r"(?:(?P<name>[A-Za-z0-9_]+)://)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+):(?P<port>\d{1,5})"
 )
@@ -25,6 +27,13 @@ class Endpoint:
 
     host: str
     port: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Advertised(Endpoint):
+    """Where a client is sent; ``protocol``: one of `PROTOCOLS`, None: the one that is spoken."""
+
+    protocol: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,7 +73,15 @@ class BrokerConfig:
     """Our own: of all topics together."""
     socket_request_max_bytes: int = 104_857_600
     """The largest request; a larger one closes the connection before it is read."""
-    advertised_listeners: Endpoint | None = None
+    sasl_enabled_mechanisms: tuple[str, ...] = SASL_MECHANISMS
+    """What a client that has to prove who it is may choose from."""
+    sasl_server_max_receive_size: int = 524_288
+    """The largest request of a client that has not proved who it is."""
+    connections_max_reauth_ms: int = 0
+    """After so long a client must prove again who it is (KIP-368); 0: never."""
+    connection_failed_authentication_delay_ms: int = 100
+    """How long the answer to a client that could not prove who it is waits."""
+    advertised_listeners: Advertised | None = None
     """What clients are told to connect to; None: the address at which they reached us."""
 
     @classmethod
@@ -98,13 +115,21 @@ def _text(name: str, text: str) -> str:
     return text
 
 
-def _endpoint(name: str, text: str) -> Endpoint:
+def _advertised(name: str, text: str) -> Advertised:
     match = _LISTENER.fullmatch(text.strip())
     if match is None or not 0 < int(match["port"]) < 2**16:
-        raise InputError(f"option {name}={text}: expected one [PLAINTEXT://]HOST:PORT")
-    if (match["name"] or "PLAINTEXT").upper() != "PLAINTEXT":
-        raise InputError(f"option {name}={text}: expected a PLAINTEXT listener, the only kind there is here")
-    return Endpoint(match["host"].strip("[]"), int(match["port"]))
+        raise InputError(f"option {name}={text}: expected one [PROTOCOL://]HOST:PORT")
+    protocol = match["name"].upper() if match["name"] else None
+    if protocol not in (None, *PROTOCOLS):
+        raise InputError(f"option {name}={text}: expected one of {', '.join(PROTOCOLS)} as protocol")
+    return Advertised(match["host"].strip("[]"), int(match["port"]), protocol)
+
+
+def _mechanisms(name: str, text: str) -> tuple[str, ...]:
+    mechanisms = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    if not set(mechanisms) <= set(SASL_MECHANISMS):
+        raise InputError(f"option {name}={text}: expected some of {', '.join(SASL_MECHANISMS)}, with commas")
+    return mechanisms
 
 
 #: What `--set` accepts for the broker, and how each is read.
@@ -128,5 +153,9 @@ OPTIONS: dict[str, Callable[[str, str], object]] = {
     "groupstorm.max.topics": _integer(0, INT32_MAX),
     "groupstorm.max.partitions": _integer(0, INT32_MAX),
     "socket.request.max.bytes": _integer(1, INT32_MAX),
-    "advertised.listeners": _endpoint,
+    "sasl.enabled.mechanisms": _mechanisms,
+    "sasl.server.max.receive.size": _integer(1, INT32_MAX),
+    "connections.max.reauth.ms": _integer(0, INT64_MAX),
+    "connection.failed.authentication.delay.ms": _integer(0, INT32_MAX),
+    "advertised.listeners": _advertised,
 }

@@ -3,12 +3,11 @@ from."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from groupstorm.coordinator.server.config import OPTIONS, BrokerConfig, Endpoint
+from groupstorm.coordinator.server.config import OPTIONS, Advertised, BrokerConfig
 from groupstorm.coordinator.server.topic_configs import (
     GROUP_OPTIONS,
     TOPIC_OPTIONS,
@@ -93,6 +92,8 @@ def _kind(value: object) -> ConfigType:
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, Endpoint):
-        return "PLAINTEXT://{host}:{port}".format(**dataclasses.asdict(value))
+    if isinstance(value, Advertised):
+        return f"{value.protocol or 'PLAINTEXT'}://{value.host}:{value.port}"
+    if isinstance(value, tuple):
+        return ",".join(value)
     return "" if value is None else str(value)

@@ -17,6 +17,8 @@ from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.assembly import make_broker
 from groupstorm.coordinator.server.broker import Broker
 from groupstorm.coordinator.server.releases import NEWEST
+from groupstorm.coordinator.server.security.connection import connections
+from groupstorm.coordinator.server.security.listener import PLAINTEXT, Security, check_advertised
 from groupstorm.coordinator.server.shell import Server
 
 _T = TypeVar("_T")
@@ -35,10 +37,13 @@ class EmbeddedBroker:
         topics: Mapping[str, int] | None = None,
         brokers: int = 1,
         release: str = NEWEST,
+        security: Security = PLAINTEXT,
     ) -> None:
-        """``brokers``: how many; ``release``: whose highest versions of requests are advertised."""
+        """``brokers``: how many; ``release``: whose highest versions of requests are advertised;
+        ``security``: what clients have to do."""
         start_ms = time.time_ns() // 1_000_000
         self.broker: Broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=start_ms)
+        check_advertised(self.broker.state.config, security)
         self.events: list[tuple[int, Event]] = []
         self.closed: list[tuple[str, str]] = []
         self.host = "127.0.0.1"
@@ -46,7 +51,11 @@ class EmbeddedBroker:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-broker", daemon=True)
         self._server = Server(
-            self.broker, self._on_events, lambda *closed: self.closed.append(closed), start_ms=start_ms
+            self.broker,
+            self._on_events,
+            lambda *closed: self.closed.append(closed),
+            start_ms=start_ms,
+            make_connection=connections(security),
         )
 
     @property
@@ -87,6 +96,10 @@ class EmbeddedBroker:
             return function()
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+
+    def open_connections(self) -> int:
+        """How many there are, those included that have not come through their handshake."""
+        return len(self._server.connections)
 
     def unsent_bytes(self) -> int:
         """How much waits for clients that do not read, sockets' own buffers not counted."""

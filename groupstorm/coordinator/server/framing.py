@@ -18,7 +18,8 @@ class FrameBuffer:
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+        #: The longest frame that is waited for; it may be changed from frame to frame.
+        self.max_bytes = max_bytes
         self._buffer = bytearray()
 
     def __len__(self) -> int:
@@ -32,8 +33,8 @@ class FrameBuffer:
         if len(self._buffer) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(self._buffer)
-        if not 0 <= length <= self._max_bytes:
-            raise FrameError(f"a request of {length} bytes was announced, allowed are {self._max_bytes}")
+        if not 0 <= length <= self.max_bytes:
+            raise FrameError(f"a request of {length} bytes was announced, allowed are {self.max_bytes}")
         end = _LENGTH.size + length
         if len(self._buffer) < end:
             return None

@@ -16,6 +16,8 @@ from groupstorm.coordinator.server.changes import Change
 from groupstorm.coordinator.server.config import Endpoint
 from groupstorm.coordinator.server.data_directory import DataDirectory
 from groupstorm.coordinator.server.logs import log_closed, log_events
+from groupstorm.coordinator.server.security.connection import connections
+from groupstorm.coordinator.server.security.listener import PLAINTEXT, Security
 from groupstorm.coordinator.server.shell import Server
 from groupstorm.problems import InputError
 from groupstorm.trace.directory import DirectorySink
@@ -35,6 +37,7 @@ class Place:
     port: int
     trace: Path | None = None
     data: Path | None = None
+    security: Security = PLAINTEXT
 
 
 #: Makes the broker of what an earlier one has written, and of the time in ms since 1970.
@@ -90,7 +93,8 @@ async def _serve_broker(
         log_events(events)
         tracing.add(time_us, events)
 
-    server = Server(broker, on_events, log_closed, keeping.add, start_ms)
+    make_connection = connections(place.security)
+    server = Server(broker, on_events, log_closed, keeping.add, start_ms, make_connection)
     try:
         await server.start(place.host, place.port)
     except OSError as problem:

@@ -8,7 +8,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.broker import Answer, Broker, Peer, Step
@@ -22,6 +22,8 @@ OnEvents = Callable[[int, Sequence[Event]], None]
 OnChanges = Callable[[Sequence[Change]], bool]
 #: Is told why a connection was closed by us.
 OnClose = Callable[[str, str], None]
+#: Makes a connection of a server, its number and the broker's id.
+MakeConnection: TypeAlias = "Callable[[Server, int, int], Connection]"
 
 
 #: How long a stopping server waits for clients to take what was written for them.
@@ -149,7 +151,10 @@ class Connection(asyncio.Protocol):
             if frame is None:
                 break
             self._in_flight = True
-            self._server.received(self._number, self._peer, frame)
+            self._hear(frame)
+
+    def _hear(self, frame: bytes) -> None:
+        self._server.received(self._number, self._peer, frame)
 
     def _mute_or_unmute(self) -> None:
         if self._transport is None or self._transport.is_closing():
@@ -172,9 +177,11 @@ class Server:
         on_close: OnClose,
         on_changes: OnChanges | None = None,
         start_ms: int = 0,
+        make_connection: MakeConnection = Connection,
     ) -> None:
         """``on_changes`` keeps what a step has changed, before anybody is told; ``start_ms``: the broker's
-        time when it starts, milliseconds since 1970 where that matters."""
+        time when it starts, milliseconds since 1970 where that matters; ``make_connection``: what clients
+        have to do, see `security.connection`."""
         self.broker = broker
         self.on_close = on_close
         self.connections: dict[int, Connection] = {}
@@ -182,6 +189,7 @@ class Server:
         self._on_events = on_events
         self._on_changes = on_changes
         self._start_ms = start_ms
+        self._make_connection = make_connection
         self._next_number = 0
         self._listeners: list[asyncio.Server] = []
         self._of_node: Counter[int] = Counter()
@@ -288,7 +296,7 @@ class Server:
 
     def _accept(self, node: int) -> Connection:
         self._next_number += 1
-        return Connection(self, self._next_number, node)
+        return self._make_connection(self, self._next_number, node)
 
     def _now_us(self) -> int:
         return (time.monotonic_ns() - self._started_ns) // 1000  # a loop's own clock may tick in milliseconds

@@ -163,7 +163,7 @@ class RealStandstill:
         """The application works on one batch: no poll() until it is done; heartbeats go on."""
         if self._may_begin():
             self._begin(duration_us, "slow-batch")
-            self._consumer.wire.leave_poll()
+            self._consumer.wire.polling.leave()
 
     def end(self) -> None:
         """Go on, if it stood still."""
@@ -183,7 +183,7 @@ class RealStandstill:
             self._paused = False
             consumer.wire.resume()
         else:
-            consumer.wire.enter_poll()
+            consumer.wire.polling.enter()
 
     def _may_begin(self) -> bool:
         return self._consumer.alive and self._consumer.started and not self.lasts

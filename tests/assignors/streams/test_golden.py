@@ -27,6 +27,12 @@ def test_random_cases_are_answered_as_kafka_answers_them() -> None:
     assert wrong == {}
 
 
+def test_tasks_that_were_moved_there_and_back_are_last_in_their_bucket() -> None:
+    """KIP-924's assignment is a hash table, and threads get tasks in its order."""
+    ((case, kafkas),) = golden.read(GOLDEN / "moved-there-and-back.kafka-4.3.1.jsonl")
+    assert difference(case, kafkas, answer(case)) == ""
+
+
 def test_the_random_cases_reach_what_is_hard() -> None:
     """Refusals, warm-ups, threads, both strategies: a golden file without them would prove little."""
     kafkas = [kafka for _, kafka in golden.read()]

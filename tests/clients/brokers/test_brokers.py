@@ -32,7 +32,7 @@ def test_what_is_no_address_is_named(text: str) -> None:
 def test_kinds() -> None:
     assert read_kind("emulator").bootstrap == ()
     assert read_kind("localhost:9092").bootstrap == (Endpoint("localhost", 9092),)
-    with pytest.raises(InputError, match="'docker': expected emulator, jvm or HOST:PORT"):
+    with pytest.raises(InputError, match="'docker': expected emulator, jvm, container"):
         read_kind("docker")
 
 

@@ -5,43 +5,71 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
-from tests.oracle.assignors.shrinking import shrink
-from tests.oracle.assignors.sides import Side
-from tests.oracle.assignors.validity import Answer
 from tests.oracle.running import Ask, Case, ahead, as_line
+
+Answer = dict[str, Any]
 
 
 class Verdict(NamedTuple):
-    """Our answers to a case, as Kafka's and mended, and what is wrong with them ("": nothing).
+    """What both sides say to a case, and what is wrong with ours ("": nothing).
 
-    ``kafka_is_valid`` is False where Kafka refuses the case or answers with no valid assignment.
+    ``ours``: our answers by how they were asked for. ``kafka_is_valid`` is False where Kafka refuses the case
+    or answers with no valid assignment.
     """
 
     kafkas: Answer
-    compatible: Answer
-    mended: Answer
-    kafka_is_valid: bool
+    ours: Mapping[str, Answer]
     wrong: str
+    kafka_is_valid: bool
 
 
-def judge(side: Side, case: Case, kafkas: Answer) -> Verdict:
-    """With ``bug_compat`` ours has to be Kafka's; without, Kafka's if that is valid, else a valid one."""
-    compatible = side.answer({**case, "bug_compat": True})
-    mended = side.answer(case)
-    kafka_is_valid = side.is_valid(case, kafkas)
-    wrong = ""
-    if compatible != kafkas:
-        wrong = "with bug_compat it is not Kafka's"
-    elif kafka_is_valid and mended != kafkas:
-        wrong = "it is not Kafka's, which is valid"
-    elif not kafka_is_valid and not side.is_valid(case, mended):
-        wrong = "it is not valid, nor is Kafka's"
-    return Verdict(kafkas, compatible, mended, kafka_is_valid, wrong)
+class Side(Protocol):
+    """Assignors that are held against Kafka's. ``command`` is the Java side's name for them."""
+
+    @property
+    def command(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def assignors(self) -> Sequence[str]: ...
+
+    @property
+    def measured_in(self) -> str:
+        """What `size` counts."""
+        ...
+
+    @property
+    def golden_path(self) -> Path:
+        """Where the golden cases lie."""
+        ...
+
+    def random_cases(self, seed: int, count: int) -> Iterator[Case]:
+        """The first cases of a seed, the assignors in turn; each depends on seed and number alone."""
+        ...
+
+    def judge(self, case: Case, kafkas: Answer) -> Verdict: ...
+
+    def form(self, case: Case, kafkas: Answer) -> str:
+        """Which of Kafka's algorithms the case runs."""
+        ...
+
+    def size(self, case: Case) -> int: ...
+
+    def shrink(self, case: Case, differs: Callable[[Case], bool]) -> Case:
+        """A case of the same id, no part of which can be left out without the difference going."""
+        ...
+
+    def write_golden(self, ask: Ask) -> int:
+        """Choose golden cases and ask Kafka anew; how many were written."""
+        ...
 
 
 class Found(NamedTuple):
@@ -63,7 +91,7 @@ class Outcome:
     invalid: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong: Counter[tuple[str, str]] = field(default_factory=Counter)
     refusals: Counter[tuple[str, str]] = field(default_factory=Counter)
-    members_max: Counter[tuple[str, str]] = field(default_factory=Counter)
+    size_max: Counter[tuple[str, str]] = field(default_factory=Counter)
     different: list[str] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
     our_cpu_seconds: float = 0.0
@@ -87,7 +115,7 @@ def compare(
         for batch, answers in ahead(ask, cases, kafka):
             for case, kafkas in zip(batch, answers.result(), strict=True):
                 start = time.thread_time()
-                verdict = judge(side, case, kafkas)
+                verdict = side.judge(case, kafkas)
                 outcome.our_cpu_seconds += time.thread_time() - start
                 _count(outcome, side, case, verdict)
                 if verdict.wrong and len(outcome.found) < shown_max:
@@ -99,7 +127,7 @@ def compare(
 def _count(outcome: Outcome, side: Side, case: Case, verdict: Verdict) -> None:
     row = case["assignor"], side.form(case, verdict.kafkas)
     outcome.cases[row] += 1
-    outcome.members_max[row] = max(outcome.members_max[row], len(case["members"]))
+    outcome.size_max[row] = max(outcome.size_max[row], side.size(case))
     if not verdict.kafka_is_valid:
         outcome.invalid[row] += 1
     if "error" in verdict.kafkas:
@@ -113,7 +141,7 @@ def shrunk(side: Side, ask: Ask, case: Case) -> Found:
     """The smallest case that the two sides still answer differently."""
 
     def verdict(candidate: Case) -> Verdict:
-        return judge(side, candidate, json.loads(ask(as_line(candidate))))
+        return side.judge(candidate, json.loads(ask(as_line(candidate))))
 
-    smallest = shrink(case, lambda candidate: bool(verdict(candidate).wrong))
+    smallest = side.shrink(case, lambda candidate: bool(verdict(candidate).wrong))
     return Found(smallest, verdict(smallest))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.oracle.assignors.sides import Side
-from tests.oracle.assignors.validity import Answer
+from tests.oracle.assignors.differential import Answer
+from tests.oracle.assignors.sides import MembersSide
 from tests.oracle.running import Case
 
 
-def greedy(side: Side) -> Side:
+def greedy(side: MembersSide) -> MembersSide:
     """Ours gives the last partition of the second member to the first as well."""
 
     def answer(case: Case) -> Answer:
@@ -20,7 +20,7 @@ def greedy(side: Side) -> Side:
     return side._replace(answer=answer)
 
 
-def untidy(side: Side) -> Side:
+def untidy(side: MembersSide) -> MembersSide:
     """Ours lists the partitions of the first member backwards."""
 
     def answer(case: Case) -> Answer:
@@ -32,6 +32,6 @@ def untidy(side: Side) -> Side:
     return side._replace(answer=answer)
 
 
-def only_with_bug_compat(side: Side) -> Side:
+def only_with_bug_compat(side: MembersSide) -> MembersSide:
     """Ours refuses what Kafka refuses, asked or not."""
     return side._replace(answer=lambda case: side.answer({**case, "bug_compat": True}))

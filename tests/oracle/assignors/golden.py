@@ -12,13 +12,15 @@ import random
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tests.oracle.assignors import sizes
-from tests.oracle.assignors.sides import Side
-from tests.oracle.assignors.validity import Answer
+from tests.oracle.assignors.differential import Answer
 from tests.oracle.choosing import Candidate, choose
 from tests.oracle.running import Ask, Case, as_line
+
+if TYPE_CHECKING:
+    from tests.oracle.assignors.sides import MembersSide
 
 _FOLDER = Path(__file__).resolve().parents[2] / "assignors" / "golden"
 
@@ -36,12 +38,12 @@ class Golden(NamedTuple):
     answer: Answer
 
 
-def path(side: Side) -> Path:
+def path(side: MembersSide) -> Path:
     """Where a side's golden cases lie."""
     return _FOLDER / f"oracle-{side.command}.kafka-4.3.1.jsonl"
 
 
-def read(side: Side) -> Iterator[Golden]:
+def read(side: MembersSide) -> Iterator[Golden]:
     """The cases and Kafka's answers to them."""
     with path(side).open(encoding="utf-8") as lines:
         for line in lines:
@@ -49,7 +51,7 @@ def read(side: Side) -> Iterator[Golden]:
             yield Golden(value["case"], value["answer"])
 
 
-def write(side: Side, ask: Ask) -> int:
+def write(side: MembersSide, ask: Ask) -> int:
     """Choose, ask Kafka, write; how many cases were written."""
     by_form: dict[Form, list[Candidate]] = {}
     for number in range(_CANDIDATES):
@@ -62,7 +64,7 @@ def write(side: Side, ask: Ask) -> int:
     return len(chosen)
 
 
-def _candidate(side: Side, number: int, ask: Ask) -> tuple[Form, Candidate]:
+def _candidate(side: MembersSide, number: int, ask: Ask) -> tuple[Form, Candidate]:
     generator = random.Random(f"golden:{side.command}:{_SEED}:{number}")
     assignor = side.assignors[number % len(side.assignors)]
     case = side.draw(generator, f"golden-{number}", assignor, sizes.small(generator))
@@ -73,7 +75,7 @@ def _candidate(side: Side, number: int, ask: Ask) -> tuple[Form, Candidate]:
     return (assignor, side.form(case, answer)), Candidate(number, line, reached, pairs)
 
 
-def _reached(side: Side, case: Case, answer: Answer) -> Iterator[tuple[str, ...]]:
+def _reached(side: MembersSide, case: Case, answer: Answer) -> Iterator[tuple[str, ...]]:
     """Traits of a case and its answer, each with the assignor and the form that ran."""
     form = (case["assignor"], side.form(case, answer))
     yield form

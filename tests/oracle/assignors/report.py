@@ -5,29 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from tests.oracle.assignors.differential import Outcome, Verdict
+from tests.oracle.assignors.differential import Answer, Outcome, Side, Verdict
 from tests.oracle.report import table
 from tests.oracle.running import Case, Seconds, as_line
 
-_HEAD = ("assignor", "form", "cases", "members, most", "Kafka's answer invalid", "differ")
 
-
-def summary(outcome: Outcome, title: str, seconds: Seconds) -> str:
+def summary(outcome: Outcome, side: Side, seed: int, seconds: Seconds) -> str:
     """Counts, refusals, time, differences."""
-    lines = [title, f"cases {outcome.count:,}, each with bug_compat and without"]
-    lines += [*_counts(outcome), *_refusals(outcome), *_times(outcome, seconds), *_differences(outcome)]
+    lines = [f"{side.title}, seed {seed}", f"cases {outcome.count:,}", *_counts(outcome, side.measured_in)]
+    lines += [*_refusals(outcome), *_times(outcome, seconds), *_differences(outcome)]
     return "\n".join(lines)
 
 
-def _counts(outcome: Outcome) -> Iterator[str]:
-    counters = (outcome.cases, outcome.members_max, outcome.invalid, outcome.wrong)
+def _counts(outcome: Outcome, measured_in: str) -> Iterator[str]:
+    head = ("assignor", "form", "cases", f"{measured_in}, most", "Kafka's answer invalid", "differ")
+    counters = (outcome.cases, outcome.size_max, outcome.invalid, outcome.wrong)
     rows = [(*row, *(f"{counter[row]:,}" for counter in counters)) for row in sorted(outcome.cases)]
     rows.append(("all", "", *(f"{n:,}" for n in _totals(outcome))))
-    yield from table(_HEAD, rows, texts=2)
+    yield from table(head, rows, texts=2)
 
 
 def _totals(outcome: Outcome) -> tuple[int, int, int, int]:
-    largest = max(outcome.members_max.values(), default=0)
+    largest = max(outcome.size_max.values(), default=0)
     return outcome.count, largest, outcome.invalid.total(), outcome.wrong.total()
 
 
@@ -41,7 +40,7 @@ def _times(outcome: Outcome, seconds: Seconds) -> Iterator[str]:
     thousands = outcome.count / 1000 or 1
     yield (
         f"seconds per 1,000 cases: Kafka {seconds.kafka_cpu / thousands:.1f} of CPU with the JVM's start, "
-        f"ours {seconds.our_cpu / thousands:.1f} of CPU (each case twice), "
+        f"ours {seconds.our_cpu / thousands:.1f} of CPU, "
         f"all together {seconds.wall / thousands:.1f} on the clock"
     )
 
@@ -57,16 +56,11 @@ def _differences(outcome: Outcome) -> Iterator[str]:
 
 def transcript(case: Case, verdict: Verdict) -> str:
     """A difference: the case, ready to be piped into `groupstorm assign`, and the answers to it."""
-    return "\n".join(
-        [
-            f"case {case['id']}: {verdict.wrong}",
-            f"  {as_line(case)}",
-            f"  KAFKA             {_text(verdict.kafkas)}",
-            f"  OURS, bug_compat  {_text(verdict.compatible)}",
-            f"  OURS              {_text(verdict.mended)}",
-        ]
-    )
+    answers = {"KAFKA": verdict.kafkas, **verdict.ours}
+    width = max(map(len, answers))
+    lines = [f"  {name:{width}}  {_text(answer)}" for name, answer in answers.items()]
+    return "\n".join([f"case {case['id']}: {verdict.wrong}", f"  {as_line(case)}", *lines])
 
 
-def _text(answer: dict[str, object]) -> str:
+def _text(answer: Answer) -> str:
     return json.dumps({name: value for name, value in answer.items() if name != "id"}, ensure_ascii=False)

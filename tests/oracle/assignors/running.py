@@ -1,19 +1,18 @@
-"""A run against Kafka's own assignors: `./dev oracle consumer` and `./dev oracle server`."""
+"""A run against Kafka's own assignors: `./dev oracle consumer`, `server` and `streams`."""
 
 from __future__ import annotations
 
 import argparse
 import time
 
-from tests.oracle.assignors import golden
-from tests.oracle.assignors.differential import Outcome, compare
+from tests.oracle.assignors.differential import Outcome, Side, compare
 from tests.oracle.assignors.report import summary
-from tests.oracle.assignors.sides import Side
 from tests.oracle.build import Built, build
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import Progress, Seconds, children_cpu, positive
 
-_COUNT = 2_000
+#: Of each assignor.
+_COUNT = 500
 
 
 def add_arguments(parser: argparse.ArgumentParser, side: Side) -> None:
@@ -21,15 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser, side: Side) -> None:
     parser.add_argument(
         "--count",
         type=positive,
-        default=_COUNT,
+        default=_COUNT * len(side.assignors),
         help=f"cases, the {len(side.assignors)} assignors in turn (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=1, help="which cases (default: %(default)s)")
     parser.add_argument(
         "--show", type=int, default=3, help="differences to shrink and print (default: %(default)s)"
     )
+    path = side.golden_path
     parser.add_argument(
-        "--write-golden", action="store_true", help=f"instead: ask Kafka for {golden.path(side).name} anew"
+        "--write-golden", action="store_true", help=f"instead: ask Kafka for {path.name} anew"
     )
 
 
@@ -38,11 +38,11 @@ def run(options: argparse.Namespace, side: Side) -> int:
     built = build()
     if options.write_golden:
         with Jvm(built, side.command) as kafka:
-            count = golden.write(side, kafka.ask)
-        print(f"{count} cases and Kafka's answers to them written to {golden.path(side)}")
+            count = side.write_golden(kafka.ask)
+        print(f"{count} cases and Kafka's answers to them written to {side.golden_path}")
         return 0
     outcome, seconds = _timed(built, options, side)
-    print(summary(outcome, f"{side.title}, seed {options.seed}", seconds))
+    print(summary(outcome, side, options.seed, seconds))
     return 1 if outcome.different else 0
 
 

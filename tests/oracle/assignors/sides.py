@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from groupstorm.assignors import cases
 from groupstorm.assignors.server import cases as servers
-from tests.oracle.assignors import consumer_cases, server_cases, sizes
+from tests.oracle.assignors import consumer_cases, golden, server_cases, sizes
+from tests.oracle.assignors.differential import Answer, Verdict
+from tests.oracle.assignors.shrinking import shrink
 from tests.oracle.assignors.sizes import Size
-from tests.oracle.assignors.validity import Answer, consumer_is_valid, server_is_valid
-from tests.oracle.running import Case, as_line
+from tests.oracle.assignors.validity import consumer_is_valid, server_is_valid
+from tests.oracle.running import Ask, Case, as_line
 
 Answerer = Callable[[Case], Answer]
 
+#: Our answers as Kafka's, its defects included, and without them.
+COMPATIBLE, MENDED = "OURS, bug_compat", "OURS"
 
-class Side(NamedTuple):
-    """``command`` is the Java side's name for it; ``form`` says which of Kafka's algorithms a case runs."""
+
+class MembersSide(NamedTuple):
+    """A `Side` whose cases are members with their topics."""
 
     command: str
     title: str
@@ -34,6 +40,37 @@ class Side(NamedTuple):
             generator = random.Random(f"{self.command}:{seed}:{number}")
             assignor = self.assignors[number % len(self.assignors)]
             yield self.draw(generator, f"{seed}-{number}", assignor, sizes.any_size(generator))
+
+    def judge(self, case: Case, kafkas: Answer) -> Verdict:
+        """With ``bug_compat`` ours has to be Kafka's; without, Kafka's if that is valid, else a valid one."""
+        compatible = self.answer({**case, "bug_compat": True})
+        mended = self.answer(case)
+        kafka_is_valid = self.is_valid(case, kafkas)
+        wrong = ""
+        if compatible != kafkas:
+            wrong = "with bug_compat it is not Kafka's"
+        elif kafka_is_valid and mended != kafkas:
+            wrong = "it is not Kafka's, which is valid"
+        elif not kafka_is_valid and not self.is_valid(case, mended):
+            wrong = "it is not valid, nor is Kafka's"
+        return Verdict(kafkas, {COMPATIBLE: compatible, MENDED: mended}, wrong, kafka_is_valid)
+
+    def size(self, case: Case) -> int:
+        return len(case["members"])
+
+    def shrink(self, case: Case, differs: Callable[[Case], bool]) -> Case:
+        return shrink(case, differs)
+
+    @property
+    def measured_in(self) -> str:
+        return "members"
+
+    @property
+    def golden_path(self) -> Path:
+        return golden.path(self)
+
+    def write_golden(self, ask: Ask) -> int:
+        return golden.write(self, ask)
 
 
 def _consumers_answer(case: Case) -> Answer:
@@ -64,7 +101,7 @@ def _servers_form(case: Case, answer: Answer) -> str:
     return "homogeneous" if len({frozenset(m["topics"]) for m in case["members"]}) == 1 else "heterogeneous"
 
 
-CONSUMER = Side(
+CONSUMER = MembersSide(
     "consumer",
     "The assignors of Kafka 4.3.1's consumer and ours",
     consumer_cases.ASSIGNORS,
@@ -74,7 +111,7 @@ CONSUMER = Side(
     _consumers_form,
 )
 
-SERVER = Side(
+SERVER = MembersSide(
     "server",
     "The assignors of Kafka 4.3.1's broker and ours",
     server_cases.ASSIGNORS,

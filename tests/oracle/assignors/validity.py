@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from tests.oracle.assignors.differential import Answer
 from tests.oracle.running import Case
 
-Answer = dict[str, Any]
 Partition = tuple[str, int]
 
 

@@ -77,8 +77,8 @@ class OurMember:
     async def act(self, act: Act) -> None:
         assert self._consumer is not None
         {
-            Act.LEAVE_POLL: self._consumer.leave_poll,
-            Act.ENTER_POLL: self._consumer.enter_poll,
+            Act.LEAVE_POLL: self._consumer.polling.leave,
+            Act.ENTER_POLL: self._consumer.polling.enter,
             Act.CLOSE: self._consumer.close,
         }[act]()
 

@@ -11,20 +11,13 @@ Everything in an answer is compared, but for
 from __future__ import annotations
 
 import json
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
 from groupstorm.assignors.streams import cases
 from groupstorm.assignors.streams.rackaware import SMALL_GRAPH, graph_size
 from groupstorm.assignors.streams.reading import read_case
-from tests.oracle.running import Ask, Case, ahead, as_line
-from tests.oracle.streams.shrinking import shrink
+from tests.oracle.assignors.differential import Answer
+from tests.oracle.running import Case, as_line
 
-Answer = dict[str, Any]
 _STATE = ": [activeTasks"
 
 
@@ -74,74 +67,3 @@ def _difference_of_large(kafkas: Answer, ours: Answer) -> str:
         if any(len(client[kind]) != len(own[kind]) for kind in ("active", "standby")):
             return f"client {name} has another number of tasks"
     return ""
-
-
-class Found(NamedTuple):
-    """A case that the two sides answer differently, shrunk."""
-
-    case: Case
-    kafkas: Answer
-    ours: Answer
-    wrong: str
-
-
-@dataclass
-class Outcome:
-    """What a run showed; counts are by assignor and form."""
-
-    cases: Counter[tuple[str, str]] = field(default_factory=Counter)
-    wrong: Counter[tuple[str, str]] = field(default_factory=Counter)
-    refusals: Counter[tuple[str, str]] = field(default_factory=Counter)
-    tasks_max: Counter[tuple[str, str]] = field(default_factory=Counter)
-    different: list[str] = field(default_factory=list)
-    found: list[Found] = field(default_factory=list)
-    our_cpu_seconds: float = 0.0
-
-    @property
-    def count(self) -> int:
-        return self.cases.total()
-
-
-def compare(
-    ask: Ask,
-    drawn: Iterable[Case],
-    *,
-    shown_max: int,
-    on_progress: Callable[[Outcome], None] = lambda outcome: None,
-) -> Outcome:
-    """All cases through both sides; the first ``shown_max`` differences are shrunk."""
-    outcome = Outcome()
-    with ThreadPoolExecutor(max_workers=1) as kafka:
-        for batch, answers in ahead(ask, drawn, kafka):
-            for case, kafkas in zip(batch, answers.result(), strict=True):
-                start = time.thread_time()
-                ours = answer(case)
-                outcome.our_cpu_seconds += time.thread_time() - start
-                wrong = difference(case, kafkas, ours)
-                _count(outcome, case, kafkas, wrong)
-                if wrong and len(outcome.found) < shown_max:
-                    outcome.found.append(_shrunk(ask, case))
-            on_progress(outcome)
-    return outcome
-
-
-def _count(outcome: Outcome, case: Case, kafkas: Answer, wrong: str) -> None:
-    row = case["assignor"], form(case)
-    outcome.cases[row] += 1
-    outcome.tasks_max[row] = max(outcome.tasks_max[row], len(case["tasks"]))
-    if "error" in kafkas:
-        outcome.refusals[case["assignor"], kafkas["error"]] += 1
-    if wrong:
-        outcome.wrong[row] += 1
-        outcome.different.append(case["id"])
-
-
-def _shrunk(ask: Ask, case: Case) -> Found:
-    """The smallest case that the two sides still answer differently."""
-
-    def verdict(candidate: Case) -> Found:
-        kafkas, ours = json.loads(ask(as_line(candidate))), answer(candidate)
-        return Found(candidate, kafkas, ours, difference(candidate, kafkas, ours))
-
-    smallest = shrink(case, lambda candidate: bool(verdict(candidate).wrong))
-    return verdict(smallest)

@@ -9,9 +9,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.oracle.assignors.differential import Answer
 from tests.oracle.choosing import Candidate, choose
 from tests.oracle.running import Ask, Case, as_line
-from tests.oracle.streams.comparison import Answer, form
+from tests.oracle.streams.comparison import form
 from tests.oracle.streams.drawing import ASSIGNORS, SMALL, draw_case
 
 PATH = Path(__file__).resolve().parents[2] / "assignors" / "streams" / "golden" / "oracle.kafka-4.3.1.jsonl"
@@ -25,9 +26,9 @@ class Golden(NamedTuple):
     answer: Answer
 
 
-def read() -> Iterator[Golden]:
+def read(path: Path = PATH) -> Iterator[Golden]:
     """The cases and Kafka's answers to them."""
-    with PATH.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8") as lines:
         for line in lines:
             value = json.loads(line)
             yield Golden(value["case"], value["answer"])

@@ -24,13 +24,14 @@ from groupstorm.assignors.userdata.streams_subscription import (
     decode_subscription_info,
     encode_subscription_info,
 )
+from tests.oracle.assignors.differential import compare
+from tests.oracle.assignors.report import transcript
 from tests.oracle.build import Built, OracleUnavailable, build
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import as_line
 from tests.oracle.streams import golden
-from tests.oracle.streams.comparison import answer, compare, difference
-from tests.oracle.streams.drawing import random_cases
-from tests.oracle.streams.report import transcript
+from tests.oracle.streams.comparison import answer, difference
+from tests.oracle.streams.side import STREAMS
 
 pytestmark = pytest.mark.slow
 
@@ -56,8 +57,8 @@ def user_data(built: Built) -> Iterator[Jvm]:
 
 
 def test_random_cases_are_answered_as_kafka_answers_them(kafka: Jvm) -> None:
-    outcome = compare(kafka.ask, random_cases(3, 700), shown_max=1)
-    assert outcome.different == [], "\n\n".join(transcript(found) for found in outcome.found)
+    outcome = compare(STREAMS, kafka.ask, STREAMS.random_cases(3, 700), shown_max=1)
+    assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
     assert outcome.count == 700
 
 
@@ -67,7 +68,7 @@ def test_the_golden_answers_are_kafkas(kafka: Jvm) -> None:
 
 
 def test_a_wrong_answer_is_found(kafka: Jvm) -> None:
-    case = next(iter(random_cases(3, 1)))
+    case = next(STREAMS.random_cases(3, 1))
     kafkas, ours = json.loads(kafka.ask(as_line(case))), answer(case)
     assert difference(case, kafkas, ours) == ""
     ours["probing"] = not ours["probing"]

@@ -1,6 +1,6 @@
 """The APIs that this broker offers: one file per API key, registered here.
 
-Not offered: access control, quotas, replication and its administration, log directories, SASL, telemetry,
+Not offered: access control, quotas, replication and its administration, log directories, telemetry,
 delegation tokens, DescribeProducers and the listing of transactions, the KIP-848, share and streams groups. A
 request of an API that is not here closes the connection, as an unknown key does in Kafka.
 """
@@ -24,6 +24,7 @@ from groupstorm.coordinator.server.apis import (
     key_14_sync_group,
     key_15_describe_groups,
     key_16_list_groups,
+    key_17_sasl_handshake,
     key_18_api_versions,
     key_19_create_topics,
     key_20_delete_topics,
@@ -35,6 +36,7 @@ from groupstorm.coordinator.server.apis import (
     key_26_end_txn,
     key_28_txn_offset_commit,
     key_32_describe_configs,
+    key_36_sasl_authenticate,
     key_37_create_partitions,
     key_42_delete_groups,
     key_44_incremental_alter_configs,
@@ -59,6 +61,7 @@ _WITHOUT_API_VERSIONS = (
     key_14_sync_group.API,
     key_15_describe_groups.API,
     key_16_list_groups.API,
+    key_17_sasl_handshake.API,
     key_19_create_topics.API,
     key_20_delete_topics.API,
     key_21_delete_records.API,
@@ -69,6 +72,7 @@ _WITHOUT_API_VERSIONS = (
     key_26_end_txn.API,
     key_28_txn_offset_commit.API,
     key_32_describe_configs.API,
+    key_36_sasl_authenticate.API,
     key_37_create_partitions.API,
     key_42_delete_groups.API,
     key_44_incremental_alter_configs.API,

@@ -1,0 +1,59 @@
+"""Range and roundrobin: assignors whose answer does not depend on the last one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from groupstorm.assignors.consumer.claims import Claim
+from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.contract import (
+    AssignmentResult,
+    MapOrder,
+    RebalanceProtocol,
+    TopicMetadata,
+    subscribed_topics,
+)
+from groupstorm.assignors.userdata import NO_GENERATION, Subscription, TopicPartition
+
+
+@dataclass(frozen=True)
+class MemorylessAssignor(ABC):
+    """All but the plan; ``bug_compat``: do as Kafka does even where that is no valid answer."""
+
+    order: MapOrder = MapOrder.JAVA_HASH
+    bug_compat: bool = False
+
+    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
+    needs_equal_subscriptions: ClassVar[bool] = False
+
+    def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
+        """Nothing."""
+        return None
+
+    def assign(
+        self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
+    ) -> AssignmentResult:
+        """Assign as AbstractPartitionAssignor.assign does."""
+        wanted = subscribed_topics(topics, subscriptions.values(), self.order)
+        index = PartitionIndex(wanted)
+        claims = [
+            Claim(member, sub.topics, [], None, NO_GENERATION, sub.rack, sub.instance)
+            for member, sub in subscriptions.items()
+        ]
+        plan = self.plan(index, wanted, claims, range(len(claims)))
+        return AssignmentResult(
+            {claim.member: index.names(assigned) for claim, assigned in zip(claims, plan, strict=True)}
+        )
+
+    @abstractmethod
+    def plan(
+        self,
+        index: PartitionIndex,
+        topics: Mapping[str, TopicMetadata],
+        claims: Sequence[Claim],
+        visit: Sequence[int],
+    ) -> list[list[int]]:
+        """The same as numbers, per member in the order of ``claims``; ``visit`` does not matter."""

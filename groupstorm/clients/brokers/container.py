@@ -1,0 +1,120 @@
+"""Kafka in a container, under testcontainers: one node, thrown away when the context ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
+from groupstorm.clients.brokers.jars import KAFKA_VERSION
+from groupstorm.clients.brokers.singlenode import INTERNAL_TOPICS
+from groupstorm.coordinator.server.config import Endpoint
+
+if TYPE_CHECKING:
+    from groupstorm.clients.brokers.kafkacontainer import SingleNode
+
+#: The image, where none is named with the broker.
+IMAGE_VARIABLE = "GROUPSTORM_KAFKA_IMAGE"
+
+#: What `./dev images` builds, where that was done; else what a registry has.
+LOCAL_IMAGE = f"groupstorm/kafka:{KAFKA_VERSION}"
+PUBLIC_IMAGE = f"apache/kafka:{KAFKA_VERSION}"
+
+#: What makes a line of Kafka's log worth to be repeated.
+_BAD = ("Exception", " ERROR ", " FATAL ")
+
+
+@asynccontextmanager
+async def container(options: Mapping[str, str], image: str | None = None) -> AsyncIterator[RunningBroker]:
+    """A broker of its own with Kafka's ``options``, from an ``image`` like apache/kafka or Confluent's.
+
+    Raises BrokerUnavailable without testcontainers, an engine or the image, and if it does not start.
+    """
+    node = await asyncio.to_thread(_prepare, {**INTERNAL_TOPICS, **options}, image)
+    starting = asyncio.ensure_future(asyncio.to_thread(_start, node))
+    try:
+        host, port = await asyncio.shield(starting)
+        yield RunningBroker(node.image, (Endpoint(host, port),))
+    finally:
+        await asyncio.to_thread(_remove, node)  # one that is still starting ends with this
+        await asyncio.wait([starting])
+        await asyncio.to_thread(_remove, node)  # for it may have come into being since
+
+
+def _prepare(options: Mapping[str, str], image: str | None) -> SingleNode:
+    try:
+        from docker.errors import DockerException
+
+        from groupstorm.clients.brokers.kafkacontainer import SingleNode
+    except ImportError as missing:
+        raise BrokerUnavailable(
+            f"{missing.name} is not installed: pip install 'groupstorm[kafka]'"
+        ) from missing
+    try:
+        return SingleNode(chosen_image(image), options)
+    except DockerException as problem:
+        raise BrokerUnavailable(
+            "no container engine answers: start one (Debian: apt install docker.io; dockerd), or set"
+            f" DOCKER_HOST to where it is ({_first_line(problem)})"
+        ) from problem
+
+
+def chosen_image(named: str | None) -> str:
+    """The one that was named with the broker or in the environment, or the first there is."""
+    if given := named or os.environ.get(IMAGE_VARIABLE):
+        return given
+    import docker
+    from docker.errors import ImageNotFound
+
+    client = docker.from_env()
+    try:
+        client.images.get(LOCAL_IMAGE)
+    except ImageNotFound:
+        return PUBLIC_IMAGE
+    finally:
+        client.close()
+    return LOCAL_IMAGE
+
+
+def _start(node: SingleNode) -> tuple[str, int]:
+    from docker.errors import DockerException
+
+    try:
+        node.fetch()
+    except (DockerException, OSError) as problem:
+        raise BrokerUnavailable(
+            f"image {node.image} is not here, and the engine cannot fetch it: `./dev images` builds"
+            f" {LOCAL_IMAGE}, {IMAGE_VARIABLE} names another one"
+        ) from problem
+    try:
+        node.run()
+        host, port = node.get_bootstrap_server().rsplit(":", 1)
+    except (DockerException, OSError, RuntimeError) as problem:  # TimeoutError is an OSError
+        raise BrokerUnavailable(f"image {node.image} does not start: {_why(node, problem)}") from problem
+    return host, int(port)
+
+
+def _why(node: SingleNode, problem: Exception) -> str:
+    """What the broker said of it, else what the engine did."""
+    from docker.errors import DockerException
+
+    try:
+        said = b"".join(node.get_logs()).decode(errors="replace").splitlines()
+    except (DockerException, RuntimeError):
+        return _first_line(problem)
+    worst = (line for line in said if any(word in line for word in _BAD))
+    return next(worst, said[-1] if said else _first_line(problem)).strip()
+
+
+def _first_line(problem: Exception) -> str:
+    return next(iter(str(problem).splitlines()), type(problem).__name__)
+
+
+def _remove(node: SingleNode) -> None:
+    from docker.errors import NotFound
+
+    with suppress(NotFound):
+        node.stop()

@@ -1,0 +1,23 @@
+"""What a Kafka of one node is told, in a process as in a container."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+#: Internal topics on the only node that there is, and few partitions for a quick start.
+INTERNAL_TOPICS: Mapping[str, str] = {
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+
+#: How much memory it may have.
+HEAP = "-Xmx512m"
+
+#: How long it may take to start.
+START_TIMEOUT_S = 60.0

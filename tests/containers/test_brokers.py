@@ -1,0 +1,98 @@
+"""Kafka and the emulator in containers, one contract for both: started, asked, taken away again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from groupstorm.clients.brokers.container import container
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.wire.admin import create_topics
+from groupstorm.clients.wire.cluster import Cluster
+from tests.containers.engine import AS_CONFLUENT, EMULATOR, KAFKA, need_images
+
+pytestmark = pytest.mark.slow
+
+IMAGES = pytest.mark.parametrize("image", [KAFKA, EMULATOR])
+
+DELAY = "group.initial.rebalance.delay.ms"
+
+
+def containers_of(client: Any, image: str) -> list[Any]:
+    return client.containers.list(all=True, filters={"ancestor": image})
+
+
+def broker_settings(address: str) -> dict[str, str]:
+    """What the broker says that its settings are."""
+    from confluent_kafka.admin import RESOURCE_BROKER, AdminClient, ConfigResource
+
+    admin = AdminClient({"bootstrap.servers": address})
+    (answer,) = admin.describe_configs([ConfigResource(RESOURCE_BROKER, "1")]).values()
+    return {name: entry.value for name, entry in answer.result(timeout=20).items()}
+
+
+@pytest.mark.parametrize(("image", "option"), [(KAFKA, DELAY), (EMULATOR, "num.partitions")])
+async def test_a_broker_with_kafkas_options_on_the_loopback_interface(image: str, option: str) -> None:
+    client = need_images(image)
+    before = containers_of(client, image)
+    async with container({option: "1234"}, image) as broker:
+        assert [endpoint.host for endpoint in broker.bootstrap] == ["127.0.0.1"]
+        (running,) = (one for one in containers_of(client, image) if one not in before)
+        published = [binding for bindings in running.ports.values() for binding in bindings or ()]
+        assert [binding["HostIp"] for binding in published] == ["127.0.0.1"]
+        settings = await asyncio.to_thread(broker_settings, broker.address)
+        assert settings[option] == "1234"
+        cluster = Cluster(broker.bootstrap, "admin", 20_000)
+        try:
+            await create_topics(cluster, {"t": 3})
+            assert cluster.led("t") == 3
+        finally:
+            cluster.close()
+    assert containers_of(client, image) == before
+
+
+@IMAGES
+async def test_an_option_that_is_refused_is_named_and_nothing_stays(image: str) -> None:
+    client = need_images(image)
+    before = containers_of(client, image)
+    with pytest.raises(BrokerUnavailable, match=r"group\.max\.size"):
+        async with container({"group.max.size": "0"}, image):
+            pass
+    assert containers_of(client, image) == before
+
+
+async def test_a_start_that_is_given_up_leaves_nothing() -> None:
+    client = need_images(KAFKA)
+    before = containers_of(client, KAFKA)
+    opening = asyncio.ensure_future(container({}, KAFKA).__aenter__())
+    async with asyncio.timeout(30):
+        while containers_of(client, KAFKA) == before:
+            await asyncio.sleep(0.05)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    assert containers_of(client, KAFKA) == before
+
+
+@pytest.fixture
+def as_users_set_it_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """testcontainers' settings for an engine on this machine that can fetch nothing."""
+    from testcontainers.core.config import ConnectionMode, testcontainers_config
+
+    monkeypatch.setattr(testcontainers_config, "tc_host_override", "127.0.0.1")
+    monkeypatch.setattr(testcontainers_config, "connection_mode_override", ConnectionMode.docker_host)
+    monkeypatch.setattr(testcontainers_config, "_ryuk_disabled", True)
+
+
+@IMAGES
+@pytest.mark.usefixtures("as_users_set_it_up")
+def test_testcontainers_own_kafka_container_runs_the_images_unchanged(image: str) -> None:
+    need_images(AS_CONFLUENT[image])
+    from testcontainers.community.kafka import KafkaContainer
+
+    kafka = KafkaContainer(AS_CONFLUENT[image]).with_kraft()
+    kafka.ports = {str(kafka.port): ("127.0.0.1",)}
+    with kafka.with_env("KAFKA_NUM_PARTITIONS", "5"):
+        assert broker_settings(kafka.get_bootstrap_server())["num.partitions"] == "5"
