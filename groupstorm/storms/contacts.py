@@ -110,4 +110,4 @@ class ContactStream:
 
     def computed(self, last: int) -> int:
         """How many of the requests up to the ``last`` one have not been made real."""
-        return last - len([k for k in self.real if k <= last])
+        return last - len([k for k in self.real if k <= last]) if self.real else last

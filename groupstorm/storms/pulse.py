@@ -202,10 +202,13 @@ class Pulse:
     def _end(self, stream: ContactStream) -> None:
         now_us = self._world.clock.now_us
         stream.end_us = now_us
-        arrived = stream.last_arrived(now_us)
-        last = stream.last_sent(now_us)
-        if last != arrived and stream.cut_us is None:
-            self._make_real(stream, last)  # it is under way
+        if stream.cut_us is None:
+            arrived = last = stream.last_sent(now_us)
+            if last and stream.arrives_after(last, now_us):
+                self._make_real(stream, last)  # it is under way
+                arrived = last - 1
+        else:
+            arrived = stream.last_arrived(now_us)
         if arrived:
             self._last_of_ended[stream.api] = (stream, arrived)
         if self._in_touch and stream.api == HEARTBEAT:
