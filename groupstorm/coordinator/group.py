@@ -251,7 +251,8 @@ class ClassicGroup:
 
     def rebalance_timeout_ms(self) -> int:
         """The longest of the members'."""
-        return max((member.rebalance_timeout_ms for _, member in self.members.unordered_items()), default=0)
+        members = self.members.unordered_items()
+        return max([member.rebalance_timeout_ms for _, member in members], default=0)
 
     def elect_joined_leader(self) -> bool:
         """The leader, or else the first that has joined, leads; False where nobody can

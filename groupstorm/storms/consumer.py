@@ -39,6 +39,7 @@ from groupstorm.coordinator.messages import (
 )
 from groupstorm.storms.answers import first_error
 from groupstorm.storms.connection import Connection
+from groupstorm.storms.distributions import Distribution
 from groupstorm.storms.pulse import Pulse
 from groupstorm.storms.randomness import DRAW_BITS, Stream
 from groupstorm.storms.rebalance_listener import RebalanceListener
@@ -249,7 +250,7 @@ class VirtualConsumer:
             self.pulse.stop_commits()
             self._poll_is_due = True
             now_us = self.clock.now_us
-            interval_us = self.world.poll_interval.at(self.draw(DRAW_POLL_INTERVAL))
+            interval_us = self.drawn_us(self.world.poll_interval, DRAW_POLL_INTERVAL)
             wait_us = self.draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
             self.clock.at(max(now_us + wait_us, self.standstill.until_us), self._poll, self._step)
 
@@ -280,7 +281,7 @@ class VirtualConsumer:
             self.world.assignor_work.failed(plan.error, plan.message)
         settings = self.world.settings
         size = len(members) * sum(topics.values())
-        duration_us = settings.distribution("assign_ms").at(self.draw(DRAW_ASSIGN))
+        duration_us = self.drawn_us(settings.distribution("assign_ms"), DRAW_ASSIGN)
         duration_us += settings.integer("assign_ns_per_member_partition") * size // 1000
         generation = self.membership.generation
         self.emit(
@@ -385,6 +386,12 @@ class VirtualConsumer:
         refresh_us = self.config.metadata_max_age_ms * 1000
         age_us = self.clock.now_us - self._started_us
         return self.world.topics_at(self._started_us + age_us // refresh_us * refresh_us)
+
+    def drawn_us(self, distribution: Distribution, purpose: int) -> int:
+        """A duration that begins now."""
+        if distribution.is_constant:
+            return distribution.largest_us
+        return distribution.at(self.draw(purpose))
 
     def draw(self, purpose: int) -> int:
         return self._draws.at(DRAWS_PER_INSTANT * self.clock.now_us + purpose)

@@ -21,13 +21,15 @@ FORMS = "a number, {uniform: [a, b]}, {p50: a, p95: b} or {quantiles: {0: a, 50:
 class Distribution:
     """Durations in microseconds; `at(draw)` turns a draw of a `Stream` into one."""
 
-    __slots__ = ("_bounds", "_pieces", "as_written", "largest_us")
+    __slots__ = ("_bounds", "_pieces", "as_written", "is_constant", "largest_us")
 
     def __init__(self, quantiles: list[tuple[int, int]], as_written: Any) -> None:
         """``quantiles``: (share of DRAW_SPAN, microseconds), the shares rising from 0."""
         #: What the scenario said, for the resolved scenario.
         self.as_written = as_written
         self.largest_us = quantiles[-1][1]
+        #: Every draw gives `largest_us`: none is needed.
+        self.is_constant = quantiles[0][1] == self.largest_us
         #: Between two quantiles: from which share and duration on, how far both go up.
         self._pieces = [(low, a, b - a, high - low) for (low, a), (high, b) in pairwise(quantiles)]
         if not self._pieces:

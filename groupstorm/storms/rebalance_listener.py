@@ -133,4 +133,4 @@ class RebalanceListener:
 
     def _duration_us(self, setting: str) -> int:
         distribution = self._consumer.world.settings.distribution(setting)
-        return distribution.at(self._consumer.draw(DRAW_CALLBACK))
+        return self._consumer.drawn_us(distribution, DRAW_CALLBACK)
