@@ -1,110 +1,183 @@
-"""Requests per second of `groupstorm serve`, over loopback, one process each for broker and clients.
+"""What a heartbeat costs the broker: `groupstorm serve` beside Kafka's own broker, in one run.
 
-    python -m benchmarks.server [--connections 50] [--seconds 3]
+    python -m benchmarks.server [--members 100] [--window 10] [--seconds 3] [--warm-up 15]
 
-Heartbeats of members that the broker does not know, one in flight per connection: what a request costs
-apart from what it does. CPU microseconds of the broker's process per request, with asyncio's own event
-loop and, where it is installed, with uvloop.
+The members of one stable group, each on a connection of its own, each with several heartbeats under way
+(pipelined). CPU microseconds of the broker's process per heartbeat, on asyncio's own event loop and, where it
+is installed, on uvloop; Kafka's is warmed up first, since a young JVM costs many times as much.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import importlib.util
-import multiprocessing
 import struct
 import time
-from multiprocessing.connection import Connection
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, cast
 
-from groupstorm.coordinator.server.assembly import make_broker
-from groupstorm.coordinator.server.codec import encoder, request_type
-from groupstorm.coordinator.server.shell import Server
+from benchmarks.brokers import KAFKA, brokers, cpu_seconds
+from groupstorm.assignors.userdata import Subscription, encode_subscription
+from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.generation import Generation
+from groupstorm.clients.requests import join_group, sync_group
+from groupstorm.clients.wire.admin import await_coordinator
+from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.connection import Connection
+from groupstorm.clients.wire.group_requests import EXCHANGES
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import JoinGroup, JoinGroupResponse, SyncGroup, SyncGroupResponse
+from groupstorm.coordinator.server.codec import decoder, encoder, request_type, response_types
+from groupstorm.coordinator.server.config import Endpoint
 
 _HEARTBEAT, _VERSION = 12, 4
+_GROUP = "benchmark"
+_TIMEOUT_MS = 60_000
+#: All members arrive within it, so that there is one round.
+_OPTIONS = {"group.initial.rebalance.delay.ms": "1000"}
+_SUBSCRIPTION = encode_subscription(Subscription((), None, (), -1, None), 3)
+_HEADER_BYTES = 5  # correlation id and tagged fields
 
 
 class Load(NamedTuple):
-    requests_per_s: float
-    broker_us_per_request: float
+    heartbeats_per_s: float
+    broker_us_each: float
 
 
-def _broker(pipe: Connection, loop_name: str) -> None:
-    """The broker's process: says its port, then its CPU time whenever asked, until told to end."""
+class _Heartbeats(asyncio.Protocol):
+    """One member's connection: as many new heartbeats as answers have come."""
 
-    async def serve() -> None:
-        server = Server(make_broker({}, {}), lambda _time, _events: None, lambda _peer, _why: None)
-        endpoint = await server.start("127.0.0.1", 0)
-        pipe.send(endpoint.port)
-        loop = asyncio.get_running_loop()
-        while await loop.run_in_executor(None, pipe.recv):
-            pipe.send(time.process_time_ns())
-        await server.stop()
+    def __init__(self, frame: bytes, answer: bytes, window: int) -> None:
+        self.answered = 0
+        self._frame, self._answer, self._window = frame, answer, window
+        self._pending = b""
+        self._transport: asyncio.Transport | None = None
 
-    if loop_name == "uvloop":
-        import uvloop
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is not of that class
+        self._transport.write(self._frame * self._window)
 
-        uvloop.run(serve())
-    else:
-        asyncio.run(serve())
+    def data_received(self, data: bytes) -> None:
+        self._pending += data
+        count, rest = divmod(len(self._pending), len(self._answer))
+        assert self._pending.startswith(self._answer * count), "a heartbeat was refused"
+        self._pending = self._pending[-rest:] if rest else b""
+        self.answered += count
+        if self._transport is not None:
+            self._transport.write(self._frame * count)
 
-
-async def _client(port: int, frame: bytes, until_s: float) -> int:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    answered = 0
-    while time.monotonic() < until_s:
-        writer.write(frame)
-        (length,) = struct.unpack(">i", await reader.readexactly(4))
-        await reader.readexactly(length)
-        answered += 1
-    writer.close()
-    return answered
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+            self._transport = None
 
 
-def _heartbeat() -> bytes:
+def _frame(generation: Generation) -> bytes:
     kind = request_type(_HEARTBEAT, _VERSION)
-    message = kind(group_id="group", generation_id=1, member_id="member-" + "x" * 36)
+    message = kind(group_id=_GROUP, generation_id=generation.id, member_id=generation.member_id)
     header = struct.pack(">hhih", _HEARTBEAT, _VERSION, 1, 5) + b"bench" + b"\x00"
     payload = header + b"".join(encoder(kind)(message))
     return struct.pack(">i", len(payload)) + payload
 
 
-def measure(loop_name: str, connections: int, seconds: float) -> Load:
-    """Load one broker for so long."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_broker, args=(theirs, loop_name), daemon=True)
-    process.start()
-    port = ours.recv()
+def _answer() -> bytes:
+    """To every heartbeat of a member: the correlation id, no throttling, no error."""
+    kind = response_types(_HEARTBEAT, _VERSION).root
+    payload = struct.pack(">i", 1) + b"\x00" + b"\x00\x00\x00\x00" + b"\x00\x00" + b"\x00"
+    answer, _ = decoder(kind)(payload, _HEADER_BYTES)
+    assert Error(answer.error_code) is Error.NONE
+    return struct.pack(">i", len(payload)) + payload
 
-    async def load() -> int:
-        until_s = time.monotonic() + seconds
-        clients = (_client(port, _heartbeat(), until_s) for _ in range(connections))
-        return sum(await asyncio.gather(*clients))
 
-    ours.send(True)
-    before_ns = ours.recv()
-    answered = asyncio.run(load())
-    ours.send(True)
-    used_ns = ours.recv() - before_ns
-    ours.send(False)
-    process.join()
-    return Load(answered / seconds, used_ns / answered / 1000)
+async def _member(connection: Connection, number: int) -> Generation:
+    """Through one round of the group."""
+    config = ConsumerConfig(_GROUP, f"member-{number}", ())
+    member_id = ""
+    while True:
+        request = join_group(config, Generation(member_id=member_id), (("range", _SUBSCRIPTION),), "")
+        joined = await _ask(connection, request)
+        assert isinstance(joined, JoinGroupResponse)
+        if joined.error is Error.NONE:
+            break
+        assert joined.error is Error.MEMBER_ID_REQUIRED, joined.error
+        member_id = joined.member_id
+    plan = tuple((member.member_id, b"") for member in joined.members)
+    synced = await _ask(connection, sync_group(config, joined, plan))
+    assert isinstance(synced, SyncGroupResponse)
+    assert synced.error is Error.NONE, synced.error
+    return Generation(joined.generation, joined.member_id)
+
+
+async def _ask(connection: Connection, request: JoinGroup | SyncGroup) -> object:
+    exchange = EXCHANGES[type(request)]
+    answer = await connection.ask(
+        exchange.api, exchange.api.highest, lambda types: exchange.write(types, request), _TIMEOUT_MS
+    )
+    return exchange.read(answer)
+
+
+async def _form_group(endpoint: Endpoint, members: int) -> list[Generation]:
+    cluster = Cluster((endpoint,), "benchmark", _TIMEOUT_MS)
+    await await_coordinator(cluster, _GROUP)
+    cluster.close()
+    connections = [await Connection.open(endpoint, "benchmark", _TIMEOUT_MS) for _ in range(members)]
+    formed = await asyncio.gather(*(_member(one, number) for number, one in enumerate(connections)))
+    for connection in connections:
+        connection.close()
+    return formed
+
+
+async def _beating(endpoint: Endpoint, generation: Generation, window: int) -> _Heartbeats:
+    loop = asyncio.get_running_loop()
+    _, protocol = await loop.create_connection(
+        lambda: _Heartbeats(_frame(generation), _answer(), window), endpoint.host, endpoint.port
+    )
+    return protocol
+
+
+async def _load(broker: RunningBroker, formed: Sequence[Generation], window: int, seconds: float) -> Load:
+    """Heartbeats for so long."""
+    assert broker.pid is not None
+    beating = [await _beating(broker.bootstrap[0], generation, window) for generation in formed]
+    before = sum(protocol.answered for protocol in beating)
+    before_s, begin_s = cpu_seconds(broker.pid), time.monotonic()
+    await asyncio.sleep(seconds)
+    elapsed_s, used_s = time.monotonic() - begin_s, cpu_seconds(broker.pid) - before_s
+    answered = sum(protocol.answered for protocol in beating) - before
+    for protocol in beating:
+        protocol.close()
+    return Load(answered / elapsed_s, used_s * 1e6 / answered)
+
+
+async def measure(name: str, members: int, window: int, seconds: float, warm_up_s: float) -> Load:
+    """Raises BrokerUnavailable."""
+    async with brokers()[name](_OPTIONS) as broker:
+        formed = await _form_group(broker.bootstrap[0], members)
+        _ = await _load(broker, formed, window, warm_up_s if name == KAFKA else 1.0)
+        return await _load(broker, formed, window, seconds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--connections", type=int, default=50)
+    parser.add_argument("--members", type=int, default=100)
+    parser.add_argument("--window", type=int, default=10, help="heartbeats under way on each connection")
     parser.add_argument("--seconds", type=float, default=3.0)
-    options = parser.parse_args()
-    loops = ["asyncio", *(["uvloop"] if importlib.util.find_spec("uvloop") else [])]
-    print(f"{'event loop':12}{'requests/s':>14}{'broker CPU us/request':>24}")
-    for name in loops:
-        load = measure(name, options.connections, options.seconds)
-        print(f"{name:12}{load.requests_per_s:>14,.0f}{load.broker_us_per_request:>24.1f}", flush=True)
+    parser.add_argument("--warm-up", type=float, default=15.0, help="seconds, for Kafka's JVM")
+    given = parser.parse_args()
+    print(f"{'broker':20}{'heartbeats/s':>14}{'broker CPU us/heartbeat':>26}{'to Kafka':>10}")
+    kafka_us: float | None = None
+    for name in brokers():
+        try:
+            load = asyncio.run(measure(name, given.members, given.window, given.seconds, given.warm_up))
+        except BrokerUnavailable as missing:
+            print(f"{name:20}not measured: {missing}", flush=True)
+            continue
+        kafka_us = load.broker_us_each if name == KAFKA else kafka_us
+        ratio = "" if kafka_us is None else f"{load.broker_us_each / kafka_us:.1f}"
+        print(f"{name:20}{load.heartbeats_per_s:>14,.0f}{load.broker_us_each:>26.1f}{ratio:>10}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,45 @@
-"""Kafka's group coordinator, emulated faithfully in protocol and in time."""
+"""Kafka's group coordinator, emulated faithfully in protocol and in time.
+
+async with groupstorm.broker(topics={"orders": 6}) as broker:
+    consumer = AIOKafkaConsumer("orders", bootstrap_servers=broker.bootstrap_servers, group_id="readers")
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import os
+
+    from groupstorm.testing import EmulatedBroker
+
 __version__ = "0.1.0"
+
+
+def broker(
+    topics: Mapping[str, int] | None = None,
+    settings: Mapping[str, str | int | float | bool] | None = None,
+    *,
+    brokers: int = 1,
+    as_version: str = "4.x",
+    port: int = 0,
+    trace: str | os.PathLike[str] | None = None,
+    control: bool | int = False,
+) -> EmulatedBroker:
+    """A broker for tests, for ``with`` and ``async with``: real clients connect to it over TCP.
+
+    ``topics``: name -> partitions; others are made on demand. ``settings``: by Kafka's names, see
+    `groupstorm serve`. ``brokers``: how many, in this process. ``as_version``: advertise no higher versions
+    than that Kafka (2.8, 3.9, 4.x). ``port``: of the first broker, 0: a free one; only the loopback
+    interface is listened on. ``trace``: a folder that the coordinator's events are written to.
+    ``control``: True, or a port, for an HTTP interface that other processes ask for faults
+    (`EmulatedBroker.control_url`).
+
+    Raises `groupstorm.problems.InputError` for what it cannot take.
+    """
+    from groupstorm.testing import EmulatedBroker
+
+    return EmulatedBroker(
+        topics, settings, brokers=brokers, as_version=as_version, port=port, trace=trace, control=control
+    )

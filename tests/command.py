@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+
+_INSTALLED = "groupstorm" in {one.name for one in entry_points(group="pytest11")}
+#: What loads our pytest plugin where groupstorm is not installed but on the path.
+PLUGIN = () if _INSTALLED else ("-p", "groupstorm.pytest_plugin")
 
 
 def groupstorm(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -56,6 +56,10 @@ class Checkout:
         shutil.copytree(ROOT / "requirements", self.root / "requirements")
         (self.root / "benchmarks").mkdir()
         (self.root / "benchmarks" / "codec.py").write_text("")
+        images = self.root / "compose" / "images" / "build"
+        images.parent.mkdir(parents=True)
+        images.write_text('#!/bin/sh\necho "built with $PYTHON: $*"\n')
+        images.chmod(0o755)
         self.bin = folder / "bin"
         self.bin.mkdir()
         (self.bin / "python3").write_text(FAKE_PYTHON)
@@ -125,6 +129,8 @@ def test_the_first_run_sets_up_and_the_second_starts_at_once(checkout: Checkout)
         ("storm", "base spark-build spark"),
         ("lint", "base lint"),
         ("bench codec", "base kafka parquet speed"),
+        ("images kafka", "base"),
+        ("images spark", "base spark-build spark"),
         ("test", "base test kafka spark-build spark"),
     ],
 )
@@ -152,6 +158,7 @@ def test_commands_pass_their_options_on(checkout: Checkout) -> None:
     assert checkout.run("test", "-k", "two words").stdout == "ran -m pytest -m  -k two words\n"
     assert checkout.run("test", "-x", "--fast").stdout == "ran -m pytest -m not slow -x\n"
     assert checkout.run("bench").stdout == "ran -m benchmarks.codec\n"
+    assert checkout.run("images", "kafka").stdout == f"built with {checkout.venv}/bin/python: kafka\n"
 
 
 def test_another_lock_file_is_installed_and_nothing_else(checkout: Checkout) -> None:
@@ -316,6 +323,6 @@ def test_a_misused_command_exits_2_and_installs_nothing(checkout: Checkout, word
 def test_help_names_the_commands_and_installs_nothing(checkout: Checkout, words: list[str]) -> None:
     answer = checkout.run(*words)
     assert answer.returncode == 0
-    for command in ("storm", "test", "lint", "bench", "oracle", "run", "lock"):
+    for command in ("storm", "test", "lint", "bench", "oracle", "images", "run", "lock"):
         assert f"  ./dev {command} " in answer.stdout
     assert checkout.asked() == []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.command import ROOT, groupstorm
+from tests.command import PLUGIN, ROOT, groupstorm
 
 
 @pytest.mark.parametrize("attribute", ["rendezvous", "cooperative"])
@@ -54,3 +57,27 @@ def test_an_example_assignor_in_real_time(tmp_path: Path) -> None:
     assert {row["protocol"] for row in rows if row["event"] == "assignment_computed"} == {
         "rendezvous-cooperative"
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "passed"), [("emulator", 5), pytest.param("jvm", 3, marks=pytest.mark.slow)]
+)
+def test_the_order_service_is_tested_on_a_broker_of_its_own(kind: str, passed: int) -> None:
+    """On real Kafka without the tests that are about faults."""
+    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+    command = [sys.executable, "-m", "pytest", *PLUGIN, "-rs", "-p", "no:cacheprovider", f"--kafka={kind}"]
+    result = subprocess.run(
+        [*command, "examples/orders"], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    if " passed" not in result.stdout:
+        pytest.skip(next(line for line in result.stdout.splitlines() if line.startswith("SKIPPED")))
+    assert re.search(rf"\b{passed} passed", result.stdout), result.stdout
+
+
+def test_the_document_shows_the_order_services_test() -> None:
+    document = (ROOT / "docs" / "testing.md").read_text("utf-8")
+    shown = re.findall(r"^async def test_no_order.*?(?=^```)", document, re.MULTILINE | re.DOTALL)
+    assert len(shown) == 1
+    tests = (ROOT / "examples" / "orders" / "test_service.py").read_text("utf-8")
+    assert shown[0] in tests.replace("kafka_broker: Broker) -> None", "kafka_broker)")

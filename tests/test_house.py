@@ -80,6 +80,7 @@ def test_the_command_runs_from_an_unpacked_wheel(wheel: Path, tmp_path: Path) ->
         archive.extractall(tmp_path)
     (entry_points,) = tmp_path.glob("*.dist-info/entry_points.txt")
     assert "groupstorm = groupstorm.cli.app:main" in entry_points.read_text("utf-8")
+    assert "[pytest11]\ngroupstorm = groupstorm.pytest_plugin" in entry_points.read_text("utf-8")
     code = (
         "import sys; sys.argv = ['groupstorm', '--version']; from groupstorm.cli import app; "
         "print(app.__file__); app.main()"
@@ -148,6 +149,8 @@ def test_rooms_import_only_what_stands_left_of_them() -> None:
         ("trace/added.py", "import groupstorm.coordinator", "Rooms import only"),
         ("clients/added.py", "from groupstorm.cli import app", "Rooms import only"),
         ("added.py", "import groupstorm.cli", "Rooms import only"),
+        ("clients/added.py", "import groupstorm.testing", "Rooms import only"),
+        ("testing/added.py", "import groupstorm.cli", "Rooms import only"),
         ("coordinator/added.py", "import groupstorm.assignors.consumer", "the members assign"),
         ("coordinator/added.py", "import time", "Decisions take"),
         ("coordinator/added.py", "from asyncio import sleep", "Decisions take"),

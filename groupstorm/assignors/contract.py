@@ -45,7 +45,7 @@ class AssignmentResult(NamedTuple):
     withheld it); ``max_generation`` is the highest generation that a member reported.
 
     ``user_data`` travels to every member with its assignment (None: nothing does); ``epoch`` is what
-    KIP-315's assignor says in it.
+    KIP-315's assignor says in it. ``user_data_of``: what travels to each member alone, by member.
     """
 
     partitions: Mapping[str, Sequence[TopicPartition]]
@@ -54,6 +54,7 @@ class AssignmentResult(NamedTuple):
     max_generation: int | None = None
     user_data: bytes | None = None
     epoch: int | None = None
+    user_data_of: Mapping[str, bytes] | None = None
 
 
 class AssignmentRefused(Exception):

@@ -67,8 +67,9 @@ def _assign_by_name(
         for member, instance, metadata in members
     }
     result = assignor.assign(topics, {member: read[member] for member in order.arrange(read)})
+    own = result.user_data_of or {}
     return {
-        member: encode_assignment(partitions, result.user_data)
+        member: encode_assignment(partitions, own.get(member, result.user_data))
         for member, partitions in result.partitions.items()
     }
 

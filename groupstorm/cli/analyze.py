@@ -12,6 +12,7 @@ from rich.console import Console
 from groupstorm.cli.options import JsonOption
 from groupstorm.pipeline.analysis import Analysis
 from groupstorm.pipeline.analysis import analyze as analyze_traces
+from groupstorm.pipeline.session import LOCAL
 from groupstorm.pipeline.terminal import handovers_table, rounds_table
 from groupstorm.problems import CheckFailed
 from groupstorm.report.tables import figures_table
@@ -27,13 +28,22 @@ def analyze(
         Path | None, typer.Option("--out", metavar="DIR", help="Write the tables as Parquet.")
     ] = None,
     slowest: Annotated[int, typer.Option("--slowest", min=0, help="So many handovers of every run.")] = 5,
+    master: Annotated[
+        str,
+        typer.Option(
+            "--master",
+            metavar="spark://HOST:PORT",
+            help="Workers of a cluster that see the traces under the same paths (compose/spark.yaml).",
+            show_default="all cores of this machine",
+        ),
+    ] = LOCAL,
 ) -> None:
     """Compute tables and figures from traces, on Spark, and check figures.json where one lies beside.
 
     Prints the figures of all runs side by side, the slowest handovers and why, and the rounds by cause;
     --json prints one JSON object, {run: figures}. Exits 1 where a figures.json says something else.
     """
-    analysis = analyze_traces(paths, out, slowest)
+    analysis = analyze_traces(paths, out, slowest, master)
     if as_json:
         print(
             json.dumps(

@@ -13,6 +13,7 @@ from rich.console import Console
 from groupstorm.cli.fidelity import compare_with_broker
 from groupstorm.cli.options import (
     AllowWritesOption,
+    ClientConfigOption,
     ExactOption,
     FormatOption,
     JsonOption,
@@ -54,6 +55,7 @@ def compare(
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="So many seeds of every variant.")] = 1,
     on: OnOption = None,
     allow_writes: AllowWritesOption = False,
+    client_config: ClientConfigOption = None,
 ) -> None:
     """Run the variants of a scenario with one seed and say what the difference is.
 
@@ -63,7 +65,7 @@ def compare(
     With --on every variant is run twice, in virtual time and in real time against a broker, and what
     differs between the two is said.
     """
-    kind = broker_kind(on, allow_writes, exact)
+    kind = broker_kind(on, allow_writes, exact, client_config)
     if kind is not None and seeds > 1:
         raise InputError("--on: one seed at a time, not --seeds")
     loaded = load(scenario)

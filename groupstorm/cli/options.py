@@ -56,6 +56,15 @@ AllowWritesOption = Annotated[
     ),
 ]
 
+ClientConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--client-config",
+        metavar="FILE",
+        help="With --on HOST:PORT: TLS and SASL, as Kafka's tools take them with --command-config.",
+    ),
+]
+
 
 def overrides(written: Sequence[str] | None) -> dict[str, Any]:
     """What --set says, values read as YAML. Raises InputError."""
@@ -76,11 +85,15 @@ def seed_range(first: int, count: int) -> str:
     return str(first) if count == 1 else f"{first}-to-{first + count - 1}"
 
 
-def broker_kind(on: str | None, allow_writes: bool, exact: bool) -> BrokerKind | None:
+def broker_kind(
+    on: str | None, allow_writes: bool, exact: bool, client_config: Path | None
+) -> BrokerKind | None:
     """What --on asks for; None without it. Raises InputError."""
     if on is None:
         if allow_writes:
             raise InputError("--allow-writes: means something only with --on HOST:PORT")
+        if client_config is not None:
+            raise InputError("--client-config: means something only with --on HOST:PORT")
         return None
     try:
         kind = read_kind(on)
@@ -93,4 +106,10 @@ def broker_kind(on: str | None, allow_writes: bool, exact: bool) -> BrokerKind |
             f"--on {on}: topics and a group will be made there, under a prefix of their own, and taken away"
             " again: say --allow-writes"
         )
-    return kind
+    if client_config is None:
+        return kind
+    if not kind.bootstrap:
+        raise InputError(f"--client-config: means something only with --on HOST:PORT, not with --on {on}")
+    from groupstorm.clients.wire.client_properties import read_client_properties
+
+    return kind._replace(security=read_client_properties(client_config))

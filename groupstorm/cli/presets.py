@@ -11,7 +11,8 @@ from rich.table import Table
 
 from groupstorm.cli.options import JsonOption
 from groupstorm.storms.scenario import presets
-from groupstorm.storms.settings import SETTINGS, Setting
+from groupstorm.storms.setting import Setting
+from groupstorm.storms.settings import SETTINGS
 from groupstorm.storms.steps import STEP_KINDS
 
 

@@ -14,6 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from groupstorm.cli.options import (
     AllowWritesOption,
+    ClientConfigOption,
     ExactOption,
     FormatOption,
     JsonOption,
@@ -57,6 +58,7 @@ def run(
     log: Annotated[bool, typer.Option("--log", help="Log every event to standard error.")] = False,
     on: OnOption = None,
     allow_writes: AllowWritesOption = False,
+    client_config: ClientConfigOption = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,7 +73,7 @@ def run(
 
     Example: groupstorm run rolling-deploy --variant static --require 'unowned_max_seconds<60'
     """
-    kind = broker_kind(on, allow_writes, exact)
+    kind = broker_kind(on, allow_writes, exact, client_config)
     for option, given in (("--log", log), ("--on", kind is not None)):
         if given and seeds > 1:
             raise InputError(f"{option}: one run at a time, not --seeds")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groupstorm.cli.serve_options import DEFAULT_HOST, DEFAULT_PORT, Wanted, read_place
+from groupstorm.cli.serve_options import DEFAULT_HOST, DEFAULT_PORT, LAST_PORT, Wanted, read_place
 from groupstorm.problems import InputError
 
 if TYPE_CHECKING:
@@ -48,6 +49,15 @@ def serve(
     as_version: Annotated[
         str, typer.Option(metavar="2.8|3.9|4.x", help="Advertise no higher versions than this Kafka's.")
     ] = "4.x",
+    control: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=0,
+            max=LAST_PORT,
+            help="Take orders over HTTP on 127.0.0.1: faults, pauses, members that expire; 0: a free port.",
+        ),
+    ] = None,
     tls_cert: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TLS with this certificate (PEM, the chain behind it)."),
@@ -77,11 +87,12 @@ def serve(
 
     The first line of standard output is `listening on HOST:PORT`; the log goes to standard error. SIGUSR1
     moves every group's coordinator to the next broker. Listening on anything but the loopback interface takes
-    TLS, or --insecure.
+    TLS, or --insecure. With --control a second line says `control on http://...`: GET / lists what it takes.
     """
     from groupstorm.coordinator.server import logs, service
     from groupstorm.coordinator.server.assembly import make_broker
     from groupstorm.coordinator.server.security.listener import check_advertised
+    from groupstorm.testing.control import control_beside
 
     wanted = Wanted(host, port, listen, tls_cert, tls_key, tls_client_ca, sasl_users, insecure)
     endpoint, security = read_place(wanted, brokers)
@@ -93,13 +104,19 @@ def serve(
         return broker
 
     logs.configure()
-    service.serve(make, service.Place(endpoint.host, endpoint.port, trace, data, security), _say_ready)
+    place = service.Place(endpoint.host, endpoint.port, trace, data, security)
+    companion: service.Companion = nullcontext if control is None else control_beside(control, _say_control)
+    service.serve(make, place, _say_ready, companion)
 
 
 def _say_ready(endpoints: Sequence[Endpoint]) -> None:
     for endpoint in endpoints:
         host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
         typer.echo(f"listening on {host}:{endpoint.port}")
+
+
+def _say_control(url: str) -> None:
+    typer.echo(f"control on {url}")
 
 
 def _topics(texts: list[str]) -> dict[str, int]:

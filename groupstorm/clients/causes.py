@@ -19,6 +19,8 @@ class RejoinCause(StrEnum):
     ASSIGNMENT_MISMATCH = "assignment-does-not-match-subscription"
     POLL_TIMEOUT = "poll-timeout"
     SUBSCRIPTION_CHANGED = "subscription-changed"
+    #: Kafka Streams: an assignment has asked for another rebalance, now or later (enforceRebalance).
+    FOLLOW_UP = "follow-up-rebalance"
 
 
 #: What the next JoinGroup tells about a cause (KIP-800).
@@ -30,9 +32,16 @@ REASONS: Mapping[RejoinCause, str] = {
     RejoinCause.ASSIGNMENT_MISMATCH: "received assignment does not match the current subscription",
     RejoinCause.POLL_TIMEOUT: "consumer pro-actively leaving the group",
     RejoinCause.SUBSCRIPTION_CHANGED: "subscription has changed",
+    RejoinCause.FOLLOW_UP: "Scheduled probing rebalance",
 }
 
 
+#: What LeaveGroup tells on close().
+CLOSING = "the consumer is being closed"
+#: How the reason begins of the JoinGroup that comes back with the id that was given.
+NEEDS_MEMBER_ID = "need to re-join with the given member-id"
+
+
 def needs_member_id(member_id: str) -> str:
-    """The reason of the JoinGroup that comes back with the id that was given."""
-    return f"need to re-join with the given member-id: {member_id}"[:MAX_REASON_CHARACTERS]
+    """See `NEEDS_MEMBER_ID`."""
+    return f"{NEEDS_MEMBER_ID}: {member_id}"[:MAX_REASON_CHARACTERS]

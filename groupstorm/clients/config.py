@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from groupstorm.clients.profiles import JAVA, ClientProfile
 from groupstorm.problems import InputError
 
 
@@ -29,6 +30,9 @@ class ConsumerConfig:
     auto_commit_interval_ms: int = 5_000
     #: CloseOptions of KIP-1092: None is Kafka's default (dynamic members leave, static ones stay).
     leave_group_on_close: bool | None = None
+    client_rack: str | None = None
+    #: Whose behaviour it has.
+    profile: ClientProfile = JAVA
     protocol_type: str = field(default="consumer", init=False)
 
     def __post_init__(self) -> None:
@@ -39,6 +43,17 @@ class ConsumerConfig:
             )
         if not self.partition_assignment_strategy:
             raise InputError("partition.assignment.strategy: at least one assignor is needed")
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """How long others wait for it in a rebalance."""
+        told = self.profile.rebalance_timeout
+        if isinstance(told, int):
+            return told
+        return {
+            "max.poll.interval.ms": self.max_poll_interval_ms,
+            "session.timeout.ms": self.session_timeout_ms,
+        }[told]
 
     @property
     def leaves_on_close(self) -> bool:

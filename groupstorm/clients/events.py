@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class MemberStarted(NamedTuple):
-    """A consumer process is up and will join. ``topics``: its subscription; ``detail``: its rack, if any."""
+    """A consumer process is up and will join. ``topics``: its subscription."""
 
     group: str
     member: str

@@ -14,7 +14,7 @@ from typing import Any
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol
 from groupstorm.assignors.userdata import Assignment, TopicPartition, decode_assignment
 from groupstorm.clients import events, requests
-from groupstorm.clients.causes import RejoinCause, needs_member_id
+from groupstorm.clients.causes import CLOSING, RejoinCause, needs_member_id
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
 from groupstorm.clients.operations import (
@@ -89,6 +89,11 @@ class Membership(Standing):
         #: are given up or lost.
         self._last_assignments = dict.fromkeys(self._assignors, requests.NEVER_ASSIGNED)
 
+    @property
+    def user_data(self) -> bytes | None:
+        """What travelled with the last assignment."""
+        return self._told.user_data
+
     # -- what the application thread does --------------------------------------------------------
 
     def run(self) -> Flow:
@@ -143,7 +148,7 @@ class Membership(Standing):
             yield from self._give_up(CallbackKind.LOST, self.owned, cause)
         else:
             yield from self._give_up(CallbackKind.REVOKED, self.owned, "close")
-        leave = self._leave_request("the consumer is being closed") if config.leaves_on_close else None
+        leave = self._leave_request(CLOSING) if config.leaves_on_close else None
         self._reset(reset_member_id=True)
         if leave is not None:
             yield Send(leave, config.request_timeout_ms)
@@ -192,7 +197,7 @@ class Membership(Standing):
     def _join_and_sync(self) -> Generator[Operation, Any, Error | None]:
         """One round; the error that ended it, or None when the member is Stable."""
         config = self.config
-        timeout_ms = max(config.request_timeout_ms, config.max_poll_interval_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS)
+        timeout_ms = max(config.request_timeout_ms, config.rebalance_timeout_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS)
         joined = yield Send(self._join_request(), timeout_ms)
         if (error := self._join_error(joined)) is not Error.NONE:
             return error

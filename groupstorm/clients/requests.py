@@ -1,26 +1,34 @@
-"""The requests of a consumer, as Kafka's Java client 4.3 fills them in."""
+"""The requests of a consumer, as Kafka's Java client 4.3 fills them in, or another one (`profiles.py`)."""
 
 from __future__ import annotations
 
-from groupstorm.assignors.contract import Assignor, subscription_user_data
+from collections.abc import Mapping
+
+from groupstorm.assignors.contract import Assignor, RebalanceProtocol, subscription_user_data
 from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, encode_subscription
+from groupstorm.assignors.userdata.sticky import encode_sticky
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
+from groupstorm.clients.profiles import ClientProfile, CooperativeUserData
 from groupstorm.coordinator.messages import (
     NO_GENERATION,
+    CommittedOffset,
     Heartbeat,
     JoinGroup,
     JoinGroupResponse,
     LeaveGroup,
     LeavingMember,
+    OffsetCommit,
     SyncGroup,
 )
 
-JOIN_GROUP_VERSION = 9
-SYNC_GROUP_VERSION = 5
-HEARTBEAT_VERSION = 4
-LEAVE_GROUP_VERSION = 5
-SUBSCRIPTION_VERSION = 3
+COOPERATIVE_STICKY = "cooperative-sticky"
+
+#: The first versions with a member's group.instance.id (KIP-345), and with a reason (KIP-800).
+_HEARTBEAT_WITH_INSTANCE, _SYNC_GROUP_WITH_INSTANCE, _OFFSET_COMMIT_WITH_INSTANCE = 3, 3, 7
+_JOIN_GROUP_WITH_REASON, _LEAVE_GROUP_WITH_REASON = 8, 5
+#: The first with the protocol that was chosen (KIP-559).
+_SYNC_GROUP_WITH_PROTOCOL = 5
 
 #: What an assignor was last told: its assignment (None: never) and the generation of that.
 LastAssignment = tuple[Assignment | None, int]
@@ -35,31 +43,52 @@ def subscription(
     last: LastAssignment,
 ) -> bytes:
     """What a member tells one assignor (ConsumerCoordinator.metadata)."""
+    profile = config.profile
+    user_data = _user_data(profile, assignor, last)
+    is_cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
     told = Subscription(
         topics=config.topics,
-        user_data=subscription_user_data(assignor, *last),
+        user_data=profile.no_user_data if user_data is None else user_data,
         owned=owned,
-        generation=generation.id,
-        rack=None,
+        generation=generation.id if is_cooperative or profile.eager_tells_generation else NO_GENERATION,
+        rack=config.client_rack,
     )
-    return encode_subscription(told, SUBSCRIPTION_VERSION)
+    return encode_subscription(told, profile.subscription_version(assignor.name))
+
+
+def _user_data(profile: ClientProfile, assignor: Assignor, last: LastAssignment) -> bytes | None:
+    if assignor.name != COOPERATIVE_STICKY:
+        return subscription_user_data(assignor, *last)
+    assignment, generation = last
+    match profile.cooperative_user_data:
+        case CooperativeUserData.GENERATION:
+            return subscription_user_data(assignor, *last)
+        case CooperativeUserData.NONE:
+            return None
+        case _ if assignment is not None:
+            return encode_sticky(assignment.partitions, generation)
+        case CooperativeUserData.STICKY:
+            return encode_sticky((), None)
+        case _:
+            return None
 
 
 def join_group(
     config: ConsumerConfig, generation: Generation, protocols: tuple[tuple[str, bytes], ...], reason: str
 ) -> JoinGroup:
-    """The rebalance timeout is max.poll.interval.ms. ``reason``: why it joins, "" the first time."""
+    """``reason``: why it joins, "" the first time."""
+    version = config.profile.join_group_version
     return JoinGroup(
         config.group_id,
         generation.member_id,
         config.group_instance_id,
         config.session_timeout_ms,
-        config.max_poll_interval_ms,
+        config.rebalance_timeout_ms,
         config.protocol_type,
         protocols,
-        JOIN_GROUP_VERSION,
+        version,
         config.client_id,
-        reason=reason,
+        reason=config.profile.reason(reason) if version >= _JOIN_GROUP_WITH_REASON else "",
     )
 
 
@@ -67,31 +96,51 @@ def sync_group(
     config: ConsumerConfig, joined: JoinGroupResponse, assignments: tuple[tuple[str, bytes], ...]
 ) -> SyncGroup:
     """The next request after a JoinGroup's answer; ``assignments`` is the leader's plan."""
+    version = config.profile.sync_group_version
+    tells_protocol = version >= _SYNC_GROUP_WITH_PROTOCOL
     return SyncGroup(
         config.group_id,
         joined.member_id,
-        config.group_instance_id,
+        config.group_instance_id if version >= _SYNC_GROUP_WITH_INSTANCE else None,
         joined.generation,
-        config.protocol_type,
-        joined.protocol,
+        config.protocol_type if tells_protocol else None,
+        joined.protocol if tells_protocol else None,
         assignments,
-        SYNC_GROUP_VERSION,
+        version,
         config.client_id,
     )
 
 
 def heartbeat(config: ConsumerConfig, generation: Generation) -> Heartbeat:
+    version = config.profile.heartbeat_version
     return Heartbeat(
         config.group_id,
         generation.member_id,
-        config.group_instance_id,
+        config.group_instance_id if version >= _HEARTBEAT_WITH_INSTANCE else None,
         generation.id,
-        HEARTBEAT_VERSION,
+        version,
         config.client_id,
     )
 
 
 def leave_group(config: ConsumerConfig, generation: Generation, reason: str) -> LeaveGroup:
     """By member id alone, static members too (AbstractCoordinator.maybeLeaveGroup)."""
-    member = LeavingMember(generation.member_id, None, reason)
-    return LeaveGroup(config.group_id, (member,), LEAVE_GROUP_VERSION, config.client_id)
+    version = config.profile.leave_group_version
+    told = config.profile.reason(reason) if version >= _LEAVE_GROUP_WITH_REASON else ""
+    member = LeavingMember(generation.member_id, None, told)
+    return LeaveGroup(config.group_id, (member,), version, config.client_id)
+
+
+def offset_commit(
+    config: ConsumerConfig, generation: Generation, offsets: Mapping[str, Mapping[int, CommittedOffset]]
+) -> OffsetCommit:
+    version = config.profile.offset_commit_version
+    return OffsetCommit(
+        config.group_id,
+        generation.member_id,
+        config.group_instance_id if version >= _OFFSET_COMMIT_WITH_INSTANCE else None,
+        generation.id,
+        offsets,
+        version,
+        config.client_id,
+    )

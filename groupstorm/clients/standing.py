@@ -34,10 +34,6 @@ class MemberState(Enum):
     STABLE = "STABLE"
 
 
-#: The heartbeat thread sends from the JoinGroup's answer until the next JoinGroup.
-HEARTBEATING = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
-
-
 class Standing:
     """The generation, the state and what the next JoinGroup will be for.
 
@@ -85,8 +81,11 @@ class Standing:
 
     @property
     def heartbeating(self) -> bool:
-        """Whether the heartbeat thread sends."""
-        return self.state in HEARTBEATING
+        """Whether the heartbeat thread sends: from the JoinGroup's answer until the next JoinGroup."""
+        state = self.state
+        return state is MemberState.STABLE or (
+            state is MemberState.COMPLETING_REBALANCE and self.config.profile.heartbeats_while_syncing
+        )
 
     def heartbeat(self, generation: Generation) -> Heartbeat:
         """A heartbeat as it was sent in ``generation``."""

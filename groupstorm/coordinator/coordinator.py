@@ -190,6 +190,17 @@ class GroupCoordinator:
         if known is not None:
             out_of_touch(self._shard, known, member_id, contact_ms)
 
+    def expire_session(self, group: str, member_id: str, now_ms: int) -> Effects:
+        """The member's session is over now, with all that follows, as if it had been silent for so long.
+
+        Who is parked in JoinGroup or SyncGroup needs no heartbeat and stays, unless it is new and its five
+        minutes are what ends: as in Kafka. A member that is not there changes nothing.
+        """
+        known = self._shard.groups.get(group)
+        if known is not None and (member_id in known.pending_members or known.members.get(member_id)):
+            self._shard.timers.set(TimerKind.SESSION, group, member_id, now_ms)
+        return self.fire(now_ms)
+
     def next_deadline(self) -> int | None:
         """When `fire` is due next, in ms; None: nothing is waiting for time to pass."""
         return self._shard.timers.next_deadline()
@@ -245,6 +256,13 @@ class GroupCoordinator:
     def group(self, name: str) -> ClassicGroup | None:
         """The group as it is now, to look at: changing it is for the coordinator alone."""
         return self._shard.groups.get(name)
+
+    def committed_offsets(self, group: str) -> dict[str, int]:
+        """What the group has committed, by partition as Kafka prints them: topic-partition."""
+        return {
+            f"{topic}-{partition}": stored.committed.offset
+            for topic, partition, stored in self._shard.offsets.of_group(group)
+        }
 
     def __repr__(self) -> str:
         due = self.next_deadline()

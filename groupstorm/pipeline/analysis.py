@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.pipeline.read import find_traces
-from groupstorm.pipeline.session import spark_session
+from groupstorm.pipeline.session import LOCAL, spark_session
 from groupstorm.problems import InputError
 from groupstorm.storms.figures import Figures
 from groupstorm.trace.reader import trace_files
@@ -73,17 +73,19 @@ class Analysis:
     disagreements: Sequence[str]
 
 
-def analyze(paths: Sequence[Path], out: Path | None = None, slowest: int = 5) -> Analysis:
+def analyze(
+    paths: Sequence[Path], out: Path | None = None, slowest: int = 5, master: str = LOCAL
+) -> Analysis:
     """Compute all tables and figures of the traces at ``paths``; write the tables into ``out``, if given.
 
-    ``slowest``: so many handovers of every run. Raises InputError for what is no trace, where PySpark or
-    Java is missing, or where ``out`` cannot be written.
+    ``slowest``: so many handovers of every run. ``master``: see `spark_session`. Raises InputError for what
+    is no trace, where PySpark or Java is missing, or where ``out`` cannot be written.
     """
     traces = find_traces(paths)
     if out is not None:
         _check_out(out)
     trace_bytes = sum(file.stat().st_size for trace in traces.values() for file in trace_files(trace))
-    with spark_session(trace_bytes) as spark:
+    with spark_session(trace_bytes, master) as spark:
         from groupstorm.pipeline.figures import figures_by_run, totals
         from groupstorm.pipeline.read import read_traces
         from groupstorm.pipeline.tables import trace_tables

@@ -23,6 +23,8 @@ KINDS = {
     "member_crashed": "end",
     "member_paused": "pause",
     "member_resumed": "resume",
+    "partitions_paused": "pause",
+    "partitions_resumed": "resume",
 }
 
 _COLUMNS = (

@@ -10,6 +10,7 @@ from pyspark.sql import functions as f
 
 from groupstorm.pipeline.facts import GROUP
 from groupstorm.storms.figures import Figures
+from groupstorm.storms.figures.tasks import TaskTotals
 from groupstorm.storms.figures.totals import Totals
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ _TOLD_BY_MEMBERS = (
     "records_duplicated",
     "records_skipped",
 )
-_TOTALS = tuple(field.name for field in fields(Totals) if field.name not in ("requests", "invariants"))
+_TOTALS = tuple(
+    field.name for field in fields(Totals) if field.name not in ("requests", "invariants", "tasks")
+)
+_OF_TASKS = TaskTotals._fields
 
 
 def gaps(handovers: DataFrame) -> DataFrame:
@@ -94,6 +98,7 @@ def totals(tables: TraceTables) -> DataFrame:
         tables.lag,
         tables.last_changes,
         counted(tables.rows),
+        tables.tasks,
     ):
         joined = joined.join(f.broadcast(table), group, "left")
     known = joined.withColumn(
@@ -112,7 +117,7 @@ def totals(tables: TraceTables) -> DataFrame:
         known.withColumns(records | zeros)
         .withColumns(complete)
         .withColumns(told)
-        .select(*GROUP, *[_whole(name) for name in _TOTALS], "requests", "invariants")
+        .select(*GROUP, *[_whole(name) for name in (*_TOTALS, *_OF_TASKS)], "requests", "invariants")
     )
 
 
@@ -129,7 +134,8 @@ def figures_by_run(totals: DataFrame) -> dict[tuple[str, str], Figures]:
         requests = tuple((one["api"], one["error"], one["count"]) for one in row["requests"] or ())
         verdicts = sorted(row["invariants"] or (), key=lambda one: one["seq"])
         invariants = {one["cause"]: one["detail"] for one in verdicts}
+        tasks = TaskTotals(*(None if row[name] is None else int(row[name]) for name in _OF_TASKS))
         found[row["run"], row["group"]] = Totals(
-            **numbers, requests=requests, invariants=invariants
+            **numbers, requests=requests, invariants=invariants, tasks=tasks
         ).figures()
     return found

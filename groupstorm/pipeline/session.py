@@ -1,8 +1,10 @@
-"""One Spark session per command: on this machine, quiet, without a trace of it left behind."""
+"""One Spark session per command: on this machine or a cluster, quiet, without a trace of it left behind."""
 
 from __future__ import annotations
 
 import os
+import re
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -28,13 +30,17 @@ _JVM_FOR_MUCH = "-XX:+UseParallelGC"
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.adaptive.enabled": "false",  # many small plans: to plan again costs more than it saves
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.ansi.enabled": "true",  # an overflow is an error, not another number
     "spark.sql.session.timeZone": "UTC",
 }
+
+#: All cores of this machine.
+LOCAL = "local[*]"
+_LOOPBACK = "127.0.0.1"
+_CLUSTER = re.compile(r"spark://(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\],\s]+):(?P<port>[0-9]{1,5})")
+_CONNECT_TIMEOUT_S = 10.0
 
 _LOG_LINES_SHOWN = 3
 #: Spark's Python workers find this package where this process found it.
@@ -43,12 +49,14 @@ _MIB = 1024 * 1024
 
 
 @contextmanager
-def spark_session(trace_bytes: int = 0) -> Iterator[SparkSession]:
+def spark_session(trace_bytes: int = 0, master: str = LOCAL) -> Iterator[SparkSession]:
     """A session on all cores of this machine; it is stopped and its files are removed at the end.
 
-    ``trace_bytes`` says how much it is for. Inside another one it is the same session, which goes on (a
-    test run has one for all its tests).
-    Raises InputError, saying what to install, where PySpark or Java is missing or does not start.
+    ``trace_bytes`` says how much it is for. ``master``: spark://HOST:PORT takes the workers of a standalone
+    cluster, which need this package and the same Python. Inside another one it is the same session, which
+    goes on (a test run has one for all its tests).
+    Raises InputError, saying what to install, where PySpark or Java is missing or does not start, and for
+    a cluster that does not answer.
     """
     try:
         import pandas  # noqa: F401  # what Spark hands to Python functions
@@ -59,16 +67,20 @@ def spark_session(trace_bytes: int = 0) -> Iterator[SparkSession]:
     if running is not None:
         yield running
         return
+    address = _LOOPBACK if master == LOCAL else address_towards(master)
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_IMPORTED_FROM, os.environ.get("PYTHONPATH")]))
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["SPARK_LOCAL_IP"] = address
     with tempfile.TemporaryDirectory(prefix="groupstorm-spark-") as folder:
-        builder = SparkSession.builder.master("local[*]").appName("groupstorm")
+        builder = SparkSession.builder.master(master).appName("groupstorm")
         jvm = _JVM_FOR_LITTLE if trace_bytes < SMALL_TRACE_BYTES else _JVM_FOR_MUCH
         own = {
+            "spark.driver.host": address,
+            "spark.driver.bindAddress": address,
             "spark.driver.memory": f"{_driver_memory_mib()}m",
             "spark.driver.extraJavaOptions": jvm,
+            "spark.executor.extraJavaOptions": jvm,
             "spark.local.dir": folder,
             "spark.sql.warehouse.dir": str(Path(folder, "warehouse")),
         }
@@ -85,6 +97,21 @@ def spark_session(trace_bytes: int = 0) -> Iterator[SparkSession]:
             yield spark
         finally:
             spark.stop()
+
+
+def address_towards(master: str) -> str:
+    """This machine's address as the cluster sees it: its workers connect back. Raises InputError."""
+    match = _CLUSTER.fullmatch(master)
+    if match is None or not 0 < int(match["port"]) < 2**16:
+        raise InputError(f"--master {master}: expected spark://HOST:PORT")
+    try:
+        endpoint = (match["host"].strip("[]"), int(match["port"]))
+        with socket.create_connection(endpoint, _CONNECT_TIMEOUT_S) as connection:
+            return str(connection.getsockname()[0])
+    except OSError as problem:
+        raise InputError(
+            f"--master {master}: nobody answers there: {problem.strerror or problem}"
+        ) from problem
 
 
 def _driver_memory_mib() -> int:

@@ -12,6 +12,7 @@ from groupstorm.pipeline import lag as lag_rules
 from groupstorm.pipeline import ownership, settling
 from groupstorm.pipeline import records as record_rules
 from groupstorm.pipeline import rounds as round_rules
+from groupstorm.pipeline import tasks as task_rules
 from groupstorm.pipeline.facts import GROUP
 from groupstorm.pipeline.members import member_timelines
 
@@ -34,6 +35,7 @@ class TraceTables:
     records: DataFrame
     lag: DataFrame
     last_changes: DataFrame
+    tasks: DataFrame
 
 
 def trace_tables(rows: DataFrame) -> TraceTables:
@@ -70,6 +72,7 @@ def trace_tables(rows: DataFrame) -> TraceTables:
         records=record_rules.records(intervals),
         lag=lag_rules.lag(curve, completion, marks),
         last_changes=_last_changes(facts),
+        tasks=task_rules.task_totals(rows, runs, marks),
     )
 
 

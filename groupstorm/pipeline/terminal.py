@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from groupstorm.pipeline.analysis import RoundsByCause, SlowHandover
-from groupstorm.storms.figures.answer import seconds
+from groupstorm.storms.figures.wording import seconds
 
 #: How an owner came to own no more: (event, cause) or the event alone -> a clause about ``old``.
 _ENDINGS: Mapping[tuple[str, str | None], str] = {

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from groupstorm.report import streams_sentences
+
 Row = Mapping[str, Any]
 
 MANY = 6
@@ -16,7 +18,10 @@ MANY = 6
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What to tell. Times in microseconds; ``everything``: each member's every step."""
+    """What to tell. Times in microseconds; ``everything``: each member's every step.
+
+    ``member``: a client id, or an instance of a Kafka Streams application.
+    """
 
     member: str | None = None
     partition: str | None = None
@@ -74,7 +79,7 @@ def _concerns(row: Row, wanted: Filter) -> bool:
     if event in GROUP_EVENTS:
         return True
     if wanted.member is not None:
-        return bool(row.get("member") == wanted.member)
+        return wanted.member in (row.get("member"), row.get("process"))
     return wanted.everything or event in OVERVIEW_EVENTS
 
 
@@ -237,6 +242,7 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "member_resumed": lambda row: f"{_who(row):10} goes on with {_some(row['partitions'])}",
     "member_closed": lambda row: f"{_who(row):10} has closed: {row['cause']}",
     "member_failed": lambda row: f"{_who(row):10} failed: {row['error']}",
+    **streams_sentences.SENTENCES,
 }
 
 #: Events that every story tells, whatever it is about.
@@ -263,5 +269,6 @@ OVERVIEW_EVENTS = frozenset(
         "member_resumed",
         "member_failed",
         "invariant_checked",
+        *streams_sentences.OVERVIEW,
     }
 )

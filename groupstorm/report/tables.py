@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from groupstorm.storms.figures import Figures
+from groupstorm.storms.figures.wording import size
 
 #: The figures that a table begins with, in the order in which people ask; the rest follows.
 LEADING = (
@@ -23,16 +24,21 @@ LEADING = (
     "moves_wasted",
     "lag_peak",
     "records_duplicated",
+    "task_downtime_seconds",
+    "task_downtime_max_seconds",
+    "probing_rebalances",
+    "converged_after_seconds",
+    "tasks_from_scratch",
+    "restored_bytes",
+    "cross_rack_usd",
 )
 #: Figures that are told elsewhere than in the table's numbers.
 NOT_IN_TABLES = frozenset({"answer", "invariants", "requests", "errors", "commits_rejected"})
-#: Figures that no run has yet.
-ALWAYS_NULL = frozenset({"cross_rack_bytes", "cross_rack_usd"})
 
 
 def figure_names() -> list[str]:
     """All figures that tables show, the leading ones first."""
-    names = [field.name for field in fields(Figures) if field.name not in NOT_IN_TABLES | ALWAYS_NULL]
+    names = [field.name for field in fields(Figures) if field.name not in NOT_IN_TABLES]
     return [*LEADING, *(name for name in names if name not in LEADING)]
 
 
@@ -86,7 +92,8 @@ def _side_by_side(title: str, columns: Mapping[str, Figures]) -> Table:
     for name in figure_names():
         row = [getattr(figures, name) for figures in columns.values()]
         if any(value is not None for value in row):
-            table.add_row(name, *map(shown, row))
+            in_words = name.endswith("_bytes")
+            table.add_row(name, *(size(value) if in_words and value else shown(value) for value in row))
     for name in ("requests", "errors"):
         rows = [getattr(figures, name) or {} for figures in columns.values()]
         for key in sorted({key for row in rows for key in row}):

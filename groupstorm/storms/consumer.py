@@ -7,7 +7,7 @@ it, so that an answer that comes too late finds nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
+from groupstorm.clients.requests import offset_commit
 from groupstorm.clients.standing import MemberState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -48,6 +49,7 @@ from groupstorm.storms.standstill import Standstill
 from groupstorm.trace.schema import Source
 
 if TYPE_CHECKING:
+    from groupstorm.assignors.contract import Assignor
     from groupstorm.storms.world import World
 
 #: What carrying out an operation returns when its result comes later.
@@ -56,8 +58,6 @@ TAKES_TIME: Any = object()
 # What a process draws at one instant: each has its own number.
 DRAW_POLL_INTERVAL, DRAW_POLL_WAIT, DRAW_ASSIGN = range(3)
 DRAWS_PER_INSTANT = 4
-
-OFFSET_COMMIT_VERSION = 9
 
 
 class VirtualConsumer:
@@ -72,6 +72,7 @@ class VirtualConsumer:
         "_started_us",
         "_step",
         "alive",
+        "assignors",
         "clock",
         "config",
         "connection",
@@ -87,7 +88,14 @@ class VirtualConsumer:
         "world",
     )
 
-    def __init__(self, world: World, index: int, incarnation: int, config: ConsumerConfig) -> None:
+    def __init__(
+        self,
+        world: World,
+        index: int,
+        incarnation: int,
+        config: ConsumerConfig,
+        assignors: Sequence[Assignor] | None = None,
+    ) -> None:
         self.world = world
         self.clock = world.clock
         self.index = index
@@ -96,7 +104,9 @@ class VirtualConsumer:
         self.alive = True
         self.started = False
         self.on_exit: Callable[[], None] | None = None
-        self.membership = Membership(config, world.assignors, self._topic_metadata, self.emit)
+        #: Those that it offers.
+        self.assignors = world.assignors_of(config) if assignors is None else assignors
+        self.membership = Membership(config, self.assignors, self._topic_metadata, self.emit)
         self.work = Work(world.records, self.name)
         self.connection = Connection(world, self, incarnation)
         self.pulse = Pulse(world, self)
@@ -249,16 +259,22 @@ class VirtualConsumer:
         if membership.rejoin_needed or membership.failure is not None:
             self.pulse.stop_commits()
             self._poll_is_due = True
-            now_us = self.clock.now_us
-            interval_us = self.drawn_us(self.world.poll_interval, DRAW_POLL_INTERVAL)
-            wait_us = self.draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
-            self.clock.at(max(now_us + wait_us, self.standstill.until_us), self._poll, self._step)
+            due_us = self.clock.now_us + self._until_poll_us()
+            self.clock.at(max(due_us, self.standstill.joins_from_us), self._poll, self._step)
+
+    def _until_poll_us(self) -> int:
+        """From now to the next poll(); none for a client that does not wait for it."""
+        if not self.config.profile.rejoins_at_poll:
+            return 0
+        interval_us = self.drawn_us(self.world.poll_interval, DRAW_POLL_INTERVAL)
+        return self.draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
 
     def _poll(self, step: int) -> None:
         self._poll_is_due = False
-        if step == self._step and self.alive and self.clock.now_us < self.standstill.until_us:
+        joins_from_us = self.standstill.joins_from_us
+        if step == self._step and self.alive and self.clock.now_us < joins_from_us:
             self._poll_is_due = True
-            self.clock.at(self.standstill.until_us, self._poll, step)
+            self.clock.at(joins_from_us, self._poll, step)
         else:
             self.completed(step, None)
 
@@ -273,7 +289,7 @@ class VirtualConsumer:
         response = operation.response
         topics = self._topic_metadata()
         members = response.members
-        assignor = self.world.assignor(response.protocol or "")
+        assignor = next(each for each in self.assignors if each.name == response.protocol)
         protocol = self.membership.rebalance_protocol
         with self.world.assignor_work:
             plan = lead(assignor, protocol, topics, members, self.world.leader_memory)
@@ -332,16 +348,7 @@ class VirtualConsumer:
             offsets.setdefault(owned.topic, {})[owned.partition] = CommittedOffset(position)
         if not offsets:
             return None
-        config, generation = self.config, sent or self.membership.generation
-        return OffsetCommit(
-            config.group_id,
-            generation.member_id,
-            config.group_instance_id,
-            generation.id,
-            offsets,
-            OFFSET_COMMIT_VERSION,
-            self.name,
-        )
+        return offset_commit(self.config, sent or self.membership.generation, offsets)
 
     # -- what befalls the process ----------------------------------------------------------------
 
@@ -357,7 +364,7 @@ class VirtualConsumer:
     def outlasts_poll_interval(self, duration_us: int) -> None:
         """The application is about to be away from poll() for so long: what is under way now takes it."""
         max_poll_us = self.config.max_poll_interval_ms * 1000
-        if duration_us > max_poll_us:
+        if self.config.profile.has_max_poll_interval and duration_us > max_poll_us:
             self.clock.after(max_poll_us, self._poll_timed_out, self._step)
 
     def _poll_timed_out(self, step: int) -> None:
@@ -392,6 +399,10 @@ class VirtualConsumer:
         if distribution.is_constant:
             return distribution.largest_us
         return distribution.at(self.draw(purpose))
+
+    def expected_result(self) -> Callable[[Any], None]:
+        """Takes the result of the operation that is under way, some time later."""
+        return partial(self.completed, self._step)
 
     def draw(self, purpose: int) -> int:
         return self._draws.at(DRAWS_PER_INSTANT * self.clock.now_us + purpose)

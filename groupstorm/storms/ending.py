@@ -19,6 +19,7 @@ class Ending:
         self._plan = plan
         self._progress = progress
         self._patience_us = stage.settings.integer("settle_timeout_ms") * 1000
+        self._least_us = stage.settings.integer("least_duration_ms") * 1000
         self._plan_done_us: int | None = None
         #: Quiet time to let pass once it `is_reached`.
         self.tail_us = stage.settings.integer("tail_ms") * 1000
@@ -32,5 +33,9 @@ class Ending:
             return False
         if self._plan_done_us is None:
             self._plan_done_us = now_us
-        at_rest = stage.settled and (stage.records.record_rate == 0 or stage.lag() == 0)
+        if now_us < self._least_us:
+            return False
+        at_rest = (
+            not stage.follow_ups and stage.settled and (stage.records.record_rate == 0 or stage.lag() == 0)
+        )
         return at_rest or now_us - self._plan_done_us >= self._patience_us

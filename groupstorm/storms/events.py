@@ -36,6 +36,13 @@ class PartitionsCreated(NamedTuple):
     partitions: tuple[str, ...]
 
 
+class TasksCreated(NamedTuple):
+    """A Kafka Streams application: these tasks are to run from now on."""
+
+    group: str
+    tasks: tuple[str, ...]
+
+
 class RequestsCounted(NamedTuple):
     """At the end: how many requests of one API got one answer (``error`` None: no error)."""
 
@@ -43,6 +50,21 @@ class RequestsCounted(NamedTuple):
     api: str
     error: str | None
     count: int  # type: ignore[assignment]  # the column's name; nobody counts with tuple.count here
+
+
+class TrafficCounted(NamedTuple):
+    """At the end: ``bytes`` of records went between members and brokers, ``cross_rack_bytes`` of them between
+    racks, of which a gigabyte costs ``price`` millionths of a dollar.
+
+    ``cause``: input (active tasks read), changelog (active tasks write), restore (active tasks read their
+    changelogs), standby (standbys read them).
+    """
+
+    group: str
+    cause: str
+    bytes: int
+    cross_rack_bytes: int
+    price: int
 
 
 class InvariantChecked(NamedTuple):
@@ -59,4 +81,13 @@ class ScenarioEnded(NamedTuple):
     group: str
 
 
-Event = ScenarioStarted | StepTaken | PartitionsCreated | RequestsCounted | InvariantChecked | ScenarioEnded
+Event = (
+    ScenarioStarted
+    | StepTaken
+    | PartitionsCreated
+    | TasksCreated
+    | RequestsCounted
+    | TrafficCounted
+    | InvariantChecked
+    | ScenarioEnded
+)

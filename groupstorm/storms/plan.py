@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from groupstorm.storms.events import StepTaken
 from groupstorm.storms.randomness import DRAW_BITS, Stream
-from groupstorm.storms.stage import Process, Stage
+from groupstorm.storms.stage import Owner, Process, Stage
 from groupstorm.storms.steps import Step
 from groupstorm.trace.schema import Source
 
 
 class Plan:
     """The steps of a scenario on a world's clock. ``pending`` counts what has not come to its end."""
+
+    #: What each kind of step does; what is played may know more of them.
+    does: ClassVar[Mapping[str, Callable[[Any, Step], None]]]
+    #: Processes are named by this and their place.
+    kind = "member"
 
     def __init__(self, world: Stage) -> None:
         self.world = world
@@ -43,11 +49,11 @@ class Plan:
         self.world.trace(Source.WORLD, StepTaken(self.world.group, member, do, detail))
 
     def _take(self, step: Step) -> None:
-        _DOES[step.do](self, step)
+        self.does[step.do](self, step)
         self._end()
 
     def _name(self, index: int) -> str:
-        return f"member-{index:0{self._digits}d}"
+        return f"{self.kind}-{index:0{self._digits}d}"
 
     @property
     def _digits(self) -> int:
@@ -56,7 +62,7 @@ class Plan:
     def _chosen(self, step: Step) -> list[Process]:
         """The processes that a step names, if they run."""
         indexes = range(self._members) if step.members is None else step.members
-        running = self.world.consumers
+        running = self.world.processes
         return [running[self._name(index)] for index in indexes if self._name(index) in running]
 
     # -- single steps ----------------------------------------------------------------------------
@@ -88,7 +94,7 @@ class Plan:
         self._begin()
 
         def first_poll() -> None:
-            consumer = self.world.new_consumer(index, name)
+            consumer = self.world.new_process(index, name)
             consumer.start()
             if on_started is not None:
                 self.world.clock.after(self._draw_us("ready_ms"), on_started, consumer)
@@ -134,8 +140,9 @@ class Plan:
             consumer.crash()
             self._respawn(consumer)()
 
-    def _for_a_while(self, step: Step, begin: Callable[[Process, int], None]) -> None:
-        for consumer in self._chosen(step):
+    def _for_a_while(self, step: Step, begin: Callable[[Owner, int], None]) -> None:
+        for process in self._chosen(step):
+            consumer = self.world.consumers[process.name]
             self._begin()
             self._told(step.do, consumer.name, f"for {step.for_ms} ms")
             begin(consumer, step.for_ms * 1000)
@@ -157,7 +164,7 @@ class Plan:
     # -- rolling deployments ---------------------------------------------------------------------
 
     def _rolling_restart(self, step: Step) -> None:
-        running = sorted(self.world.consumers.values(), key=lambda consumer: consumer.index)
+        running = sorted(self.world.processes.values(), key=lambda consumer: consumer.index)
         order = self.world.settings.choice("order")
         if order == "reverse":
             running.reverse()
@@ -222,7 +229,7 @@ class _Rollout:
         return lambda: self._plan._spawn(old.index, old.name, self._start_us(), started)
 
 
-_DOES: Mapping[str, Callable[[Plan, Step], None]] = {
+Plan.does = {
     "start": Plan._start,
     "add": Plan._add,
     "stop": Plan._stop,

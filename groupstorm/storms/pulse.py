@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from groupstorm.clients.standing import HEARTBEATING
+from groupstorm.assignors.contract import RebalanceProtocol
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, OffsetCommitResponse
 from groupstorm.coordinator.sessions import IN_TOUCH
@@ -35,6 +35,7 @@ class Pulse:
         "_heartbeats",
         "_held_since_us",
         "_in_touch",
+        "_last_heartbeat_us",
         "_last_of_ended",
         "_world",
     )
@@ -46,6 +47,7 @@ class Pulse:
         self._commits: ContactStream | None = None
         self._ended_commits: ContactStream | None = None
         self._held_since_us: int | None = None
+        self._last_heartbeat_us: int | None = None
         self._in_touch = False  # the coordinator counts on the heartbeats to go on
         #: The last request that arrived of the streams that have ended, by API.
         self._last_of_ended: dict[str, tuple[ContactStream, int]] = {}
@@ -55,7 +57,7 @@ class Pulse:
     def follow(self) -> None:
         """The membership's state may have changed: heartbeats run in CompletingRebalance and Stable."""
         membership = self._consumer.membership
-        wanted = membership.state in HEARTBEATING and self._consumer.reachable()
+        wanted = membership.heartbeating and self._consumer.reachable()
         stream = self._heartbeats
         if stream is not None:
             if wanted and stream.generation is membership.generation:
@@ -64,13 +66,18 @@ class Pulse:
         if wanted:
             now_us = self._world.clock.now_us
             interval_us = self._consumer.config.heartbeat_interval_ms * 1000
-            start_us = now_us
-            if self._held_since_us is not None:
-                # An overdue heartbeat leaves as soon as the assignor has let go of the client's lock.
-                start_us = max(self._held_since_us, now_us - interval_us)
-            self._heartbeats = self._open(HEARTBEAT, start_us, interval_us)
+            first_us = self._first_heartbeat_us(now_us, interval_us)
+            self._heartbeats = self._open(HEARTBEAT, first_us - interval_us, interval_us)
             self._held_since_us = None
             self._keep_in_touch(self._heartbeats)
+
+    def _first_heartbeat_us(self, now_us: int, interval_us: int) -> int:
+        membership, profile = self._consumer.membership, self._consumer.config.profile
+        if self._held_since_us is not None and profile.heartbeats_while_syncing:
+            # An overdue heartbeat leaves as soon as the assignor has let go of the client's lock.
+            return max(self._held_since_us + interval_us, now_us)
+        cooperative = membership.rebalance_protocol is RebalanceProtocol.COOPERATIVE
+        return profile.first_heartbeat_us(now_us, interval_us, self._last_heartbeat_us, cooperative)
 
     def hold(self, duration_us: int) -> None:
         """The assignor runs: no heartbeats for ``duration_us``."""
@@ -78,6 +85,8 @@ class Pulse:
         self._held_since_us = self._world.clock.now_us if duration_us else None
 
     def start_commits(self) -> None:
+        if not self._consumer.membership.owned:
+            return  # who owns nothing has nothing to commit, and sends nothing
         consumer = self._consumer
         if consumer.config.enable_auto_commit and self._commits is None and consumer.reachable():
             interval_us = consumer.config.auto_commit_interval_ms * 1000
@@ -198,6 +207,8 @@ class Pulse:
         stream, self._heartbeats = self._heartbeats, None
         if stream is not None:
             self._end(stream)
+            if last := stream.last_sent(self._world.clock.now_us):
+                self._last_heartbeat_us = stream.sent_us(last)
 
     def _end(self, stream: ContactStream) -> None:
         now_us = self._world.clock.now_us

@@ -43,6 +43,10 @@ class RebalanceListener:
         return self._give_up(operation)
 
     def _give_up(self, operation: RunCallback) -> Any:
+        return self._consumer.later(self._let_go(operation))
+
+    def _let_go(self, operation: RunCallback) -> int:
+        """Process these no more; how long the callback will take."""
         consumer = self._consumer
         consumer.pulse.stop_commits()
         consumer.pulse.settle_commits()
@@ -63,7 +67,7 @@ class RebalanceListener:
             )
         )
         consumer.outlasts_poll_interval(duration_us)
-        return consumer.later(duration_us)
+        return duration_us
 
     def _take(self, added: tuple[TopicPartition, ...]) -> Any:
         """Run the callback; then, beside the membership's next steps, learn where to start and fetch."""
@@ -110,7 +114,7 @@ class RebalanceListener:
             now_us = consumer.clock.now_us
             owned = set(consumer.membership.owned)
             begun = tuple(tp for tp in added if tp in owned and tp not in consumer.work)
-            positions = consumer.work.start(begun, consumer.world.committed(begun), now_us)
+            positions = consumer.work.start(begun, self._starts(begun), now_us)
             if consumer.standstill.lasts:
                 consumer.work.stop(begun, now_us)
         consumer.emit(
@@ -125,6 +129,10 @@ class RebalanceListener:
             )
         )
         consumer.world.checkers.taken(consumer.world, begun, generation.id)
+
+    def _starts(self, begun: tuple[TopicPartition, ...]) -> tuple[int, ...]:
+        """The committed offsets; -1 where there is none."""
+        return self._consumer.world.committed(begun)
 
     def _restore_us(self) -> int:
         """Before the callback returns, as a consumer does that seeks and reads its stores anew."""

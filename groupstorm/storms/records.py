@@ -41,6 +41,13 @@ class Records:
         if position > self.furthest.get(partition, 0):
             self.furthest[partition] = position
 
+    def reached(self, partition: TopicPartition, now_us: int) -> int:
+        """The furthest position that anybody has processed, if those who do now go on until then."""
+        reached = self.furthest.get(partition, 0)
+        for work in self.holders.get(partition, ()):
+            reached = max(reached, work.position(partition, now_us))
+        return reached
+
 
 class Work:
     """What one process owns and how far it is on each partition."""
@@ -81,6 +88,12 @@ class Work:
             positions.append(position)
         return tuple(positions)
 
+    def resume_some(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
+        """Go on with these, which stand still; returns the positions."""
+        for partition in partitions:
+            self._running[partition] = (self._standing.pop(partition), now_us)
+        return tuple(self._running[partition][0] for partition in partitions)
+
     def resume(self, now_us: int) -> None:
         """Go on with everything that stands still."""
         for partition, position in self._standing.items():
@@ -94,6 +107,9 @@ class Work:
             if self._standing.pop(partition, None) is not None:
                 self._records.holders[partition].remove(self)
         return positions
+
+    def stands_still(self, partition: TopicPartition) -> bool:
+        return partition in self._standing
 
     def position(self, partition: TopicPartition, now_us: int) -> int:
         running = self._running.get(partition)

@@ -21,8 +21,10 @@ from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.ending import Progress
 from groupstorm.storms.figures import Figures
+from groupstorm.storms.members import strategies
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.simulation import simulate
+from groupstorm.storms.streams.settings import STREAMS
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee, TraceWriter, open_writer, partial_path
 
@@ -48,8 +50,13 @@ class Run:
 
 
 def chosen_assignors(scenario: ResolvedScenario) -> Sequence[Assignor]:
-    """The assignors that the scenario's members offer, in their order. Raises InputError."""
-    return [get(name) for name in scenario.settings.names("partition.assignment.strategy")]
+    """The assignors that the scenario's members offer, in their order. Raises InputError.
+
+    None for a Kafka Streams application, whose threads bring their own.
+    """
+    if scenario.settings.choice("application") == STREAMS:
+        return []
+    return [get(entry) for entry in strategies(scenario.settings)]
 
 
 def run(

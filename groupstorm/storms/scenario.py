@@ -20,6 +20,7 @@ import yaml
 from groupstorm.problems import InputError
 from groupstorm.storms.settings import Settings
 from groupstorm.storms.steps import Step, read_step
+from groupstorm.storms.streams.consistency import check_application
 
 FIELDS = ("name", "question", "settings", "variants", "steps", "variant", "seed")
 DEFAULT_VARIANT = "default"
@@ -61,7 +62,9 @@ class Scenario:
         )
         if not any(step.do in ("start", "add") for step in steps):
             raise InputError(f"{self.source}: steps: nobody ever starts: a step `do: start` is needed")
-        _check_consistency(settings)
+        for own in settings.of_profiles():
+            _check_consistency(own)
+        check_application(self.source, settings, steps)
         chosen_seed = seed if seed is not None else self.seed or 0
         return ResolvedScenario(self.name, self.question, chosen, chosen_seed, settings, steps)
 

@@ -7,35 +7,21 @@ and the `settings` of a scenario file take these names, and no others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms import distributions
 from groupstorm.storms.distributions import Distribution
-
-MAX_MEMBERS = 100_000
-MAX_PARTITIONS = 1_000_000
-INT_MAX = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One row of the table. ``kind`` names how its value is read (`_READERS`)."""
-
-    name: str
-    kind: str
-    default: Any
-    meaning: str
-    least: int = 0
-    most: int = INT_MAX
-    allowed: tuple[str, ...] = ()
-
+from groupstorm.storms.setting import INT_MAX, MAX_MEMBERS, MAX_PARTITIONS, Setting
+from groupstorm.storms.streams.settings import STREAMS_SETTINGS
 
 SETTINGS: tuple[Setting, ...] = (
     # the group
-    Setting("members", "integer", 10, "consumers in the group", 1, MAX_MEMBERS),
+    Setting(
+        "members", "integer", 10, "consumers in the group; instances of a Streams application", 1, MAX_MEMBERS
+    ),
     Setting("topics", "integer", 1, "topics: topic-0, topic-1, ...", 1, 10_000),
     Setting("partitions", "integer", 20, "partitions of every topic", 1, MAX_PARTITIONS),
     Setting(
@@ -50,6 +36,13 @@ SETTINGS: tuple[Setting, ...] = (
         "none",
         "none: dynamic members; ordinal: static ones, each named after its place",
         allowed=("none", "ordinal"),
+    ),
+    Setting(
+        "client_profile",
+        "names",
+        ["java"],
+        "whose defaults and ways members have; of several, members take them in turn",
+        allowed=tuple(PROFILES),
     ),
     # the consumer
     Setting("session.timeout.ms", "integer", 45_000, "silence after which a member is removed", 1),
@@ -131,6 +124,7 @@ SETTINGS: tuple[Setting, ...] = (
         "in which order processes are replaced",
         allowed=("ordinal", "reverse", "random"),
     ),
+    *STREAMS_SETTINGS,
     # the times of a scenario's steps
     Setting("arrival_ms", "integer", 0, "window in which the first members arrive"),
     Setting("warm_up_ms", "integer", 60_000, "quiet time before the scenario's own steps"),
@@ -138,6 +132,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "settle_timeout_ms", "integer", 600_000, "how long after the last step a group may take to settle"
     ),
+    Setting("least_duration_ms", "integer", 0, "a run lasts as long at least, for sums that grow with time"),
     Setting("tail_ms", "integer", 10_000, "quiet time behind the settled group"),
 )
 
@@ -162,19 +157,54 @@ def read(name: str, written: Any, where: str = "") -> Any:
 
 
 class Settings:
-    """All settings of a run, resolved: the defaults, overlaid by every mapping given in turn."""
+    """All settings of a run, resolved: the defaults, those of the members' client, and every mapping given,
+    each over what stands before it.
 
-    def __init__(self, *overlays: tuple[str, Mapping[str, Any]]) -> None:
+    With several clients this is the first one's; see `of_member`.
+    """
+
+    def __init__(self, *overlays: tuple[str, Mapping[str, Any]], profile: str | None = None) -> None:
+        """``profile``: the client to take, whatever the overlays say."""
+        chosen = {"client_profile": [profile]} if profile else {}
+        overlays = (*overlays, ("", chosen))
         self._written: dict[str, Any] = {row.name: row.default for row in SETTINGS}
         self._values = {row.name: read(row.name, row.default) for row in SETTINGS}
         for where, overlay in overlays:
+            if "client_profile" in overlay:
+                self._take("client_profile", overlay["client_profile"], where)
+        self._profiles = self.names("client_profile")
+        for name, default in PROFILES[self._profiles[0]].defaults.items():
+            self._take(name, default, "")
+        for where, overlay in overlays:
             for name, written in overlay.items():
-                self._values[name] = read(name, written, where)
-                self._written[name] = written
+                self._take(name, written, where)
+        self._given = {name for _, overlay in overlays for name in overlay}
+        self._of_profile = {self._profiles[0]: self}
+        for other in self._profiles[1:]:
+            self._of_profile[other] = Settings(*overlays, profile=other)
+
+    def _take(self, name: str, written: Any, where: str) -> None:
+        self._values[name] = read(name, written, where)
+        self._written[name] = written
+
+    def of_member(self, index: int) -> Settings:
+        """Those of the member in this place: where there are several clients, members take them in turn."""
+        return self if len(self._profiles) == 1 else self.of_profiles()[index % len(self._profiles)]
+
+    def of_profiles(self) -> tuple[Settings, ...]:
+        """One for each client that members have."""
+        if len(self._profiles) == 1:
+            return (self,)
+        return tuple(self._of_profile[name] for name in self._profiles)
 
     def integer(self, name: str) -> int:
         value = self._values[name]
         assert isinstance(value, int)
+        return value
+
+    def optional_integer(self, name: str) -> int | None:
+        value = self._values[name]
+        assert value is None or isinstance(value, int)
         return value
 
     def flag(self, name: str) -> bool:
@@ -197,14 +227,31 @@ class Settings:
         assert isinstance(value, tuple)
         return value
 
+    def integers(self, name: str) -> tuple[int, ...]:
+        value = self._values[name]
+        assert isinstance(value, tuple)
+        return value
+
+    def decimal(self, name: str) -> float:
+        value = self._values[name]
+        assert isinstance(value, float)
+        return value
+
     def distribution(self, name: str) -> Distribution:
         value = self._values[name]
         assert isinstance(value, Distribution)
         return value
 
     def written(self) -> Iterator[tuple[str, Any]]:
-        """Every setting as it would be written in a file, in the table's order."""
+        """Every setting as it would be written in a file, in the table's order.
+
+        Not those that each of several clients has its own default for.
+        """
+        own = {name for profile in self._profiles[1:] for name in PROFILES[profile].defaults}
+        own |= set(PROFILES[self._profiles[0]].defaults) if own else set()
         for name, value in self._written.items():
+            if name in own - self._given:
+                continue
             resolved = self._values[name]
             yield name, list(resolved) if isinstance(resolved, tuple) else _plain(value, resolved)
 
@@ -227,6 +274,10 @@ def _integer(row: Setting, written: Any, where: str) -> int:
     return written
 
 
+def _optional_integer(row: Setting, written: Any, where: str) -> int | None:
+    return None if written is None else _integer(row, written, where)
+
+
 def _flag(row: Setting, written: Any, where: str) -> bool:
     if not isinstance(written, bool):
         raise InputError(f"{where}{row.name}: {written!r} is neither true nor false")
@@ -247,9 +298,25 @@ def _names(row: Setting, written: Any, where: str) -> tuple[str, ...]:
     items = [part.strip() for part in written.split(",")] if isinstance(written, str) else written
     if not isinstance(items, list | tuple) or not items or not all(isinstance(i, str) and i for i in items):
         raise InputError(f"{where}{row.name}: {written!r}: expected one or more names ({row.meaning})")
+    if row.allowed and not set(items) <= set(row.allowed):
+        raise InputError(f"{where}{row.name}: {written!r}: expected some of {', '.join(row.allowed)}")
     if len(set(items)) != len(items):
         raise InputError(f"{where}{row.name}: {written!r}: a name stands twice")
     return tuple(items)
+
+
+def _integers(row: Setting, written: Any, where: str) -> tuple[int, ...]:
+    if not isinstance(written, list | tuple):
+        raise InputError(f"{where}{row.name}: {written!r}: expected a list of whole numbers ({row.meaning})")
+    return tuple(_integer(row, one, where) for one in written)
+
+
+def _decimal(row: Setting, written: Any, where: str) -> float:
+    if isinstance(written, bool) or not isinstance(written, int | float):
+        raise InputError(f"{where}{row.name}: {written!r} is no number ({row.meaning})")
+    if not row.least <= written <= row.most:
+        raise InputError(f"{where}{row.name}: {written} lies outside {row.least} to {row.most}")
+    return float(written)
 
 
 def _distribution(row: Setting, written: Any, where: str) -> Distribution:
@@ -261,6 +328,9 @@ _READERS: Mapping[str, Callable[[Setting, Any, str], Any]] = {
     "flag": _flag,
     "optional flag": _optional_flag,
     "choice": _choice,
+    "optional integer": _optional_integer,
     "names": _names,
+    "integers": _integers,
+    "decimal": _decimal,
     "distribution": _distribution,
 }

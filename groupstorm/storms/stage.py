@@ -37,23 +37,31 @@ class CanStandStill(Protocol):
 
 
 class Process(Protocol):
-    """One incarnation of a consumer process. ``index``: its place; ``on_exit`` is called when it is gone."""
+    """One incarnation of a process: a consumer, or an instance of a Kafka Streams application.
+
+    ``index``: its place; ``on_exit`` is called when it is gone.
+    """
 
     index: int
     name: str
     alive: bool
     started: bool
-    work: Work
     on_exit: Callable[[], None] | None
-
-    @property
-    def standstill(self) -> CanStandStill: ...
 
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
 
     def crash(self) -> None: ...
+
+
+class Owner(Process, Protocol):
+    """One that owns partitions itself."""
+
+    work: Work
+
+    @property
+    def standstill(self) -> CanStandStill: ...
 
     def disconnect(self, duration_us: int) -> None: ...
 
@@ -74,9 +82,12 @@ class Stage(Protocol):
     def clock(self) -> Timetable: ...
 
     @property
-    def consumers(self) -> Mapping[str, Process]: ...
+    def consumers(self) -> Mapping[str, Owner]: ...
 
-    def new_consumer(self, index: int, name: str) -> Process: ...
+    @property
+    def processes(self) -> Mapping[str, Process]: ...
+
+    def new_process(self, index: int, name: str) -> Process: ...
 
     def add_partitions(self, topic: str, count: int) -> None: ...
 
@@ -87,6 +98,9 @@ class Stage(Protocol):
 
     @property
     def settled(self) -> bool: ...
+
+    @property
+    def follow_ups(self) -> bool: ...
 
     @property
     def unanswered(self) -> Sequence[str]: ...

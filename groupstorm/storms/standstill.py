@@ -31,6 +31,12 @@ class Standstill:
         self._next_batch_us = 0
 
     @property
+    def joins_from_us(self) -> int:
+        """When the process can join again: a busy application holds up those alone that do so in poll()."""
+        at_poll = self._consumer.config.profile.rejoins_at_poll
+        return self.until_us if at_poll else self.paused_until_us
+
+    @property
     def lasts(self) -> bool:
         return self._consumer.clock.now_us < self.until_us
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupstorm.problems import InputError
-from groupstorm.storms.settings import BY_NAME, MAX_MEMBERS, MAX_PARTITIONS, Settings
+from groupstorm.storms.setting import MAX_MEMBERS, MAX_PARTITIONS
+from groupstorm.storms.settings import BY_NAME, Settings
 
 MAX_TIME_MS = 10 * 24 * 3_600_000
 """Ten days of virtual time: enough for any scenario, and a bound."""
@@ -43,6 +44,17 @@ STEP_KINDS: tuple[StepKind, ...] = (
         "disconnect", "cut off from the broker for for_ms, and working on", frozenset({"members", "for_ms"})
     ),
     StepKind(
+        "lose-host", "Streams: SIGKILL, and the host's disk is gone with all state", frozenset({"members"})
+    ),
+    StepKind("lose-zone", "Streams: lose-host for all instances of a rack (0, 1, ...)", frozenset({"rack"})),
+    StepKind(
+        "restore-zone",
+        "Streams: what lose-zone took starts again on new hosts, spread over over_ms",
+        frozenset({"rack"}),
+        frozenset({"over_ms"}),
+    ),
+    StepKind("rolling-upgrade", "Streams: rolling-restart, with the newest SubscriptionInfo from then on"),
+    StepKind(
         "add-partitions", "topic has partitions partitions from now on", frozenset({"topic", "partitions"})
     ),
 )
@@ -61,6 +73,7 @@ class Step:
     count: int = 1
     topic: str = ""
     partitions: int = 0
+    rack: int = 0
 
     def written(self) -> dict[str, Any]:
         """The step as a scenario file has it."""
@@ -97,6 +110,7 @@ def read_step(where: str, written: Any, settings: Settings) -> Step:
         count=_whole(f"{where}: count", written.get("count", 1), 1, MAX_MEMBERS),
         topic=_topic(f"{where}: topic", written["topic"], settings) if "topic" in fields else "",
         partitions=_whole(f"{where}: partitions", written.get("partitions", 0), 0, MAX_PARTITIONS),
+        rack=_rack(f"{where}: rack", written["rack"], settings) if "rack" in fields else 0,
     )
 
 
@@ -123,6 +137,13 @@ def _topic(where: str, written: Any, settings: Settings) -> str:
             f"{where}: {written!r} is none of this scenario's topics ({topics[0]} .. {topics[-1]})"
         )
     return str(written)
+
+
+def _rack(where: str, written: Any, settings: Settings) -> int:
+    racks = settings.integer("racks")
+    if racks == 0:
+        raise InputError(f"{where}: {written!r}: this scenario has no racks: set racks")
+    return _whole(where, written, 0, racks - 1)
 
 
 def _members(where: str, written: Any, settings: Settings) -> tuple[int, ...] | None:

@@ -10,6 +10,7 @@ from functools import partial
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.leadermemory import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
 from groupstorm.coordinator import events as coordinator_events
 from groupstorm.coordinator.config import CoordinatorConfig
@@ -28,9 +29,10 @@ from groupstorm.storms.connection import Exchange
 from groupstorm.storms.consumer import VirtualConsumer
 from groupstorm.storms.events import PartitionsCreated
 from groupstorm.storms.member_ids import SeededMemberIds
-from groupstorm.storms.members import consumer_config
+from groupstorm.storms.members import consumer_config, strategies
 from groupstorm.storms.records import Records, lag
 from groupstorm.storms.scenario import ResolvedScenario
+from groupstorm.storms.stage import Process
 from groupstorm.storms.steps import topic_names
 from groupstorm.trace.rows import Told, TracedEvent, TraceSink
 from groupstorm.trace.schema import Source
@@ -119,20 +121,30 @@ class World:
 
     # -- consumers -------------------------------------------------------------------------------
 
-    def new_consumer(self, index: int, name: str) -> VirtualConsumer:
+    def new_process(self, index: int, name: str) -> Process:
         """A process under ``name``: it takes the name over from an earlier one."""
-        config = consumer_config(self.settings, GROUP, topic_names(self.settings), name)
+        config = consumer_config(self.settings, GROUP, topic_names(self.settings), name, index)
         self._incarnations[name] += 1
         consumer = VirtualConsumer(self, index, self._incarnations[name], config)
         self.consumers[name] = consumer
         return consumer
 
+    @property
+    def processes(self) -> Mapping[str, Process]:
+        """What a scenario's steps start and stop."""
+        return self.consumers
+
     def process_gone(self, consumer: VirtualConsumer) -> None:
         if self.consumers.get(consumer.name) is consumer:
             del self.consumers[consumer.name]
 
-    def assignor(self, name: str) -> Assignor:
-        return next(assignor for assignor in self.assignors if assignor.name == name)
+    def assignors_of(self, config: ConsumerConfig) -> Sequence[Assignor]:
+        """What this process offers: its client's own, where members have several clients."""
+        offered = strategies(self.settings)
+        if offered == config.partition_assignment_strategy:
+            return self.assignors
+        by_entry = dict(zip(offered, self.assignors, strict=True))
+        return [by_entry[entry] for entry in config.partition_assignment_strategy]
 
     # -- the coordinator -------------------------------------------------------------------------
 
@@ -332,6 +344,10 @@ class World:
 
     # -- the state of things ---------------------------------------------------------------------
 
+    def finish(self) -> None:
+        """The run is over: verdicts."""
+        self.checkers.finish(self)
+
     @property
     def settled(self) -> bool:
         """Whether the group is Stable (or Empty), made of exactly the living, with nothing under way."""
@@ -344,6 +360,15 @@ class World:
         }:
             return False
         return all(consumer.settled for consumer in living)
+
+    def cease(self) -> bool:
+        """Patience is at an end: members ask for no more rebalances by themselves. Whether they did."""
+        return False
+
+    @property
+    def follow_ups(self) -> bool:
+        """Whether members that are at rest will ask for another rebalance by themselves."""
+        return False
 
     @property
     def unanswered(self) -> Sequence[str]:

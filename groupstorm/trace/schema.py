@@ -60,4 +60,13 @@ COLUMNS: tuple[Column, ...] = (
     Column("topics", ColumnType.TEXTS, "subscribed or changed topics"),
     Column("record_rate", ColumnType.INT, "records produced per partition and second"),
     Column("process_rate", ColumnType.INT, "records that a partition's owner can process per second"),
+    Column("process", ColumnType.TEXT, "instance of a Kafka Streams application, whose threads are members"),
+    Column("task", ColumnType.TEXT, "task of a Kafka Streams application, as Kafka prints it: 0_1"),
+    Column("tasks", ColumnType.TEXTS, "tasks of an application"),
+    Column("rack", ColumnType.TEXT, "rack (zone) of an instance"),
+    Column("version", ColumnType.INT, "version of SubscriptionInfo"),
+    Column("lag", ColumnType.INT, "records of a changelog that are still to be read"),
+    Column("bytes", ColumnType.INT, "bytes of records"),
+    Column("cross_rack_bytes", ColumnType.INT, "those of them that went from one rack to another"),
+    Column("price", ColumnType.INT, "of a gigabyte between racks, both ways, in millionths of a dollar"),
 )

@@ -180,7 +180,7 @@ def test_an_assignor_that_throws_is_told_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--on", "nowhere"], "--on 'nowhere': expected emulator, jvm or HOST:PORT"),
+        (["--on", "nowhere"], "--on 'nowhere': expected emulator, jvm, container[=IMAGE] or HOST:PORT"),
         (["--on", "127.0.0.1:9"], "say --allow-writes"),
         (["--on", "127.0.0.1:9", "--allow-writes"], "--on 127.0.0.1:9: 127.0.0.1:9: "),
         (["--on", "emulator", "--exact"], "--exact: means something only in virtual time"),

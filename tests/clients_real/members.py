@@ -60,9 +60,10 @@ def _numbers(partitions: frozenset[tuple[str, int]]) -> frozenset[int]:
 
 
 class Member:
-    """A running consumer; `stop` makes it leave its group.
+    """A running consumer; `stop` makes it leave its group, unless it is a static member.
 
     ``strategy``: a class for the library's ``partition_assignment_strategy``, instead of its own assignors.
+    ``instance``: its group.instance.id.
     """
 
     def __init__(
@@ -71,6 +72,8 @@ class Member:
         assignor: str = "range",
         strategy: type | None = None,
         topics: Sequence[str] = (TOPIC,),
+        group: str = GROUP,
+        instance: str | None = None,
     ) -> None:
         self.notes = Notes()
         self.failure: BaseException | None = None
@@ -78,6 +81,8 @@ class Member:
         self._assignor = assignor
         self._strategy = strategy
         self._topics = topics
+        self._group = group
+        self._instance = instance
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._guarded, daemon=True)
         self._thread.start()
@@ -153,7 +158,8 @@ class KafkaPythonMember(Member):
 
         consumer = KafkaConsumer(
             bootstrap_servers=self._address,
-            group_id=GROUP,
+            group_id=self._group,
+            group_instance_id=self._instance,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             session_timeout_ms=SESSION_TIMEOUT_MS,
@@ -188,10 +194,12 @@ class ConfluentMember(Member):
         from confluent_kafka import Consumer, KafkaException
 
         notes, cooperative = self.notes, self.cooperative
+        static = {} if self._instance is None else {"group.instance.id": self._instance}
         consumer = Consumer(
             {
+                **static,
                 "bootstrap.servers": self._address,
-                "group.id": GROUP,
+                "group.id": self._group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "session.timeout.ms": SESSION_TIMEOUT_MS,
@@ -207,7 +215,7 @@ class ConfluentMember(Member):
         def on_revoke(_consumer: Any, partitions: Any) -> None:
             notes.revoked(partitions)
 
-        consumer.subscribe([TOPIC], on_assign=on_assign, on_revoke=on_revoke)
+        consumer.subscribe(list(self._topics), on_assign=on_assign, on_revoke=on_revoke)
         try:
             while not self._stopping.is_set():
                 record = consumer.poll(0.05)
@@ -245,7 +253,8 @@ class AiokafkaMember(Member):
 
         consumer = AIOKafkaConsumer(
             bootstrap_servers=self._address,
-            group_id=GROUP,
+            group_id=self._group,
+            group_instance_id=self._instance,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             session_timeout_ms=SESSION_TIMEOUT_MS,

@@ -11,7 +11,7 @@ from groupstorm.clients.consumer import (
     RebalanceListener,
     TopicPartition,
 )
-from tests.clients_real.members import GROUP, HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS, TOPIC, Member, Notes
+from tests.clients_real.members import HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS, Member, Notes
 
 
 class NotingListener(RebalanceListener):
@@ -32,9 +32,10 @@ class OurMember(Member):
 
     async def _consume(self) -> None:
         consumer = CooperativeConsumer(
-            TOPIC,
+            *self._topics,
             bootstrap_servers=self._address,
-            group_id=GROUP,
+            group_id=self._group,
+            group_instance_id=self._instance,
             listener=NotingListener(self.notes, self.cooperative),
             partition_assignment_strategy=self._assignor.split(","),
             auto_offset_reset="earliest",

@@ -12,17 +12,17 @@ from tests.clients_real.members import TOPIC
 Record = tuple[int, str]
 
 
-def produce_with_kafka_python(address: str, records: Sequence[Record]) -> None:
+def produce_with_kafka_python(address: str, records: Sequence[Record], topic: str = TOPIC) -> None:
     from kafka import KafkaProducer
 
     producer = KafkaProducer(bootstrap_servers=address, acks="all", linger_ms=1)
-    futures = [producer.send(TOPIC, value.encode(), partition=partition) for partition, value in records]
+    futures = [producer.send(topic, value.encode(), partition=partition) for partition, value in records]
     for future in futures:
         future.get(timeout=10)
     producer.close()
 
 
-def produce_with_confluent(address: str, records: Sequence[Record]) -> None:
+def produce_with_confluent(address: str, records: Sequence[Record], topic: str = TOPIC) -> None:
     from confluent_kafka import Producer
 
     failures: list[Any] = []
@@ -33,23 +33,23 @@ def produce_with_confluent(address: str, records: Sequence[Record]) -> None:
 
     producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 1})
     for partition, value in records:
-        producer.produce(TOPIC, value.encode(), partition=partition, on_delivery=delivered)
+        producer.produce(topic, value.encode(), partition=partition, on_delivery=delivered)
     assert producer.flush(10) == 0
     assert not failures
 
 
-def produce_with_aiokafka(address: str, records: Sequence[Record]) -> None:
+def produce_with_aiokafka(address: str, records: Sequence[Record], topic: str = TOPIC) -> None:
     async def produce() -> None:
         from aiokafka import AIOKafkaProducer
 
         async with AIOKafkaProducer(bootstrap_servers=address, enable_idempotence=True) as producer:
-            sent = [await producer.send(TOPIC, value.encode(), partition=part) for part, value in records]
+            sent = [await producer.send(topic, value.encode(), partition=part) for part, value in records]
             await asyncio.gather(*sent)
 
     asyncio.run(produce())
 
 
-PRODUCERS: dict[str, Callable[[str, Sequence[Record]], None]] = {
+PRODUCERS: dict[str, Callable[..., None]] = {
     "aiokafka": produce_with_aiokafka,
     "confluent-kafka": produce_with_confluent,
     "kafka-python": produce_with_kafka_python,

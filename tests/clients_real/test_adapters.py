@@ -11,8 +11,8 @@ from groupstorm.coordinator.events import GroupStateChanged
 from groupstorm.coordinator.server.embedded import EmbeddedBroker
 from groupstorm.problems import InputError
 from tests.clients_real.conftest import checked
+from tests.clients_real.groups import stopping
 from tests.clients_real.members import MEMBERS, Member, wait_until
-from tests.clients_real.test_groups import stopping
 
 CLICKS, IMPRESSIONS = TOPICS = ("clicks", "impressions")
 NUMBERS = 6

@@ -6,16 +6,16 @@ from collections import Counter
 
 from groupstorm.coordinator.server.embedded import EmbeddedBroker
 from tests.clients_real.conftest import PARTITIONS
-from tests.clients_real.members import MEMBERS, wait_until
-from tests.clients_real.our_member import OurMember
-from tests.clients_real.producers import PRODUCERS
-from tests.clients_real.test_groups import (
+from tests.clients_real.groups import (
     ALL_PARTITIONS,
     COOPERATIVE,
     is_shared_out,
     records,
     stopping,
 )
+from tests.clients_real.members import MEMBERS, wait_until
+from tests.clients_real.our_member import OurMember
+from tests.clients_real.producers import PRODUCERS
 
 
 def test_a_mixed_group_shares_and_hands_over(broker: EmbeddedBroker, cooperative_library: str) -> None:

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from groupstorm.clients.wire.security import AuthenticationRefused
 from groupstorm.coordinator.events import JoinAnswered
 from groupstorm.coordinator.server.embedded import EmbeddedBroker
 from groupstorm.coordinator.server.security.listener import Security, tls_context
 from groupstorm.coordinator.server.security.users import Users
 from tests.certificates import Certificates, make_certificates
-from tests.clients_real.members import TOPIC
+from tests.clients_real.conftest import checked
+from tests.clients_real.members import GROUP, TOPIC
 from tests.clients_real.secured import CLIENTS, VALUE, Access, cooperative_consumer
 
 USER, PASSWORD = "alice", "alice's, secret=π"
@@ -77,4 +79,37 @@ def test_a_client_that_shows_its_certificate(library: str, certificates: Certifi
     access = Access("SSL", certificates=certificates, shows_certificate=True)
     with listening(access, demands_certificate=True) as broker:
         assert CLIENTS[library](broker.address, access) == VALUE
+        assert broker.closed == []
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_client_is_told_that_its_password_is_wrong(mechanism: str) -> None:
+    checked("aiokafka")
+    from aiokafka.errors import KafkaError
+
+    access = Access("SASL_PLAINTEXT", mechanism, USER, "wrong")
+    with listening(access) as broker:
+        with pytest.raises(KafkaError, match=r"Unable to bootstrap|Authentication failed"):
+            CLIENTS["aiokafka"](broker.address, access)
+        with pytest.raises(AuthenticationRefused, match="Authentication failed"):
+            cooperative_consumer(broker.address, access)
+        assert {why.partition(":")[0] for _, why in broker.closed} == {f"SASL {mechanism}"}
+
+
+@pytest.mark.slow
+def test_librdkafka_proves_itself_again_and_keeps_its_connection() -> None:
+    """It does so before its session ends; a session that has ended would be among what was closed."""
+    checked("confluent-kafka")
+    from confluent_kafka import Consumer
+
+    access = Access("SASL_PLAINTEXT", "SCRAM-SHA-256", USER, PASSWORD)
+    with listening(access, {"connections.max.reauth.ms": "2000"}) as broker:
+        options = {"bootstrap.servers": broker.address, "group.id": GROUP, "heartbeat.interval.ms": 200}
+        own = {"security.protocol": access.protocol, "sasl.mechanisms": access.mechanism}
+        consumer = Consumer(options | own | {"sasl.username": USER, "sasl.password": PASSWORD})
+        consumer.subscribe([TOPIC])
+        for _ in range(60):
+            consumer.poll(0.1)
+        assert consumer.assignment()
+        consumer.close()
         assert broker.closed == []

@@ -13,6 +13,8 @@ from groupstorm.clients.brokers.container import LOCAL_IMAGE
 KAFKA = LOCAL_IMAGE
 EMULATOR = f"groupstorm/emulator:{groupstorm.__version__}"
 
+SPARK = f"groupstorm/spark:{groupstorm.__version__}"
+
 #: The same images under tags that KafkaContainer takes for a version of Confluent's.
 AS_CONFLUENT = {KAFKA: "groupstorm/kafka:8.3.0", EMULATOR: "groupstorm/emulator:8.3.0"}
 

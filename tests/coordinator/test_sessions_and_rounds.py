@@ -361,3 +361,39 @@ def test_heartbeats_that_would_come_too_late_do_not_keep_a_member_in_touch() -> 
     assert not world.coordinator.in_touch("no group", "m1", 1)
     world.advance(10_000)
     assert _removed(world) == [("m1", "session-expired")]
+
+
+def test_a_session_that_is_ended_on_command_ends_as_by_its_timer() -> None:
+    """Two members, one of which goes silent; in the other world it is told to expire at that time."""
+
+    def one_alive(world: World) -> None:
+        world.stable()
+        world.advance(6_000)
+        world.heartbeat("m2")
+
+    by_timer, by_command = World(no_delay()), World(no_delay())
+    one_alive(by_timer)
+    by_timer.advance(4_000)
+    one_alive(by_command)
+    by_command.take(by_command.coordinator.expire_session("g", "m1", by_command.now_ms))
+    assert _removed(by_command) == [("m1", "session-expired")]
+    assert by_command.events == by_timer.events
+    assert by_command.state == "PreparingRebalance"
+
+
+def test_ending_the_session_of_nobody_changes_nothing() -> None:
+    world = World(no_delay())
+    world.stable()
+    before = len(world.events)
+    for group, member in (("g", "nobody"), ("none", "m1")):
+        world.take(world.coordinator.expire_session(group, member, world.now_ms))
+    assert len(world.events) == before
+    assert _session(world, "m1") is not None
+
+
+def test_a_parked_member_does_not_expire_on_command_either() -> None:
+    world = World(no_delay())
+    world.stable()
+    parked = world.join("m1")
+    world.take(world.coordinator.expire_session("g", "m1", world.now_ms))
+    assert (_removed(world), world.error(parked)) == ([], None)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.storms.figures import Figures, FiguresAccumulator, answer, compare_answer
-from groupstorm.storms.figures.answer import seconds
+from groupstorm.storms.figures.wording import seconds
 
 NOTHING = FiguresAccumulator().figures()
 

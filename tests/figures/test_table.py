@@ -8,12 +8,13 @@ from typing import Any, get_args
 import pytest
 
 from groupstorm.clients import events as member_events
+from groupstorm.clients.streams import events as streams_events
 from groupstorm.coordinator import events as coordinator_events
 from groupstorm.problems import InputError
 from groupstorm.storms import events as world_events
 from groupstorm.storms.figures import Figures, FiguresAccumulator
+from groupstorm.storms.figures.percentiles import nearest_rank, percentile
 from groupstorm.storms.figures.rows import event_types, read_row
-from groupstorm.storms.figures.totals import nearest_rank, percentile
 from groupstorm.trace.rows import as_mapping, values
 from tests.figures.synthetic import trace
 
@@ -46,6 +47,16 @@ NAMES = [
     "errors",
     "cross_rack_bytes",
     "cross_rack_usd",
+    "task_downtime_seconds",
+    "task_downtime_max_seconds",
+    "task_downtime_p50_seconds",
+    "probing_rebalances",
+    "converged_after_seconds",
+    "restored_bytes",
+    "standby_restored_bytes",
+    "tasks_from_scratch",
+    "task_imbalance",
+    "subtopology_imbalance",
     "invariants",
     "answer",
 ]
@@ -75,7 +86,7 @@ def test_percentiles_are_nearest_ranks() -> None:
 
 def test_every_event_type_has_one_name() -> None:
     assert event_types()["partitions_assigned"].__name__ == "PartitionsAssigned"
-    unions = (coordinator_events.Event, member_events.Event, world_events.Event)
+    unions = (coordinator_events.Event, member_events.Event, streams_events.Event, world_events.Event)
     assert len(event_types()) == sum(len(get_args(union)) for union in unions)
 
 

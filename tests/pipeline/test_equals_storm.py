@@ -11,6 +11,7 @@ from groupstorm.storms import events as world_events
 from groupstorm.storms.figures import Figures
 from groupstorm.trace.schema import Source
 from tests.figures.synthetic import trace
+from tests.figures.synthetic_tasks import streams_trace
 from tests.pipeline.traces import write_trace
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ def test_random_traces(spark: SparkSession, tmp_path: Path) -> None:
     for seed in range(80):
         rows = trace(seed, rates=RATES[seed % 4], member_rows=seed % 5 != 0)
         expected[f"{seed}"] = write_trace(rows, tmp_path / str(seed), ("jsonl", "parquet")[seed % 2])
+    for seed in range(40):
+        name = f"streams-{seed}"
+        expected[name] = write_trace(streams_trace(seed), tmp_path / name, ("jsonl", "parquet")[seed % 2])
     for name, partitions in (("nothing", ()), ("un-owned", ("t-0",))):
         start = world_events.ScenarioStarted("g", "{}", partitions, 10, 10)
         rows = [(0, Source.WORLD, start), (5, Source.WORLD, world_events.ScenarioEnded("g"))]
@@ -42,5 +46,13 @@ def test_random_traces(spark: SparkSession, tmp_path: Path) -> None:
     for run, figures in expected.items():
         assert found[run, "g"].to_json() == figures.to_json(), run
     # equality of nulls and zeros would prove little
-    for name in ("lag_recovery_seconds", "dual_owner_seconds", "records_skipped", "moves_wasted", "moves"):
+    names = ("task_downtime_seconds", "converged_after_seconds", "restored_bytes", "cross_rack_usd")
+    for name in (
+        *names,
+        "lag_recovery_seconds",
+        "dual_owner_seconds",
+        "records_skipped",
+        "moves_wasted",
+        "moves",
+    ):
         assert sum(bool(getattr(figures, name)) for figures in expected.values()) >= 5, name

@@ -139,6 +139,17 @@ def test_configurations_of_a_topic_say_where_they_come_from() -> None:
     assert describe_configs(desk, 4, name="none").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_brokers_describe_the_settings_of_their_group_coordinator() -> None:
+    """As Kafka does: with where the value comes from, and whole minutes where the option has minutes."""
+    desk = Desk({"group.initial.rebalance.delay.ms": "0", "offsets.retention.minutes": "5"})
+    described = values(describe_configs(desk, 4, BROKER, "1"))
+    assert described["group.initial.rebalance.delay.ms"] == ("0", 4)
+    assert described["offsets.retention.minutes"] == ("5", 4)
+    assert described["group.max.size"] == ("2147483647", 5)
+    names = [one.name for one in describe_configs(desk, 4, BROKER, "1").configs]
+    assert names == sorted(names)
+
+
 def test_brokers_describe_their_settings_and_keep_them(desk: Desk) -> None:
     described = values(describe_configs(desk, 4, BROKER, "1"))
     assert described["num.partitions"] == ("1", 5)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from groupstorm.coordinator.server.addresses import java_address
 from groupstorm.coordinator.server.assembly import make_broker
 from groupstorm.coordinator.server.config import Advertised, BrokerConfig
-from groupstorm.coordinator.server.shell import java_address
 from groupstorm.problems import InputError
 
 

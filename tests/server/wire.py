@@ -8,7 +8,7 @@ import ssl
 import struct
 import sys
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import crc32c
 
@@ -29,10 +29,10 @@ DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS = 60, 75
 
 def structure(api_key: int, version: int, kind: str, /, **values: Any) -> Any:
     """A structure of a request."""
-    return _make(getattr(sys.modules[request_type(api_key, version).__module__], kind), values)
+    return message(getattr(sys.modules[request_type(api_key, version).__module__], kind), values)
 
 
-def _make(kind: Any, values: dict[str, Any]) -> Any:
+def message(kind: Any, values: dict[str, Any]) -> Any:
     """Fields that the version lacks are dropped, those that are not named have their defaults."""
     shapes = shapes_of(kind)
     return kind(
@@ -42,7 +42,7 @@ def _make(kind: Any, values: dict[str, Any]) -> Any:
 
 def request_body(api_key: int, version: int, /, **values: Any) -> bytes:
     kind = request_type(api_key, version)
-    return b"".join(encoder(kind)(_make(kind, values)))
+    return b"".join(encoder(kind)(message(kind, values)))
 
 
 def request_header(api_key: int, version: int, correlation_id: int, client_id: str = "raw") -> bytes:
@@ -132,7 +132,7 @@ class RawClient:
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])
 
-    def __enter__(self) -> RawClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

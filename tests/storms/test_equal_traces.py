@@ -9,13 +9,13 @@ import pytest
 
 from groupstorm.storms.scenario import load
 from tests.command import groupstorm
-from tests.storms.storming import storm
+from tests.storms.storming import FIXED, START, scenario, storm
 
 ALL_STEPS = Path(__file__).parent / "all-steps.yaml"
 
 
 def cases(seeds: int) -> list[tuple[str, str, int]]:
-    names = ["rolling-deploy", "cold-start", "slow-member-hostage", str(ALL_STEPS)]
+    names = ["rolling-deploy", "cold-start", "slow-member-hostage", "client-profiles", str(ALL_STEPS)]
     return [
         (name, variant, seed) for name in names for variant in load(name).variants for seed in range(seeds)
     ]
@@ -38,6 +38,15 @@ def test_exact_and_analytic_traces_are_equal(name: str, variant: str, seed: int)
 @pytest.mark.parametrize(("name", "variant", "seed"), cases(10))
 def test_exact_and_analytic_traces_are_equal_on_ten_seeds(name: str, variant: str, seed: int) -> None:
     assert_equal_traces(name, variant, seed)
+
+
+def test_who_owns_nothing_commits_nothing() -> None:
+    """Three members and one partition: one of them commits, in either way of simulating."""
+    alone = scenario([START], members=3, partitions=1, least_duration_ms=100_000, **FIXED)
+    found = [storm(alone, exact=exact).figures for exact in (False, True)]
+    assert found[0] == found[1]
+    committed = (found[0].requests or {})["OffsetCommit"]
+    assert 18 <= committed <= 20, "one member, every five seconds"
 
 
 def test_seeds_differ() -> None:

@@ -10,6 +10,7 @@ from groupstorm.problems import InputError
 from groupstorm.storms.scenario import load, parse, preset_names, presets
 from groupstorm.storms.settings import SETTINGS, Settings
 from groupstorm.storms.steps import STEP_KINDS
+from groupstorm.storms.streams.consistency import CONSUMER_STEPS, STREAMS_STEPS
 
 MINIMAL = "steps: [{at_ms: 0, do: start}]"
 
@@ -107,10 +108,13 @@ def test_every_default_is_a_value_that_its_setting_allows() -> None:
     assert again == written
 
 
-def test_steps_are_written_as_they_are_read() -> None:
+@pytest.mark.parametrize("application", ["consumer", "streams"])
+def test_steps_are_written_as_they_are_read(application: str) -> None:
     fields: dict[str, Any] = {
-        "members": [1], "for_ms": 5, "over_ms": 7, "count": 2, "topic": "topic-0", "partitions": 30
+        "members": [1], "for_ms": 5, "over_ms": 7, "count": 2, "topic": "topic-0", "partitions": 30, "rack": 1
     }  # fmt: skip
+    unknown = STREAMS_STEPS if application == "consumer" else CONSUMER_STEPS
+    settings = {"application": application} | ({"racks": 2} if application == "streams" else {})
     steps = [
         {
             "at_ms": 0,
@@ -118,6 +122,8 @@ def test_steps_are_written_as_they_are_read() -> None:
             **{name: fields[name] for name in sorted(kind.required | kind.optional)},
         }
         for kind in STEP_KINDS
+        if kind.name not in unknown
     ]
-    resolved = parse(yaml.safe_dump({"steps": steps}), "yaml", "f").resolve(None, 1, {})
+    text = yaml.safe_dump({"steps": steps, "settings": settings})
+    resolved = parse(text, "yaml", "f").resolve(None, 1, {})
     assert [step.written() for step in resolved.steps] == steps

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.clients import events as member_events
+from groupstorm.clients.streams import events as streams_events
 from groupstorm.coordinator import events as coordinator_events
 from groupstorm.storms import events as world_events
 from groupstorm.trace.documentation import columns_table, events_table
@@ -17,6 +18,7 @@ SECTIONS = {
     "columns": columns_table(),
     "coordinator": events_table(coordinator_events.Event.__args__),
     "member": events_table(member_events.Event.__args__),
+    "streams": events_table(streams_events.Event.__args__),
     "world": events_table(world_events.Event.__args__),
 }
 
@@ -33,5 +35,5 @@ def test_documentation_is_made_from_the_code(section: str) -> None:
 
 
 def test_every_event_says_what_happened() -> None:
-    for section in ("coordinator", "member", "world"):
+    for section in ("coordinator", "member", "streams", "world"):
         assert "|  |" not in SECTIONS[section]

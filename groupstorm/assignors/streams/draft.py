@@ -5,10 +5,11 @@ The draft's page is the difference between two versions of the KIP. Its new algo
 1. Stateless tasks, by TaskId: to the previous owner while that has not got its share, else to the client
    with the largest remaining capacity.
 2. Active stateful tasks, by TaskId: to the client with the smallest gap of those that had the task, while
-   that has not got its share. Nobody had it: to the largest remaining capacity. The one with the smallest
-   gap is full: `TradeOff`. LATENCY keeps the task there; with no standby replicas configured, the client
-   that would be next gets one all the same; the task is marked as imbalanced. BALANCE goes on with the
-   second smallest gap, and at last to the largest remaining capacity.
+   that has not got its share (of several that are equally near, one that has not). Nobody had it: to the
+   largest remaining capacity. The one with the smallest gap is full: `TradeOff`. LATENCY keeps the task
+   there; with no standby replicas configured, the client that would be next gets one all the same; the task
+   is marked as imbalanced. BALANCE goes on with the second smallest gap, and at last to the largest
+   remaining capacity.
 3. Standbys, by TaskId, one replica after the other in the same way, leaving out who has the task.
    More of them than clients that are left is an error.
 4. Whoever has a standby of an imbalanced task is told by an error code, watches its standbys, and asks for
@@ -18,6 +19,10 @@ What the draft leaves open: a client's share is the average per thread times its
 less than that, rounded up, "does not exceed" it; remaining capacity is its share less what it has, of the
 kind that is being placed; equals are told apart by the fewest tasks of the same sub-topology, then by
 ProcessId; a running active has the smallest gap there is, and who cannot say how far it is the largest.
+
+To the letter, LATENCY never ends: a standby follows its running task and is never nearer than that, so the
+task stays and its watchers ask again at once. With ``near_zero_gap`` gaps "close to zero", of which item 4
+speaks, are all the same, a running active's too, and the standby's client can take the task over.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.model import (
+    LATEST_OFFSET,
     UNKNOWN_OFFSET_SUM,
     Config,
     Decision,
@@ -128,10 +134,14 @@ class _Draft:
         shares = _Shares(self._group, len(self._group.stateful))
         for task in self._group.stateful:
             candidates = self._by_gap(shares, task, lambda client: True)
-            if candidates and not shares.is_below(candidates[0]):
-                self._trade_off(shares, task, candidates)
+            nearest = [
+                client for client in candidates if self._gap(client, task) == self._gap(candidates[0], task)
+            ]
+            below = next((client for client in nearest if shares.is_below(client)), None)
+            if below is not None or not candidates:
+                self._run(shares, task, self._roomiest(shares, task) if below is None else below)
             else:
-                self._run(shares, task, candidates[0] if candidates else self._roomiest(shares, task))
+                self._trade_off(shares, task, candidates)
 
     def _trade_off(self, shares: _Shares, task: int, candidates: list[int]) -> None:
         """The client with the smallest gap is full."""
@@ -165,6 +175,9 @@ class _Draft:
 
     def _gap(self, client: int, task: int) -> int:
         lag = self._group.lag(client, task)
+        near = self._config.near_zero_gap
+        if near is not None and (lag == LATEST_OFFSET or 0 <= lag <= near):
+            return 0
         return _LARGEST_GAP if lag == UNKNOWN_OFFSET_SUM else lag
 
     def _place_standbys(self) -> None:

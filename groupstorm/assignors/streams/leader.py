@@ -64,7 +64,8 @@ class Application:
 
     ``end_offset_sums``: records in the changelogs of each stateful task; None where they could not be
     read. ``process``: the leader's own. ``tasks`` None: a source topic does not exist. ``watch_list``: the
-    assignments of KIP-441's draft name the standbys to watch.
+    assignments of KIP-441's draft name the standbys to watch. ``latest_version``: of SubscriptionInfo, that
+    the leader knows; an older release meets newer ones in a rolling upgrade.
     """
 
     tasks: Sequence[Task] | None
@@ -73,6 +74,7 @@ class Application:
     process: UUID
     end_offset_sums: Mapping[TaskId, int] | None
     watch_list: bool = False
+    latest_version: int = LATEST_SUPPORTED_VERSION
 
 
 class StreamsAssignment(NamedTuple):
@@ -87,33 +89,50 @@ class StreamsAssignment(NamedTuple):
 
 
 class Rebalance(NamedTuple):
-    """``stable``: no follow-up rebalance is needed (AssignmentListener.onAssignmentComplete)."""
+    """``stable``: no follow-up rebalance is needed (AssignmentListener.onAssignmentComplete).
+
+    ``warmups``: task and process of each standby that a movement left so that state is built up.
+    ``processes``: of each member, the one that it was counted to.
+    """
 
     assignments: dict[str, StreamsAssignment]
     stable: bool
+    warmups: tuple[tuple[TaskId, UUID], ...] = ()
+    processes: Mapping[str, UUID] = {}
 
 
 def rebalance(application: Application, members: Mapping[str, StreamsMember], now_ms: int) -> Rebalance:
     """Assign; ``members`` in the order of the leader's table. `UserDataError` where bytes cannot be read."""
-    infos = {name: decode_subscription_info(member.user_data) for name, member in members.items()}
+    latest = application.latest_version
+    infos = {
+        name: _as_known(decode_subscription_info(member.user_data), latest)
+        for name, member in members.items()
+    }
     if any(info.error_code == AssignorError.SHUTDOWN_REQUESTED for info in infos.values()):
-        return _failed(members, AssignorError.SHUTDOWN_REQUESTED)
+        return _failed(members, AssignorError.SHUTDOWN_REQUESTED, latest)
     if application.tasks is None:
-        return _failed(members, AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA)
-    versions = _Versions.of(list(infos.values()))
+        return _failed(members, AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA, latest)
+    versions = _Versions.of(list(infos.values()), latest)
     if versions.future and versions.used < EARLIEST_PROBEABLE_VERSION:
-        return _failed(members, AssignorError.ASSIGNMENT_ERROR)
+        return _failed(members, AssignorError.ASSIGNMENT_ERROR, latest)
     try:
         return _Leader(application, application.tasks, members, infos, versions).rebalance(now_ms)
     except AssignmentRefused as refusal:
         if refusal.error != "TaskAssignmentException":
             raise
-        return _failed(members, AssignorError.ASSIGNMENT_ERROR)
+        return _failed(members, AssignorError.ASSIGNMENT_ERROR, latest)
 
 
-def _failed(members: Mapping[str, StreamsMember], code: AssignorError) -> Rebalance:
+def _as_known(info: SubscriptionInfo, latest: int) -> SubscriptionInfo:
+    """A subscription as a leader reads it that knows versions up to ``latest``."""
+    if info.version <= latest:
+        return info
+    return SubscriptionInfo(info.version, info.latest_supported_version)
+
+
+def _failed(members: Mapping[str, StreamsMember], code: AssignorError, latest: int) -> Rebalance:
     """errorAssignment: nothing for anybody, and why."""
-    info = AssignmentInfo(LATEST_SUPPORTED_VERSION, LATEST_SUPPORTED_VERSION, error_code=code)
+    info = AssignmentInfo(latest, latest, error_code=code)
     return Rebalance({name: StreamsAssignment((), info) for name in members}, stable=False)
 
 
@@ -125,11 +144,11 @@ class _Versions(NamedTuple):
     future: bool
 
     @classmethod
-    def of(cls, infos: Collection[SubscriptionInfo]) -> _Versions:
+    def of(cls, infos: Collection[SubscriptionInfo], latest: int) -> _Versions:
         return cls(
-            min([LATEST_SUPPORTED_VERSION, *(info.version for info in infos)]),
-            min([LATEST_SUPPORTED_VERSION, *(info.latest_supported_version for info in infos)]),
-            any(info.version > LATEST_SUPPORTED_VERSION for info in infos),
+            min([latest, *(info.version for info in infos)]),
+            min([latest, *(info.latest_supported_version for info in infos)]),
+            any(info.version > latest for info in infos),
         )
 
 
@@ -169,7 +188,7 @@ class _Leader:
     def _make_group(self, infos: Mapping[str, SubscriptionInfo]) -> Group:
         processes: dict[UUID, list[str]] = {}
         for name, info in infos.items():
-            future = info.version > LATEST_SUPPORTED_VERSION
+            future = info.version > self._application.latest_version
             process = _FUTURE_PROCESS if future else info.process
             host = None if process in processes else _host_of(info.endpoint)
             if host is not None:
@@ -220,8 +239,9 @@ class _Leader:
             state = self._group.clients[client]
             due = NO_REBALANCE_MS
             if decision.probing and state.id == self._application.process:
-                due = now_ms + self._application.config.probing_rebalance_interval_ms
                 stable = False
+                if not (decision.imbalanced and self._can_tell_imbalance):
+                    due = now_ms + self._application.config.probing_rebalance_interval_ms
             watched = watched_standbys(decision, client) if decision.imbalanced else []
             threads = threads_of(self._group, client, decision)
             for consumer, tasks in threads.items():
@@ -232,7 +252,23 @@ class _Leader:
                     given = given._replace(info=given.info._replace(next_rebalance_ms=due))
                     due = NO_REBALANCE_MS
                 assignments[consumer] = given
-        return Rebalance(assignments, stable)
+        processes = {
+            consumer.id: client.id for client in self._group.clients for consumer in client.consumers
+        }
+        return Rebalance(assignments, stable, self._warmups(decision), processes)
+
+    @property
+    def _can_tell_imbalance(self) -> bool:
+        """Whether all members know the error code by which they watch their standbys (KIP-441's draft)."""
+        return self._versions.used == LATEST_SUPPORTED_VERSION
+
+    def _warmups(self, decision: Decision) -> tuple[tuple[TaskId, UUID], ...]:
+        return tuple(
+            (self._tasks[task].id, client.id)
+            for kind in (decision.warmups, decision.standby_warmups)
+            for client, held in zip(self._group.clients, kind or (), strict=False)
+            for task in sorted(held)
+        )
 
     def _decide(self) -> Decision:
         """Without lags every assignor of Kafka's but the sticky ones is replaced by `fallback_prior`."""
@@ -273,7 +309,7 @@ class _Leader:
             next_rebalance_ms=0 if withheld else NO_REBALANCE_MS,
         )
         watching = [_wire(self._tasks[task].id) for task in tasks.standby if task in watched]
-        if watching and self._versions.used == LATEST_SUPPORTED_VERSION:
+        if watching and self._can_tell_imbalance:
             info = info._replace(
                 version=WATCH_LIST_VERSION,
                 error_code=AssignorError.IMBALANCED_ASSIGNMENT,

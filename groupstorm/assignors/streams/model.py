@@ -184,7 +184,10 @@ class Solver(StrEnum):
 
 
 class Config(NamedTuple):
-    """Kafka's settings with Kafka's defaults, then ours. Costs None: the assignor's own."""
+    """Kafka's settings with Kafka's defaults, then ours. Costs None: the assignor's own.
+
+    ``near_zero_gap``, of KIP-441's draft: up to this gap a standby is as good as the running task.
+    """
 
     acceptable_recovery_lag: int = 10_000
     max_warmup_replicas: int = 2
@@ -198,6 +201,7 @@ class Config(NamedTuple):
     reliable_standbys: int = 1
     trade_off: TradeOff = TradeOff.LATENCY
     tags_or_racks: TagsOrRacks = TagsOrRacks.TAGS
+    near_zero_gap: int | None = None
     solver: Solver = Solver.AUTO
 
 

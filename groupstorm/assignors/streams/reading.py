@@ -253,6 +253,7 @@ def _config(field: Field | None) -> Config:
         standby_placement=_choice(field, "standby_placement", StandbyPlacement, default.standby_placement),
         reliable_standbys=number("reliable_standbys", default.reliable_standbys, 0),
         trade_off=_choice(field, "trade_off", TradeOff, default.trade_off),
+        near_zero_gap=field.optional_integer("near_zero_gap", 0),
         tags_or_racks=_choice(field, "tags_or_racks", TagsOrRacks, default.tags_or_racks),
         solver=_choice(field, "solver", Solver, default.solver),
     )

@@ -11,6 +11,7 @@ from groupstorm.clients.brokers.container import PUBLIC_IMAGE, container
 from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents
 from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jvm import jvm
+from groupstorm.clients.wire.security import PLAINTEXT, Security
 from groupstorm.coordinator.server.config import Endpoint
 from groupstorm.problems import InputError
 
@@ -32,6 +33,8 @@ class BrokerKind(NamedTuple):
     name: str
     bootstrap: tuple[Endpoint, ...] = ()
     image: str | None = None
+    #: What a broker at an address demands of its clients.
+    security: Security = PLAINTEXT
 
 
 def read_kind(text: str) -> BrokerKind:
@@ -58,7 +61,7 @@ def open_broker(
 ) -> BrokerContext:
     """A broker of that kind with Kafka's ``options``; one at an address keeps those it has."""
     if kind.bootstrap:
-        return at_address(kind.bootstrap)
+        return at_address(kind.bootstrap, kind.security)
     if kind.name == CONTAINER:
         return container(options, kind.image)
     return emulated(options, on_events) if kind.name == EMULATOR else jvm(options)

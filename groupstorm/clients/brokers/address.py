@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from groupstorm.clients.brokers.contract import RunningBroker
+from groupstorm.clients.wire.security import PLAINTEXT, Security
 from groupstorm.coordinator.server.config import Endpoint
 from groupstorm.problems import InputError
 
@@ -26,7 +27,10 @@ def read_addresses(text: str) -> tuple[Endpoint, ...]:
 
 
 @asynccontextmanager
-async def at_address(bootstrap: tuple[Endpoint, ...]) -> AsyncIterator[RunningBroker]:
+async def at_address(
+    bootstrap: tuple[Endpoint, ...], security: Security = PLAINTEXT
+) -> AsyncIterator[RunningBroker]:
     """What is created there gets a prefix of its own, so that it meets nothing of the cluster's owner."""
     shown = ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in bootstrap)
-    yield RunningBroker(shown, bootstrap, prefix=f"groupstorm-{uuid.uuid4().hex[:8]}-")
+    prefix = f"groupstorm-{uuid.uuid4().hex[:8]}-"
+    yield RunningBroker(shown, bootstrap, prefix=prefix, security=security)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
 
+from groupstorm.clients.wire.security import PLAINTEXT, Security
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.config import Endpoint
 
@@ -22,12 +23,16 @@ class RunningBroker(NamedTuple):
 
     ``bootstrap``: where to reach it. ``tells_events``: whether it tells what its coordinator does.
     ``prefix``: what the names of groups and topics have to begin with on a cluster that is somebody's.
+    ``security``: what it demands of its clients. ``pid``: its process, where that is one of its own on this
+    machine.
     """
 
     name: str
     bootstrap: Sequence[Endpoint]
     tells_events: bool = False
     prefix: str = ""
+    security: Security = PLAINTEXT
+    pid: int | None = None
 
     @property
     def address(self) -> str:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
@@ -63,17 +64,15 @@ async def jvm(options: Mapping[str, str], version: str = KAFKA_VERSION) -> Async
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        reading = asyncio.ensure_future(_until_started(process))
+        starting = asyncio.ensure_future(_until_started(process))
+        output: asyncio.Future[Any] = starting
         try:
-            await _started(reading)
-            draining = asyncio.ensure_future(_drain(process))
-            try:
-                yield RunningBroker(f"Kafka {version}", (Endpoint("127.0.0.1", port),))
-            finally:
-                draining.cancel()
+            await _started(starting)
+            output = asyncio.ensure_future(_drain(process))
+            yield RunningBroker(f"Kafka {version}", (Endpoint("127.0.0.1", port),), pid=process.pid)
         finally:
-            reading.cancel()
             await _stop(process)
+            await asyncio.wait([output])  # a pipe that is not read to its end is not closed either
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, True)
 

@@ -10,13 +10,12 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.refusals import COMMIT_RETRIED
+from groupstorm.clients.requests import offset_commit
 from groupstorm.clients.standing import MemberState
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, OffsetCommit, OffsetCommitResponse
-
-OFFSET_COMMIT_VERSION = 9
 
 #: Topic -> partition -> offset.
 CommittedOffsets: TypeAlias = Mapping[str, Mapping[int, CommittedOffset]]
@@ -84,12 +83,4 @@ class Commits:
         membership, config = self._membership, self._config
         if not offsets or membership.state is not MemberState.STABLE:
             return None
-        return OffsetCommit(
-            config.group_id,
-            membership.generation.member_id,
-            config.group_instance_id,
-            membership.generation.id,
-            offsets,
-            OFFSET_COMMIT_VERSION,
-            config.client_id,
-        )
+        return offset_commit(config, membership.generation, offsets)

@@ -95,10 +95,11 @@ class CoordinatorLink:
         self, connection: Connection, request: Request, timeout_ms: int
     ) -> Response | Disconnected:
         exchange = EXCHANGES[type(request)]
+        api = exchange.api._replace(lowest=min(exchange.api.lowest, request.version))
         try:
             answer = await connection.ask(
-                exchange.api,
-                min(request.version, exchange.api.highest),
+                api,
+                min(request.version, api.highest),
                 lambda types: exchange.write(types, request),
                 timeout_ms,
             )

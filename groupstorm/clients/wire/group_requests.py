@@ -13,6 +13,9 @@ from groupstorm.clients.wire.connection import Api, RequestTypes
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
+    DescribedMember,
+    DescribeGroup,
+    DescribeGroupResponse,
     Heartbeat,
     HeartbeatResponse,
     JoinGroup,
@@ -31,12 +34,16 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 
+#: Of LeaveGroup; before, one member leaves by its id.
+_FIRST_LEAVE_OF_SEVERAL = 3
+
 
 class Exchange(NamedTuple):
     """How one kind of request is written and its answer read.
 
     The lowest versions are the first that carry everything that a member says: the instance id, and for
-    offsets several groups at once. Brokers have them since Kafka 3.0.
+    offsets several groups at once. Brokers have them since Kafka 3.0. A request that wants a lower one, as
+    another client would send it (`profiles.py`), goes in that.
     """
 
     api: Api
@@ -117,25 +124,25 @@ def _read_heartbeat(answer: Any) -> HeartbeatResponse:
 
 
 def _write_leave(types: RequestTypes, request: LeaveGroup) -> Any:
-    return types.make(
-        "LeaveGroupRequest",
-        group_id=request.group,
-        members=tuple(
-            types.make(
-                "MemberIdentity",
-                member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
-                reason=member.reason,
-            )
-            for member in request.members
-        ),
+    if types.root.__version__ < _FIRST_LEAVE_OF_SEVERAL:
+        member_id = request.members[0].member_id
+        return types.make("LeaveGroupRequest", group_id=request.group, member_id=member_id)
+    members = tuple(
+        types.make(
+            "MemberIdentity",
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            reason=member.reason,
+        )
+        for member in request.members
     )
+    return types.make("LeaveGroupRequest", group_id=request.group, members=members)
 
 
 def _read_leave(answer: Any) -> LeaveGroupResponse:
     members = tuple(
         LeftMember(member.member_id, member.group_instance_id, Error(member.error_code))
-        for member in answer.members
+        for member in getattr(answer, "members", ())
     )
     return LeaveGroupResponse(Error(answer.error_code), members)
 
@@ -217,6 +224,28 @@ def _read_fetch(answer: Any) -> OffsetFetchResponse:
     )
 
 
+def _write_describe(types: RequestTypes, request: DescribeGroup) -> Any:
+    return types.make("DescribeGroupsRequest", groups=(request.group,), include_authorized_operations=False)
+
+
+def _read_describe(answer: Any) -> DescribeGroupResponse:
+    """Of the one group that was asked for."""
+    (group,) = answer.groups
+    members = tuple(
+        DescribedMember(
+            member.member_id,
+            getattr(member, "group_instance_id", None),
+            member.client_id,
+            member.client_host,
+            member.member_metadata,
+            member.member_assignment,
+        )
+        for member in group.members
+    )
+    described = (group.group_id, group.group_state, group.protocol_type, group.protocol_data, members)
+    return DescribeGroupResponse(Error(group.error_code), *described)
+
+
 def _duration(duration_ms: int) -> datetime.timedelta:
     return datetime.timedelta(milliseconds=duration_ms)
 
@@ -228,4 +257,5 @@ EXCHANGES: Mapping[type[Request], Exchange] = {
     LeaveGroup: Exchange(Api(13, "LeaveGroup", 3, 5), _write_leave, _read_leave),
     OffsetCommit: Exchange(Api(8, "OffsetCommit", 7, 9), _write_commit, _read_commit),
     OffsetFetch: Exchange(Api(9, "OffsetFetch", 8, 9), _write_fetch, _read_fetch),
+    DescribeGroup: Exchange(Api(15, "DescribeGroups", 0, 5), _write_describe, _read_describe),
 }

@@ -28,20 +28,25 @@ class HeartbeatTimers:
         self._session_us = config.session_timeout_ms * 1000
         self._max_poll_us = config.max_poll_interval_ms * 1000
         self._retry_backoff_ms = config.retry_backoff_ms
+        self._profile = config.profile
+        self._sent_us: int | None = None
         self._failed = 0
         self._heartbeat_at_us = 0
         self._session_ends_us = 0
         #: None while the application is inside poll().
         self._poll_expires_us: int | None = None
 
-    def enabled(self, now_us: int) -> None:
+    def enabled(self, now_us: int, is_cooperative: bool = False) -> None:
         """A JoinGroup has been answered: all three begin anew."""
-        self._heartbeat_at_us = now_us + self._interval_us
+        self._heartbeat_at_us = self._profile.first_heartbeat_us(
+            now_us, self._interval_us, self._sent_us, is_cooperative
+        )
         self._session_ends_us = now_us + self._session_us
         if self._poll_expires_us is not None:
             self._poll_expires_us = now_us + self._max_poll_us
 
     def sent(self, now_us: int) -> None:
+        self._sent_us = now_us
         self._heartbeat_at_us = now_us + self._interval_us
 
     def answered(self, now_us: int) -> None:
@@ -58,7 +63,8 @@ class HeartbeatTimers:
 
     def left_poll(self, now_us: int) -> None:
         """The application works on what poll() gave it, or its rebalance listener runs."""
-        self._poll_expires_us = now_us + self._max_poll_us
+        if self._profile.has_max_poll_interval:
+            self._poll_expires_us = now_us + self._max_poll_us
 
     def entered_poll(self) -> None:
         self._poll_expires_us = None

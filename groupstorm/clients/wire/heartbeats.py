@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from groupstorm.assignors.contract import RebalanceProtocol
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import Disconnected
@@ -53,7 +54,8 @@ class Heartbeats:
         """The membership's state, the coordinator or the application's place may have changed."""
         beating = self._membership.heartbeating
         if beating and not self._beating:
-            self.timers.enabled(self._clock())
+            protocol = self._membership.rebalance_protocol
+            self.timers.enabled(self._clock(), protocol is RebalanceProtocol.COOPERATIVE)
         self._beating = beating
         self._waking.wake()
 

@@ -90,20 +90,25 @@ class PollLoop:
             self._application.on_change()
 
     async def until_due(self) -> None:
-        """Until there is a round to begin, and the application polls. Raises PollThrew."""
+        """Until there is a round to begin, and the application polls, as far as the client waits for that.
+
+        Raises PollThrew.
+        """
         self._take_subscription()
         self._waits = True
+        joins_at_poll = self._membership.config.profile.rejoins_at_poll
         try:
             if not self._polls:
                 self.leave()
-            while not (self._polls and self._is_due()):
+            while not (self._is_due() and (self._polls or not joins_at_poll)):
                 await self._waking.wait(self._commits.next_us if self._polls else None)
                 await self._running.wait()
                 if self._polls:
                     self._poll_once()
-            await sleep_us(self._application.poll_wait_us())
-            while self._is_away():
-                await self._waking.wait(None)
+            if joins_at_poll:
+                await sleep_us(self._application.poll_wait_us())
+                while self._is_away():
+                    await self._waking.wait(None)
         finally:
             self._waits = False
 

@@ -48,7 +48,12 @@ def make_broker(
     coordinator_config = CoordinatorConfig.from_mapping(_only(options, COORDINATOR_OPTIONS))
     _check_brokers(config, brokers, release)
     cluster = Cluster(range(config.node_id, config.node_id + brokers))
-    state = BrokerState(config, cluster_id=_cluster_id(), topics=Topics(config, cluster=cluster))
+    state = BrokerState(
+        config,
+        cluster_id=_cluster_id(),
+        topics=Topics(config, cluster=cluster),
+        coordinator_config=coordinator_config,
+    )
     try:
         records = restore(state, journal, now_ms)
     except JournalError as problem:

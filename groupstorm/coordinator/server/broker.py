@@ -7,8 +7,9 @@ time, so that answers leave in the order of the requests and a parked JoinGroup 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from groupstorm.coordinator.effects import Effects
@@ -30,6 +31,7 @@ from groupstorm.coordinator.server.apis.api import (
     Outcome,
     Wait,
 )
+from groupstorm.coordinator.server.apis.error_answers import error_answer
 from groupstorm.coordinator.server.apis.key_18_api_versions import KEY as API_VERSIONS
 from groupstorm.coordinator.server.apis.key_18_api_versions import unsupported_version
 from groupstorm.coordinator.server.changes import Change
@@ -50,6 +52,9 @@ from groupstorm.coordinator.server.restoring import changed_transaction, snapsho
 
 _FIRST_FLEXIBLE_API_VERSIONS = 3
 
+#: What becomes of one request.
+_Handle = Callable[[Api, Call], Outcome]
+
 
 class Coordinator(Protocol):
     """What the broker needs of `groupstorm.coordinator.GroupCoordinator`."""
@@ -63,6 +68,8 @@ class Coordinator(Protocol):
     def move(self, groups: Iterable[str], now_ms: int, /) -> Effects: ...
 
     def unload(self, now_ms: int, /) -> Effects: ...
+
+    def expire_session(self, group: str, member_id: str, now_ms: int, /) -> Effects: ...
 
     def snapshot(self) -> list[Record]: ...
 
@@ -119,6 +126,15 @@ class _InFlight:
     replies: list[Any] | None = None
 
 
+@cache
+def _codecs(
+    api_key: int, version: int
+) -> tuple[bool, Callable[[bytes, int], tuple[Any, int]], ResponseTypes]:
+    """Whether the version is a flexible one, what reads its requests and what its responses consist of."""
+    message_type = request_type(api_key, version)
+    return message_type.__flexible__, decoder(message_type), response_types(api_key, version)
+
+
 class Broker:
     """The brokers of this process; with one node it leads every partition and coordinates every group.
 
@@ -147,9 +163,30 @@ class Broker:
         What cannot be understood closes the connection, as in Kafka; an unknown version of ApiVersions
         is answered. Nothing that a client sends raises.
         """
+        return self._serve(connection, peer, frame, now_ms, self._do)
+
+    def _do(self, api: Api, call: Call) -> Outcome:
+        return api.handle(self.state, call)
+
+    def refuse(self, connection: int, peer: Peer, frame: bytes, error: Error, now_ms: int) -> Step:
+        """`receive`, but what the frame asks for is not carried out: it is answered with ``error``."""
+
+        def answer(api: Api, call: Call) -> Outcome:
+            response = error_answer(api, self.state, call, error)
+            return NoAnswer() if response is None else Done(response)
+
+        return self._serve(connection, peer, frame, now_ms, answer)
+
+    def expire_session(self, group: str, member_id: str, now_ms: int) -> Step:
+        """See `GroupCoordinator.expire_session`."""
+        step = Step([], [])
+        self._take_effects(self._coordinator.expire_session(group, member_id, now_ms), step)
+        return self._with_changes(step)
+
+    def _serve(self, connection: int, peer: Peer, frame: bytes, now_ms: int, handle: _Handle) -> Step:
         step = Step([], [])
         try:
-            outcome = self._dispatch(connection, peer, frame, now_ms)
+            outcome = self._dispatch(connection, peer, frame, now_ms, handle)
             self._follow_up(now_ms, step)
             self._carry_out(connection, outcome, now_ms, step)
         except CodecError as problem:
@@ -157,6 +194,11 @@ class Broker:
             step.answers.append(Answer(connection, None, str(problem)))
         self._wake_fetches(step)
         return self._with_changes(step)
+
+    @property
+    def coordinator(self) -> Coordinator:
+        """Who decides about groups, to look at."""
+        return self._coordinator
 
     def next_deadline(self) -> int | None:
         """When `fire` is due, in the milliseconds of `now_ms`; None: not before the next frame."""
@@ -209,6 +251,8 @@ class Broker:
         return snapshot(self.state, self._coordinator.snapshot())
 
     def _with_changes(self, step: Step) -> Step:
+        if not self.state.changes and not self.state.transactions.changed:
+            return step
         changed, self.state.transactions.changed = self.state.transactions.changed, {}
         self.state.changes += [changed_transaction(one) for one in changed.values()]
         changes, self.state.changes = self.state.changes, []
@@ -239,7 +283,7 @@ class Broker:
         self._retention_check_ms = now_ms + self.state.config.log_retention_check_interval_ms
         self.state.expire_records(now_ms)
 
-    def _dispatch(self, connection: int, peer: Peer, frame: bytes, now_ms: int) -> Outcome:
+    def _dispatch(self, connection: int, peer: Peer, frame: bytes, now_ms: int, handle: _Handle) -> Outcome:
         api_key, version = peek(frame)
         if self._retention_check_ms is None:
             self._retention_check_ms = now_ms + self.state.config.log_retention_check_interval_ms
@@ -248,13 +292,11 @@ class Broker:
             raise CodecError(f"API key {api_key} is not served")
         if not api.min_version <= version <= api.max_version:
             return self._unsupported(connection, peer, api, version, frame)
-        message_type = request_type(api_key, version)
-        header = read_header(frame, message_type.__flexible__)
-        message, _ = decoder(message_type)(frame, header.body_at)
-        types = response_types(api_key, version)
+        flexible, decode, types = _codecs(api_key, version)
+        header = read_header(frame, flexible)
+        message, _ = decode(frame, header.body_at)
         self._in_flight[connection] = _InFlight(header.correlation_id, types, self._node(peer))
-        call = self._call(header, peer, message, types, now_ms)
-        return api.handle(self.state, call)
+        return handle(api, self._call(header, peer, message, types, now_ms))
 
     def _call(self, header: Header, peer: Peer, message: Any, types: ResponseTypes, now_ms: int) -> Call:
         who = (header.client_id, peer.host, peer.reached_at)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
+from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.server.config import OPTIONS, Advertised, BrokerConfig
 from groupstorm.coordinator.server.topic_configs import (
     GROUP_OPTIONS,
@@ -71,16 +72,45 @@ def _entries(
         yield Entry(name, synonyms[0].value, option.kind, False, tuple(synonyms))
 
 
-def broker_entries(broker: BrokerConfig) -> Iterator[Entry]:
-    """The broker's own settings; they stay as they are while it runs."""
+#: The group coordinator's options that have an effect here -> field, type, how much of it is one.
+_COORDINATOR_OPTIONS: Mapping[str, tuple[str, ConfigType, int]] = {
+    "group.initial.rebalance.delay.ms": ("initial_rebalance_delay_ms", ConfigType.INT, 1),
+    "group.max.session.timeout.ms": ("max_session_timeout_ms", ConfigType.INT, 1),
+    "group.max.size": ("max_size", ConfigType.INT, 1),
+    "group.min.session.timeout.ms": ("min_session_timeout_ms", ConfigType.INT, 1),
+    "offset.metadata.max.bytes": ("offset_metadata_max_bytes", ConfigType.INT, 1),
+    "offsets.commit.timeout.ms": ("commit_timeout_ms", ConfigType.INT, 1),
+    "offsets.retention.check.interval.ms": ("offsets_retention_check_interval_ms", ConfigType.LONG, 1),
+    "offsets.retention.minutes": ("offsets_retention_ms", ConfigType.INT, 60_000),
+}
+
+
+def broker_entries(broker: BrokerConfig, coordinator: CoordinatorConfig) -> list[Entry]:
+    """The broker's own settings and its group coordinator's; they stay as they are while it runs."""
+    return sorted([*_own_entries(broker), *_coordinator_entries(coordinator)])
+
+
+def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
+    defaults = CoordinatorConfig()
+    for name, (field, kind, one) in _COORDINATOR_OPTIONS.items():
+        value, default = getattr(coordinator, field) // one, getattr(defaults, field) // one
+        yield _fixed(name, str(value), str(default), kind)
+
+
+def _own_entries(broker: BrokerConfig) -> Iterator[Entry]:
     defaults = BrokerConfig()
-    for name in sorted(OPTIONS):
+    for name in OPTIONS:
         field = name.replace(".", "_")
         value, default = getattr(broker, field), getattr(defaults, field)
-        synonyms = [Synonym(name, _text(default), Source.DEFAULT)]
-        if value != default:
-            synonyms.insert(0, Synonym(name, _text(value), Source.STATIC_BROKER))
-        yield Entry(name, _text(value), _kind(default), True, tuple(synonyms))
+        yield _fixed(name, _text(value), _text(default), _kind(default))
+
+
+def _fixed(name: str, value: str, default: str, kind: ConfigType) -> Entry:
+    """One that the broker was started with."""
+    synonyms = [Synonym(name, default, Source.DEFAULT)]
+    if value != default:
+        synonyms.insert(0, Synonym(name, value, Source.STATIC_BROKER))
+    return Entry(name, value, kind, True, tuple(synonyms))
 
 
 def _kind(value: object) -> ConfigType:

@@ -6,16 +6,15 @@ with EmbeddedBroker({"group.initial.rebalance.delay.ms": "0"}, {"orders": 3}) as
 
 from __future__ import annotations
 
-import asyncio
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.server.assembly import make_broker
 from groupstorm.coordinator.server.broker import Broker
+from groupstorm.coordinator.server.loop_thread import LoopThread
 from groupstorm.coordinator.server.releases import NEWEST
 from groupstorm.coordinator.server.security.connection import connections
 from groupstorm.coordinator.server.security.listener import PLAINTEXT, Security, check_advertised
@@ -37,20 +36,20 @@ class EmbeddedBroker:
         topics: Mapping[str, int] | None = None,
         brokers: int = 1,
         release: str = NEWEST,
+        port: int = 0,
         security: Security = PLAINTEXT,
     ) -> None:
-        """``brokers``: how many; ``release``: whose highest versions of requests are advertised;
-        ``security``: what clients have to do."""
+        """``brokers``: how many; ``release``: whose highest versions of requests are advertised; ``port``:
+        of the first broker, 0: a free one; ``security``: what clients have to do."""
         start_ms = time.time_ns() // 1_000_000
         self.broker: Broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=start_ms)
         check_advertised(self.broker.state.config, security)
         self.events: list[tuple[int, Event]] = []
         self.closed: list[tuple[str, str]] = []
         self.host = "127.0.0.1"
-        self.port = 0
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-broker", daemon=True)
-        self._server = Server(
+        self.port = port
+        self._thread = LoopThread("embedded-broker")
+        self.server = Server(
             self.broker,
             self._on_events,
             lambda *closed: self.closed.append(closed),
@@ -70,12 +69,15 @@ class EmbeddedBroker:
 
         Raises ValueError for a broker that there is not.
         """
-        self.call(lambda: self._server.move_coordinator(group, node))
+        self.call(lambda: self.server.move_coordinator(group, node))
 
     def __enter__(self) -> EmbeddedBroker:
         self._thread.start()
-        endpoint = asyncio.run_coroutine_threadsafe(self._server.start(self.host, 0), self._loop).result()
-        self.port = endpoint.port
+        try:
+            self.port = self._thread.run(self.server.start(self.host, self.port)).port
+        except OSError:
+            self._thread.stop()
+            raise
         return self
 
     def __exit__(
@@ -84,26 +86,24 @@ class EmbeddedBroker:
         problem: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._thread.run(self.server.stop())
+        self._thread.stop()
 
     def call(self, function: Callable[[], _T]) -> _T:
         """Run a function on the broker's thread and give its result."""
+        return self._thread.call(function)
 
-        async def run() -> _T:
-            return function()
-
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine on the broker's thread and give its result."""
+        return self._thread.run(work)
 
     def open_connections(self) -> int:
         """How many there are, those included that have not come through their handshake."""
-        return len(self._server.connections)
+        return len(self.server.connections)
 
     def unsent_bytes(self) -> int:
         """How much waits for clients that do not read, sockets' own buffers not counted."""
-        return sum(connection.unsent_bytes for connection in self._server.connections.values())
+        return sum(connection.unsent_bytes for connection in self.server.connections.values())
 
     def _on_events(self, time_us: int, events: Sequence[Event]) -> None:
         self.events.extend((time_us, event) for event in events)

@@ -11,6 +11,7 @@ from kio.schema.request_header.v2.header import RequestHeader as HeaderV2
 from groupstorm.coordinator.server.codec import CodecError, decoder
 
 _KEY_AND_VERSION = struct.Struct(">hh")
+_USUAL = struct.Struct(">hhih")
 _CORRELATION_ID = struct.Struct(">i")
 _read_v1 = decoder(HeaderV1)
 _read_v2 = decoder(HeaderV2)
@@ -39,6 +40,25 @@ def read_header(frame: bytes, flexible: bool) -> Header:
 
     A null client id counts as an empty one.
     """
+    return _usual_header(frame, flexible) or _any_header(frame, flexible)
+
+
+def _usual_header(frame: bytes, flexible: bool) -> Header | None:
+    """One with a client id and without tagged fields, which is every client's; None: another one."""
+    if len(frame) < _USUAL.size:
+        return None
+    api_key, version, correlation_id, length = _USUAL.unpack_from(frame)
+    end = _USUAL.size + length
+    if length < 0 or len(frame) < end + flexible or (flexible and frame[end] != 0):
+        return None
+    try:
+        client_id = frame[_USUAL.size : end].decode()
+    except UnicodeDecodeError:
+        return None
+    return Header(api_key, version, correlation_id, client_id, end + flexible)
+
+
+def _any_header(frame: bytes, flexible: bool) -> Header:
     header, at = (_read_v2 if flexible else _read_v1)(frame, 0)
     return Header(
         header.request_api_key,

@@ -8,6 +8,7 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 from groupstorm.coordinator.events import Event
@@ -44,16 +45,20 @@ class Place:
 MakeBroker = Callable[[Sequence[Change], int], Broker]
 #: Is told the addresses, one per broker.
 OnReady = Callable[[Sequence[Endpoint]], None]
+#: Stands beside a server while it serves.
+Companion = Callable[[Server], AbstractAsyncContextManager[object]]
 
 
-def serve(make_broker: MakeBroker, place: Place, on_ready: OnReady) -> None:
+def serve(
+    make_broker: MakeBroker, place: Place, on_ready: OnReady, companion: Companion = nullcontext
+) -> None:
     """Listen, call ``on_ready`` with the addresses, serve until SIGINT or SIGTERM.
 
     Raises InputError if the address cannot be listened on, or trace or data cannot be written.
     """
     _raise_file_limit()
     with asyncio.Runner(loop_factory=_fastest_loop()) as runner:
-        runner.run(_serve(make_broker, place, on_ready))
+        runner.run(_serve(make_broker, place, on_ready, companion))
 
 
 def _raise_file_limit() -> None:
@@ -72,20 +77,25 @@ def _fastest_loop() -> LoopFactory | None:
     return factory
 
 
-async def _serve(make_broker: MakeBroker, place: Place, on_ready: OnReady) -> None:
+async def _serve(make_broker: MakeBroker, place: Place, on_ready: OnReady, companion: Companion) -> None:
     start_ms = time.time_ns() // 1_000_000
     keeping = _Keeping(place.data)
     try:
         broker = make_broker(keeping.read(), start_ms)
         keeping.begin(broker)
-        await _serve_broker(broker, place, keeping, start_ms, on_ready)
+        await _serve_broker(broker, place, keeping, start_ms, on_ready, companion)
     finally:
         keeping.close()
     keeping.check()
 
 
 async def _serve_broker(
-    broker: Broker, place: Place, keeping: _Keeping, start_ms: int, on_ready: OnReady
+    broker: Broker,
+    place: Place,
+    keeping: _Keeping,
+    start_ms: int,
+    on_ready: OnReady,
+    companion: Companion,
 ) -> None:
     tracing = _Tracing(place.trace, keeping.ended)
 
@@ -107,7 +117,8 @@ async def _serve_broker(
     on_ready(server.endpoints)
     rotation = asyncio.ensure_future(tracing.rotate_regularly())
     try:
-        await keeping.ended.wait()
+        async with companion(server):
+            await keeping.ended.wait()
     finally:
         rotation.cancel()
         await server.stop()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.events import Event
+from groupstorm.coordinator.server.addresses import java_address
 from groupstorm.coordinator.server.broker import Answer, Broker, Peer, Step
 from groupstorm.coordinator.server.changes import Change
 from groupstorm.coordinator.server.config import Endpoint
@@ -26,25 +27,22 @@ OnClose = Callable[[str, str], None]
 MakeConnection: TypeAlias = "Callable[[Server, int, int], Connection]"
 
 
+#: Is asked before a request is served; True: it has taken it over and calls `Server.serve` or `Server.refuse`
+#: some time, or closes the connection.
+Intercept = Callable[[int, Peer, bytes], bool]
+
+
 #: How long a stopping server waits for clients to take what was written for them.
 GRACE_S = 1.0
 #: How often, at most, idle connections are looked for.
 SWEEP_S = 10.0
+#: A timer waits so long at least: it comes behind the requests that have arrived, as in Kafka, whose timers
+#: tick in milliseconds (SystemTimer) and queue up behind requests. uvloop would call it before it reads any.
+TICK_S = 0.001
+#: Answers to requests that came together leave together, as soon as they are so many bytes.
+SEND_BYTES = 65_536
 #: Clients that arrive together and wait to be accepted.
 BACKLOG = 4096
-
-
-def java_address(host: str) -> str:
-    """An address as java.net.InetAddress prints one: /127.0.0.1, /0:0:0:0:0:0:0:1."""
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return f"/{host}"
-    if isinstance(address, ipaddress.IPv4Address):
-        return f"/{address}"
-    if address.ipv4_mapped is not None:
-        return f"/{address.ipv4_mapped}"
-    return "/" + ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
 
 
 class Connection(asyncio.Protocol):
@@ -58,6 +56,8 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._number = number
         self.node = node
+        #: What it called itself in its last request, where somebody intercepts requests.
+        self.client_id: str | None = None
         self.used_at_s = 0.0
         self._frames = FrameBuffer(server.broker.state.config.socket_request_max_bytes)
         self._transport: asyncio.Transport | None = None
@@ -66,6 +66,10 @@ class Connection(asyncio.Protocol):
         self._can_write = True
         self._reading = True
         self._advancing = False
+        self._paused = False
+        self._held: Answer | None = None
+        self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not of that class
@@ -83,12 +87,24 @@ class Connection(asyncio.Protocol):
     @property
     def unsent_bytes(self) -> int:
         """What the client has not taken yet."""
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return 0 if self._transport is None else self._transport.get_write_buffer_size() + self._unsent_bytes
 
     @property
     def is_idle(self) -> bool:
         """Nothing is asked, and nothing is on its way to the client."""
-        return not self._in_flight and self._can_write
+        return not self._in_flight and self._can_write and not self._paused
+
+    def pause(self) -> None:
+        """Read nothing and answer nothing until `resume`."""
+        self._paused = True
+        self._mute_or_unmute()
+
+    def resume(self) -> None:
+        self._paused = False
+        held, self._held = self._held, None
+        if held is not None:
+            self.take(held)
+        self._advance()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -110,20 +126,35 @@ class Connection(asyncio.Protocol):
         """The request in flight is answered."""
         if self._transport is None:
             return
+        if self._paused:
+            self._held = answer
+            return
         if answer.payload is not None:
-            self._transport.write(answer.payload)
+            self._unsent.append(answer.payload)
+            self._unsent_bytes += len(answer.payload)
+            if not self._advancing or self._unsent_bytes >= SEND_BYTES:
+                self.send()
         if answer.close is not None:
             self.close(answer.close)
             return
         self._in_flight = False
+        if self._advancing:
+            return
         self.used_at_s = self._server.now_s()
-        if not self._advancing and (not self._reading or len(self._frames)):
+        if not self._reading or len(self._frames):
             # not here and now: a round that completes answers thousands, and each may have sent more
             asyncio.get_running_loop().call_soon(self._advance)
+
+    def send(self) -> None:
+        """What was taken while requests were served."""
+        unsent, self._unsent, self._unsent_bytes = self._unsent, [], 0
+        if unsent and self._transport is not None:
+            self._transport.write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
 
     def close(self, why: str) -> None:
         if self._transport is not None:
             self._server.on_close(self._peer.host, why)
+            self.send()
             self._transport.close()
 
     def abort(self) -> None:
@@ -137,11 +168,13 @@ class Connection(asyncio.Protocol):
             self._serve_frames()
         finally:
             self._advancing = False
+            self.send()
+            self._server.arm()
         self._mute_or_unmute()
 
     def _serve_frames(self) -> None:
         while self._transport is not None and not self._transport.is_closing():
-            if self._in_flight or not self._can_write:
+            if self._in_flight or not self._can_write or self._paused:
                 break
             try:
                 frame = self._frames.next_frame()
@@ -159,7 +192,7 @@ class Connection(asyncio.Protocol):
     def _mute_or_unmute(self) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        wanted = not self._in_flight and self._can_write
+        wanted = not self._in_flight and self._can_write and not self._paused
         if wanted and not self._reading:
             self._transport.resume_reading()
         elif self._reading and not wanted:
@@ -186,6 +219,9 @@ class Server:
         self.on_close = on_close
         self.connections: dict[int, Connection] = {}
         self.endpoints: list[Endpoint] = []
+        self.intercept: Intercept | None = None
+        #: Ids of the brokers that read and answer nothing.
+        self.paused: set[int] = set()
         self._on_events = on_events
         self._on_changes = on_changes
         self._start_ms = start_ms
@@ -199,6 +235,16 @@ class Server:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started_ns = 0
         self._latest_ms = start_ms
+
+    def tell_also(self, observer: OnEvents) -> None:
+        """From now on ``observer`` is told of every event as well."""
+        first = self._on_events
+
+        def both(time_us: int, events: Sequence[Event]) -> None:
+            first(time_us, events)
+            observer(time_us, events)
+
+        self._on_events = both
 
     async def start(self, host: str, port: int) -> Endpoint:
         """Listen; gives the address of the first broker, with the port that was free if ``port`` is 0.
@@ -219,7 +265,7 @@ class Server:
             raise
         if self.broker.loaded:
             self._on_events(0, self.broker.loaded)
-        self._arm()
+        self.arm()
         self._sweep_idle()
         return self.endpoints[0]
 
@@ -256,11 +302,33 @@ class Server:
     def move_coordinator(self, group: str, node: int | None = None) -> None:
         """See `Broker.move_coordinator`."""
         self._carry_out(self.broker.move_coordinator(group, node, self._now_ms()))
+        self.arm()
+
+    def expire_session(self, group: str, member_id: str) -> None:
+        """See `Broker.expire_session`."""
+        self._carry_out(self.broker.expire_session(group, member_id, self._now_ms()))
+        self.arm()
+
+    def pause(self, node: int) -> None:
+        """This broker accepts connections, reads nothing and answers nothing until `resume`. Time goes on."""
+        self.paused.add(node)
+        for connection in self._of(node):
+            connection.pause()
+
+    def resume(self, node: int) -> None:
+        """It reads and answers again, what it owes first."""
+        self.paused.discard(node)
+        for connection in self._of(node):
+            connection.resume()
+
+    def _of(self, node: int) -> list[Connection]:
+        return [connection for connection in self.connections.values() if connection.node == node]
 
     def move_every_coordinator(self) -> None:
         """See `Broker.move_every_coordinator`."""
         for step in self.broker.move_every_coordinator(self._now_ms()):
             self._carry_out(step)
+        self.arm()
 
     def made(self, number: int, connection: Connection) -> None:
         """A client has connected; there may be too many of them."""
@@ -270,6 +338,8 @@ class Server:
         most = self.broker.state.config.max_connections
         if self._of_node[connection.node] > most:
             connection.close(f"max.connections={most} are there")
+        elif connection.node in self.paused:
+            connection.pause()
 
     def now_s(self) -> float:
         """For measuring how long a connection has been idle."""
@@ -286,7 +356,17 @@ class Server:
         self._sweep = self._loop.call_later(min(idle_ms / 1000 + 0.01, SWEEP_S), self._sweep_idle)
 
     def received(self, number: int, peer: Peer, frame: bytes) -> None:
+        """Take a request from a client; a fault may take it first."""
+        if self.intercept is None or not self.intercept(number, peer, frame):
+            self.serve(number, peer, frame)
+
+    def serve(self, number: int, peer: Peer, frame: bytes) -> None:
+        """Carry out a request. Whoever hands over the last one of those that came together calls `arm`."""
         self._carry_out(self.broker.receive(number, peer, frame, self._now_ms()))
+
+    def refuse(self, number: int, peer: Peer, frame: bytes, error: Error) -> None:
+        """Answer a request with an error instead."""
+        self._carry_out(self.broker.refuse(number, peer, frame, error, self._now_ms()))
 
     def lost(self, number: int) -> None:
         connection = self.connections.pop(number, None)
@@ -315,9 +395,11 @@ class Server:
             connection = self.connections.get(answer.connection)
             if connection is not None:
                 connection.take(answer)
-        self._arm()
+                if len(step.answers) > 1:
+                    connection.send()  # members hear of a round in the coordinator's order
 
-    def _arm(self) -> None:
+    def arm(self) -> None:
+        """Set the timer to what is due next."""
         assert self._loop is not None
         deadline_ms = self.broker.next_deadline()
         if deadline_ms == self._timer_ms:
@@ -328,7 +410,7 @@ class Server:
         self._timer_ms = deadline_ms
         if deadline_ms is not None:
             delay_s = ((deadline_ms - self._start_ms) * 1000 - self._now_us()) / 1_000_000
-            self._timer = self._loop.call_later(max(0.0, delay_s), self._fire, deadline_ms)
+            self._timer = self._loop.call_later(max(TICK_S, delay_s), self._fire, deadline_ms)
 
     def _fire(self, deadline_ms: int) -> None:
         self._timer = None
@@ -336,4 +418,4 @@ class Server:
         try:
             self._carry_out(self.broker.fire(self._now_ms(at_least_ms=deadline_ms)))
         finally:
-            self._arm()
+            self.arm()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from groupstorm.clients import events as member_events
+from groupstorm.clients.streams import events as streams_events
 from groupstorm.coordinator import events
 from groupstorm.coordinator.states import GroupState
 from groupstorm.storms import events as world_events
@@ -17,6 +18,7 @@ from groupstorm.storms.figures.rounds import Rounds
 from groupstorm.storms.figures.rows import read_row
 from groupstorm.storms.figures.settling import ASSIGNMENT, SettledPoint, Settling
 from groupstorm.storms.figures.table import Figures
+from groupstorm.storms.figures.tasks import TaskFigures
 from groupstorm.storms.figures.totals import Totals
 from groupstorm.trace.rows import Told, TracedEvent
 from groupstorm.trace.schema import Source
@@ -53,7 +55,13 @@ class FiguresAccumulator:
         self.first_change_us: int | None = None
         #: How the coordinator's rows are read as ownership; None: members tell it themselves.
         self._view: CoordinatorView | None = None
-        self._handlers = self._told_by_coordinator() | self._told_by_members() | self._told_by_world()
+        self._tasks = TaskFigures()
+        self._handlers = {
+            **self._told_by_coordinator(),
+            **self._told_by_members(),
+            **self._told_by_world(),
+            **self._tasks.handlers,
+        }
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         """Take one event that happened ``time_us`` microseconds after the trace began."""
@@ -129,6 +137,7 @@ class FiguresAccumulator:
             records_skipped=records.skipped if records else None,
             requests=tuple(self._requests),
             invariants=self._invariants,
+            tasks=self._tasks.totals(end_us, self.first_change_us),
         )
 
     # -- time ------------------------------------------------------------------------------------
@@ -174,6 +183,8 @@ class FiguresAccumulator:
             member_events.MemberCrashed: self._crashed,
             member_events.MemberPaused: self._paused,
             member_events.MemberResumed: self._resumed,
+            streams_events.PartitionsPaused: self._paused,
+            streams_events.PartitionsResumed: self._resumed,
             member_events.MemberClosed: self._gone,
             member_events.MemberFailed: self._gone,
         }
@@ -274,10 +285,14 @@ class FiguresAccumulator:
         self._settling.gone(event.member)
         self._ownership.end(event.member, event.partitions, event.positions, now_us)
 
-    def _paused(self, now_us: int, event: member_events.MemberPaused) -> None:
+    def _paused(
+        self, now_us: int, event: member_events.MemberPaused | streams_events.PartitionsPaused
+    ) -> None:
         self._ownership.pause(event.member, event.partitions, event.positions, now_us)
 
-    def _resumed(self, now_us: int, event: member_events.MemberResumed) -> None:
+    def _resumed(
+        self, now_us: int, event: member_events.MemberResumed | streams_events.PartitionsResumed
+    ) -> None:
         self._ownership.resume(event.member, event.partitions, event.positions, now_us)
 
     def _gone(self, _now_us: int, event: member_events.MemberClosed | member_events.MemberFailed) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.storms.figures.table import Figures
+from groupstorm.storms.figures.wording import counted, dollars, seconds, size
 
 #: What an invariant's detail says while it holds; anything else is the violation in a sentence.
 HELD = "held"
@@ -10,31 +11,17 @@ HELD = "held"
 
 def answer(figures: Figures) -> str:
     """What the run showed, in one sentence; only what its figures say."""
-    parts = [_counted(figures.generations, "generation"), _unowned(figures)]
+    parts = [counted(figures.generations, "generation"), _unowned(figures)]
     if figures.nobody_consuming_seconds:
         parts.append(f"for {seconds(figures.nobody_consuming_seconds)} nobody consumed anything")
     if figures.dual_owner_seconds:
         parts.append(f"two members worked on one partition for {seconds(figures.dual_owner_seconds)} in all")
     parts += [part for part in (_moved(figures), _records(figures)) if part]
+    parts += _tasks(figures)
     broken = [name for name, detail in (figures.invariants or {}).items() if detail != HELD]
     if broken:
         parts.append(f"violated: {', '.join(broken)}")
     return "; ".join(parts) + "."
-
-
-def seconds(value: float) -> str:
-    """A duration for people: three figures that matter, thousands marked."""
-    if value == 0:
-        return "0 s"
-    if value < 0.001:
-        return "less than 1 ms"
-    if value < 0.9995:
-        return f"{value * 1000:.0f} ms"
-    return f"{value:,.1f} s" if value < 99.95 else f"{value:,.0f} s"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _unowned(figures: Figures) -> str:
@@ -51,7 +38,7 @@ def _moved(figures: Figures) -> str:
         return "the group never settled"
     if not figures.moves:
         return "nothing moved for good"
-    moved = f"{_counted(figures.moves, 'partition')} moved"
+    moved = f"{counted(figures.moves, 'partition')} moved"
     if figures.moves_wasted is None:
         return moved
     if figures.moves_wasted == 0:
@@ -64,7 +51,36 @@ def _moved(figures: Figures) -> str:
 def _records(figures: Figures) -> str:
     parts = []
     if figures.records_duplicated:
-        parts.append(f"{_counted(figures.records_duplicated, 'record')} processed again")
+        parts.append(f"{counted(figures.records_duplicated, 'record')} processed again")
     if figures.records_skipped:
-        parts.append(f"{_counted(figures.records_skipped, 'record')} skipped")
+        parts.append(f"{counted(figures.records_skipped, 'record')} skipped")
     return " and ".join(parts)
+
+
+def _tasks(figures: Figures) -> list[str]:
+    """Of a Kafka Streams application: how long tasks were down, what was restored, whether it settled."""
+    if figures.probing_rebalances is None:
+        return []
+    parts = [_down(figures)]
+    if figures.restored_bytes:
+        parts.append(f"{size(figures.restored_bytes)} were restored before tasks could run")
+    probing = counted(figures.probing_rebalances, "probing rebalance")
+    if figures.converged_after_seconds is not None:
+        after = seconds(figures.converged_after_seconds)
+        parts.append(f"a stable assignment came {after} and {probing} after the first change")
+    else:
+        parts.append(f"no stable assignment came, in {probing}")
+    if figures.cross_rack_bytes is not None and figures.cross_rack_usd is not None:
+        parts.append(
+            f"{size(figures.cross_rack_bytes)} went from rack to rack ({dollars(figures.cross_rack_usd)})"
+        )
+    return parts
+
+
+def _down(figures: Figures) -> str:
+    total, longest = figures.task_downtime_seconds, figures.task_downtime_max_seconds
+    if total is None or longest is None:
+        return "at no time did every task run"
+    if not total:
+        return "no task was ever down"
+    return f"tasks were down for {seconds(total)} in all, {seconds(longest)} at the longest"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from groupstorm.storms.figures.lag import LagCurve
+from groupstorm.storms.figures.percentiles import percentile
 from groupstorm.storms.figures.records import RecordModel, RecordSums
-from groupstorm.storms.figures.totals import percentile
 
 
 @dataclass(slots=True, eq=False)

@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from groupstorm.clients import events as member_events
+from groupstorm.clients.streams import events as streams_events
 from groupstorm.coordinator import events as coordinator_events
 from groupstorm.problems import InputError
 from groupstorm.storms import events as world_events
@@ -28,7 +29,7 @@ class _Field(NamedTuple):
 @cache
 def event_types() -> Mapping[str, type]:
     """Every event type by its name in a trace."""
-    unions = (coordinator_events.Event, member_events.Event, world_events.Event)
+    unions = (coordinator_events.Event, member_events.Event, streams_events.Event, world_events.Event)
     return {event_name(kind): kind for union in unions for kind in get_args(union)}
 
 

@@ -43,6 +43,16 @@ class Figures:
     errors: Mapping[str, int] | None
     cross_rack_bytes: int | None
     cross_rack_usd: float | None
+    task_downtime_seconds: float | None
+    task_downtime_max_seconds: float | None
+    task_downtime_p50_seconds: float | None
+    probing_rebalances: int | None
+    converged_after_seconds: float | None
+    restored_bytes: int | None
+    standby_restored_bytes: int | None
+    tasks_from_scratch: int | None
+    task_imbalance: int | None
+    subtopology_imbalance: int | None
     invariants: Mapping[str, str] | None
     answer: str = ""
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 
 from groupstorm.storms.figures.answer import answer
 from groupstorm.storms.figures.table import Figures
+from groupstorm.storms.figures.tasks import NO_TASKS, TaskTotals
 
 #: The model of records counts in millionths of a record: a rate per second times microseconds.
 MICRO = 1_000_000
+GIGABYTE = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Totals:
     records_skipped: int | None
     requests: tuple[tuple[str, str | None, int], ...]
     invariants: Mapping[str, str]
+    tasks: TaskTotals = NO_TASKS
 
     def figures(self) -> Figures:
         """Divide, round, and say it in a sentence."""
@@ -57,6 +60,7 @@ class Totals:
         if self.moves is not None and self.moves_lower_bound is not None:
             wasted = self.moves - self.moves_lower_bound
         counted = bool(self.requests)
+        tasks = self.tasks
         figures = Figures(
             generations=self.generations,
             rounds_per_change=_thousandths(self.rounds, self.changes),
@@ -88,23 +92,21 @@ class Totals:
             else None,
             requests=_summed((api, count) for api, _, count in self.requests) if counted else None,
             errors=_summed((error, count) for _, error, count in self.requests if error) if counted else None,
-            cross_rack_bytes=None,
-            cross_rack_usd=None,
+            cross_rack_bytes=tasks.cross_rack_bytes,
+            cross_rack_usd=_dollars(tasks.cross_rack_price),
+            task_downtime_seconds=_seconds(tasks.task_down_us),
+            task_downtime_max_seconds=_seconds(tasks.task_down_max_us),
+            task_downtime_p50_seconds=_seconds(tasks.task_down_p50_us),
+            probing_rebalances=tasks.probing_rebalances,
+            converged_after_seconds=_seconds(tasks.converged_us),
+            restored_bytes=tasks.restored_bytes,
+            standby_restored_bytes=tasks.standby_restored_bytes,
+            tasks_from_scratch=tasks.tasks_from_scratch,
+            task_imbalance=tasks.task_imbalance,
+            subtopology_imbalance=tasks.subtopology_imbalance,
             invariants=dict(sorted(self.invariants.items())) or None,
         )
         return replace(figures, answer=answer(figures))
-
-
-def percentile(ascending: list[int], percent: int) -> int:
-    """The smallest value that at least ``percent`` of 100 values do not exceed (nearest rank); 0 of none."""
-    if not ascending:
-        return 0
-    return ascending[nearest_rank(len(ascending), percent) - 1]
-
-
-def nearest_rank(count: int, percent: int) -> int:
-    """The place, from 1, of a percentile among ``count`` ascending values."""
-    return max(1, -(-count * percent // 100))
 
 
 def _thousandths(dividend: int, divisor: int) -> float | None:
@@ -120,6 +122,11 @@ def _milliseconds(us: int | None) -> float | None:
 
 def _seconds(us: int | None) -> float | None:
     return None if us is None else us / MICRO
+
+
+def _dollars(price: int | None) -> float | None:
+    """Of millionths of a dollar a gigabyte times bytes: dollars, six decimals, half up."""
+    return None if price is None else (2 * price + GIGABYTE) // (2 * GIGABYTE) / MICRO
 
 
 def _summed(counts: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -43,6 +43,7 @@ class RealConsumer:
             application=self._application(),
             clock=lambda: world.clock.now_us,
             exchanges=world,
+            security=world.broker.security,
         )
 
     def start(self) -> None:

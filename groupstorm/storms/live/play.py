@@ -19,6 +19,7 @@ from groupstorm.storms.live.world import RealWorld
 from groupstorm.storms.plan import Plan
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.steps import topic_names
+from groupstorm.storms.streams.settings import STREAMS
 from groupstorm.storms.telling import tell_beginning, tell_end
 from groupstorm.storms.world import BROKER_SETTINGS, GROUP
 from groupstorm.trace.rows import TraceSink
@@ -45,6 +46,10 @@ def play(
 
     Raises InputError for a scenario that cannot be played in real time, and what ``open_broker`` raises.
     """
+    if scenario.settings.choice("application") == STREAMS:
+        raise InputError(
+            "application: streams: Kafka Streams members are emulated in virtual time only, without --on"
+        )
     members = scenario.settings.integer("members")
     if members > MEMBERS_MAX:
         raise InputError(f"members: {members}: at most {MEMBERS_MAX} run in real time")
@@ -113,7 +118,7 @@ async def _to_the_end(world: RealWorld, plan: Plan, progress: Progress | None) -
 
 @asynccontextmanager
 async def _cluster(broker: RunningBroker) -> AsyncIterator[Cluster]:
-    cluster = Cluster(broker.bootstrap, _ADMIN, _REQUEST_TIMEOUT_MS)
+    cluster = Cluster(broker.bootstrap, _ADMIN, _REQUEST_TIMEOUT_MS, broker.security)
     try:
         yield cluster
     finally:

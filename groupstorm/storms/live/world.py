@@ -22,6 +22,7 @@ from groupstorm.storms.live.consumer import RealConsumer
 from groupstorm.storms.members import consumer_config
 from groupstorm.storms.records import Records, lag
 from groupstorm.storms.scenario import ResolvedScenario
+from groupstorm.storms.stage import Process
 from groupstorm.storms.world import GROUP
 from groupstorm.trace.rows import TracedEvent, TraceSink
 from groupstorm.trace.schema import Source
@@ -62,10 +63,15 @@ class RealWorld:
 
     # -- consumers -------------------------------------------------------------------------------
 
-    def new_consumer(self, index: int, name: str) -> RealConsumer:
+    @property
+    def processes(self) -> Mapping[str, Process]:
+        """What a scenario's steps start and stop."""
+        return self.consumers
+
+    def new_process(self, index: int, name: str) -> Process:
         """A process under ``name``: it takes the name over from an earlier one."""
         self._incarnations[name] += 1
-        config = consumer_config(self.settings, self.group, tuple(self._topics), name)
+        config = consumer_config(self.settings, self.group, tuple(self._topics), name, index)
         consumer = RealConsumer(self, index, self._incarnations[name], config)
         self.consumers[name] = consumer
         return consumer
@@ -143,6 +149,11 @@ class RealWorld:
             and len(generations) <= 1
             and all(consumer.settled for consumer in living)
         )
+
+    @property
+    def follow_ups(self) -> bool:
+        """Whether members that are at rest will ask for another rebalance by themselves."""
+        return False
 
     @property
     def unanswered(self) -> Sequence[str]:

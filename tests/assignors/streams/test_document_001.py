@@ -115,6 +115,32 @@ def test_line_37_ties_go_to_the_fewest_tasks_of_the_same_topic_group() -> None:
     assert active(found) == {"1": ["0_0", "1_0"], "2": ["0_1", "1_1"]}
 
 
+def test_line_38_a_standby_owner_takes_the_task_over_once_its_gap_is_close_to_zero() -> None:
+    """What "close to zero" is, the document does not say; to the letter no standby is as near as the task."""
+    clients = [
+        client(1, had={"0_0": -2, "0_1": -2, "0_2": -2, "0_3": -2}),
+        client(2, had={"0_2": 10, "0_3": 11}),
+    ]
+    kept = draft(FOUR, clients, trade_off="latency")
+    assert active(kept)["2"] == []
+    assert kept["imbalanced"] == ["0_2", "0_3"]
+    near = draft(FOUR, clients, trade_off="latency", near_zero_gap=10)
+    assert active(near) == {"1": ["0_0", "0_1", "0_3"], "2": ["0_2"]}
+    assert near["imbalanced"] == ["0_3"]
+    done = draft(FOUR, clients, trade_off="latency", near_zero_gap=11)
+    assert active(done) == {"1": ["0_0", "0_1"], "2": ["0_2", "0_3"]}
+    assert (done["imbalanced"], done["probing"]) == ([], False)
+
+
+def test_line_17_of_hosts_that_are_equally_near_one_that_does_not_exceed_the_average() -> None:
+    """ "0_1" is as near on both; the first has its share already."""
+    clients = [client(1, had={"0_0": 5, "0_1": 5}), client(2, had={"0_1": 5})]
+    for trade_off in ("latency", "balance"):
+        found = draft(FOUR[:2], clients, trade_off=trade_off)
+        assert active(found) == {"1": ["0_0"], "2": ["0_1"]}
+        assert found["imbalanced"] == []
+
+
 def test_line_38_who_has_a_standby_of_an_imbalanced_task_is_told() -> None:
     found = draft(FOUR, ALL_ON_ONE, trade_off="latency")
     assert {name: own["error_code"] for name, own in found["clients"].items()} == {"1": 0, "2": 5}

@@ -103,6 +103,32 @@ def test_warm_ups_make_the_leaders_client_probe() -> None:
     assert found.assignments["b"].info.standby
 
 
+def test_warm_ups_are_named_and_members_counted_to_their_processes() -> None:
+    found = rebalance(application(), {"a": member(ONE, [0, 1, 2, 3]), "b": member(TWO)}, NOW_MS)
+    assert found.warmups == ((TaskId("", 0, 1), TWO), (TaskId("", 0, 3), TWO))
+    assert found.processes == {"a": ONE, "b": TWO}
+
+
+def test_the_drafts_watchers_take_the_place_of_probing_where_all_know_the_code() -> None:
+    members = {"a": member(ONE, [0, 1, 2, 3]), "b": member(TWO)}
+    told = rebalance(application(assignor="kip441-draft"), members, NOW_MS)
+    assert not told.stable
+    assert {own.info.next_rebalance_ms for own in told.assignments.values()} == {NO_REBALANCE_MS}
+    members["b"] = member(TWO, version=10)
+    older = rebalance(application(assignor="kip441-draft"), members, NOW_MS)
+    assert older.assignments["a"].info.next_rebalance_ms == NOW_MS + 600_000
+    assert {own.info.error_code for own in older.assignments.values()} == {0}
+
+
+def test_an_older_leader_meets_a_newer_subscription() -> None:
+    """It reads nothing of it but the versions, answers in its own, and counts the member to nobody known."""
+    members = {"a": member(ONE, version=10), "new": member(TWO, [0], version=11)}
+    found = rebalance(application(latest_version=10), members, NOW_MS)
+    assert {own.info.version for own in found.assignments.values()} == {10}
+    assert not found.stable
+    assert found.processes["new"] not in {ONE, TWO}
+
+
 def test_one_consumer_is_told_when_to_probe() -> None:
     members = {"a": member(ONE, [0, 1, 2, 3]), "b": member(TWO)}
     found = rebalance(application(), members, NOW_MS)

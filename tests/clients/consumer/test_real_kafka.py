@@ -8,7 +8,7 @@ import os
 import shutil
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ pytestmark = pytest.mark.slow
 
 PARTITIONS = 12
 OURS = ("a", "b", "c", "d")
+_ABOUT_PARTITIONS = (events.PartitionsAssigned, events.PartitionsRevoked, events.PartitionsLost)
 OPTIONS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000"}
 
 
@@ -121,6 +122,8 @@ class RollingRestart:
         self._others = others
         self.running: dict[str, Application] = {}
         self.all: list[Application] = []
+        #: What a member kept while another was stopped or started, and what of it was touched.
+        self.kept = 0
         self.interrupted: list[tuple[str, set[TopicPartition]]] = []
 
     def start(self, name: str) -> None:
@@ -151,20 +154,28 @@ class RollingRestart:
             await self.settle()
             self._compare(before)
 
-    def _note(self) -> dict[str, tuple[set[TopicPartition], int]]:
-        return {name: (one.owned, len(one.notes.calls)) for name, one in self.running.items()}
+    def _note(self) -> dict[str, tuple[set[TopicPartition], int, int]]:
+        return {name: (one.owned, len(one.notes.calls), len(one.told)) for name, one in self.running.items()}
 
-    def _compare(self, before: Mapping[str, tuple[set[TopicPartition], int]]) -> None:
-        """What a member owned before and owns now was neither revoked nor lost nor assigned meanwhile."""
-        for name, (owned, calls) in before.items():
+    def _compare(self, before: Mapping[str, tuple[set[TopicPartition], int, int]]) -> None:
+        """What a member owned before and owns now was neither revoked nor lost nor assigned meanwhile,
+        to its listener and in its trace.
+        """
+        for name, (owned, calls, told) in before.items():
             one = self.running[name]
             stayed = owned & one.owned
-            for _, told in one.notes.calls[calls:]:
-                if told & stayed:
-                    self.interrupted.append((name, told & stayed))
+            self.kept += len(stayed)
+            touched = [partitions for _, partitions in one.notes.calls[calls:]]
+            for _, event in one.told[told:]:
+                if isinstance(event, _ABOUT_PARTITIONS):
+                    names = set(event.partitions)
+                    touched.append({each for each in stayed if f"{each.topic}-{each.partition}" in names})
+            self.interrupted += [(name, each & stayed) for each in touched if each & stayed]
 
 
-async def test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_restart() -> None:
+async def test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_restart(
+    record_property: Callable[[str, object], None],
+) -> None:
     """Four of our members and Kafka's Java consumer in one cooperative-sticky group."""
     try:
         built = await asyncio.to_thread(build)
@@ -187,7 +198,12 @@ async def test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_rest
         for one in restart.running.values():
             await one.stop()
     assert restart.interrupted == []
+    assert restart.kept > PARTITIONS
     assert production.sent > 10
+    assigned = [event for one in restart.all for event in one.of(events.PartitionsAssigned)]
+    record_property("generations", max(event.generation for event in assigned))
+    record_property("partitions kept", restart.kept)
+    record_property("of them interrupted", len(restart.interrupted))
     _check_java(java)
 
 

@@ -94,6 +94,9 @@ class SingleMemberCoordinator:
     def end_transaction(self, _producer_id: int, _is_commit: bool, _now_ms: int, /) -> Effects:
         return Effects([], [], [])
 
+    def expire_session(self, _group: str, _member_id: str, _now_ms: int, /) -> Effects:
+        return Effects([], [], [])
+
     def move(self, _groups: Iterable[str], _now_ms: int, /) -> Effects:
         return Effects([], [], [])
 

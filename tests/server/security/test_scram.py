@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groupstorm.clients.wire.security import scram as client_side
@@ -64,6 +64,7 @@ NAMES = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=
 PASSWORDS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)
 
 
+@settings(deadline=None)  # four thousand iterations, on a machine that may be busy
 @given(st.sampled_from(["sha256", "sha512"]), NAMES, PASSWORDS, PASSWORDS, st.binary(min_size=1))
 def test_our_client_is_believed_with_the_password_and_with_no_other(
     hash_name: str, name: str, password: str, other: str, salt: bytes

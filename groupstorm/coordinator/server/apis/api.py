@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from groupstorm.coordinator import messages
+from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.server.changes import (
     BatchAppended,
     Change,
@@ -74,6 +75,8 @@ class BrokerState:
     """What this request changed, in order: for the journal."""
     deleted_topics: list[str] = field(default_factory=list)
     """Topics that this request deleted: the groups' offsets of them go too."""
+    coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
+    """The group coordinator's, to be described."""
 
     @property
     def cluster(self) -> Cluster:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from groupstorm.coordinator import messages
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.coordinator.server.codec import ResponseTypes
 
 
 def handle(_state: BrokerState, call: Call) -> AskCoordinator:
@@ -21,9 +24,15 @@ def handle(_state: BrokerState, call: Call) -> AskCoordinator:
     )
 
     def finish(answers: Sequence[messages.HeartbeatResponse]) -> Any:
-        return call.types.response(error_code=answers[0].error)
+        return _response(call.types, answers[0].error)
 
     return AskCoordinator((request,), finish)
+
+
+@cache
+def _response(types: ResponseTypes, error: Error) -> Any:
+    """There are as few of them as errors, and no answer is given more often."""
+    return types.response(error_code=error)
 
 
 API = Api(12, "Heartbeat", 0, 4, handle)

@@ -66,7 +66,7 @@ def _entries(state: BrokerState, call: Call, asked: Any) -> Iterable[Entry]:
     if kind == BROKER:
         if name and name != str(call.node):
             raise ResourceError(Error.INVALID_REQUEST, f"broker {name[:20]} is asked about itself alone")
-        return broker_entries(state.config) if name else ()
+        return broker_entries(state.config, state.coordinator_config) if name else ()
     raise ResourceError(Error.INVALID_REQUEST, f"resources of type {kind} are not served")
 
 

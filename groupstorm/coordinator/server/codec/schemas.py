@@ -46,10 +46,14 @@ class ResponseTypes:
     def make(self, structure: str, /, **values: Any) -> Any:
         """One structure by its Kafka name. Raises TypeError if a field without default is not named."""
         if structure not in self._classes:
-            structure_type = getattr(self._module, structure)
+            structure_type = self.structure(structure)
             self._classes[structure] = structure_type, field_names(structure_type)
         structure_type, known = self._classes[structure]
         return structure_type(**{name: value for name, value in values.items() if name in known})
+
+    def structure(self, name: str, /) -> KioType:
+        """The class of a structure by its Kafka name."""
+        return getattr(self._module, name)
 
     def response(self, **values: Any) -> Any:
         """The response itself; it is never throttled."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
+import base64
+import os
 from collections.abc import Callable, Mapping
 
 from groupstorm.coordinator.server.security.scram import (
@@ -41,7 +42,8 @@ def plain(users: Users) -> Exchange:
 
 def _scram_with(hash_name: str) -> Callable[[Users], Exchange]:
     def begin(users: Users) -> Exchange:
-        return scram(lambda name: users.credential(name, hash_name), secrets.token_urlsafe(_NONCE_BYTES))
+        nonce = base64.b64encode(os.urandom(_NONCE_BYTES)).decode()
+        return scram(lambda name: users.credential(name, hash_name), nonce)
 
     return begin
 

@@ -73,7 +73,7 @@ def scram(find: Callable[[str], Credential | None], nonce: str) -> Exchange:
     username = _username(first["name"])
     credential = find(username)
     if credential is None:
-        raise InvalidCredentials(f"there is no user {username!r}")
+        raise InvalidCredentials(f"there is no user {username[:40]!r}")
     if first["authzid"] is not None and _username(first["authzid"]) != username:
         raise NotAuthenticated(OTHER_AUTHORIZATION_ID)
     both = first["nonce"] + nonce

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hmac
+import os
 import re
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -40,7 +40,7 @@ class Users:
             return None
         key = (name, hash_name)
         if key not in self._credentials:
-            self._credentials[key] = make_credential(hash_name, password, secrets.token_bytes(_SALT_BYTES))
+            self._credentials[key] = make_credential(hash_name, password, os.urandom(_SALT_BYTES))
         return self._credentials[key]
 
 

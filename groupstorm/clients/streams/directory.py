@@ -1,0 +1,62 @@
+"""The state directory of a host: what it keeps of tasks, whichever thread had them (StateDirectory).
+
+A task's state is locked by one thread at a time. What nobody has had for ``state.cleanup.delay.ms`` is
+removed (StateDirectory.cleanRemovedTasks), while the application runs there. Restarted on the same host, an
+application has its state and its process id again (KAFKA-10716).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from uuid import UUID
+
+#: A task writes a checkpoint when its state is so many records further than the last one says
+#: (StateManagerUtil.OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT); after a crash that is all there is.
+CHECKPOINT_RECORDS = 10_000
+
+
+class _Kept(NamedTuple):
+    position: int
+    since_us: int
+
+
+class StateDirectory:
+    """``process``: the process id that is kept here. Tasks are numbers, positions records of changelogs."""
+
+    def __init__(self, process: UUID, cleanup_delay_us: int) -> None:
+        self.process = process
+        self._cleanup_delay_us = cleanup_delay_us
+        self._kept: dict[int, _Kept] = {}
+        self._locks: dict[int, str] = {}
+
+    def lock(self, task: int, thread: str) -> bool:
+        """Whether ``thread`` has the task's state now."""
+        return self._locks.setdefault(task, thread) == thread
+
+    def unlock(self, task: int, thread: str) -> None:
+        if self._locks.get(task) == thread:
+            del self._locks[task]
+
+    def unlock_all(self, thread: str) -> None:
+        """The thread is gone."""
+        for task in [task for task, owner in self._locks.items() if owner == thread]:
+            del self._locks[task]
+
+    def position(self, task: int) -> int:
+        """How far the state that is kept here goes; 0 where there is none."""
+        kept = self._kept.get(task)
+        return 0 if kept is None else kept.position
+
+    def keep(self, task: int, position: int, now_us: int) -> None:
+        """A task was closed, or its process is gone: this is what the disk has of it."""
+        self._kept[task] = _Kept(position, now_us)
+
+    def lockable(self, thread: str, now_us: int) -> dict[int, int]:
+        """Lock all state that nobody uses; task -> position (tryToLockAllNonEmptyTaskDirectories)."""
+        self._clean(now_us)
+        return {task: kept.position for task, kept in sorted(self._kept.items()) if self.lock(task, thread)}
+
+    def _clean(self, now_us: int) -> None:
+        for task, kept in tuple(self._kept.items()):
+            if task not in self._locks and kept.since_us + self._cleanup_delay_us < now_us:
+                del self._kept[task]

@@ -1,0 +1,145 @@
+"""The file that Kafka's own tools take with --command-config: how a client reaches a cluster that demands
+something. As Java reads it (java.util.Properties), as far as it is about TLS and SASL."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+
+from groupstorm.clients.wire.security import MECHANISMS, PLAINTEXT, Security
+from groupstorm.problems import InputError
+
+#: security.protocol -> TLS, SASL.
+_PROTOCOLS: Mapping[str, tuple[bool, bool]] = {
+    "PLAINTEXT": (False, False),
+    "SSL": (True, False),
+    "SASL_PLAINTEXT": (False, True),
+    "SASL_SSL": (True, True),
+}
+_KNOWN = frozenset(
+    {
+        "security.protocol",
+        "ssl.truststore.type",
+        "ssl.truststore.location",
+        "ssl.keystore.type",
+        "ssl.keystore.location",
+        "ssl.endpoint.identification.algorithm",
+        "sasl.mechanism",
+        "sasl.jaas.config",
+    }
+)
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_SIGNS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_PAIR = re.compile(r"\s*(?P<name>(?:\\.|[^\s:=\\])+)\s*[:=]?\s*(?P<value>.*)", re.DOTALL)
+_JAAS = re.compile(r"""(?P<name>\w+)\s*=\s*(?:"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<bare>[^\s;"]+))""")
+_FILE_BYTES_MAX = 1_000_000
+
+
+def read_client_properties(path: Path) -> Security:
+    """What the file says about security; what it says about other things does not matter here.
+
+    Raises InputError for a setting of TLS or SASL that is not served, and never shows a password.
+    """
+    options = _properties(path)
+    where = f"--client-config {path}: "
+    for name in options:
+        if name.startswith(("ssl.", "sasl.", "security.")) and name not in _KNOWN:
+            raise InputError(f"{where}{name}: not known here, expected some of {', '.join(sorted(_KNOWN))}")
+    protocol = options.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in _PROTOCOLS:
+        expected = ", ".join(_PROTOCOLS)
+        raise InputError(f"{where}security.protocol: {protocol!r}, expected one of {expected}")
+    with_tls, with_sasl = _PROTOCOLS[protocol]
+    security = PLAINTEXT
+    if with_tls:
+        security = security._replace(tls=_tls(where, options))
+    if with_sasl:
+        mechanism = options.get("sasl.mechanism", "")
+        if mechanism not in MECHANISMS:
+            expected = ", ".join(MECHANISMS)
+            raise InputError(f"{where}sasl.mechanism: {mechanism!r}, expected one of {expected}")
+        username, password = _credentials(where, options.get("sasl.jaas.config", ""))
+        security = security._replace(sasl_mechanism=mechanism, username=username, password=password)
+    return security
+
+
+def _tls(where: str, options: Mapping[str, str]) -> ssl.SSLContext:
+    authority = _pem(where, options, "ssl.truststore")
+    try:
+        context = ssl.create_default_context(cafile=authority)
+    except (OSError, ssl.SSLError) as problem:
+        reason = f"ssl.truststore.location: {authority}: {problem}"
+        raise InputError(f"{where}{reason}, expected certificates in PEM") from problem
+    if not options.get("ssl.endpoint.identification.algorithm", "https"):
+        context.check_hostname = False
+    own = _pem(where, options, "ssl.keystore")
+    if own is not None:
+        try:
+            context.load_cert_chain(own, password=lambda: "")
+        except (OSError, ssl.SSLError) as problem:
+            reason = f"ssl.keystore.location: {own}: {problem}"
+            raise InputError(f"{where}{reason}, expected certificate and key in PEM") from problem
+    return context
+
+
+def _pem(where: str, options: Mapping[str, str], store: str) -> str | None:
+    location = options.get(f"{store}.location")
+    if location is not None and options.get(f"{store}.type", "JKS").upper() != "PEM":
+        raise InputError(f"{where}{store}.type: expected PEM, no other kind of store is read")
+    return location
+
+
+def _credentials(where: str, jaas: str) -> tuple[str, str]:
+    told = {
+        match["name"]: match["bare"] or re.sub(r"\\(.)", r"\1", match["quoted"] or "")
+        for match in _JAAS.finditer(jaas)
+    }
+    if not (told.get("username") and told.get("password")):
+        raise InputError(f'{where}sasl.jaas.config: expected ... required username="..." password="...";')
+    return told["username"], told["password"]
+
+
+def _properties(path: Path) -> dict[str, str]:
+    try:
+        with path.open("rb") as file:
+            text = file.read(_FILE_BYTES_MAX).decode("utf-8")
+    except OSError as problem:
+        raise InputError(
+            f"--client-config {path}: cannot be read: {problem.strerror or problem}"
+        ) from problem
+    except UnicodeDecodeError as problem:
+        raise InputError(f"--client-config {path}: expected text in UTF-8") from problem
+    options = {}
+    for line in _logical_lines(text):
+        match = _PAIR.fullmatch(line)
+        if match is not None:
+            options[_unescaped(match["name"])] = _unescaped(match["value"])
+    return options
+
+
+def _logical_lines(text: str) -> list[str]:
+    """A line that ends with an odd number of backslashes goes on in the next one."""
+    lines: list[str] = []
+    goes_on = False
+    for natural in text.splitlines():
+        line = natural.lstrip()
+        if not goes_on and (not line or line[0] in "#!"):
+            continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        part = line[:-1] if backslashes % 2 else line
+        if goes_on:
+            lines[-1] += part
+        else:
+            lines.append(part)
+        goes_on = backslashes % 2 == 1
+    return lines
+
+
+def _unescaped(text: str) -> str:
+    def sign(match: re.Match[str]) -> str:
+        told = match[1]
+        return chr(int(told[1:], 16)) if len(told) > 1 else _SIGNS.get(told, told)
+
+    return _ESCAPE.sub(sign, text)

@@ -1,0 +1,84 @@
+"""What a thread does when a rebalance gives it partitions or takes them (StreamsRebalanceListener)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.generation import Generation
+from groupstorm.clients.operations import CallbackKind, Disconnected, RunCallback
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import OffsetCommit, OffsetCommitResponse, Response
+from groupstorm.storms.answers import first_error
+from groupstorm.storms.consumer import TAKES_TIME
+from groupstorm.storms.rebalance_listener import RebalanceListener
+
+if TYPE_CHECKING:
+    from groupstorm.storms.streams.thread import StreamThread
+
+CLOSE = "close"
+_CAUSES = {CallbackKind.REVOKED: "revoked", CallbackKind.LOST: "lost"}
+
+
+class TaskListener(RebalanceListener):
+    """Tasks are suspended, and committed, before their partitions go; state comes before processing."""
+
+    __slots__ = ("_thread",)
+
+    def __init__(self, thread: StreamThread) -> None:
+        super().__init__(thread)
+        self._thread = thread
+
+    def _give_up(self, operation: RunCallback) -> Any:
+        thread = self._thread
+        closing = operation.cause == CLOSE
+        thread.suspend(operation.partitions, CLOSE if closing else _CAUSES[operation.kind])
+        request = None
+        if operation.kind is CallbackKind.REVOKED and not closing:
+            request = self._commit_of(operation.partitions)
+        duration_us = self._let_go(operation)
+        thread.given_up(operation.partitions)
+        if request is None:
+            return thread.later(duration_us)
+        return self._commit(request, duration_us)
+
+    def _commit_of(self, partitions: tuple[TopicPartition, ...]) -> OffsetCommit | None:
+        """TaskManager.handleRevocation commits what it suspends."""
+        request = self._thread.offset_commit(self._thread.clock.now_us)
+        if request is None:
+            return None
+        offsets = {
+            topic: chosen
+            for topic, own in request.offsets.items()
+            if (chosen := {p: offset for p, offset in own.items() if (topic, p) in partitions})
+        }
+        return request._replace(offsets=offsets) if offsets else None
+
+    def _commit(self, request: OffsetCommit, duration_us: int) -> Any:
+        """Whatever the answer is, the callback returns; what was not committed is processed again."""
+        thread = self._thread
+        sent, returned = thread.membership.generation, thread.expected_result()
+
+        def answered(response: Response | Disconnected) -> None:
+            if isinstance(response, OffsetCommitResponse):
+                error = first_error(response)
+                if error is Error.NONE:
+                    thread.world.commit(request)
+                thread.membership.commit_answered(error, sent)
+            thread.clock.after(duration_us, returned, None)
+
+        thread.connection.send(request, thread.config.request_timeout_ms, answered)
+        return TAKES_TIME
+
+    def _take(self, added: tuple[TopicPartition, ...]) -> Any:
+        self._thread.take_assignment()
+        return super()._take(added)
+
+    def _starts(self, begun: tuple[TopicPartition, ...]) -> tuple[int, ...]:
+        """Kafka Streams begins at the beginning where nothing is committed (auto.offset.reset)."""
+        return tuple(max(0, offset) for offset in super()._starts(begun))
+
+    def _fetch(self, added: tuple[TopicPartition, ...], generation: Generation, duration_us: int) -> None:
+        super()._fetch(added, generation, duration_us)
+        if self._thread.alive:
+            self._thread.fetching([part for part in added if part in self._thread.work])

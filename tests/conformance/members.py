@@ -1,0 +1,134 @@
+"""Members of all libraries, alike: those of `tests.clients_real`, ours, and programs of other languages.
+
+A program says on standard output, a line each: ``assigned``, ``revoked`` or ``lost`` with partition numbers,
+``record`` with partition, offset and value, and ``refused`` for a commit that came too late.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import pytest
+
+from tests.clients_real.conftest import MODULES
+from tests.clients_real.conftest import checked as installed
+from tests.clients_real.members import HEARTBEAT_INTERVAL_MS, MEMBERS, SESSION_TIMEOUT_MS, Member
+from tests.clients_real.our_member import OurMember
+from tests.conformance.programs.building import ProgramUnavailable, franz_go_member, java_member
+
+_JAVA_ASSIGNORS = {
+    "range": "org.apache.kafka.clients.consumer.RangeAssignor",
+    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
+
+
+class _Partition(NamedTuple):
+    topic: str
+    partition: int
+
+
+class ProgramMember(Member):
+    """A member that is a process; it closes when its standard input does."""
+
+    def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
+        raise AssertionError("each program is started in its own way")
+
+    def _options(self) -> dict[str, str]:
+        static = {} if self._instance is None else {"group.instance.id": self._instance}
+        return {
+            **static,
+            "bootstrap.servers": self._address,
+            "group.id": self._group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": "false",
+            "session.timeout.ms": str(SESSION_TIMEOUT_MS),
+            "heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
+            "partition.assignment.strategy": self._assignor,
+        }
+
+    def _run(self) -> None:
+        (topic,) = self._topics
+        said: deque[str] = deque(maxlen=10)
+        with subprocess.Popen(
+            self._command(topic, self._options()),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            self._process = process
+            assert process.stdout is not None
+            for line in process.stdout:
+                if not self._take(topic, *line.rstrip("\n").split("\t")):
+                    said.append(line)
+            assert process.wait() == 0, "".join(said)
+
+    def _wake(self) -> None:
+        process: subprocess.Popen[str] | None = getattr(self, "_process", None)
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+
+    def _take(self, topic: str, what: str, *about: str) -> bool:
+        """False for a line that is none of ours: what it logs."""
+        if what == "record":
+            self.notes.read(int(about[0]), [(int(about[1]), about[2])])
+        elif what == "assigned":
+            self.notes.assigned(_partitions(topic, about[0]), self.cooperative)
+        elif what in ("revoked", "lost"):
+            self.notes.revoked(_partitions(topic, about[0]))
+        return what in ("record", "assigned", "revoked", "lost", "refused")
+
+
+def _partitions(topic: str, numbers: str) -> list[_Partition]:
+    return [_Partition(topic, int(number)) for number in numbers.split()]
+
+
+class JavaMember(ProgramMember):
+    """Kafka's own consumer."""
+
+    def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
+        names = [_JAVA_ASSIGNORS[name] for name in self._assignor.split(",")]
+        own = {
+            "partition.assignment.strategy": ",".join(names),
+            "metadata.max.age.ms": "1000",
+        }
+        arguments = [f"{name}={value}" for name, value in {**options, **own}.items()]
+        return java_member().command("Member", topic, *arguments)
+
+
+class FranzGoMember(ProgramMember):
+    """franz-go's consumer group."""
+
+    def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
+        return [str(franz_go_member()), topic, *(f"{name}={value}" for name, value in options.items())]
+
+
+class Library(NamedTuple):
+    """A client library: its member, and whether it has cooperative-sticky."""
+
+    name: str
+    member: type[Member]
+    cooperative: bool
+    needs: Callable[[], object]
+
+    def check(self) -> None:
+        """Skip the test where the library cannot be had."""
+        try:
+            self.needs()
+        except ProgramUnavailable as unavailable:
+            pytest.skip(str(unavailable))
+
+
+OURS = "CooperativeConsumer"
+JAVA, FRANZ_GO, CONFLUENT = "Java consumer", "franz-go", "confluent-kafka"
+
+LIBRARIES = {
+    **{name: Library(name, MEMBERS[name], name != "aiokafka", partial(installed, name)) for name in MODULES},
+    OURS: Library(OURS, OurMember, True, partial(installed, "aiokafka")),
+    JAVA: Library(JAVA, JavaMember, True, java_member),
+    FRANZ_GO: Library(FRANZ_GO, FranzGoMember, True, franz_go_member),
+}

@@ -1,0 +1,107 @@
+"""Builds the members that are not Python, once for every content of their sources, into the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.jars import kafka_jars
+from groupstorm.javaruntime import cache_folder, runtimes
+
+SOURCES = Path(__file__).parent
+MINIMUM_JAVA = 17
+#: Where Debian's and Go's own packages put it, if it is not on the path.
+_GO_PLACES = ("go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go")
+
+
+class ProgramUnavailable(Exception):
+    """It cannot be built here; the message is one line that says what to install."""
+
+
+class Java(NamedTuple):
+    """What a JVM with Kafka's jars is started with."""
+
+    java: Path
+    classpath: str
+
+    def command(self, main: str, *arguments: str, heap: str = "256m") -> list[str]:
+        options = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]
+        return [str(self.java), *options, "-cp", self.classpath, main, *arguments]
+
+
+@cache
+def kafka_java() -> Java:
+    """Kafka's own command-line tools. Raises ProgramUnavailable."""
+    for runtime in runtimes(MINIMUM_JAVA, []):
+        try:
+            return Java(runtime.java, f"{kafka_jars()}{os.sep}*")
+        except BrokerUnavailable as unavailable:
+            raise ProgramUnavailable(str(unavailable)) from unavailable
+    raise ProgramUnavailable(f"Java {MINIMUM_JAVA} or newer is needed (Debian: apt install openjdk-17-jdk)")
+
+
+@cache
+def java_member() -> Java:
+    """Kafka's Java consumer (`java/Member.java`). Raises ProgramUnavailable."""
+    kafka = kafka_java()
+    compiler = kafka.java.with_name("javac")
+    if not compiler.exists():
+        raise ProgramUnavailable(
+            f"{kafka.java.parent.parent} has no compiler: install a JDK, not only a runtime"
+        )
+    source = SOURCES / "java" / "Member.java"
+
+    def compile_into(folder: Path) -> list[str]:
+        return [str(compiler), "-cp", kafka.classpath, "-d", str(folder), str(source)]
+
+    classes = _built("java", [source], compile_into)
+    return Java(kafka.java, os.pathsep.join([str(classes), kafka.classpath]))
+
+
+@cache
+def franz_go_member() -> Path:
+    """franz-go's consumer (`franz_go/main.go`). Raises ProgramUnavailable."""
+    go = next((found for place in _GO_PLACES if (found := shutil.which(place))), None)
+    if go is None:
+        raise ProgramUnavailable(
+            "Go builds the franz-go consumer: install it (Debian: apt install golang-go)"
+        )
+    module = SOURCES / "franz_go"
+    files = [module / name for name in ("main.go", "go.mod", "go.sum")]
+
+    def build_into(folder: Path) -> list[str]:
+        return [go, "-C", str(module), "build", "-o", str(folder / "member"), "."]
+
+    return _built("franz-go", files, build_into) / "member"
+
+
+def _built(name: str, sources: Iterable[Path], command: Callable[[Path], list[str]]) -> Path:
+    """A folder appears under its name only when it is complete, so several processes may build at once."""
+    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    place = cache_folder() / f"conformance-{name}-{digest}"
+    if place.is_dir():
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix="building-") as folder:
+        building = Path(folder, "built")
+        building.mkdir()
+        answer = subprocess.run(
+            command(building), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if answer.returncode != 0:
+            said = (answer.stderr or answer.stdout).strip().splitlines() or ["it said nothing"]
+            raise ProgramUnavailable(f"the {name} member could not be built: {said[-1]}")
+        try:
+            building.rename(place)
+        except OSError:
+            if not place.is_dir():  # else another process was faster: its folder has the same content
+                raise
+    return place

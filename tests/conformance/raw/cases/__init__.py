@@ -1,0 +1,29 @@
+"""All cases that are played on every broker."""
+
+from __future__ import annotations
+
+from tests.conformance.raw.cases import (
+    administration,
+    initial_delay,
+    joins,
+    offsets,
+    protocols,
+    rounds,
+    static_members,
+    timeouts,
+    transactions,
+)
+from tests.conformance.raw.steps import Case
+
+ROOMS = (
+    joins,
+    rounds,
+    static_members,
+    protocols,
+    timeouts,
+    initial_delay,
+    offsets,
+    transactions,
+    administration,
+)
+CASES: tuple[Case, ...] = tuple(case for room in ROOMS for case in room.CASES)

@@ -1,0 +1,222 @@
+"""OffsetCommit, OffsetFetch and OffsetDelete: by the group's state, by version, for members and others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from groupstorm.coordinator.errors import Error
+from tests.conformance.raw.lives import alone, enter, second_round, settled, together
+from tests.conformance.raw.requests import (
+    commit,
+    commit_from_outside,
+    committed,
+    delete_offsets,
+    describe,
+    join,
+    leave,
+)
+from tests.conformance.raw.steps import OK, Case, GenerationOf, Hear, Request, Send, Until, ask
+
+_BEFORE, _AFTER = GenerationOf(plus=-1), GenerationOf(plus=1)
+_GROUPS_SINCE = 8
+_STATE_IS_ERROR_SINCE = 9
+
+
+def _each(*codes: Error) -> Mapping[str, Any]:
+    """An error for each partition of the only topic."""
+    return {"topics": [{"partitions": [{"error_code": code.name} for code in codes]}]}
+
+
+_DONE = _each(Error.NONE)
+
+
+def _found(*offsets: int, version: int = 9, metadata: str = "") -> Mapping[str, Any]:
+    partitions = [
+        {"committed_offset": offset, "error_code": "NONE", "metadata": metadata} for offset in offsets
+    ]
+    topics = [{"partitions": partitions}]
+    return {"groups": [{"topics": topics}]} if version >= _GROUPS_SINCE else {"topics": topics}
+
+
+def _refused(version: int) -> Case:
+    """A generation of a group that there is not."""
+    error = Error.GROUP_ID_NOT_FOUND if version >= _STATE_IS_ERROR_SINCE else Error.ILLEGAL_GENERATION
+    return Case(
+        f"commit-v{version}-of-a-generation-without-group",
+        f"{error.name} in OffsetCommit {version}; nothing is left behind",
+        (
+            ask("a", commit(version=version, generation=1, member_id="x"), _each(error)),
+            ask("a", describe(), {"groups": [{"group_state": "Dead"}]}),
+        ),
+    )
+
+
+def _of_two_groups(version: int) -> Request:
+    """One that there is, one that there is not."""
+    topics = [{"name": "{topic}", "partition_indexes": (0,)}]
+    groups = [{"group_id": name, "topics": topics} for name in ("{group}", "{group}-none")]
+    return Request("OffsetFetch", version, {"groups": groups})
+
+
+COMMITS = (
+    *(
+        Case(
+            f"commit-v{version}",
+            f"OffsetCommit {version} of a member, OffsetFetch {min(version, 10)} and 1",
+            (
+                alone(),
+                ask("a", commit(7, version=version, partition=1, metadata="note"), _DONE),
+                ask(
+                    "a",
+                    committed(1, version=version),
+                    _found(7, version=version, metadata="note"),
+                ),
+                ask("a", committed(1, 2, version=1), {"topics": [{"partitions": [{}, {}]}]}),
+            ),
+        )
+        for version in range(2, 11)
+    ),
+    _refused(8),
+    _refused(9),
+    Case(
+        "commit-from-outside-makes-a-group",
+        "without member and generation a group that holds offsets only: Empty, without a type",
+        (
+            ask("a", commit_from_outside(3), _DONE),
+            ask("a", describe(), {"groups": [{"group_state": "Empty", "protocol_type": ""}]}),
+            ask("a", commit_from_outside(4, version=2), _DONE),
+            ask("a", committed(0), _found(4)),
+            alone(),
+            ask("a", committed(0), _found(4)),
+        ),
+    ),
+    Case(
+        "commit-from-outside-by-state",
+        "accepted while the group is Empty only",
+        (
+            enter("a"),
+            Hear("a", {"generation_id": 1}),
+            ask("admin", commit_from_outside(), _each(Error.UNKNOWN_MEMBER_ID)),
+            ask("a", leave(), OK),
+            ask("admin", commit_from_outside(), _DONE),
+            ask("admin", commit(member_id="", generation=1), _each(Error.UNKNOWN_MEMBER_ID)),
+        ),
+    ),
+    Case(
+        "commit-by-state",
+        "CompletingRebalance refuses, Stable and PreparingRebalance accept",
+        (
+            alone(),
+            second_round("b"),
+            ask("a", commit(1), _each(Error.REBALANCE_IN_PROGRESS)),
+            settled("b"),
+            ask("a", commit(2), _DONE),
+            Send("b", join(), over="second"),
+            ask("b", commit(3), _DONE),
+            enter("c"),
+            Until("PreparingRebalance", 3),
+            ask("a", commit(4), _DONE),
+            ask("a", committed(0), _found(4)),
+        ),
+    ),
+    Case(
+        "commit-checks",
+        "unknown member, older and newer generation, member without generation",
+        (
+            together("b"),
+            ask("b", commit(member_id="x"), _each(Error.UNKNOWN_MEMBER_ID)),
+            ask("b", commit(generation=_BEFORE), _each(Error.ILLEGAL_GENERATION)),
+            ask("b", commit(generation=_AFTER), _each(Error.ILLEGAL_GENERATION)),
+            ask("b", commit(generation=-1), _each(Error.ILLEGAL_GENERATION)),
+            ask("b", commit(instance="i"), _each(Error.UNKNOWN_MEMBER_ID)),
+            ask("b", committed(0), _found(-1)),
+        ),
+    ),
+    Case(
+        "commit-of-what-there-is-not",
+        "an unknown topic or partition, and metadata above offset.metadata.max.bytes",
+        (
+            ask("a", commit_from_outside(topic="none-such"), _each(Error.UNKNOWN_TOPIC_OR_PARTITION)),
+            ask("a", commit_from_outside(partition=3), _each(Error.UNKNOWN_TOPIC_OR_PARTITION)),
+            ask("a", commit_from_outside(metadata="x" * 4_097), _each(Error.OFFSET_METADATA_TOO_LARGE)),
+            ask("a", commit_from_outside(metadata="x" * 4_096), _DONE),
+        ),
+    ),
+)
+
+FETCHES = (
+    *(
+        Case(
+            f"fetch-offsets-v{version}",
+            "an unknown group, an uncommitted partition, everything that is committed",
+            (
+                ask("a", committed(0, 2, version=version), _found(-1, -1, version=version)),
+                ask("a", commit_from_outside(5, partition=1), _DONE),
+                ask("a", committed(0, 1, version=version), {}),
+                ()
+                if version < 2
+                else ask("a", committed(version=version, everything=True), _found(5, version=version)),
+            ),
+        )
+        for version in range(1, 11)
+    ),
+    Case(
+        "fetch-offsets-of-two-groups",
+        "OffsetFetch 8 and newer ask for several groups at once",
+        (
+            ask("a", commit_from_outside(5), _DONE),
+            [ask("a", _of_two_groups(version), {"groups": [{}, {}]}) for version in (8, 9)],
+        ),
+    ),
+    Case(
+        "fetch-offsets-of-nothing",
+        "an unknown topic is answered like a partition without offset; an empty group id as well",
+        (
+            ask("a", committed(0, topic="none-such"), _found(-1)),
+            ask("a", committed(0, require_stable=True), _found(-1)),
+            ask("a", committed(0, group=""), {}),
+        ),
+    ),
+)
+
+DELETIONS = (
+    Case(
+        "delete-offsets-of-a-consumer-group",
+        "of topics that a member subscribes to: GROUP_SUBSCRIBED_TO_TOPIC; of others they go",
+        (
+            alone(),
+            ask("a", commit(7), _DONE),
+            ask(
+                "admin",
+                delete_offsets(0),
+                {"error_code": "NONE"} | dict(_each(Error.GROUP_SUBSCRIBED_TO_TOPIC)),
+            ),
+            ask("a", leave(), OK),
+            ask("admin", delete_offsets(0, 1), {"error_code": "NONE"} | dict(_each(Error.NONE, Error.NONE))),
+            ask("a", committed(0), _found(-1)),
+        ),
+    ),
+    Case(
+        "delete-offsets-of-another-type",
+        "NON_EMPTY_GROUP while there are members whose subscription cannot be read",
+        (
+            alone(protocol_type="connect", protocols=(("default", b"opaque"),)),
+            ask("admin", delete_offsets(0), Error.NON_EMPTY_GROUP),
+            ask("a", leave(), OK),
+            ask("admin", delete_offsets(0), OK),
+        ),
+    ),
+    Case(
+        "delete-offsets-of-nothing",
+        "an unknown group, an unknown topic, a partition that the topic lacks",
+        (
+            ask("admin", delete_offsets(0), Error.GROUP_ID_NOT_FOUND),
+            ask("admin", commit_from_outside(), _DONE),
+            ask("admin", delete_offsets(0, topic="none-such"), {"error_code": "NONE"}),
+            ask("admin", delete_offsets(7), {"error_code": "NONE"}),
+        ),
+    ),
+)
+
+CASES = (*COMMITS, *FETCHES, *DELETIONS)

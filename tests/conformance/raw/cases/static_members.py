@@ -1,0 +1,216 @@
+"""Static membership (KIP-345): replacement, fencing, and what ends a static member."""
+
+from __future__ import annotations
+
+from groupstorm.coordinator.errors import Error
+from tests.conformance.raw.lives import alone, enter, knock, second_round, settled, together
+from tests.conformance.raw.requests import (
+    SESSION_MS,
+    Subscribed,
+    commit,
+    describe,
+    heartbeat,
+    join,
+    leave,
+    sync,
+)
+from tests.conformance.raw.steps import OK, Case, Hear, Parked, Send, Timed, Until, ask
+
+_STATIC_A = {"instance": "i"}
+_FENCED = {"error_code": "FENCED_INSTANCE_ID"}
+_OTHER_VOTE = (("roundrobin", Subscribed()),)
+_BOTH = (("range", Subscribed()), ("roundrobin", Subscribed()))
+
+REPLACEMENTS = (
+    Case(
+        "static-member-needs-no-second-request",
+        "an instance id joins at once; without MEMBER_ID_REQUIRED",
+        (
+            Send("a", join(instance="i")),
+            Hear("a", {"error_code": "NONE", "generation_id": 1, "members": [{"group_instance_id": "i"}]}),
+            ask("a", sync(instance="i", plan={"a": b"all"}), {"assignment": "all"}),
+            ask("a", describe(), {"groups": [{"members": [{"group_instance_id": "i"}]}]}),
+        ),
+    ),
+    *(
+        Case(
+            f"static-leader-comes-back-v{version}",
+            "in Stable no round: "
+            + (
+                "told to skip the assignment and given all members (KIP-814)"
+                if version >= 9
+                else "the leader it is told is its own former id, so that it takes itself for a follower"
+            ),
+            (
+                together("b", own={**_STATIC_A, "version": version}),
+                ask(
+                    "again",
+                    join(instance="i", version=version),
+                    {"error_code": "NONE", "generation_id": 2}
+                    | (
+                        {"skip_assignment": True, "leader": "{again}", "members": [{}, {}]}
+                        if version >= 9
+                        else {"leader": "{a}", "members": []}
+                    ),
+                ),
+                ask("again", sync(instance="i"), {"error_code": "NONE", "assignment": "for a"}),
+                ask("b", heartbeat(), OK),
+                ask("a", heartbeat(instance="i"), _FENCED),
+            ),
+        )
+        for version in (5, 8, 9)
+    ),
+    Case(
+        "static-follower-comes-back",
+        "in Stable no round: the assignment of its predecessor, even if its metadata differs",
+        (
+            alone(),
+            enter("b", instance="i"),
+            Until("PreparingRebalance", 2),
+            Send("a", join()),
+            Hear("a", {"generation_id": 2}),
+            Hear("b", {"generation_id": 2}),
+            Send("b", sync(instance="i")),
+            ask("a", sync(plan={"a": b"for a", "b": b"for b"}), {"assignment": "for a"}),
+            Hear("b", {"assignment": "for b"}),
+            ask(
+                "again",
+                join(instance="i", protocols=(("range", Subscribed(owned=(0,))),)),
+                {"error_code": "NONE", "generation_id": 2, "leader": "{a}", "members": []},
+            ),
+            ask("again", sync(instance="i"), {"assignment": "for b"}),
+            ask("a", heartbeat(), OK),
+        ),
+    ),
+    Case(
+        "static-member-comes-back-with-another-vote",
+        "if the selected protocol changes with it, there is a round",
+        (
+            alone(instance="i", protocols=_BOTH),
+            Send("again", join(instance="i", protocols=_OTHER_VOTE)),
+            Hear("again", {"error_code": "NONE", "generation_id": 2, "protocol_name": "roundrobin"}),
+            ask("a", heartbeat(instance="i"), _FENCED),
+        ),
+    ),
+    Case(
+        "static-member-comes-back-before-sync",
+        "in CompletingRebalance a replacement begins a round: the plan under way has the old id",
+        (
+            alone(),
+            second_round("b", instance=None),
+            Send("s", join(instance="i")),
+            Until("PreparingRebalance", 3),
+            Send("a", join()),
+            Send("b", join()),
+            [Hear(who, {"generation_id": 3}) for who in ("a", "b", "s")],
+            Send("again", join(instance="i")),
+            Until("PreparingRebalance", 3),
+            ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
+            Send("a", join()),
+            Send("b", join()),
+            [Hear(who, {"error_code": "NONE", "generation_id": 4}) for who in ("a", "b", "again")],
+            settled("b"),
+        ),
+    ),
+    Case(
+        "static-member-is-replaced-while-parked",
+        "its parked JoinGroup is answered FENCED_INSTANCE_ID",
+        (
+            alone(),
+            Send("s", join(instance="i")),
+            Until("PreparingRebalance", 2),
+            Send("again", join(instance="i")),
+            Hear("s", _FENCED),
+            Parked("again"),
+            Send("a", join()),
+            Hear("a", {"error_code": "NONE", "generation_id": 2, "members": [{}, {}]}),
+            Hear("again", {"error_code": "NONE", "generation_id": 2}),
+            settled("again"),
+        ),
+    ),
+)
+
+FENCING = (
+    Case(
+        "old-id-of-an-instance",
+        "FENCED_INSTANCE_ID in every request of a member; without the instance id it is unknown",
+        (
+            alone(instance="i"),
+            ask("again", join(instance="i"), OK),
+            ask("a", join(instance="i"), _FENCED),
+            ask("a", sync(instance="i"), _FENCED),
+            ask("a", heartbeat(instance="i"), _FENCED),
+            ask("a", commit(instance="i"), {"topics": [{"partitions": [_FENCED]}]}),
+            ask("a", leave(("{a}", "i")), {"members": [_FENCED]}),
+            ask("a", heartbeat(), Error.UNKNOWN_MEMBER_ID),
+            ask("again", heartbeat(instance="i"), OK),
+        ),
+    ),
+    Case(
+        "unknown-instance",
+        "UNKNOWN_MEMBER_ID with an instance id that the group does not have",
+        (
+            alone(),
+            ask("a", join(instance="j"), Error.UNKNOWN_MEMBER_ID),
+            ask("a", sync(instance="j"), Error.UNKNOWN_MEMBER_ID),
+            ask("a", heartbeat(instance="j"), Error.UNKNOWN_MEMBER_ID),
+            ask("a", leave(("", "j")), {"members": [{"error_code": "UNKNOWN_MEMBER_ID"}]}),
+        ),
+    ),
+    Case(
+        "administrator-removes-an-instance",
+        "LeaveGroup with the instance id alone; a wrong member id beside it is fenced",
+        (
+            together("b", own=_STATIC_A),
+            ask("admin", leave(("{b}", "i")), {"members": [_FENCED]}),
+            ask(
+                "admin",
+                leave(("", "i")),
+                {"members": [{"member_id": "", "group_instance_id": "i", "error_code": "NONE"}]},
+            ),
+            ask("a", heartbeat(instance="i"), Error.UNKNOWN_MEMBER_ID),
+            ask("b", heartbeat(), Error.REBALANCE_IN_PROGRESS),
+            Send("b", join()),
+            Hear("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
+        ),
+    ),
+    Case(
+        "static-member-misses-a-round",
+        "the rebalance timeout does not remove it: it stays with the subscription that it has",
+        (
+            alone(rebalance_ms=1_000),
+            Send("s", join(instance="i", rebalance_ms=1_000)),
+            Until("PreparingRebalance", 2),
+            Send("a", join(rebalance_ms=1_000)),
+            Hear("a", {"generation_id": 2}),
+            Hear("s", {"generation_id": 2}),
+            Send("s", sync(instance="i")),
+            ask("a", sync(plan={"a": b"for a", "s": b"for s"}), OK),
+            Hear("s", {"assignment": "for s"}),
+            Send("a", join(rebalance_ms=1_000), mark="round"),
+            Hear(
+                "a",
+                {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]},
+                timed=Timed("a round waits for a static member that does not join", "round", 1_000),
+            ),
+        ),
+    ),
+    Case(
+        "static-member-without-heartbeats",
+        "ends by its session, as others do",
+        (
+            knock("b"),
+            alone(instance="i", session_ms=1_000),
+            Send("b", join(session_ms=SESSION_MS)),
+            Until("PreparingRebalance", 2, beating=("a",)),
+            ask("a", heartbeat(instance="i"), Error.REBALANCE_IN_PROGRESS, mark="last"),
+            Hear(
+                "b",
+                {"error_code": "NONE", "generation_id": 2, "leader": "{b}"},
+                timed=Timed("the session of a static member ends", "last", 1_000),
+            ),
+        ),
+    ),
+)
+
+CASES = (*REPLACEMENTS, *FENCING)

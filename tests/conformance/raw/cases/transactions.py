@@ -1,0 +1,107 @@
+"""Offsets that are committed inside a transaction (KIP-98, KIP-447)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from groupstorm.coordinator.errors import Error
+from tests.conformance.raw.lives import alone, second_round, settled
+from tests.conformance.raw.requests import (
+    MINE,
+    add_offsets,
+    commit_from_outside,
+    commit_in_transaction,
+    committed,
+    delete_groups,
+    describe,
+    end_transaction,
+    find_transaction_coordinator,
+    init_producer,
+)
+from tests.conformance.raw.steps import OK, Again, Case, GenerationOf, Steps, ask
+
+_BEFORE = GenerationOf(plus=-1)
+
+
+def _begin(who: str) -> Steps:
+    """A producer that has told which group its transaction is about."""
+    return (
+        Again(who, find_transaction_coordinator(), {"coordinators": [{"error_code": "NONE"}]}),
+        Again(who, init_producer(), OK),
+        ask(who, add_offsets(), OK),
+    )
+
+
+def _each(code: Error) -> Mapping[str, Any]:
+    return {"topics": [{"partitions": [{"error_code": code.name}]}]}
+
+
+def _found(offset: int, code: Error = Error.NONE) -> Mapping[str, Any]:
+    partition = {"committed_offset": offset, "error_code": code.name}
+    return {"groups": [{"topics": [{"partitions": [partition]}]}]}
+
+
+def _ended(name: str, about: str, *, commits: bool, offset: int) -> Case:
+    return Case(
+        name,
+        about,
+        (
+            ask("a", commit_from_outside(1), {}),
+            _begin("a"),
+            ask("a", commit_in_transaction(7), _each(Error.NONE)),
+            ask("a", committed(0), _found(1)),
+            ask("a", committed(0, require_stable=True), _found(-1, Error.UNSTABLE_OFFSET_COMMIT)),
+            ask("a", end_transaction(commits=commits), OK),
+            Again("a", committed(0, require_stable=True), _found(offset)),
+            ask("a", committed(0), _found(offset)),
+        ),
+    )
+
+
+CASES = (
+    _ended(
+        "transaction-commits-offsets",
+        "pending until it ends, UNSTABLE_OFFSET_COMMIT meanwhile for whoever requires stable ones",
+        commits=True,
+        offset=7,
+    ),
+    _ended("transaction-aborts-offsets", "what was committed before is left", commits=False, offset=1),
+    Case(
+        "transaction-of-a-group-that-there-is-not",
+        "its pending offsets alone make no group",
+        (
+            _begin("a"),
+            ask("a", commit_in_transaction(7), _each(Error.NONE)),
+            ask("a", end_transaction(commits=True), OK),
+            Again("a", committed(0, require_stable=True), _found(7)),
+            ask("a", describe(), {"groups": [{"group_state": "Empty"}]}),
+            ask("a", delete_groups(), {"results": [{"error_code": "NONE"}]}),
+        ),
+    ),
+    Case(
+        "transaction-of-a-member",
+        "member, generation and instance are checked (KIP-447); a round under way does not refuse it",
+        (
+            alone(),
+            _begin("a"),
+            ask("a", commit_in_transaction(7, member_id="x", generation=1), _each(Error.UNKNOWN_MEMBER_ID)),
+            ask(
+                "a",
+                commit_in_transaction(7, member_id="{me}", generation=_BEFORE),
+                _each(Error.ILLEGAL_GENERATION),
+            ),
+            ask(
+                "a",
+                commit_in_transaction(7, member_id="{me}", generation=MINE, instance="i"),
+                _each(Error.UNKNOWN_MEMBER_ID),
+            ),
+            second_round("b"),
+            ask("a", commit_in_transaction(8, member_id="{me}", generation=MINE), _each(Error.NONE)),
+            settled("b"),
+            ask("a", commit_in_transaction(9, member_id="{me}", generation=MINE), _each(Error.NONE)),
+            ask("a", end_transaction(commits=True), OK),
+            Again("a", committed(0, require_stable=True), _found(9)),
+        ),
+    ),
+)

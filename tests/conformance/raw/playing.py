@@ -1,0 +1,208 @@
+"""Plays one case on one broker: connections, what clients remember, what was answered and when."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from groupstorm.clients.wire.connection import Api, Connection, RequestTypes
+from groupstorm.coordinator.server.codec import CodecError
+from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.problems import InputError
+from tests.conformance.raw.memory import Ids, Memory
+from tests.conformance.raw.normal import build, missing
+from tests.conformance.raw.requests import APIS, describe, heartbeat
+from tests.conformance.raw.steps import (
+    PATIENCE_MS,
+    Again,
+    Beat,
+    Case,
+    Hear,
+    Parked,
+    Request,
+    Send,
+    Step,
+    Timed,
+    Until,
+)
+
+#: How often a condition is looked at, and how often members that keep their sessions say so.
+POLL_S = 0.005
+BEAT_S = 0.05
+#: Connections to a member's own heartbeats and to look at the group: a parked request mutes its connection.
+_HEARTBEATS, _LOOKING = "heartbeats", "looking"
+#: And the one to the coordinator of transactions, which may be another broker than the group's.
+_TRANSACTIONS = "transactions"
+_OF_TRANSACTIONS = ("InitProducerId", "AddOffsetsToTxn", "EndTxn")
+
+
+class Measured(NamedTuple):
+    """One time of one broker."""
+
+    what: str
+    expected_ms: int
+    ms: float
+
+
+class StepFailed(AssertionError):
+    """A broker did not answer as the case says; the message has the answers so far."""
+
+
+@dataclass
+class Played:
+    """What came of a case: the answers as plain values, one per answer heard, and the times.
+
+    ``unavailable``: why it was not played.
+    """
+
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    times: list[Measured] = field(default_factory=list)
+    failure: str = ""
+    unavailable: str = ""
+
+
+class Player:
+    """One case in progress."""
+
+    def __init__(self, coordinator: Endpoint, case: Case, ids: Ids) -> None:
+        self._coordinator = coordinator
+        self._case = case
+        self._memory = Memory(ids, coordinator)
+        #: (who, over which connection) -> the answer that has not been heard yet, and when it came
+        self._waiting: dict[tuple[str, str], asyncio.Task[tuple[Any, float]]] = {}
+        self._connections: dict[tuple[str, str], Connection] = {}
+        self._marks: dict[str, float] = {}
+        self._heard: list[tuple[str, Any]] = []
+        self._played = Played()
+
+    async def play(self) -> Played:
+        """All steps; a failure is part of the result, so that cases can be played side by side."""
+        try:
+            for number, step in enumerate(self._case.flat, start=1):
+                try:
+                    async with asyncio.timeout(PATIENCE_MS / 1000):
+                        await self._take(step)
+                except (StepFailed, TimeoutError, OSError, InputError, CodecError) as problem:
+                    why = str(problem) or f"nothing within {PATIENCE_MS} ms"
+                    self._played.failure = f"step {number}, {step}: {why}"
+                    break
+        finally:
+            for task in self._waiting.values():
+                task.cancel()
+            await asyncio.gather(*self._waiting.values(), return_exceptions=True)
+            for connection in self._connections.values():
+                connection.abort()
+        self._played.answers = [self._memory.shown(who, answer) for who, answer in self._heard]
+        return self._played
+
+    async def _take(self, step: Step) -> None:
+        match step:
+            case Send():
+                await self._send(step)
+            case Hear():
+                await self._while_beating(step.beating, self._hear(step))
+            case Again():
+                await self._again(step)
+            case Parked():
+                await self._check_parked(step)
+            case Until():
+                await self._while_beating(step.beating, self._until(step))
+            case Beat():
+                await self._while_beating(step.who, asyncio.sleep(step.for_ms / 1000))
+                self._mark(step.mark, time.monotonic())
+
+    async def _send(self, step: Send) -> None:
+        if (step.who, step.over) in self._waiting:
+            raise StepFailed("its last request is not answered yet")
+        over = _TRANSACTIONS if step.request.api in _OF_TRANSACTIONS else step.over
+        connection = await self._connection(step.who, over)
+        self._mark(step.mark, time.monotonic())
+        asked = self._asked(connection, step.who, step.request)
+        self._waiting[step.who, step.over] = asyncio.ensure_future(asked)
+        await asyncio.sleep(0)  # it is written when the next step begins
+
+    async def _asked(self, connection: Connection, who: str, request: Request) -> tuple[Any, float]:
+        answer = await self._exchange(connection, who, request)
+        return answer, time.monotonic()
+
+    async def _exchange(self, connection: Connection, who: str, request: Request) -> Any:
+        api = APIS[request.api]
+        exact = Api(api, request.api, request.version, request.version)
+
+        def make(types: RequestTypes) -> Any:
+            return build(types.root, self._memory.filled(who, request.fields))
+
+        return await connection.ask(exact, request.version, make, PATIENCE_MS)
+
+    async def _hear(self, step: Hear) -> None:
+        answer, heard_s = await asyncio.shield(self._waiting[step.who, step.over])
+        del self._waiting[step.who, step.over]
+        self._memory.remember(step.who, answer)
+        self._heard.append((step.who, answer))
+        shown = self._memory.shown(step.who, answer)
+        if problem := missing(step.expect, shown):
+            raise StepFailed(f"{problem}, in {shown}")
+        self._mark(step.mark, heard_s)
+        self._measure(step.timed, heard_s)
+
+    async def _again(self, step: Again) -> None:
+        over = _TRANSACTIONS if step.request.api in _OF_TRANSACTIONS else ""
+        connection = await self._connection(step.who, over)
+        while True:
+            answer = await self._exchange(connection, step.who, step.request)
+            if not missing(step.expect, self._memory.shown(step.who, answer)):
+                break
+            await asyncio.sleep(POLL_S)
+        self._memory.remember(step.who, answer)
+        self._heard.append((step.who, answer))
+
+    async def _check_parked(self, step: Parked) -> None:
+        task = self._waiting[step.who, step.over]
+        if task.done():
+            answer, _ = task.result()
+            raise StepFailed(f"it was answered: {self._memory.shown(step.who, answer)}")
+
+    async def _until(self, step: Until) -> None:
+        connection = await self._connection("", _LOOKING)
+        seen: dict[str, Any] = {}
+        while (seen.get("group_state"), len(seen.get("members", ()))) != (step.state, step.members):
+            if seen:
+                await asyncio.sleep(POLL_S)
+            answer = await self._exchange(connection, "", describe(version=5))
+            seen = self._memory.shown("", answer)["groups"][0]
+        now_s = time.monotonic()
+        self._mark(step.mark, now_s)
+        self._measure(step.timed, now_s)
+
+    async def _while_beating(self, members: Sequence[str], waited_for: Any) -> None:
+        beats = [asyncio.ensure_future(self._beat(who)) for who in members]
+        try:
+            await waited_for
+        finally:
+            for beat in beats:
+                beat.cancel()
+
+    async def _beat(self, who: str) -> None:
+        connection = await self._connection(who, _HEARTBEATS)
+        while True:
+            await self._exchange(connection, who, heartbeat())
+            await asyncio.sleep(BEAT_S)
+
+    async def _connection(self, who: str, over: str) -> Connection:
+        key = who, over
+        if key not in self._connections:
+            endpoint = self._memory.transaction_coordinator if over == _TRANSACTIONS else self._coordinator
+            self._connections[key] = await Connection.open(endpoint, f"client-{who}", PATIENCE_MS)
+        return self._connections[key]
+
+    def _mark(self, name: str, at_s: float) -> None:
+        if name:
+            self._marks[name] = at_s
+
+    def _measure(self, timed: Timed | None, at_s: float) -> None:
+        if timed is not None:
+            ms = (at_s - self._marks[timed.mark]) * 1000
+            self._played.times.append(Measured(timed.what, timed.expected_ms, ms))

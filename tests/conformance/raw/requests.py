@@ -1,0 +1,244 @@
+"""The requests of the cases, with the fields that most of them need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tests.conformance.raw.steps import GenerationOf, Producer, Request
+
+#: API -> key.
+APIS = {
+    "OffsetCommit": 8,
+    "OffsetFetch": 9,
+    "FindCoordinator": 10,
+    "JoinGroup": 11,
+    "Heartbeat": 12,
+    "LeaveGroup": 13,
+    "SyncGroup": 14,
+    "DescribeGroups": 15,
+    "ListGroups": 16,
+    "InitProducerId": 22,
+    "AddOffsetsToTxn": 25,
+    "EndTxn": 26,
+    "TxnOffsetCommit": 28,
+    "DeleteGroups": 42,
+    "OffsetDelete": 47,
+}
+
+#: Long enough that nobody's session ends in a case that is not about it.
+SESSION_MS = 15_000
+REBALANCE_MS = 15_000
+
+MINE = GenerationOf()
+
+
+class Subscribed(NamedTuple):
+    """A subscription to the case's topic, in Kafka's format; ``owned``: partitions of it."""
+
+    owned: tuple[int, ...] = ()
+
+
+#: (name, metadata) of the protocols that a member supports, the one it likes best first.
+Protocols = Sequence[tuple[str, bytes | Subscribed]]
+RANGE: Protocols = (("range", Subscribed()),)
+
+
+def join(
+    *,
+    version: int = 9,
+    group: str = "{group}",
+    member_id: str = "{me}",
+    instance: str | None = None,
+    session_ms: int = SESSION_MS,
+    rebalance_ms: int = REBALANCE_MS,
+    protocol_type: str = "consumer",
+    protocols: Protocols = RANGE,
+) -> Request:
+    return Request(
+        "JoinGroup",
+        version,
+        {
+            "group_id": group,
+            "session_timeout": session_ms,
+            "rebalance_timeout": rebalance_ms,
+            "member_id": member_id,
+            "group_instance_id": instance,
+            "protocol_type": protocol_type,
+            "protocols": [{"name": name, "metadata": metadata} for name, metadata in protocols],
+        },
+    )
+
+
+def sync(
+    *,
+    version: int = 5,
+    group: str = "{group}",
+    member_id: str = "{me}",
+    generation: GenerationOf | int = MINE,
+    instance: str | None = None,
+    protocol_type: str | None = "consumer",
+    protocol: str | None = "range",
+    plan: Mapping[str, bytes] | None = None,
+) -> Request:
+    """``plan``: the leader's, client -> assignment."""
+    assignments = [{"member_id": "{" + who + "}", "assignment": given} for who, given in (plan or {}).items()]
+    return Request(
+        "SyncGroup",
+        version,
+        {
+            "group_id": group,
+            "generation_id": generation,
+            "member_id": member_id,
+            "group_instance_id": instance,
+            "protocol_type": protocol_type,
+            "protocol_name": protocol,
+            "assignments": assignments,
+        },
+    )
+
+
+def heartbeat(
+    *,
+    version: int = 4,
+    group: str = "{group}",
+    member_id: str = "{me}",
+    generation: GenerationOf | int = MINE,
+    instance: str | None = None,
+) -> Request:
+    fields = {
+        "group_id": group,
+        "generation_id": generation,
+        "member_id": member_id,
+        "group_instance_id": instance,
+    }
+    return Request("Heartbeat", version, fields)
+
+
+def leave(*members: tuple[str, str | None], version: int = 5, group: str = "{group}") -> Request:
+    """``members``: (member id, instance id); the sender alone if none are named."""
+    batch = members or (("{me}", None),)
+    fields = {
+        "group_id": group,
+        "member_id": batch[0][0],
+        "members": [{"member_id": member_id, "group_instance_id": instance} for member_id, instance in batch],
+    }
+    return Request("LeaveGroup", version, fields)
+
+
+def commit(
+    offset: int = 5,
+    *,
+    version: int = 9,
+    group: str = "{group}",
+    member_id: str = "{me}",
+    generation: GenerationOf | int = MINE,
+    instance: str | None = None,
+    topic: str = "{topic}",
+    partition: int = 0,
+    metadata: str | None = None,
+) -> Request:
+    committed = {
+        "partition_index": partition,
+        "committed_offset": offset,
+        "committed_metadata": metadata,
+    }
+    topics = [{"name": topic, "topic_id": "{topic_id}", "partitions": [committed]}]
+    fields = {
+        "group_id": group,
+        "generation_id_or_member_epoch": generation,
+        "member_id": member_id,
+        "group_instance_id": instance,
+        "topics": topics,
+    }
+    return Request("OffsetCommit", version, fields)
+
+
+def commit_from_outside(offset: int = 5, *, version: int = 9, **more: Any) -> Request:
+    """As an administrator or a consumer that assigns its partitions itself commits."""
+    return commit(offset, version=version, member_id="", generation=-1, **more)
+
+
+def committed(
+    *partitions: int,
+    version: int = 9,
+    everything: bool = False,
+    require_stable: bool = False,
+    group: str = "{group}",
+    topic: str = "{topic}",
+) -> Request:
+    """OffsetFetch; of partition 0 if none are named."""
+    topics = [{"name": topic, "topic_id": "{topic_id}", "partition_indexes": partitions or (0,)}]
+    wanted = None if everything else topics
+    fields = {
+        "group_id": group,
+        "topics": wanted,
+        "groups": [{"group_id": group, "topics": wanted}],
+        "require_stable": require_stable,
+    }
+    return Request("OffsetFetch", version, fields)
+
+
+def delete_offsets(*partitions: int, topic: str = "{topic}") -> Request:
+    asked = [{"partition_index": index} for index in partitions]
+    return Request(
+        "OffsetDelete", 0, {"group_id": "{group}", "topics": [{"name": topic, "partitions": asked}]}
+    )
+
+
+def describe(*, version: int = 6) -> Request:
+    return Request("DescribeGroups", version, {"groups": ["{group}"]})
+
+
+def list_groups(*, version: int = 5, states: Sequence[str] = (), types: Sequence[str] = ()) -> Request:
+    return Request("ListGroups", version, {"states_filter": states, "types_filter": types})
+
+
+def delete_groups(*, version: int = 2, group: str = "{group}") -> Request:
+    return Request("DeleteGroups", version, {"groups_names": [group]})
+
+
+# -- transactions (KIP-447) ------------------------------------------------------------------------
+
+_OWN = {"transactional_id": "{group}", "producer_id": Producer("producer_id")}
+_EPOCH = {"producer_epoch": Producer("producer_epoch")}
+_TRANSACTION = 1
+
+
+def find_transaction_coordinator() -> Request:
+    """The first time a cluster makes the topic that transactions are kept in."""
+    return Request("FindCoordinator", 4, {"key_type": _TRANSACTION, "coordinator_keys": ["{group}"]})
+
+
+def init_producer() -> Request:
+    fields = {
+        "transactional_id": "{group}",
+        "transaction_timeout": 60_000,
+        "producer_id": -1,
+        "producer_epoch": -1,
+    }
+    return Request("InitProducerId", 4, fields)
+
+
+def add_offsets() -> Request:
+    return Request("AddOffsetsToTxn", 3, {**_OWN, **_EPOCH, "group_id": "{group}"})
+
+
+def commit_in_transaction(
+    offset: int, *, member_id: str = "", generation: GenerationOf | int = -1, instance: str | None = None
+) -> Request:
+    committed = {"partition_index": 0, "committed_offset": offset, "committed_metadata": None}
+    fields = {
+        **_OWN,
+        **_EPOCH,
+        "group_id": "{group}",
+        "member_id": member_id,
+        "generation_id": generation,
+        "group_instance_id": instance,
+        "topics": [{"name": "{topic}", "partitions": [committed]}],
+    }
+    return Request("TxnOffsetCommit", 3, fields)
+
+
+def end_transaction(*, commits: bool) -> Request:
+    return Request("EndTxn", 3, {**_OWN, **_EPOCH, "committed": commits})

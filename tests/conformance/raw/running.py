@@ -1,0 +1,90 @@
+"""Plays cases side by side on one kind of broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.storms.figures.agreement import TOLERATED_MS, TOLERATED_SHARE
+from tests.conformance.backends import Backend, Backends, Configuration
+from tests.conformance.raw.memory import Ids
+from tests.conformance.raw.playing import Measured, Played, Player
+from tests.conformance.raw.steps import PATIENCE_MS, Case
+
+PARTITIONS = 3
+#: Cases whose times are measured run after the others, so many at a time: they should not disturb each other.
+TIMED_AT_ONCE = 12
+#: A machine that was busy for a moment is no difference between brokers: a case whose times were out of
+#: the tolerance is measured again, by itself.
+MEASURED_AT_MOST = 3
+
+
+class _Place(NamedTuple):
+    """Where a case is played."""
+
+    backend: Backend
+    topic: str
+    topic_id: str
+
+
+def play(backends: Backends, kind: str, cases: Iterable[Case]) -> Mapping[str, Played]:
+    """Case name -> what came of it."""
+    by_configuration: dict[str, list[Case]] = {}
+    configurations: dict[str, Configuration] = {}
+    for case in cases:
+        by_configuration.setdefault(case.configuration.name, []).append(case)
+        configurations[case.configuration.name] = case.configuration
+    played: dict[str, Played] = {}
+    for name, wanted in by_configuration.items():
+        try:
+            backend = backends.get(kind, configurations[name])
+        except BrokerUnavailable as unavailable:
+            played |= {case.name: Played(unavailable=str(unavailable)) for case in wanted}
+            continue
+        topic = backend.topic(PARTITIONS)
+        played |= asyncio.run(_play(_Place(backend, topic, backend.topic_id(topic)), wanted))
+    return played
+
+
+def is_within(measured: Measured, other_ms: float | None = None) -> bool:
+    """Whether a time is what the rule says, or what another broker took."""
+    expected_ms = measured.expected_ms if other_ms is None else other_ms
+    return abs(measured.ms - expected_ms) <= tolerated_ms(expected_ms)
+
+
+def tolerated_ms(expected_ms: float) -> float:
+    """The same tolerance as between virtual and real time."""
+    return max(TOLERATED_SHARE * expected_ms, TOLERATED_MS)
+
+
+async def _play(place: _Place, cases: list[Case]) -> dict[str, Played]:
+    untimed = [case for case in cases if not case.is_about_time]
+    timed = [case for case in cases if case.is_about_time]
+    results = await asyncio.gather(*(_play_one(place, case) for case in untimed))
+    few = asyncio.Semaphore(TIMED_AT_ONCE)
+
+    async def with_few(case: Case) -> Played:
+        async with few:
+            return await _play_one(place, case)
+
+    results += await asyncio.gather(*(with_few(case) for case in timed))
+    played = {case.name: result for case, result in zip([*untimed, *timed], results, strict=True)}
+    for case in timed:
+        for _ in range(MEASURED_AT_MOST - 1):
+            if all(map(is_within, played[case.name].times)) and not played[case.name].failure:
+                break
+            played[case.name] = await _play_one(place, case)
+    return played
+
+
+async def _play_one(place: _Place, case: Case) -> Played:
+    ids = Ids(place.backend.group(case.name), place.topic, place.topic_id)
+    cluster = Cluster(place.backend.broker.bootstrap, "conformance", PATIENCE_MS)
+    try:
+        coordinator = (await cluster.find_coordinator(ids.group)).endpoint
+    finally:
+        cluster.close()
+    return await Player(coordinator, case, ids).play()

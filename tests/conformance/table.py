@@ -1,0 +1,254 @@
+"""The suite as tables: `python -m tests.conformance.table` runs it and writes them to `docs/fidelity.md`.
+
+Run it in a quiet moment: the times are measured. It takes about six minutes with the emulator and the jvm;
+what cannot be had here is left out, and the page says so. `--from FILE` writes from an earlier run's results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from tests.conformance import tool
+from tests.conformance.backends import KINDS
+from tests.conformance.members import LIBRARIES
+from tests.conformance.raw.cases import CASES, ROOMS
+from tests.conformance.raw.running import tolerated_ms
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "fidelity.md"
+BEGIN, END = "<!-- generated: python -m tests.conformance.table -->", "<!-- end of what is generated -->"
+
+#: On Kafka in a JVM; it belongs to the consumer's tests.
+ROLLING_RESTART = (
+    "tests/clients/consumer/test_real_kafka.py::"
+    "test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_restart"
+)
+_PARAMETERS = re.compile(r"(?P<test>\w+)(\[(?P<parameters>.*)\])?")
+_WIDEST = 150
+_PASSED, _FAILED, _SKIPPED = "passed", "FAILED", "skipped"
+
+
+class Result(NamedTuple):
+    """One test of one run. ``kind``: of the broker; ``rest``: its other parameters."""
+
+    file: str
+    test: str
+    kind: str
+    rest: str
+    outcome: str
+    seconds: float
+    properties: Mapping[str, str]
+
+
+def run_suite(results: Path) -> None:
+    """All of it, on every kind of broker that is there."""
+    page = Path(__file__).with_name("test_fidelity_page.py")  # it is about what this run makes
+    options = ["-q", "-m", "", "-o", "junit_family=xunit1", "-o", "junit_duration_report=call"]
+    options += [f"--ignore={page}", f"--junitxml={results.resolve()}"]
+    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), ROLLING_RESTART, *options]
+    subprocess.run(command, cwd=ROOT, check=False)
+
+
+def read_results(file: Path) -> list[Result]:
+    """What pytest has written."""
+    found = []
+    for case in ElementTree.parse(file).iter("testcase"):
+        name = _PARAMETERS.fullmatch(case.get("name", ""))
+        assert name is not None
+        parameters = name["parameters"] or ""
+        kind = next((kind for kind in KINDS if re.match(rf"{kind}(-|$)", parameters)), "")
+        rest = parameters.removeprefix(kind).removeprefix("-")
+        states = {child.tag for child in case}
+        outcome = _FAILED if states & {"failure", "error"} else _SKIPPED if "skipped" in states else _PASSED
+        said = {one.get("name", ""): one.get("value", "") for one in case.iter("property")}
+        file_name = case.get("classname", "").rpartition(".")[2]
+        seconds = float(case.get("time", 0))
+        found.append(Result(file_name, name["test"], kind, rest, outcome, seconds, said))
+    return found
+
+
+def generated(results: Sequence[Result]) -> str:
+    """The part of the page that is made from results."""
+    kinds = [kind for kind in KINDS if any(one.kind == kind and one.outcome != _SKIPPED for one in results)]
+    absent = [kind for kind in KINDS if kind not in kinds]
+    parts = [
+        f"Run on {', '.join(kinds)}. Not there: {', '.join(absent) or 'none'}.",
+        "## Answers\n\n" + _answers(results, kinds),
+        "## Times\n\n" + _times(results, kinds),
+        "## Clients\n\n" + _clients(results, kinds),
+        "## A rolling restart\n\n" + _rolling_restart(results),
+        "## kafka-consumer-groups\n\n" + _tool(results, kinds),
+        "## The cases\n\n" + list_of_cases(),
+    ]
+    return "\n\n".join(parts)
+
+
+def list_of_cases() -> str:
+    """Every raw case with the rule that it is about."""
+    lines = []
+    for room in ROOMS:
+        about = (room.__doc__ or "").splitlines()[0]
+        lines += ["", f"**{about}**", ""]
+        lines += [f"* `{case.name}`: {case.about}" for case in room.CASES]
+    return "\n".join(lines[1:])
+
+
+def _answers(results: Sequence[Result], kinds: Sequence[str]) -> str:
+    by_case = {(one.rest, one.kind): one for one in results if one.test == "test_answers"}
+    rows = []
+    for room in ROOMS:
+        cells = []
+        for kind in kinds:
+            found = [by_case[case.name, kind] for case in room.CASES if (case.name, kind) in by_case]
+            equal = sum(one.outcome == _PASSED for one in found)
+            answers = sum(int(one.properties.get("answers", 0)) for one in found)
+            cells.append(f"{equal} of {len(room.CASES)} cases, {answers} answers equal")
+        rows.append([room.__name__.rpartition(".")[2].replace("_", " "), *cells])
+    return _table(["cases", *kinds], rows)
+
+
+def _times(results: Sequence[Result], kinds: Sequence[str]) -> str:
+    measured: dict[str, dict[str, float]] = defaultdict(dict)
+    for one in results:
+        if one.test == "test_times":
+            for what, ms in one.properties.items():
+                measured[what][one.kind] = float(ms)
+    rows = []
+    for timed in (timed for case in CASES for timed in case.times):
+        found = measured.get(timed.what, {})
+        ours, kafkas = found.get("emulator"), found.get("jvm")
+        ratio = f"{ours / kafkas:.3f}" if ours and kafkas and timed.expected_ms else ""
+        cells = [f"{found[kind]:.0f}" if kind in found else "" for kind in kinds]
+        tolerance = f"{tolerated_ms(timed.expected_ms):.0f}"
+        rows.append([timed.what, str(timed.expected_ms), *cells, ratio, tolerance])
+    return _table(["milliseconds", "rule", *kinds, "emulator / jvm", "tolerance"], rows, right=True)
+
+
+def _clients(results: Sequence[Result], kinds: Sequence[str]) -> str:
+    of_clients = [one for one in results if one.file == "test_clients"]
+    by_test: dict[str, dict[tuple[str, str], Result]] = defaultdict(dict)
+    for one in of_clients:
+        by_test[one.test][one.kind, one.rest] = one
+    single, mixed = [], []
+    for test, found in by_test.items():
+        shown = test.removeprefix("test_").replace("_", " ")
+        for rest in dict.fromkeys(rest for _, rest in found):
+            if rest not in LIBRARIES:
+                mixed.append([f"{shown}: {rest}", *(_cell(found.get((kind, rest))) for kind in kinds)])
+        for kind in kinds:
+            cells = [_cell(found.get((kind, library))) for library in LIBRARIES]
+            if any(cells):
+                single.append([shown, kind, *cells])
+    return (
+        "Seconds that each test took, the start of Java among them; empty: the library does not have it.\n\n"
+        + _table(["test", "broker", *LIBRARIES], single)
+        + "\n\n"
+        + _table(["groups of several libraries", *kinds], mixed)
+    )
+
+
+def _cell(result: Result | None) -> str:
+    if result is None:
+        return ""
+    return f"{result.seconds:.1f}" if result.outcome == _PASSED else result.outcome
+
+
+def _rolling_restart(results: Sequence[Result]) -> str:
+    """Of the run's own words: what the test has recorded."""
+    found = next((one for one in results if one.test == ROLLING_RESTART.rpartition("::")[2]), None)
+    told = (
+        "Four `CooperativeConsumer` are stopped and started one after the other, in a cooperative-sticky\n"
+        "group with Kafka's Java consumer on Kafka 4.3.1. Whatever a member owned before a step and after\n"
+        "it must appear in none of its callbacks and in no row of its trace in between."
+    )
+    if found is None or found.outcome == _SKIPPED:
+        return f"{told}\n\nNot run."
+    rows = [[name, value] for name, value in found.properties.items()]
+    return f"{told}\n\n" + _table(["", found.outcome], rows)
+
+
+def _tool(results: Sequence[Result], kinds: Sequence[str]) -> str:
+    said = {
+        one.kind: [tool.Said(command, tuple(lines)) for command, lines in json.loads(one.properties["said"])]
+        for one in results
+        if "said" in one.properties
+    }
+    counts = Counter(
+        kind
+        for kind in kinds
+        for one, other in zip(said.get(kind, ()), tool.read(), strict=False)
+        if one == other
+    )
+    lines = [f"* {kind}: {counts[kind]} of {len(tool.read())} outputs equal to Kafka's" for kind in said]
+    if {"emulator", "jvm"} <= said.keys():
+        for ours, kafkas in zip(said["emulator"], said["jvm"], strict=True):
+            lines += ["", f"`kafka-consumer-groups {ours.command}`", "", "```text"]
+            lines += [*_beside(_aligned(ours.lines), _aligned(kafkas.lines)), "```"]
+    return "\n".join(lines)
+
+
+def _beside(ours: list[str], kafkas: list[str]) -> list[str]:
+    """The emulator's output beside Kafka's, or above it where that would be too wide to read."""
+    width = max(map(len, [*ours, "emulator"]))
+    if width + max(map(len, [*kafkas, "Kafka"])) > _WIDEST:
+        return ["-- emulator", *ours, "-- Kafka", *kafkas]
+    pairs = zip_longest(["emulator", *ours], ["Kafka", *kafkas], fillvalue="")
+    return [f"{one:<{width}} | {other}".rstrip() for one, other in pairs]
+
+
+def _aligned(lines: Iterable[str]) -> list[str]:
+    """Rows with as many words as their header, in columns."""
+    shown = [line.split() for line in lines]
+    header = next((words for words in shown if words and " ".join(words).isupper()), [])
+    rows = [words for words in shown if len(words) == len(header)]
+    widths = [max(len(words[column]) for words in rows) for column in range(len(header))]
+    return [
+        "  ".join(f"{word:<{width}}" for word, width in zip(words, widths, strict=True)).rstrip()
+        if len(words) == len(header)
+        else " ".join(words)
+        for words in shown
+    ]
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], right: bool = False) -> str:
+    rule = ["---", *(["---:" if right else "---"] * (len(header) - 1))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, rule, *rows])
+
+
+def write_page(text: str, page: Path = PAGE) -> None:
+    """Replace what was generated before; the rest of the page stays."""
+    before, _, rest = page.read_text("utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", "utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.table", description=__doc__)
+    parser.add_argument("--from", dest="results", type=Path, help="results of an earlier run (JUnit XML)")
+    parser.add_argument("--keep", type=Path, help="where to keep the results of this run")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        file = options.results or options.keep or Path(folder, "results.xml")
+        if options.results is None:
+            run_suite(file)
+        results = read_results(file)
+    write_page(generated(results))
+    failed = [one for one in results if one.outcome == _FAILED]
+    for one in failed:
+        print(f"{one.test}[{one.kind}-{one.rest}] failed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

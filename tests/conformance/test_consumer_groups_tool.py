@@ -1,0 +1,26 @@
+"""Kafka's own kafka-consumer-groups on every broker: it prints what it prints on Kafka."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.clients_real.conftest import checked
+from tests.conformance import tool
+from tests.conformance.backends import Backend
+from tests.conformance.conftest import RecordProperty
+from tests.conformance.programs.building import ProgramUnavailable
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_kafka_consumer_groups_prints(backend: Backend, record_property: RecordProperty) -> None:
+    checked("confluent-kafka")
+    try:
+        said = tool.run(backend)
+    except ProgramUnavailable as unavailable:
+        pytest.skip(str(unavailable))
+    record_property("said", json.dumps(said))
+    for one, kafkas in zip(said, tool.read(), strict=True):
+        assert one == kafkas

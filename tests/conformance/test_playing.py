@@ -1,0 +1,122 @@
+"""A case fails where a broker does otherwise: the suite's own machinery, on the emulator."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.clients.brokers import EMULATOR
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.wire.cluster import METADATA, Cluster
+from groupstorm.clients.wire.connection import Api
+from groupstorm.coordinator.errors import Error
+from tests.conformance.backends import ADDRESS, ADDRESS_VARIABLE, QUICK, Backend, Backends, with_cluster
+from tests.conformance.raw.lives import alone, enter
+from tests.conformance.raw.playing import Measured, Played
+from tests.conformance.raw.requests import heartbeat, join
+from tests.conformance.raw.running import is_within, play
+from tests.conformance.raw.steps import OK, Beat, Case, Hear, Parked, Send, Steps, Timed, Until, ask
+
+
+def _played(backends: Backends, *steps: Steps) -> Played:
+    return play(backends, EMULATOR, [Case("case", "about", steps)])["case"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        (ask("a", join(member_id="nobody"), OK), "error_code is 'UNKNOWN_MEMBER_ID', expected 'NONE'"),
+        (ask("a", join(version=3), Error.MEMBER_ID_REQUIRED), "error_code is 'NONE', expected"),
+        ((alone(), ask("a", heartbeat(), {"other": 1})), "answer has no other"),
+        ((alone(), Send("a", heartbeat()), Beat((), 100), Parked("a")), "it was answered: {'who': 'a'"),
+        ((enter("a"), Send("a", heartbeat())), "its last request is not answered yet"),
+        (ask("a", heartbeat(version=9), OK), "Heartbeat is needed in one of the versions 9 to 9"),
+    ],
+)
+def test_what_fails_a_case(backends: Backends, steps: Steps, why: str) -> None:
+    played = _played(backends, steps)
+    assert why in played.failure
+    assert played.failure.startswith("step ")
+
+
+def test_answers_are_plain_and_the_same_in_every_run(backends: Backends) -> None:
+    steps = (alone(), ask("a", heartbeat(), OK))
+    first, second = _played(backends, steps), _played(backends, steps)
+    assert not first.failure
+    assert first.answers == second.answers
+    joined = first.answers[1]
+    assert (joined["who"], joined["member_id"], joined["leader"]) == ("a", "{a}", "{a}")
+    assert "<topic>" in joined["members"][0]["metadata"]
+    assert first.answers[-1] == {"who": "a", "answer": "HeartbeatResponse", "error_code": "NONE"}
+
+
+def test_times_are_measured_from_the_mark(backends: Backends) -> None:
+    played = _played(
+        backends,
+        alone(session_ms=300),
+        ask("a", heartbeat(), OK, mark="last"),
+        [Until("Empty", 0, timed=Timed("a session ends", "last", 300))],
+    )
+    ((what, expected_ms, ms),) = played.times
+    assert (what, expected_ms) == ("a session ends", 300)
+    assert ms > 200
+
+
+def test_steps_may_be_nested() -> None:
+    case = Case("case", "about", (alone(), [Hear("a", OK), (Parked("a"),)]))
+    assert [type(step) for step in case.flat] == [Send, Hear, Send, Hear, Send, Hear, Hear, Parked]
+
+
+@pytest.mark.parametrize(
+    ("expected_ms", "ms", "within"),
+    [(1000, 1200, True), (1000, 1201, False), (1000, 799, False), (5000, 5500, True), (5000, 5501, False)],
+)
+def test_the_tolerance_is_a_tenth_or_a_fifth_of_a_second(expected_ms: int, ms: float, within: bool) -> None:
+    assert is_within(Measured("what", expected_ms, ms)) is within
+
+
+def test_a_broker_with_other_settings_is_refused(backends: Backends, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = backends.get(EMULATOR, QUICK._replace(name="other", settings={"group.max.size": "7"}))
+    monkeypatch.setenv(ADDRESS_VARIABLE, other.address)
+    with pytest.raises(BrokerUnavailable, match=r"needs group.initial.rebalance.delay.ms=0, has 3000"):
+        Backends().get(ADDRESS, QUICK)
+
+
+def test_what_was_made_at_an_address_is_deleted_again(
+    backends: Backends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulator = backends.get(EMULATOR, QUICK)
+    monkeypatch.setenv(ADDRESS_VARIABLE, emulator.address)
+    guests = Backends()
+    cases = [
+        Case("with-member", "", (alone(),)),
+        Case("with-pending", "", ask("a", join(session_ms=200), {})),
+    ]
+    played = play(guests, ADDRESS, cases)
+    assert [result.failure for result in played.values()] == ["", ""]
+    prefix = guests.get(ADDRESS, QUICK).broker.prefix
+    assert prefix
+    assert len(_names(emulator, prefix)) == 3, "two groups and a topic"
+    guests.close()
+    assert _names(emulator, prefix) == []
+
+
+def _names(backend: Backend, prefix: str) -> list[str]:
+    """Of groups and topics that begin so."""
+
+    async def ask_for_names(cluster: Cluster) -> list[str]:
+        groups = await cluster.ask_any(
+            Api(16, "ListGroups", 0, 3), lambda types: types.make(types.root.__name__)
+        )
+        topics = await cluster.ask_any(
+            METADATA,
+            lambda types: types.make(
+                types.root.__name__,
+                topics=None,
+                allow_auto_topic_creation=False,
+                include_topic_authorized_operations=False,
+            ),
+        )
+        return [*(one.group_id for one in groups.groups), *(one.name for one in topics.topics)]
+
+    names = backend.run(with_cluster(backend.broker, ask_for_names))
+    return [name for name in names if name.startswith(prefix)]

@@ -1,0 +1,143 @@
+"""kafka-consumer-groups, Kafka's own command, on one group: what it prints in each step of the group's life.
+
+`python -m tests.conformance.tool` runs it on Kafka and writes the file that all brokers are held against.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from groupstorm.clients.brokers import JVM
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from tests.clients_real.groups import ALL_PARTITIONS, is_shared_out, records, stopping
+from tests.clients_real.members import ConfluentMember, Member, wait_until
+from tests.clients_real.producers import produce_with_confluent
+from tests.conformance.backends import QUICK, Backend, Backends
+from tests.conformance.programs.building import ProgramUnavailable, kafka_java
+
+#: Kafka 4.3.1: each command after a `$`, then what it prints.
+FILE = Path(__file__).with_name("consumer-groups.kafka-4.3.1.txt")
+MAIN = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+TIMEOUT_S = 60
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_STACK = re.compile(r"\s+at |Caused by: |java\.\S+Exception: ")
+_HOST = re.compile(r"/[0-9a-f][0-9a-f.:]+")
+_ADDRESS = re.compile(r"[\w.\[\]:]+:\d+ +\(\d+\)")
+
+#: While two members are there, and after they have left.
+WITH_MEMBERS: Sequence[str] = (
+    "--list",
+    "--list --state",
+    "--list --type",
+    "--describe --group GROUP",
+    "--describe --group GROUP --members",
+    "--describe --group GROUP --members --verbose",
+    "--describe --group GROUP --state",
+    "--reset-offsets --group GROUP --topic TOPIC --to-earliest --execute",
+    "--delete-offsets --group GROUP --topic TOPIC",
+    "--delete --group GROUP",
+)
+WITHOUT_MEMBERS: Sequence[str] = (
+    "--describe --group GROUP --state",
+    "--describe --group GROUP --members",
+    "--describe --group GROUP",
+    "--reset-offsets --group GROUP --topic TOPIC:0,1 --shift-by -2 --dry-run",
+    "--reset-offsets --group GROUP --topic TOPIC --to-earliest --execute",
+    "--reset-offsets --group GROUP --topic TOPIC:0 --to-datetime 2100-01-01T00:00:00.000 --execute",
+    "--describe --group GROUP --offsets",
+    "--delete-offsets --group GROUP --topic TOPIC:0",
+    "--describe --group GROUP --offsets",
+    "--delete --group GROUP",
+    "--describe --group GROUP",
+    "--delete --group GROUP",
+)
+
+
+class Said(NamedTuple):
+    """One command and the lines that it printed, without what differs from run to run."""
+
+    command: str
+    lines: tuple[str, ...]
+
+
+def run(backend: Backend) -> list[Said]:
+    """All commands on a group of two confluent-kafka consumers. Raises ProgramUnavailable."""
+    java = kafka_java()
+    topic, group = backend.topic(len(ALL_PARTITIONS)), backend.group("billing")
+    names = {group: "GROUP", topic: "TOPIC"}
+
+    def ask(command: str) -> Said:
+        words = command.replace("GROUP", group).replace("TOPIC", topic).split()
+        answer = subprocess.run(
+            java.command(MAIN, "--bootstrap-server", backend.address, *words),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        lines = answer.stdout.splitlines()
+        if command.startswith("--list"):
+            lines = [line for line in lines if group in line or line.startswith("GROUP ")]
+        return Said(command, _comparable(lines, names))
+
+    produce_with_confluent(backend.address, records(0, 60), topic)
+    two: list[Member] = [ConfluentMember(backend.address, topics=(topic,), group=group) for _ in range(2)]
+    with stopping(two) as members:
+        wait_until(lambda: is_shared_out(members), "three partitions each")
+        wait_until(lambda: sum(len(member.values) for member in members) >= 60, "all records read")
+        said = [ask(command) for command in WITH_MEMBERS]
+    return said + [ask(command) for command in WITHOUT_MEMBERS]
+
+
+def _comparable(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Rows of a table come in the order of a hash table, its columns are as wide as their content."""
+    cleaned = []
+    for line in lines:
+        if _STACK.match(line):
+            continue
+        for real, shown in names.items():
+            line = line.replace(real, shown)  # noqa: PLW2901
+        line = _UUID.sub("UUID", line)  # noqa: PLW2901
+        line = _ADDRESS.sub("HOST:PORT (1)", line)  # noqa: PLW2901
+        line = _HOST.sub("/HOST", line)  # noqa: PLW2901
+        cleaned.append(" ".join(line.split()))
+    shown_lines = [line for line in cleaned if line]
+    header = next((at for at, line in enumerate(shown_lines) if line.isupper()), 0)
+    return (*shown_lines[: header + 1], *sorted(shown_lines[header + 1 :]))
+
+
+def read() -> list[Said]:
+    """What Kafka 4.3.1 prints."""
+    said = []
+    for block in FILE.read_text("utf-8").split("$ ")[1:]:
+        command, *lines = block.rstrip("\n").split("\n")
+        said.append(Said(command, tuple(lines)))
+    return said
+
+
+def write(said: Sequence[Said]) -> None:
+    FILE.write_text("".join("\n".join([f"$ {one.command}", *one.lines]) + "\n" for one in said), "utf-8")
+
+
+def main() -> int:
+    backends = Backends()
+    try:
+        write(run(backends.get(JVM, QUICK)))
+    except (BrokerUnavailable, ProgramUnavailable) as unavailable:
+        print(unavailable, file=sys.stderr)
+        return 2
+    finally:
+        backends.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

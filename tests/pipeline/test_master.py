@@ -1,0 +1,28 @@
+"""Where Spark runs when it is not this machine's cores."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from groupstorm.pipeline.session import address_towards
+from groupstorm.problems import InputError
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://", "spark://a", "spark://a:0", "yarn", "a:7077"])
+def test_what_is_no_cluster_is_named(master: str) -> None:
+    with pytest.raises(InputError, match="expected spark://HOST:PORT"):
+        address_towards(master)
+
+
+def test_the_address_by_which_the_cluster_can_reach_this_machine() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        assert address_towards(f"spark://127.0.0.1:{listening.getsockname()[1]}") == "127.0.0.1"
+
+
+def test_a_cluster_that_does_not_answer_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    with pytest.raises(InputError, match=rf"--master spark://127\.0\.0\.1:{port}: nobody answers there"):
+        address_towards(f"spark://127.0.0.1:{port}")

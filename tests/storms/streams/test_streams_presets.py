@@ -1,0 +1,86 @@
+"""The presets about Kafka Streams show what they are there for."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.storms.checkers import HELD
+from groupstorm.storms.figures import Figures, compare_answer
+from groupstorm.storms.scenario import load
+from tests.storms.storming import storm
+
+#: What makes a preset small enough for a test.
+SMALLER: dict[str, dict[str, object]] = {
+    "stateful-warmup": {"topics": 1},
+    "rack-bill": {"topics": 2, "partitions": 8, "least_duration_ms": 18_000_000},
+    "standby-loss": {"topics": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def figures() -> dict[str, dict[str, Figures]]:
+    return {
+        preset: {
+            variant: storm(preset, 0, variant, settings=smaller).figures for variant in load(preset).variants
+        }
+        for preset, smaller in SMALLER.items()
+    }
+
+
+def test_all_invariants_hold(figures: dict[str, dict[str, Figures]]) -> None:
+    for preset, variants in figures.items():
+        for variant, found in variants.items():
+            broken = {name: said for name, said in (found.invariants or {}).items() if said != HELD}
+            assert not broken, (preset, variant)
+
+
+def number(value: float | None) -> float:
+    assert value is not None
+    return value
+
+
+def test_stateful_warmup_sets_downtime_against_time_to_balance(
+    figures: dict[str, dict[str, Figures]],
+) -> None:
+    found = figures["stateful-warmup"]
+    for patient in ("shipped", "draft-latency"):
+        for hasty in ("legacy-sticky", "draft-balance"):
+            one, other = found[patient], found[hasty]
+            assert number(one.task_downtime_max_seconds) < number(other.task_downtime_max_seconds) / 5
+            assert number(one.converged_after_seconds) > number(other.converged_after_seconds) * 5
+            assert one.tasks_from_scratch == 0
+            assert number(other.tasks_from_scratch) > 0
+            assert other.probing_rebalances == 0
+    shipped, draft = found["shipped"], found["draft-latency"]
+    assert number(shipped.probing_rebalances) > 1
+    assert number(draft.converged_after_seconds) < number(shipped.converged_after_seconds), (
+        "who watches its standbys need not wait for the next interval"
+    )
+    assert {each.task_imbalance for each in found.values()} == {0}
+    sentence = compare_answer(found)
+    assert "tasks were down for" in sentence
+    assert f"({shipped.probing_rebalances} probing rebalances)" in sentence
+
+
+def test_rack_bill_shows_what_is_saved_and_what_it_takes(figures: dict[str, dict[str, Figures]]) -> None:
+    found = figures["rack-bill"]
+    dear = number(found["none"].cross_rack_usd)
+    for strategy in ("min_traffic", "balance_subtopology"):
+        assert number(found[strategy].cross_rack_usd) < 0.8 * dear
+        assert number(found[strategy].converged_after_seconds) > 0
+    assert len({each.records_processed for each in found.values()}) == 1, "all of the same length"
+    assert found["tags"].tasks_from_scratch == 0, "a zone that is lost takes no task's only standby with it"
+    assert number(found["none"].tasks_from_scratch) > 0
+    sentence = compare_answer(found)
+    assert "From rack to rack went" in sentence
+    assert f"({'$'}{dear:.2f}) under none" in sentence
+    assert f"{found['none'].moves} moves and" in sentence
+
+
+def test_standby_loss_sets_the_placements_apart(figures: dict[str, dict[str, Figures]]) -> None:
+    found = figures["standby-loss"]
+    reliable = found["reliable-first"]
+    for other in ("greedy", "shipped"):
+        assert number(reliable.restored_bytes) <= number(found[other].restored_bytes)
+        assert number(reliable.task_downtime_seconds) <= number(found[other].task_downtime_seconds)
+        assert number(reliable.tasks_from_scratch) < number(found[other].tasks_from_scratch)

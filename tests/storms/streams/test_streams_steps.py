@@ -1,0 +1,194 @@
+"""What a scenario does to a Kafka Streams application, and what it costs its tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.problems import InputError
+from tests.storms.storming import START, Storm, scenario, storm
+from tests.storms.streams.applications import QUIET_MS, SECOND, after, require_invariants, small
+
+
+def restorations(found: Storm, from_ms: int = QUIET_MS) -> list[tuple[str, str, int]]:
+    """Task, cause and bytes of what was restored after the quiet time."""
+    return [
+        (event.task, event.cause, event.bytes)
+        for time_us, event in found.events("task_restoring")
+        if time_us >= from_ms * 1000
+    ]
+
+
+def test_an_application_starts_by_restoring_everything() -> None:
+    found = require_invariants(storm(small()))
+    restored = found.events("task_restored")
+    assert [(event.bytes, event.duration_us) for _, event in restored] == [(10**9, 40 * SECOND)] * 4, (
+        "two on each thread, side by side"
+    )
+    assert len(found.events("task_running")) == 4
+    assert (found.figures.task_downtime_seconds, found.figures.restored_bytes) == (0, 0), (
+        "from the first instant on at which all tasks run"
+    )
+
+
+def test_partitions_are_paused_while_their_tasks_restore() -> None:
+    found = require_invariants(storm(small()))
+    for (paused_us, paused), (resumed_us, resumed) in zip(
+        found.events("partitions_paused"), found.events("partitions_resumed"), strict=True
+    ):
+        assert (paused.member, paused.partitions) == (resumed.member, resumed.partitions)
+        assert resumed_us - paused_us == pytest.approx(40 * SECOND, abs=SECOND)
+    assert found.figures.records_skipped == found.figures.records_duplicated == 0
+
+
+def test_an_instance_that_comes_back_to_its_host_has_its_state() -> None:
+    found = require_invariants(storm(small(after("restart", members=[0]))))
+    assert all(cause == "checkpoint" and read < 10**6 for _, cause, read in restorations(found))
+    assert len(restorations(found)) == 2
+    assert found.figures.tasks_from_scratch == 0
+
+
+def test_state_of_a_lost_host_is_restored_from_nothing() -> None:
+    found = require_invariants(storm(small(after("lose-host", members=[0]))))
+    assert [cause for _, cause, _ in restorations(found)] == ["nothing", "nothing"]
+    assert found.figures.tasks_from_scratch == 2
+    assert found.figures.restored_bytes is not None
+    assert found.figures.restored_bytes > 2 * 10**9
+    assert found.figures.task_downtime_max_seconds == pytest.approx(45 + 40, abs=5), (
+        "session, then restoration"
+    )
+
+
+def test_a_standby_takes_over_with_what_it_has() -> None:
+    found = require_invariants(storm(small(after("lose-host", members=[0]), num__standby__replicas=1)))
+    assert len(restorations(found)) == 2
+    assert all(cause == "standby" and read < 10**6 for _, cause, read in restorations(found))
+    assert found.figures.task_downtime_max_seconds == pytest.approx(45, abs=5)
+
+
+def test_a_new_instance_warms_up_before_it_takes_over() -> None:
+    settings = {"members": 1, "max__warmup__replicas": 2}
+    found = require_invariants(storm(small(after("add"), **settings)))
+    assert [event.task for _, event in found.events("warm_up_placed")][:2] == ["0_1", "0_3"]
+    (due_us, _), *more = found.events("follow_up_due", cause="probing")
+    assert not more
+    placed_us = next(t for t, event in found.events("tasks_placed", cause="probing"))
+    assert due_us // 1000 == placed_us // 1000 + 600_000 + 1, "once the time is past"
+    assert found.figures.probing_rebalances == 1
+    assert found.figures.tasks_from_scratch == 0
+    assert found.figures.task_downtime_max_seconds == 0.01, (
+        "a commit and a round of two members, both of which know that it is due: messages of 1 ms each"
+    )
+    assert found.figures.converged_after_seconds == pytest.approx(600, abs=10)
+    assert found.figures.task_imbalance == 0
+
+
+def test_more_warm_ups_take_fewer_probing_rebalances() -> None:
+    settings = {"members": 1, "partitions": 12}
+    few = storm(small(after("add"), **settings, max__warmup__replicas=2)).figures
+    many = storm(small(after("add"), **settings, max__warmup__replicas=6)).figures
+    assert (few.probing_rebalances, many.probing_rebalances) == (3, 1)
+
+
+def test_the_draft_asks_as_soon_as_its_standbys_have_caught_up() -> None:
+    settings = {"members": 1, "task__assignor": "kip441-draft"}
+    found = require_invariants(storm(small(after("add"), **settings)))
+    caught_up_us = max(time_us for time_us, _ in found.events("standby_caught_up"))
+    assert caught_up_us in [time_us for time_us, _ in found.events("follow_up_due", cause="watching")]
+    assert found.figures.converged_after_seconds == pytest.approx(40, abs=15)
+    assert found.figures.task_imbalance == 0
+
+
+@pytest.mark.parametrize("watch_list", [False, True])
+def test_the_draft_to_the_letter_never_settles(watch_list: bool) -> None:
+    """No standby is ever nearer than the task that runs: its watchers ask again after every rebalance."""
+    settings = {"members": 1, "task__assignor": "kip441-draft", "settle_timeout_ms": 120_000}
+    found = require_invariants(
+        storm(small(after("add"), **settings, near_zero_gap=None, watch_list=watch_list))
+    )
+    assert found.figures.converged_after_seconds is None
+    assert (found.figures.probing_rebalances or 0) > 10
+    assert found.figures.moves == 0
+    assert "no stable assignment came" in found.figures.answer
+
+
+def test_more_standbys_than_hosts_end_the_application_under_the_draft() -> None:
+    """The draft throws; Kafka's threads die of a TaskAssignmentException."""
+    found = storm(small(task__assignor="kip441-draft", num__standby__replicas=2, settle_timeout_ms=1000))
+    assert {event.error for _, event in found.events("member_failed")} == {"TaskAssignmentException"}
+    assert {event.cause for _, event in found.events("tasks_placed")} == {"ASSIGNMENT_ERROR"}
+    assert {event.cause for _, event in found.events("instance_gone")} == {"failed"}
+
+
+def test_a_zone_is_lost_and_comes_back_without_state() -> None:
+    steps = (
+        after("lose-zone", rack=1),
+        {"at_ms": 2 * QUIET_MS, "do": "restore-zone", "rack": 1, "over_ms": 1000},
+    )
+    found = require_invariants(storm(small(*steps, members=4, racks=2)))
+    gone = {event.process for _, event in found.events("instance_gone")}
+    assert gone == {"instance-1", "instance-3"}
+    late_us = 2 * QUIET_MS * 1000
+    assert {event.process for time_us, event in found.events("instance_started") if time_us > late_us} == gone
+    assert found.figures.tasks_from_scratch == 2, "what the zone ran; what comes back is warmed up"
+
+
+def test_a_rolling_upgrade_probes_versions() -> None:
+    settings = {"members": 3, "metadata_version": 10, "leave_on_close": True}
+    found = require_invariants(storm(small(after("rolling-upgrade"), **settings)))
+    versions = [event.version for _, event in found.events("instance_started")]
+    assert versions == [10, 10, 10, 11, 11, 11]
+    changes = [event.cause for _, event in found.events("subscription_version_changed")]
+    assert "downgrade" in changes
+    last = {event.member: event.version for _, event in found.events("subscription_version_changed")}
+    assert set(last.values()) == {11}, "at the end everybody speaks the newest version"
+    assert found.events("follow_up_due", cause="version-probing")
+    assert found.events("tasks_placed")[-1][1].cause == "stable"
+
+
+def test_no_threads_share_a_task_and_threads_are_members() -> None:
+    found = require_invariants(storm(small(num__stream__threads=2)))
+    members = {event.member for _, event in found.events("task_running")}
+    assert members == {f"instance-{i}-StreamThread-{n}" for i in range(2) for n in (1, 2)}
+    assert len(found.events("member_added")) == 4
+
+
+@pytest.mark.parametrize(
+    ("steps", "settings", "told"),
+    [
+        ([after("pause", members=[0], for_ms=5)], {}, "'pause' is not for application: streams"),
+        ([after("lose-zone", rack=0)], {}, "set racks"),
+        ([after("lose-zone", rack=3)], {"racks": 3}, "from 0 to 2"),
+        ([], {"stateless_topics": 2}, "stateless_topics: 2: there are 1 sub-topologies"),
+        ([], {"racks": 2, "replication__factor": 3}, "replication.factor: 3"),
+        ([], {"racks": 2, "members_per_rack": [1]}, "expected 2 numbers"),
+        ([], {"racks": 2, "members_per_rack": [2, 2]}, "their sum is 4, members is 2"),
+        ([], {"members_per_rack": [2]}, "needs racks"),
+        ([], {"members_per_rack": 2, "racks": 2}, "expected a list of whole numbers"),
+        ([], {"rack__aware__assignment__strategy": "min_traffic"}, "needs racks"),
+        ([], {"rack__aware__assignment__tags": "zone"}, "needs racks"),
+        ([], {"task__assignor": "haha"}, "is not one of ha, legacy-sticky"),
+        ([], {"usd_per_gb_each_way": -1}, "lies outside 0 to 1000"),
+        ([], {"usd_per_gb_each_way": "dear"}, "is no number"),
+        ([], {"near_zero_gap": 0, "standby_lag_ms": 200}, "standbys follow 2 records behind"),
+        (
+            [],
+            {"application": "consumer", "num__standby__replicas": 1},
+            "has no effect without application: streams",
+        ),
+        ([], {"probing__rebalance__interval__ms": 59_999}, "lies outside 60000"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(
+    steps: list[dict[str, Any]], settings: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        small(*steps, **settings).resolve(None, 0, {})
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_consumers_know_no_hosts() -> None:
+    with pytest.raises(InputError, match="'lose-host' needs application: streams"):
+        scenario([START, after("lose-host", members=[0])], members=2).resolve(None, 0, {})

@@ -1,0 +1,131 @@
+"""Members with other clients' defaults and ways: settings, votes, slow applications."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.clients.profiles import PROFILES
+from groupstorm.problems import InputError
+from groupstorm.storms.members import consumer_config, strategies
+from groupstorm.storms.scenario import load
+from groupstorm.storms.settings import Settings
+from tests.storms.storming import FIXED, START, Storm, scenario, storm
+
+BUSY_MS = 60_000
+
+
+def given(**settings: Any) -> Settings:
+    return Settings(("", settings))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_clients_defaults_fill_in_what_is_not_given(name: str) -> None:
+    config = consumer_config(given(client_profile=name), "g", ("t",), "member-0", 0)
+    for setting, value in PROFILES[name].defaults.items():
+        own = getattr(config, setting.replace(".", "_"))
+        assert own == (tuple(value) if isinstance(value, list) else value)
+    assert config.profile is PROFILES[name]
+
+
+def test_what_is_given_counts_over_the_clients_defaults() -> None:
+    mapping = {"client_profile": "aiokafka", "session.timeout.ms": 20_000}
+    config = consumer_config(Settings(("", mapping)), "g", ("t",), "member-0", 0)
+    assert config.session_timeout_ms == 20_000
+    assert config.rebalance_timeout_ms == 20_000, "aiokafka's rebalance timeout is its session's"
+    assert config.partition_assignment_strategy == ("roundrobin",)
+
+
+def test_the_last_one_who_names_a_client_is_heard() -> None:
+    settings = Settings(("file ", {"client_profile": "aiokafka"}), ("--set ", {"client_profile": "franz-go"}))
+    assert settings.integer("session.timeout.ms") == 45_000
+    assert settings.names("client_profile") == ("franz-go",)
+
+
+def test_several_clients_take_turns_each_with_its_defaults() -> None:
+    settings = given(client_profile="java,aiokafka")
+    configs = [consumer_config(settings, "g", ("t",), f"member-{index}", index) for index in range(3)]
+    assert [config.profile.name for config in configs] == ["java", "aiokafka", "java"]
+    assert [config.session_timeout_ms for config in configs] == [45_000, 10_000, 45_000]
+    assert strategies(settings) == ("range", "cooperative-sticky", "roundrobin")
+
+
+@pytest.mark.parametrize("profiles", ["franz-go", "java,librdkafka,aiokafka"])
+def test_a_resolved_scenario_keeps_each_clients_defaults(profiles: str) -> None:
+    resolved = load("cold-start").resolve(None, 3, {"client_profile": profiles})
+    written = resolved.written()["settings"]
+    assert written["client_profile"] == profiles.split(",")
+    assert ("session.timeout.ms" in written) == ("," not in profiles)
+    again = Settings(("", written))
+    assert dict(again.written()) == written
+    for index in range(4):
+        assert consumer_config(again, "g", ("t",), "m", index) == consumer_config(
+            resolved.settings, "g", ("t",), "m", index
+        )
+
+
+@pytest.mark.parametrize("written", ["sarama", "java,sarama", "java,java", ["java", 3], ""])
+def test_clients_that_there_are_not_are_refused(written: object) -> None:
+    with pytest.raises(InputError, match="client_profile"):
+        given(client_profile=written)
+
+
+def test_each_clients_own_settings_are_checked() -> None:
+    overrides = {"client_profile": "java,aiokafka", "heartbeat.interval.ms": 12_000}
+    with pytest.raises(InputError, match=r"must be lower than session.timeout.ms \(10000\)"):
+        load("cold-start").resolve(None, 0, overrides)
+
+
+def test_a_mixed_group_votes_for_what_all_have() -> None:
+    result = storm(scenario([START], members=4, partitions=8, client_profile="java,librdkafka", **FIXED))
+    completed = result.events("group_state_changed", state="CompletingRebalance")
+    assert {event.protocol for _, event in completed} == {"range"}
+    assert set((result.figures.invariants or {}).values()) == {"held"}
+
+
+def test_clients_that_have_no_assignor_in_common_cannot_form_a_group() -> None:
+    result = storm(scenario([START], members=2, partitions=4, client_profile="aiokafka,franz-go", **FIXED))
+    failed = result.events("member_failed")
+    assert [event.error for _, event in failed] == ["INCONSISTENT_GROUP_PROTOCOL"]
+
+
+def one_is_busy(profile: str) -> Storm:
+    """Another member comes while one of three works on a batch."""
+    steps = [
+        START,
+        {"at_ms": 30_000, "do": "busy", "members": [1], "for_ms": BUSY_MS},
+        {"at_ms": 35_000, "do": "add"},
+    ]
+    settings = {"client_profile": profile, "session.timeout.ms": 45_000, "start_ms": 0}
+    return storm(scenario(steps, members=3, partitions=12, **FIXED, **settings))
+
+
+WAIT_FOR_POLL = {"java": True, "librdkafka": True, "kafka-python": True, "aiokafka": False, "franz-go": False}
+
+
+@pytest.mark.parametrize(("profile", "waits"), WAIT_FOR_POLL.items())
+def test_who_waits_for_a_busy_application(profile: str, waits: bool) -> None:
+    result = one_is_busy(profile)
+    assert set((result.figures.invariants or {}).values()) == {"held"}
+    [(added_us, _)] = result.events("member_started", member="member-3")
+    joined_us = min(time_us for time_us, _ in result.events("partitions_assigned", member="member-3"))
+    assert (joined_us - added_us > 50_000_000) == waits
+
+
+@pytest.mark.parametrize(("profile", "leaves"), [("java", True), ("aiokafka", True), ("franz-go", False)])
+def test_who_leaves_when_nobody_polls(profile: str, leaves: bool) -> None:
+    steps = [START, {"at_ms": 30_000, "do": "busy", "members": [1], "for_ms": BUSY_MS}]
+    settings = {"max.poll.interval.ms": 20_000, "client_profile": profile}
+    result = storm(scenario(steps, members=2, partitions=4, **FIXED, **settings))
+    assert bool(result.events("member_removed", member="member-1")) == leaves
+
+
+def test_the_preset_shows_that_they_differ() -> None:
+    unowned = {
+        name: storm("client-profiles", 0, name).figures.unowned_partition_seconds or 0.0
+        for name in load("client-profiles").variants
+    }
+    assert set(unowned) == set(PROFILES)
+    assert unowned["java"] > 10 * unowned["aiokafka"], "the lost node's session lasts 45 s, not 10 s"
+    assert unowned["java"] > 10 * unowned["franz-go"], "everybody waits for whom does not poll"

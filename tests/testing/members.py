@@ -1,0 +1,104 @@
+"""Members that speak the protocol themselves: a test says each step of theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupstorm.assignors.userdata import encode_assignment
+from groupstorm.testing import EmulatedBroker
+from tests.server import wire
+from tests.server.wire import RawClient, milliseconds, structure
+
+GROUP = "readers"
+AT_ONCE = {"group.initial.rebalance.delay.ms": 0}
+
+
+def address(broker: EmulatedBroker, number: int = 0) -> tuple[str, int]:
+    host, _, port = broker.bootstrap_servers.split(",")[number].rpartition(":")
+    return host, int(port)
+
+
+class RawMember(RawClient):
+    """A connection that joins and syncs; version 3 of JoinGroup needs no second request for an id."""
+
+    def __init__(self, broker: EmulatedBroker, client_id: str = "raw", number: int = 0) -> None:
+        """``number``: which of the brokers it connects to."""
+        super().__init__(address(broker, number))
+        self.client_id = client_id
+        self.member_id = ""
+        self.generation = -1
+
+    def request(self, api_key: int, version: int, **values: Any) -> None:
+        self.send(wire.framed(wire.request(api_key, version, 1, self.client_id, **values)))
+
+    def send_join(self, group: str = GROUP) -> None:
+        protocol = structure(wire.JOIN_GROUP, 3, "JoinGroupRequestProtocol", name="range", metadata=b"")
+        self.request(
+            wire.JOIN_GROUP,
+            3,
+            group_id=group,
+            session_timeout=milliseconds(10_000),
+            rebalance_timeout=milliseconds(60_000),
+            member_id=self.member_id,
+            protocol_type="consumer",
+            protocols=(protocol,),
+        )
+
+    def joined(self) -> Any:
+        answer = self.answer(wire.JOIN_GROUP, 3)
+        self.member_id, self.generation = answer.member_id, answer.generation_id
+        return answer
+
+    def sync(
+        self, plan: dict[str, list[int]] | None = None, group: str = GROUP, topic: str = "orders"
+    ) -> Any:
+        """``plan``: the leader's, member id -> partitions."""
+        self.send_sync(plan, group, topic)
+        return self.answer(wire.SYNC_GROUP, 3)
+
+    def send_sync(
+        self, plan: dict[str, list[int]] | None = None, group: str = GROUP, topic: str = "orders"
+    ) -> None:
+        assignments = tuple(
+            structure(
+                wire.SYNC_GROUP,
+                3,
+                "SyncGroupRequestAssignment",
+                member_id=member_id,
+                assignment=encode_assignment((topic, number) for number in numbers),
+            )
+            for member_id, numbers in (plan or {}).items()
+        )
+        self.request(
+            wire.SYNC_GROUP,
+            3,
+            group_id=group,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            group_instance_id=None,
+            assignments=assignments,
+        )
+
+    def join_alone(self, partitions: list[int]) -> None:
+        """The only member of the group, with these partitions of ``orders``."""
+        self.send_join()
+        self.joined()
+        assert self.sync({self.member_id: partitions}).error_code == 0
+
+    def send_heartbeat(self, group: str = GROUP) -> None:
+        self.request(
+            wire.HEARTBEAT,
+            3,
+            group_id=group,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            group_instance_id=None,
+        )
+
+    def heartbeat(self, group: str = GROUP) -> int:
+        self.send_heartbeat(group)
+        return int(self.answer(wire.HEARTBEAT, 3).error_code)
+
+    def leave(self, group: str = GROUP) -> None:
+        self.request(wire.LEAVE_GROUP, 2, group_id=group, member_id=self.member_id)
+        assert self.answer(wire.LEAVE_GROUP, 2).error_code == 0

@@ -1,0 +1,34 @@
+"""Waiting for groups of clients as people use them."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+import groupstorm
+from tests.clients_real.members import GROUP, TOPIC, ConfluentMember, KafkaPythonMember, Member
+from tests.testing.members import AT_ONCE
+
+CLIENTS = {"confluent_kafka": ConfluentMember, "kafka": KafkaPythonMember}
+
+
+@pytest.mark.parametrize("module", sorted(CLIENTS))
+def test_a_cooperative_group_is_waited_for_through_both_its_rounds(module: str) -> None:
+    """Between the rounds it is Stable as well, while what moves belongs to nobody."""
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"needs {module} (extra `kafka`)")
+    start: type[Member] = CLIENTS[module]
+    with groupstorm.broker({TOPIC: 6}, AT_ONCE) as broker:
+        group = broker.group(GROUP)
+        members = [start(broker.bootstrap_servers, "cooperative-sticky")]
+        try:
+            group.wait_stable(members=1, partitions=6)
+            members.append(start(broker.bootstrap_servers, "cooperative-sticky"))
+            group.wait_stable(members=2, partitions=6)
+            assert [len(member.partitions) for member in group.members] == [3, 3]
+            stable = [row for row in broker.trace if row.get("state") == "Stable"]
+            assert len(stable) >= 3, "a round for the first member, two for the second"
+        finally:
+            for member in members:
+                member.stop()

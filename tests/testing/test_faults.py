@@ -1,0 +1,124 @@
+"""What becomes of a request: the decision alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.server.apis import APIS
+from groupstorm.coordinator.server.codec import request_type
+from groupstorm.problems import InputError
+from groupstorm.testing.faults import GROUPS_OF, Delay, Disconnect, Fail, Fault, Faults, Seen, error_named
+from tests.server import wire
+
+FAIL = Fail(Error.COORDINATOR_NOT_AVAILABLE)
+
+
+def test_the_next_requests_are_taken_and_no_more() -> None:
+    faults = Faults()
+    fault = Fault("Heartbeat", FAIL, count=2)
+    faults.add(fault)
+    assert faults.decide(Seen("JoinGroup", "a")) is None
+    assert faults.decide(Seen("Heartbeat", "a")) == FAIL
+    assert (fault.hits, fault.left, faults.waiting) == (1, 1, (fault,))
+    assert faults.decide(Seen("Heartbeat", "b")) == FAIL
+    assert faults.decide(Seen("Heartbeat", "a")) is None
+    assert (fault.hits, fault.left, faults.waiting) == (2, 0, ())
+
+
+def test_only_those_of_a_group_and_of_a_client() -> None:
+    faults = Faults()
+    faults.add(Fault("OffsetFetch", FAIL, 1, group="g", client_id="a"))
+    assert faults.decide(Seen("OffsetFetch", "b", ("g",))) is None
+    assert faults.decide(Seen("OffsetFetch", "a", ("h",))) is None
+    assert faults.decide(Seen("OffsetFetch", "a", ("h", "g"))) == FAIL
+
+
+def test_the_first_one_asked_for_comes_first_and_only_one_takes_a_request() -> None:
+    faults = Faults()
+    faults.add(Fault("Fetch", Delay(5), 1))
+    faults.add(Fault("Fetch", Disconnect(), 1))
+    effects = [faults.decide(Seen("Fetch", "a")) for _ in range(3)]
+    assert effects == [Delay(5), Disconnect(), None]
+
+
+def test_after_clear_nothing_goes_wrong() -> None:
+    faults = Faults()
+    faults.add(Fault("Fetch", FAIL, 10))
+    faults.clear()
+    assert faults.decide(Seen("Fetch", "a")) is None
+
+
+@given(
+    counts=st.lists(st.integers(1, 4), max_size=4),
+    requests=st.lists(st.sampled_from(["Fetch", "Heartbeat"]), max_size=30),
+)
+def test_as_many_requests_are_taken_as_were_asked_for(counts: list[int], requests: list[str]) -> None:
+    faults = Faults()
+    for count in counts:
+        faults.add(Fault("Fetch", FAIL, count))
+    taken = [faults.decide(Seen(api, "a")) for api in requests]
+    fetches = [effect for api, effect in zip(requests, taken, strict=True) if api == "Fetch"]
+    expected = min(sum(counts), len(fetches))
+    assert fetches == [FAIL] * expected + [None] * (len(fetches) - expected)
+    assert all(effect is None for api, effect in zip(requests, taken, strict=True) if api != "Fetch")
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (
+            lambda: Fault("Heartbeats", FAIL, 1),
+            "api: 'Heartbeats': no API of that name is served; did you mean",
+        ),
+        (lambda: Fault("Heartbeat", FAIL, 0), "count: 0: expected a number from 1"),
+        (lambda: Fault("Heartbeat", Delay(-1), 1), "delay_ms: -1: expected a number from 0"),
+        (
+            lambda: Fault("Fetch", FAIL, 1, group="g"),
+            "group: Fetch requests name no group; those that do are",
+        ),
+        (
+            lambda: error_named("NOT_COORDINATER"),
+            "error: 'NOT_COORDINATER': expected one of Kafka's names; did",
+        ),
+        (lambda: error_named("NONE"), "error: 'NONE'"),
+    ],
+)
+def test_what_means_nothing_is_named(build: object, sentence: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}"):
+        build()  # type: ignore[operator]
+
+
+def message(api: str, version: int, **values: object) -> object:
+    key = next(api_.key for api_ in APIS.values() if api_.name == api)
+    return wire.message(request_type(key, version), values)
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "values", "groups"),
+    [
+        ("Heartbeat", 4, {"group_id": "g"}, ("g",)),
+        ("OffsetFetch", 5, {"group_id": "g"}, ("g",)),
+        ("FindCoordinator", 2, {"key": "g", "key_type": 0}, ("g",)),
+        ("FindCoordinator", 2, {"key": "t", "key_type": 1}, ()),
+        ("FindCoordinator", 5, {"coordinator_keys": ("g", "h")}, ("g", "h")),
+        ("DescribeGroups", 5, {"groups": ("g", "h")}, ("g", "h")),
+        ("DeleteGroups", 2, {"groups_names": ("g", "h")}, ("g", "h")),
+    ],
+)
+def test_the_groups_of_a_request(
+    api: str, version: int, values: dict[str, object], groups: tuple[str, ...]
+) -> None:
+    assert GROUPS_OF[api](message(api, version, **values)) == groups
+
+
+@pytest.mark.parametrize("api", sorted(GROUPS_OF))
+def test_every_version_of_an_api_with_groups_has_them_where_they_are_looked_for(api: str) -> None:
+    served = next(one for one in APIS.values() if one.name == api)
+    for version in range(served.min_version, served.max_version + 1):
+        groups = GROUPS_OF[api](message(api, version))
+        assert groups in ((), ("",)), version

@@ -1,0 +1,145 @@
+"""Waiting for groups, and what is said when they do not come."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import groupstorm
+from groupstorm.problems import InputError
+from groupstorm.testing import EmulatedBroker, GroupTimeout, GroupView, MemberView
+from groupstorm.testing.groups import Wanted
+from tests.testing.members import AT_ONCE, GROUP, RawMember
+
+#: Long enough for a slow machine; nobody waits so long.
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def broker() -> Iterator[EmulatedBroker]:
+    with groupstorm.broker({"orders": 3}, AT_ONCE) as running:
+        yield running
+
+
+def view(state: str, *owned: int, settled: bool = True) -> GroupView:
+    members = tuple(
+        MemberView("c", f"m{number}", None, "/127.0.0.1", tuple(f"t-{one}" for one in range(count)))
+        for number, count in enumerate(owned)
+    )
+    return GroupView(state, 1, members, settled)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "group", "is_met"),
+    [
+        (Wanted("Stable"), view("Stable", 3), True),
+        (Wanted("Stable"), view("Stable", 3, settled=False), False),
+        (Wanted("Stable"), view("PreparingRebalance", 3), False),
+        (Wanted("Stable", members=2), view("Stable", 3), False),
+        (Wanted("Stable", members=2), view("Stable", 3, 0), True),
+        (Wanted("Stable", partitions=6), view("Stable", 3, 2), False),
+        (Wanted("Stable", 2, 6), view("Stable", 3, 3), True),
+        (Wanted("PreparingRebalance"), view("PreparingRebalance", settled=False), True),
+        (Wanted("Empty", members=0), view("Empty"), True),
+    ],
+)
+def test_when_a_group_is_what_is_waited_for(wanted: Wanted, group: GroupView, is_met: bool) -> None:
+    assert wanted.is_met(group) is is_met
+
+
+def test_a_group_is_stable_when_everybody_has_its_assignment(broker: EmulatedBroker) -> None:
+    group = broker.group(GROUP)
+    with RawMember(broker, "one") as one, RawMember(broker, "other") as other:
+        one.join_alone([0, 1, 2])
+        other.send_join()
+        group.wait_reaches("PreparingRebalance")
+        one.send_join()
+        one.joined()
+        other.joined()
+        one.sync({one.member_id: [0], other.member_id: [1, 2]})
+        assert group.state == "Stable"
+        with pytest.raises(GroupTimeout, match=r"was not Stable with 2 members within 0 s"):
+            group.wait_stable(2, timeout_s=0)
+        other.sync()
+        group.wait_stable(2, partitions=3, timeout_s=PATIENCE_S)
+        assert group.generation == 2
+        assert dict(group.assignment) == {
+            one.member_id: ("orders-0",),
+            other.member_id: ("orders-1", "orders-2"),
+        }
+        first, second = sorted(group.members, key=lambda member: member.client_id)
+        assert (first.client_id, second.client_id) == ("one", "other")
+        assert first.client_host == "/127.0.0.1"
+
+
+async def test_waiting_ends_with_the_event_that_is_waited_for(broker: EmulatedBroker) -> None:
+    """Not with the next look at the group: two who wait are told by one event."""
+    group = broker.group(GROUP)
+    waiting = [asyncio.ensure_future(group.stable(members=1, timeout_s=PATIENCE_S)) for _ in range(2)]
+    await asyncio.sleep(0)
+    with RawMember(broker) as member:
+        await asyncio.to_thread(member.join_alone, [0])
+        await asyncio.gather(*waiting)
+        assert group.state == "Stable"
+
+
+def test_a_test_that_blocks_waits_on_its_thread(broker: EmulatedBroker) -> None:
+    with RawMember(broker) as member:
+        joining = threading.Thread(target=member.join_alone, args=([0],))
+        joining.start()
+        broker.group(GROUP).wait_stable(members=1, timeout_s=PATIENCE_S)
+        joining.join()
+
+
+async def test_a_group_nobody_has_asked_for(broker: EmulatedBroker) -> None:
+    with pytest.raises(GroupTimeout) as late:
+        await broker.group("raeders").stable(members=3, timeout_s=0.01)
+    assert str(late.value) == (
+        "group raeders was not Stable with 3 members within 0.01 s\n"
+        "it is Dead, with 0 members\n"
+        "no client has asked for it: is it the group.id that your application uses?"
+    )
+
+
+async def test_the_failure_tells_what_the_group_is_and_what_happened(broker: EmulatedBroker) -> None:
+    with RawMember(broker, "one") as one, RawMember(broker, "other") as other:
+        one.join_alone([0, 1])
+        other.send_join()
+        await broker.group(GROUP).reaches("PreparingRebalance", timeout_s=PATIENCE_S)
+        with pytest.raises(GroupTimeout) as late:
+            await broker.group(GROUP).stable(2, partitions=3, timeout_s=0.01)
+    lines = str(late.value).splitlines()
+    assert lines[:2] == [
+        "group readers was not Stable with 2 members and 3 partitions assigned within 0.01 s",
+        "it is PreparingRebalance, generation 1, with 2 members",
+    ]
+    assert f"  one ({one.member_id}): orders-0, orders-1" in lines
+    last = lines[lines.index("its last events:") + 1 :]
+    assert 0 < len(last) <= 12
+    assert any("group state changed: previous_state=Stable state=PreparingRebalance" in line for line in last)
+
+
+async def test_who_gives_up_leaves_nothing_behind(broker: EmulatedBroker) -> None:
+    waiting = asyncio.ensure_future(broker.group(GROUP).stable(members=9))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    with RawMember(broker) as member:
+        member.join_alone([0])
+        broker.group(GROUP).wait_stable(1, timeout_s=PATIENCE_S)
+
+
+def test_a_state_that_there_is_not(broker: EmulatedBroker) -> None:
+    with pytest.raises(InputError, match=r"^state: 'stable': expected one of Empty, PreparingRebalance"):
+        broker.group(GROUP).wait_reaches("stable")
+
+
+def test_what_is_so_already_is_not_waited_for(broker: EmulatedBroker) -> None:
+    began = time.monotonic()
+    broker.group("nobody").wait_reaches("Dead", timeout_s=PATIENCE_S)
+    assert time.monotonic() - began < PATIENCE_S / 2
