@@ -54,7 +54,7 @@ from groupstorm.coordinator.messages import (
 from groupstorm.coordinator.offset_requests import handle_commit, handle_fetch, handle_txn_commit
 from groupstorm.coordinator.rebalances import InitialDelay, on_join_timer, on_sync_timer
 from groupstorm.coordinator.records import AppendPolicy, Record, immediate, operation_error
-from groupstorm.coordinator.sessions import LastContact, in_touch, on_session_timer, out_of_touch
+from groupstorm.coordinator.sessions import LastContact, on_session_timer, out_of_touch
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.syncs import handle_sync
 from groupstorm.coordinator.timers import Timer, TimerKind
@@ -172,19 +172,9 @@ class GroupCoordinator:
             self._shard.writes.submit(write)
         return self._shard.take_effects()
 
-    def in_touch(self, group: str, member_id: str, next_contact_ms: int) -> bool:
-        """Heartbeats that are not delivered one by one follow one another from ``next_contact_ms`` on: the
-        member's session cannot end until `out_of_touch` says that they have stopped.
-
-        False, and nothing has changed, for a member whose session may end before they begin, or that is
-        not there."""
-        known = self._shard.groups.get(group)
-        return known is not None and in_touch(self._shard, known, member_id, next_contact_ms)
-
     def out_of_touch(self, group: str, member_id: str, contact_ms: int, now_ms: int) -> None:
-        """The heartbeats of a member that is `in_touch`, or that ``last_contact`` called IN_TOUCH, have
-        stopped; the last arrived at ``contact_ms``. Its session ends when the timeout has passed since
-        then, or since its last request."""
+        """The heartbeats of a member that ``last_contact`` called IN_TOUCH have stopped; the last
+        arrived at ``contact_ms``. Its session ends when the timeout has passed since then."""
         self._shard.now_ms = now_ms
         known = self._shard.groups.get(group)
         if known is not None:

@@ -29,8 +29,6 @@ class Member:
         "client_host",
         "client_id",
         "group_instance_id",
-        "heard_ms",
-        "in_touch",
         "is_new",
         "join",
         "member_id",
@@ -65,10 +63,6 @@ class Member:
         self.sync: Answer | None = None
         #: In its first round: then the five minutes count even while it is parked.
         self.is_new = False
-        #: When its session last began again; and whether heartbeats are known to follow, so that none is
-        #: running (`sessions.in_touch`).
-        self.heard_ms = 0
-        self.in_touch = False
 
     def satisfies_heartbeat(self) -> bool:
         """A parked member needs no heartbeat, unless it is new (ClassicGroupMember.hasSatisfiedHeartbeat)."""

@@ -51,7 +51,6 @@ def _was_heard_of(
         return False
     contact_ms = last_contact(group.name, member.member_id, deadline_ms)
     if contact_ms == IN_TOUCH:
-        member.in_touch = True
         return True
     if contact_ms is None or contact_ms + member.session_timeout_ms < deadline_ms:
         return False
@@ -60,24 +59,12 @@ def _was_heard_of(
     return True
 
 
-def in_touch(shard: Shard, group: ClassicGroup, member_id: str, next_contact_ms: int) -> bool:
-    """Heartbeats follow one another from ``next_contact_ms`` on; False where the session may end before."""
-    member = group.members.get(member_id)
-    deadline_ms = shard.timers.deadline_of(TimerKind.SESSION, group.name, member_id)
-    if member is None or member.is_new or deadline_ms is None or deadline_ms <= next_contact_ms:
-        return False
-    member.in_touch = True
-    shard.timers.cancel(TimerKind.SESSION, group.name, member_id)
-    return True
-
-
 def out_of_touch(shard: Shard, group: ClassicGroup, member_id: str, contact_ms: int) -> None:
-    """The heartbeats of a member that was in touch have stopped, the last one at ``contact_ms``."""
+    """The heartbeats of a member that was `IN_TOUCH` have stopped, the last one at ``contact_ms``."""
     member = group.members.get(member_id)
-    if member is not None and member.in_touch:
-        member.in_touch = False
-        until_ms = max(contact_ms, member.heard_ms) + member.session_timeout_ms
-        shard.timers.set(TimerKind.SESSION, group.name, member_id, max(shard.now_ms, until_ms))
+    if member is not None and shard.timers.deadline_of(TimerKind.SESSION, group.name, member_id) is None:
+        until_ms = max(shard.now_ms, contact_ms + member.session_timeout_ms)
+        shard.timers.set(TimerKind.SESSION, group.name, member_id, until_ms)
 
 
 def _expire(shard: Shard, group: ClassicGroup, member: Member) -> Write | None:

@@ -202,9 +202,6 @@ class Shard:
 
     def restart_session(self, group: ClassicGroup, member: Member, timeout_ms: int | None = None) -> None:
         """The member was heard of (GMM.rescheduleClassicGroupMemberHeartbeat)."""
-        member.heard_ms = self.now_ms
-        if member.in_touch:
-            return
         duration_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
         self.timers.set(TimerKind.SESSION, group.name, member.member_id, self.now_ms + duration_ms)
 

@@ -69,7 +69,6 @@ class Pulse:
             first_us = self._first_heartbeat_us(now_us, interval_us)
             self._heartbeats = self._open(HEARTBEAT, first_us - interval_us, interval_us)
             self._held_since_us = None
-            self._keep_in_touch(self._heartbeats)
 
     def _first_heartbeat_us(self, now_us: int, interval_us: int) -> int:
         membership, profile = self._consumer.membership, self._consumer.config.profile
@@ -182,14 +181,6 @@ class Pulse:
 
     # -- streams ---------------------------------------------------------------------------------
 
-    def _keep_in_touch(self, stream: ContactStream) -> None:
-        """Tell the coordinator that heartbeats will come, unless they are real or too far apart."""
-        session_us = self._consumer.config.session_timeout_ms * 1000
-        if stream.real or self._world.exact or stream.interval_us + stream.latency_most_us >= session_us:
-            return
-        first_us = stream.sent_us(1) + stream.latency_most_us
-        self._in_touch = self._world.in_touch(stream.generation.member_id, first_us)
-
     def _open(self, api: str, start_us: int, interval_us: int) -> ContactStream:
         world, consumer = self._world, self._consumer
         generation = consumer.membership.generation
@@ -222,10 +213,9 @@ class Pulse:
             arrived = stream.last_arrived(now_us)
         if arrived:
             self._last_of_ended[stream.api] = (stream, arrived)
-        if self._in_touch and stream.api == HEARTBEAT:
-            self._in_touch = False
-            contact_us = stream.arrival_us(arrived) if arrived else 0
-            self._world.out_of_touch(stream.generation.member_id, contact_us)
+            if self._in_touch and stream.api == HEARTBEAT:
+                self._in_touch = False
+                self._world.out_of_touch(stream.generation.member_id, stream.arrival_us(arrived))
         if not self._world.exact:
             # Those that arrived were fine, or they would have been made real.
             self._world.count(stream.api, None, stream.computed(arrived))

@@ -250,10 +250,6 @@ class World:
         ending[:] = [other for other in ending if other != member_id]
         return None
 
-    def in_touch(self, member_id: str, next_contact_us: int) -> bool:
-        """Heartbeats follow from then on; whether the coordinator counts on them."""
-        return self.coordinator.in_touch(GROUP, member_id, next_contact_us // 1000 + 1)
-
     def out_of_touch(self, member_id: str, contact_us: int) -> None:
         """Heartbeats that the coordinator counted on have stopped; the last arrived at ``contact_us``."""
         self.coordinator.out_of_touch(GROUP, member_id, contact_us // 1000, self.clock.now_us // 1000)

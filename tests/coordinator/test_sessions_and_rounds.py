@@ -336,33 +336,6 @@ def test_being_out_of_touch_for_longer_than_a_session_ends_it_now() -> None:
     assert _removed(world) == [("m1", "session-expired")]
 
 
-def test_a_member_that_is_said_to_be_in_touch_has_no_session_timer() -> None:
-    asked = []
-
-    def last_contact(_group: str, member: str, deadline_ms: int) -> None:
-        asked.append((member, deadline_ms))
-
-    world = World(no_delay(), last_contact=last_contact)
-    world.stable(1)
-    assert world.coordinator.in_touch("g", "m1", 3_000)
-    world.heartbeat("m1")
-    world.advance(50_000)
-    world.coordinator.out_of_touch("g", "m1", 48_000, world.now_ms)
-    assert asked == []
-    assert _removed_with_time(world, 70_000) == [(58_000, "m1")]
-    assert asked == [("m1", 58_000)]
-
-
-def test_heartbeats_that_would_come_too_late_do_not_keep_a_member_in_touch() -> None:
-    world = World(no_delay())
-    world.stable(1)
-    assert not world.coordinator.in_touch("g", "m1", 10_000)
-    assert not world.coordinator.in_touch("g", "nobody", 1)
-    assert not world.coordinator.in_touch("no group", "m1", 1)
-    world.advance(10_000)
-    assert _removed(world) == [("m1", "session-expired")]
-
-
 def test_a_session_that_is_ended_on_command_ends_as_by_its_timer() -> None:
     """Two members, one of which goes silent; in the other world it is told to expire at that time."""
 
