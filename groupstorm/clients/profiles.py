@@ -49,6 +49,8 @@ class ClientProfile:
     offset_commit_version: int = 9
     #: Of ConsumerProtocolSubscription, by assignor; "" stands for all others.
     subscription_versions: Mapping[str, int] = field(default_factory=lambda: {"": 3})
+    #: It has cooperative rebalancing.
+    has_cooperative: bool = True
     #: What stands for "no user data": Java's null, or an empty text.
     no_user_data: bytes | None = None
     cooperative_user_data: CooperativeUserData = CooperativeUserData.GENERATION
@@ -132,6 +134,7 @@ _AIOKAFKA = ClientProfile(
     leave_group_version=1,
     offset_commit_version=3,
     subscription_versions={"": 0},
+    has_cooperative=False,
     no_user_data=b"",
     eager_tells_generation=False,
     rebalance_timeout="session.timeout.ms",  # unless rebalance_timeout_ms is given

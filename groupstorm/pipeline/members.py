@@ -20,6 +20,8 @@ _EVENTS = (
     "partitions_assigned",
     "member_paused",
     "member_resumed",
+    "partitions_paused",
+    "partitions_resumed",
     "member_crashed",
     "member_closed",
     "member_failed",

@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from groupstorm.assignors.contract import Assignor
+from groupstorm.assignors.contract import Assignor, RebalanceProtocol
 from groupstorm.assignors.registry import get
+from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.ending import Progress
 from groupstorm.storms.figures import Figures
 from groupstorm.storms.members import strategies
 from groupstorm.storms.scenario import ResolvedScenario
+from groupstorm.storms.settings import Settings
 from groupstorm.storms.simulation import simulate
 from groupstorm.storms.streams.settings import STREAMS
 from groupstorm.trace.rows import TraceSink
@@ -56,7 +58,20 @@ def chosen_assignors(scenario: ResolvedScenario) -> Sequence[Assignor]:
     """
     if scenario.settings.choice("application") == STREAMS:
         return []
+    for own in scenario.settings.of_profiles():
+        _refuse_cooperative(own)
     return [get(entry) for entry in strategies(scenario.settings)]
+
+
+def _refuse_cooperative(settings: Settings) -> None:
+    """Members of a client that cannot be told what they own would own it twice."""
+    client = PROFILES[settings.names("client_profile")[0]]
+    for entry in settings.names("partition.assignment.strategy"):
+        if not client.has_cooperative and RebalanceProtocol.COOPERATIVE in get(entry).protocols:
+            raise InputError(
+                f"partition.assignment.strategy: {client.name} (client_profile) has no cooperative "
+                f"rebalancing, expected eager assignors and not {entry}"
+            )
 
 
 def run(

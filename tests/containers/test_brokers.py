@@ -20,8 +20,14 @@ IMAGES = pytest.mark.parametrize("image", [KAFKA, EMULATOR])
 DELAY = "group.initial.rebalance.delay.ms"
 
 
-def containers_of(client: Any, image: str) -> list[Any]:
-    return client.containers.list(all=True, filters={"ancestor": image})
+def ours(client: Any) -> list[dict[str, Any]]:
+    """The containers of this process, whatever becomes of them: others may use the engine as well."""
+    from testcontainers.core.labels import LABEL_SESSION_ID, SESSION_ID
+
+    found: list[dict[str, Any]] = client.api.containers(
+        all=True, filters={"label": f"{LABEL_SESSION_ID}={SESSION_ID}"}
+    )
+    return found
 
 
 def broker_settings(address: str) -> dict[str, str]:
@@ -36,12 +42,10 @@ def broker_settings(address: str) -> dict[str, str]:
 @pytest.mark.parametrize(("image", "option"), [(KAFKA, DELAY), (EMULATOR, "num.partitions")])
 async def test_a_broker_with_kafkas_options_on_the_loopback_interface(image: str, option: str) -> None:
     client = need_images(image)
-    before = containers_of(client, image)
     async with container({option: "1234"}, image) as broker:
         assert [endpoint.host for endpoint in broker.bootstrap] == ["127.0.0.1"]
-        (running,) = (one for one in containers_of(client, image) if one not in before)
-        published = [binding for bindings in running.ports.values() for binding in bindings or ()]
-        assert [binding["HostIp"] for binding in published] == ["127.0.0.1"]
+        (running,) = ours(client)
+        assert [port["IP"] for port in running["Ports"] if "IP" in port] == ["127.0.0.1"]
         settings = await asyncio.to_thread(broker_settings, broker.address)
         assert settings[option] == "1234"
         cluster = Cluster(broker.bootstrap, "admin", 20_000)
@@ -50,30 +54,28 @@ async def test_a_broker_with_kafkas_options_on_the_loopback_interface(image: str
             assert cluster.led("t") == 3
         finally:
             cluster.close()
-    assert containers_of(client, image) == before
+    assert ours(client) == []
 
 
 @IMAGES
 async def test_an_option_that_is_refused_is_named_and_nothing_stays(image: str) -> None:
     client = need_images(image)
-    before = containers_of(client, image)
     with pytest.raises(BrokerUnavailable, match=r"group\.max\.size"):
         async with container({"group.max.size": "0"}, image):
             pass
-    assert containers_of(client, image) == before
+    assert ours(client) == []
 
 
 async def test_a_start_that_is_given_up_leaves_nothing() -> None:
     client = need_images(KAFKA)
-    before = containers_of(client, KAFKA)
     opening = asyncio.ensure_future(container({}, KAFKA).__aenter__())
     async with asyncio.timeout(30):
-        while containers_of(client, KAFKA) == before:
+        while not ours(client):
             await asyncio.sleep(0.05)
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
         await opening
-    assert containers_of(client, KAFKA) == before
+    assert ours(client) == []
 
 
 @pytest.fixture

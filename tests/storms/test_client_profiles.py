@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +10,13 @@ import pytest
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms.members import consumer_config, strategies
+from groupstorm.storms.run import chosen_assignors
 from groupstorm.storms.scenario import load
 from groupstorm.storms.settings import Settings
 from tests.storms.storming import FIXED, START, Storm, scenario, storm
 
 BUSY_MS = 60_000
+ALL_STEPS = str(Path(__file__).parent / "all-steps.yaml")
 
 
 def given(**settings: Any) -> Settings:
@@ -88,6 +91,22 @@ def test_clients_that_have_no_assignor_in_common_cannot_form_a_group() -> None:
     result = storm(scenario([START], members=2, partitions=4, client_profile="aiokafka,franz-go", **FIXED))
     failed = result.events("member_failed")
     assert [event.error for _, event in failed] == ["INCONSISTENT_GROUP_PROTOCOL"]
+
+
+def test_a_client_without_cooperative_rebalancing_is_not_given_any() -> None:
+    """Its subscription cannot say what a member owns: partitions would have two owners."""
+    settings = {"client_profile": "java,aiokafka", "partition.assignment.strategy": "cooperative-sticky"}
+    with pytest.raises(InputError, match=r"aiokafka \(client_profile\) has no cooperative rebalancing"):
+        chosen_assignors(load("cold-start").resolve(None, 0, settings))
+
+
+@pytest.mark.parametrize("profiles", [*PROFILES, "java,librdkafka"])
+def test_exact_and_analytic_traces_are_equal_whatever_befalls_the_members(profiles: str) -> None:
+    settings = {"client_profile": profiles}
+    variant = "eager" if profiles == "aiokafka" else "surge"
+    computed, simulated = (storm(ALL_STEPS, 0, variant, exact, settings) for exact in (False, True))
+    assert computed.rows == simulated.rows
+    assert computed.figures == simulated.figures
 
 
 def one_is_busy(profile: str) -> Storm:

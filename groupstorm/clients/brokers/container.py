@@ -40,7 +40,7 @@ async def container(options: Mapping[str, str], image: str | None = None) -> Asy
         yield RunningBroker(node.image, (Endpoint(host, port),))
     finally:
         await asyncio.to_thread(_remove, node)  # one that is still starting ends with this
-        await asyncio.wait([starting])
+        await asyncio.gather(starting, return_exceptions=True)  # what went wrong has been said
         await asyncio.to_thread(_remove, node)  # for it may have come into being since
 
 
@@ -66,10 +66,10 @@ def chosen_image(named: str | None) -> str:
     """The one that was named with the broker or in the environment, or the first there is."""
     if given := named or os.environ.get(IMAGE_VARIABLE):
         return given
-    import docker
     from docker.errors import ImageNotFound
+    from testcontainers.core.docker_client import DockerClient
 
-    client = docker.from_env()
+    client = DockerClient().client  # which follows docker's contexts as well
     try:
         client.images.get(LOCAL_IMAGE)
     except ImageNotFound:

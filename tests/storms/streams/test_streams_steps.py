@@ -161,6 +161,7 @@ def test_no_threads_share_a_task_and_threads_are_members() -> None:
         ([after("lose-zone", rack=0)], {}, "set racks"),
         ([after("lose-zone", rack=3)], {"racks": 3}, "from 0 to 2"),
         ([], {"stateless_topics": 2}, "stateless_topics: 2: there are 1 sub-topologies"),
+        ([], {"client_profile": ["java", "librdkafka"]}, "Kafka Streams runs on the Java client"),
         ([], {"racks": 2, "replication__factor": 3}, "replication.factor: 3"),
         ([], {"racks": 2, "members_per_rack": [1]}, "expected 2 numbers"),
         ([], {"racks": 2, "members_per_rack": [2, 2]}, "their sum is 4, members is 2"),
