@@ -85,7 +85,20 @@ class JavaHashMap(Generic[K, V]):
     The table never shrinks, so the order depends on every key that was ever in the map.
     """
 
-    __slots__ = ("_capacity", "_fronts", "_hash_of", "_head", "_order", "_spreads", "_threshold", "_values")
+    __slots__ = (
+        "_capacity",
+        "_fronts",
+        "_hash_of",
+        "_head",
+        "_order",
+        "_spreads",
+        "_threshold",
+        "_values",
+        "get",
+    )
+
+    #: The value of a key, or None: the dict's own method, as storms ask this millions of times.
+    get: Callable[[K], V | None]
 
     def __init__(
         self, hash_of: Callable[[K], int] | None = None, *, initial_capacity: int | None = None
@@ -93,6 +106,7 @@ class JavaHashMap(Generic[K, V]):
         """``new HashMap<>()``, or ``new HashMap<>(initial_capacity)``."""
         self._hash_of: Callable[[K], int] = hash_of or string_hash
         self._values: dict[K, V] = {}
+        self.get = self._values.get
         self._spreads: dict[K, int] = {}
         #: Keys that came in front of their bucket, each before those with a smaller number; mostly none.
         self._fronts: dict[K, int] | None = None
@@ -175,9 +189,6 @@ class JavaHashMap(Generic[K, V]):
         self._fronts = None
         self._spreads.clear()
         self._order = None
-
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
 
     def first(self) -> K:
         """The key that iteration yields first; KeyError where there is none.
@@ -268,11 +279,15 @@ class TimelineHashMap(Generic[K, V]):
     Old epochs are not kept: whoever reverts has kept the old values.
     """
 
-    __slots__ = ("_hash_of", "_hashes", "_slots", "_values")
+    __slots__ = ("_hash_of", "_hashes", "_slots", "_values", "get")
+
+    #: The value of a key, or None: the dict's own method, as storms ask this millions of times.
+    get: Callable[[K], V | None]
 
     def __init__(self, hash_of: Callable[[K], int] | None = None, *, expected_size: int = 0) -> None:
         self._hash_of: Callable[[K], int] = hash_of or string_hash
         self._values: dict[K, V] = {}
+        self.get = self._values.get
         self._hashes: dict[K, int] = {}
         wanted = -(-expected_size * 4 // 3)
         self._slots = max(2, 0 if wanted <= 0 else _table_size_for(wanted))
@@ -291,9 +306,6 @@ class TimelineHashMap(Generic[K, V]):
             return None
         del self._hashes[key]
         return self._values.pop(key)
-
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
 
     def keys(self) -> list[K]:
         """The keys in Kafka's order, a list of the caller's own."""

@@ -48,6 +48,11 @@ from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup, JoinGroupR
 
 Flow = Generator[Operation, Any, None]
 
+# Operations that say nothing of their own.
+_AWAIT_POLL = AwaitPoll()
+_COMMIT_POSITIONS = CommitPositions()
+_KEEP_EVERYTHING = RunCallback(CallbackKind.ASSIGNED, (), "assignment")
+
 #: How long close() tries to commit (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
 CLOSE_TIMEOUT_MS = 30_000
 
@@ -95,10 +100,24 @@ class Membership(Standing):
         """From the first poll() on, until a fatal error ends the consumer."""
         self.request_rejoin(RejoinCause.FIRST_JOIN)
         while self.failure is None:
-            if self.rejoin_needed:
-                yield from self._join_group_if_needed()
+            if not self.rejoin_needed:
+                yield _AWAIT_POLL
+                continue
+            if not self.coordinator_known:
+                yield FindCoordinator()
+                self.coordinator_known = True
+            if self._needs_join_prepare:
+                self._needs_join_prepare = False
+                yield from self._on_join_prepare()
+                continue  # which may have failed
+            self.state = MemberState.PREPARING_REBALANCE
+            error = yield from self._join_and_sync()
+            if error is None or error in RETRIED_AT_ONCE:
+                continue
+            if error in RETRIED_AFTER_BACKOFF:
+                yield Backoff(self.config.retry_backoff_ms)
             else:
-                yield AwaitPoll()
+                self.failure = error.name
         failure, member_id = self.failure, self.generation.member_id
         yield from self._leave_the_group(failure)
         self._emit(events.MemberFailed(self.config.group_id, self.config.client_id, member_id, failure))
@@ -135,24 +154,6 @@ class Membership(Standing):
             yield Send(leave, config.request_timeout_ms)
         return leave is not None
 
-    def _join_group_if_needed(self) -> Flow:
-        while self.rejoin_needed and self.failure is None:
-            if not self.coordinator_known:
-                yield FindCoordinator()
-                self.coordinator_known = True
-            if self._needs_join_prepare:
-                self._needs_join_prepare = False
-                yield from self._on_join_prepare()
-                continue  # which may have failed
-            self.state = MemberState.PREPARING_REBALANCE
-            error = yield from self._join_and_sync()
-            if error is None or error in RETRIED_AT_ONCE:
-                continue
-            if error in RETRIED_AFTER_BACKOFF:
-                yield Backoff(self.config.retry_backoff_ms)
-            else:
-                self.failure = error.name
-
     def _on_join_prepare(self) -> Flow:
         """Before a JoinGroup: commit, then give up what has to be given up (onJoinPrepare)."""
         eager = self.rebalance_protocol is RebalanceProtocol.EAGER
@@ -166,8 +167,7 @@ class Membership(Standing):
             yield from self._give_up(CallbackKind.LOST, self.owned, self._lost_cause)
         elif eager:
             yield from self._give_up(CallbackKind.REVOKED, self.owned, "rebalance")
-        else:
-            unsubscribed = tuple(tp for tp in self.owned if tp.topic not in self.config.topics)
+        elif unsubscribed := tuple([tp for tp in self.owned if tp.topic not in self.config.topics]):
             yield from self._give_up(CallbackKind.REVOKED, unsubscribed, "subscription")
         self.is_leader = False
 
@@ -176,7 +176,7 @@ class Membership(Standing):
         backoff_ms = self.config.retry_backoff_ms
         left_ms = timeout_ms
         while self.state is MemberState.STABLE:
-            result = yield CommitPositions()
+            result = yield _COMMIT_POSITIONS
             if not isinstance(result, Disconnected) and result not in COMMIT_RETRIED:
                 return
             left_ms -= backoff_ms
@@ -289,12 +289,12 @@ class Membership(Standing):
             told = decode_assignment(assignment)
             self._told = told._replace(partitions=tuple(sorted(told.partitions)))
         assigned, before = self._told.partitions, self.owned
-        if any(topic not in self.config.topics for topic, _ in assigned):
-            self.request_rejoin(RejoinCause.ASSIGNMENT_MISMATCH)
-            return
         added: tuple[TopicPartition, ...] = ()
         revoked: tuple[TopicPartition, ...] = ()
         if assigned is not before:
+            if any(topic not in self.config.topics for topic, _ in assigned):
+                self.request_rejoin(RejoinCause.ASSIGNMENT_MISMATCH)
+                return
             owned, kept = set(before), set(assigned)
             added = tuple([tp for tp in assigned if tp not in owned])
             revoked = tuple([tp for tp in before if tp not in kept])
@@ -303,7 +303,7 @@ class Membership(Standing):
             self.request_rejoin(RejoinCause.REVOKED_PARTITIONS)
         self._last_assignments[self.generation.protocol or ""] = (self._told, self.generation.id)
         self.owned = assigned
-        yield RunCallback(CallbackKind.ASSIGNED, added, "assignment")
+        yield RunCallback(CallbackKind.ASSIGNED, added, "assignment") if added else _KEEP_EVERYTHING
 
     def _join_request(self) -> JoinGroup:
         config, generation, owned, last = self.config, self.generation, self.owned, self._last_assignments

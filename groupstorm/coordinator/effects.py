@@ -9,12 +9,8 @@ from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.records import Record
 
-
-class Reply(NamedTuple):
-    """A response for the request that came with ``token``, perhaps many calls ago."""
-
-    token: Hashable
-    response: Response
+#: A response for the request that came with the token, perhaps many calls ago.
+Reply = tuple[Hashable, Response]
 
 
 class Effects(NamedTuple):

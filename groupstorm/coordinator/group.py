@@ -146,7 +146,7 @@ class ClassicGroup:
             self.protocol_type = member.protocol_type
         if self.protocol_type != member.protocol_type:
             raise CoordinatorFault("the group and its member must have one protocol type")
-        if not self.supports(member.protocol_type, member.names):
+        if not self.supports(member.protocol_type, member.protocols):
             raise CoordinatorFault("none of the member's protocols can be supported")
         if self.leader is None:
             self.leader = member.member_id
@@ -201,10 +201,12 @@ class ClassicGroup:
     ) -> None:
         """What a JoinGroup changes (ClassicGroup.updateMember); ``timeouts_ms``: session, rebalance."""
         if protocols is not member.protocols:
-            self._count(member.names, -1)
             member.protocols = protocols
-            member.names = _names(protocols)
-            self._count(member.names, 1)
+            names = _names(protocols)
+            if names != member.names:
+                self._count(member.names, -1)
+                member.names = names
+                self._count(names, 1)
         member.session_timeout_ms, member.rebalance_timeout_ms = timeouts_ms
         self.awaiting_join += (join is not None) - (member.join is not None)
         member.join = join
@@ -219,17 +221,13 @@ class ClassicGroup:
         else:
             del self.preferences[names]
 
-    def supports(self, protocol_type: str, names: tuple[str, ...]) -> bool:
+    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether a member of this type and these protocols fits in (ClassicGroup.supportsProtocols)."""
         if self.state is GroupState.EMPTY:
-            return bool(protocol_type) and bool(names)
-        size = len(self.members)
-        return self.protocol_type == protocol_type and any(
-            self.supported.get(name, 0) == size for name in names
-        )
-
-    def supports_request(self, protocol_type: str, protocols: Protocols) -> bool:
-        return self.supports(protocol_type, _names(protocols))
+            return bool(protocol_type) and bool(protocols)
+        if self.protocol_type != protocol_type:
+            return False
+        return len(self.members) in [self.supported.get(name, 0) for name, _ in protocols]
 
     def validate(self, member_id: str, group_instance_id: str | None) -> Error:
         """UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or NONE (ClassicGroup.validateMember)."""
@@ -239,7 +237,7 @@ class ClassicGroup:
                 return Error.UNKNOWN_MEMBER_ID
             if current != member_id:
                 return Error.FENCED_INSTANCE_ID
-        return Error.NONE if member_id in self.members else Error.UNKNOWN_MEMBER_ID
+        return Error.UNKNOWN_MEMBER_ID if self.members.get(member_id) is None else Error.NONE
 
     def all_joined(self) -> bool:
         """Pending ids hold the round open (ClassicGroup.hasAllMembersJoined)."""
@@ -247,7 +245,8 @@ class ClassicGroup:
 
     def rebalance_timeout_ms(self) -> int:
         """The longest of the members'."""
-        return max((member.rebalance_timeout_ms for _, member in self.members.unordered_items()), default=0)
+        members = self.members.unordered_items()
+        return max([member.rebalance_timeout_ms for _, member in members], default=0)
 
     def elect_joined_leader(self) -> bool:
         """The leader, or else the first that has joined, leads; False where nobody can

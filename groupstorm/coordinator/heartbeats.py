@@ -7,28 +7,31 @@ from __future__ import annotations
 
 from groupstorm.coordinator.effects import Answer
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.states import GroupState
 
+_FINE = HeartbeatResponse(Error.NONE)
+_ROUND_IS_OPEN = HeartbeatResponse(Error.REBALANCE_IN_PROGRESS)
+
 
 def handle_heartbeat(shard: Shard, request: Heartbeat, answer: Answer) -> None:
     """REBALANCE_IN_PROGRESS in PreparingRebalance; either way the session starts again."""
-    error = _validate(shard, request)
-    if error:
+    group = shard.groups.get(request.group)
+    error = _validate(group, request)
+    member = None if group is None else group.members.get(request.member_id)
+    if error or group is None or member is None:
         shard.answer(answer, HeartbeatResponse(error))
         return
-    group = shard.groups[request.group]
-    shard.restart_session(group, group.members[request.member_id])
-    open_round = group.state is GroupState.PREPARING_REBALANCE
-    response = HeartbeatResponse(Error.REBALANCE_IN_PROGRESS if open_round else Error.NONE)
+    shard.restart_session(group, member)
+    response = _ROUND_IS_OPEN if group.state is GroupState.PREPARING_REBALANCE else _FINE
     shard.writes.answer_in_turn(request, answer, response)
 
 
-def _validate(shard: Shard, request: Heartbeat) -> Error:
+def _validate(group: ClassicGroup | None, request: Heartbeat) -> Error:
     if not request.group:
         return Error.INVALID_GROUP_ID
-    group = shard.groups.get(request.group)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
     error = group.validate(request.member_id, request.group_instance_id)

@@ -78,7 +78,7 @@ def _join_group(shard: Shard, request: JoinGroup, answer: Answer, group: Classic
         response = JoinGroupResponse(Error.GROUP_MAX_SIZE_REACHED)
         shard.join_answered(answer, group.name, request.client_id, request.member_id, response)
         return None
-    if not group.supports_request(request.protocol_type, request.protocols):
+    if not group.supports(request.protocol_type, request.protocols):
         return _refuse(shard, request, answer, Error.INCONSISTENT_GROUP_PROTOCOL)
     if request.member_id == NO_MEMBER_ID:
         return _join_without_id(shard, request, answer, group)

@@ -108,14 +108,14 @@ def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, answer: Answer
     results: list[tuple[str, int, Error]] = []
     for topic, offsets in request.offsets.items():
         for partition, committed in offsets.items():
-            if _java_length(committed.metadata) > limit:
+            if committed.metadata and _java_length(committed.metadata) > limit:
                 results.append((topic, partition, Error.OFFSET_METADATA_TOO_LARGE))
                 continue
             results.append((topic, partition, Error.NONE))
             stored = StoredOffset(committed, shard.now_ms, expires_at_ms, shard.writes.next_number())
             written.append((topic, partition, stored))
     response = OffsetCommitResponse(tuple(results))
-    first_error = next((error for _, _, error in results if error), Error.NONE)
+    first_error = Error.NONE if len(written) == len(results) else Error.OFFSET_METADATA_TOO_LARGE
     if not written:
         shard.writes.answer_in_turn(request, answer, response)
         _tell(shard, request, first_error)
@@ -158,14 +158,18 @@ def _java_length(text: str) -> int:
 
 
 def _tell(shard: Shard, request: OffsetCommit | TxnOffsetCommit, error: Error) -> None:
-    partitions = [(topic, number) for topic, offsets in request.offsets.items() for number in offsets]
+    partitions: list[str] = []
+    positions: list[int] = []
+    for topic, offsets in request.offsets.items():
+        partitions += [f"{topic}-{number}" for number in offsets]
+        positions += [committed.offset for committed in offsets.values()]
     shard.emit(
         events.OffsetsCommitted(
             request.group,
             request.member_id or None,
             request.generation,
-            tuple([f"{topic}-{number}" for topic, number in partitions]),
-            tuple([request.offsets[topic][number].offset for topic, number in partitions]),
+            tuple(partitions),
+            tuple(positions),
             error.name if error else None,
         )
     )

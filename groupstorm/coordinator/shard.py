@@ -84,7 +84,7 @@ class Shard:
         """Reply, unless this request has had its answer."""
         if not answer.done:
             answer.done = True
-            self._replies.append(Reply(answer.token, response))
+            self._replies.append((answer.token, response))
 
     def fault(self, group: str, member_id: str | None, fault: CoordinatorFault) -> None:
         """An operation broke off: the group stays as it is at this moment."""

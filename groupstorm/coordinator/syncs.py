@@ -58,13 +58,14 @@ def _validate_member(request: SyncGroup, group: ClassicGroup) -> Error:
         return error
     if request.generation != group.generation:
         return Error.ILLEGAL_GENERATION
-    for asked, chosen in (
-        (request.protocol_type, group.protocol_type),
-        (request.protocol, group.protocol),
-    ):
-        if asked is not None and chosen is not None and asked != chosen:
-            return Error.INCONSISTENT_GROUP_PROTOCOL
+    if _differ(request.protocol_type, group.protocol_type) or _differ(request.protocol, group.protocol):
+        return Error.INCONSISTENT_GROUP_PROTOCOL
     return Error.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else Error.NONE
+
+
+def _differ(asked: str | None, chosen: str | None) -> bool:
+    """Two names that are both there and not the same."""
+    return asked != chosen and asked is not None and chosen is not None
 
 
 def _has_synced(shard: Shard, group: ClassicGroup, member_id: str) -> None:

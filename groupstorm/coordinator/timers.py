@@ -1,8 +1,4 @@
-"""Deadlines by key, first in first out among equals.
-
-A timer that is set again keeps its entry in the heap until that comes up and then moves to its
-new place, so that a member's heartbeat costs no heap operation.
-"""
+"""Deadlines by key, first in first out among equals."""
 
 from __future__ import annotations
 
@@ -31,65 +27,53 @@ class Timer(NamedTuple):
     payload: object
 
 
-class _Entry:
-    """A timer that is set. ``sequence``: the number of its last setting, 0 once it is cancelled;
-    ``queued``: the number under which it stands in the heap, ``queued_ms`` its deadline there."""
-
-    __slots__ = ("deadline_ms", "group", "kind", "name", "payload", "queued", "queued_ms", "sequence")
-
-    def __init__(self, kind: TimerKind, group: str, name: str) -> None:
-        self.kind = kind
-        self.group = group
-        self.name = name
-        self.deadline_ms = 0
-        self.payload: object = None
-        self.sequence = 0
-        self.queued = 0
-        self.queued_ms = 0
+_Key = tuple[TimerKind, str, str]
 
 
 class Timers:
-    """A heap of deadlines (virtual or real milliseconds); setting a timer again is a new set."""
+    """Virtual or real milliseconds; setting a timer again is a new set.
 
-    __slots__ = ("_entries", "_heap", "_sequence")
+    A member's session is set again with every request: timers lie by their deadline, in the order of
+    setting, and only deadlines that are new go into a heap.
+    """
+
+    __slots__ = ("_deadlines", "_due", "_set")
 
     def __init__(self) -> None:
-        self._entries: list[dict[tuple[str, str], _Entry]] = [{} for _ in TimerKind]
-        self._heap: list[tuple[int, int, _Entry]] = []
-        self._sequence = 0
+        #: When each is due.
+        self._set: dict[_Key, int] = {}
+        #: Deadline -> the timers that are due then, with their payloads.
+        self._due: dict[int, dict[_Key, object]] = {}
+        self._deadlines: list[int] = []
 
     def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
         """(Re)set the timer of this kind; ``name``: the member id, or "" where it is the whole group's."""
-        self._sequence = sequence = self._sequence + 1
-        entries = self._entries[kind]
-        entry = entries.get((group, name))
-        if entry is None:
-            entry = entries[group, name] = _Entry(kind, group, name)
-        entry.deadline_ms, entry.sequence, entry.payload = deadline_ms, sequence, payload
-        if not entry.queued or deadline_ms < entry.queued_ms:
-            self._queue(entry)
-
-    def _queue(self, entry: _Entry) -> None:
-        """Into the heap; what stands there of it already no longer counts."""
-        entry.queued, entry.queued_ms = entry.sequence, entry.deadline_ms
-        heappush(self._heap, (entry.deadline_ms, entry.sequence, entry))
+        key = (kind, group, name)
+        before_ms = self._set.get(key)
+        if before_ms is not None:
+            del self._due[before_ms][key]
+        self._set[key] = deadline_ms
+        due = self._due.get(deadline_ms)
+        if due is None:
+            due = self._due[deadline_ms] = {}
+            heappush(self._deadlines, deadline_ms)
+        due[key] = payload
 
     def cancel(self, kind: TimerKind, group: str, name: str = "") -> None:
         """Forget the timer, if it is set."""
-        entry = self._entries[kind].pop((group, name), None)
-        if entry is not None:
-            entry.sequence = 0
+        key = (kind, group, name)
+        deadline_ms = self._set.pop(key, None)
+        if deadline_ms is not None:
+            del self._due[deadline_ms][key]
 
     def next_deadline(self) -> int | None:
         """The earliest deadline; None where nothing is set."""
-        heap = self._heap
-        while heap:
-            deadline_ms, queued, entry = heap[0]
-            if entry.sequence == queued:
+        deadlines = self._deadlines
+        while deadlines:
+            deadline_ms = deadlines[0]
+            if self._due[deadline_ms]:
                 return deadline_ms
-            heappop(heap)
-            if entry.sequence and entry.queued == queued:
-                self._queue(entry)
+            del self._due[heappop(deadlines)]
         return None
 
     def pop_due(self, now_ms: int) -> Timer | None:
@@ -97,15 +81,14 @@ class Timers:
         deadline_ms = self.next_deadline()
         if deadline_ms is None or deadline_ms > now_ms:
             return None
-        entry = heappop(self._heap)[2]
-        entry.sequence = 0
-        del self._entries[entry.kind][entry.group, entry.name]
-        return Timer(entry.kind, entry.group, entry.name, deadline_ms, entry.payload)
+        due = self._due[deadline_ms]
+        key = next(iter(due))
+        del self._set[key]
+        return Timer(*key, deadline_ms, due.pop(key))
 
     def deadline_of(self, kind: TimerKind, group: str, name: str = "") -> int | None:
         """When this timer is due; None where it is not set."""
-        entry = self._entries[kind].get((group, name))
-        return None if entry is None else entry.deadline_ms
+        return self._set.get((kind, group, name))
 
     def __len__(self) -> int:
-        return sum(map(len, self._entries))
+        return len(self._set)

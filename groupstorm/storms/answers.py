@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from functools import cache
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import LeaveGroupResponse, OffsetCommitResponse, Response
@@ -10,18 +10,29 @@ from groupstorm.coordinator.messages import LeaveGroupResponse, OffsetCommitResp
 
 def first_error(response: OffsetCommitResponse) -> Error:
     """The first error of a commit's partitions."""
-    return next((error for _, _, error in response.partitions if error is not Error.NONE), Error.NONE)
+    for _, _, error in response.partitions:
+        if error is not Error.NONE:
+            return error
+    return Error.NONE
+
+
+def _leaving(response: LeaveGroupResponse) -> Error:
+    if response.error is not Error.NONE:
+        return response.error
+    return next((member.error for member in response.members), Error.NONE)
 
 
 def answer_of(response: Response) -> tuple[str, str | None]:
     """Kafka's names of the API that a response answers and of the error that it carries, if any."""
     if isinstance(response, OffsetCommitResponse):
         error = first_error(response)
+    elif isinstance(response, LeaveGroupResponse):
+        error = _leaving(response)
     else:
         error = response.error
-        if isinstance(response, LeaveGroupResponse) and error is Error.NONE:
-            error = next((member.error for member in response.members), Error.NONE)
-    return _API_NAMES[type(response)], None if error is Error.NONE else error.name
+    return _named(type(response).__name__, error)
 
 
-_API_NAMES = {kind: kind.__name__.removesuffix("Response") for kind in get_args(Response)}
+@cache
+def _named(response_type: str, error: Error) -> tuple[str, str | None]:
+    return response_type.removesuffix("Response"), None if error is Error.NONE else error.name

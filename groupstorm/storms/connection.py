@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,27 +15,85 @@ if TYPE_CHECKING:
 
 OnResult = Callable[[Response | Disconnected], None]
 
+_DISCONNECTED = Disconnected()
+
 
 class Exchange:
-    """One request on its way; the coordinator keeps it as its token."""
+    """One request on its way, and its answer; the coordinator keeps it as its token.
 
-    __slots__ = ("answer_draw", "connection", "done", "epoch", "on_result", "request", "sent_us")
+    Its answer goes to ``on_result`` or, where that is None, to the step of the process that waits for it.
+    """
+
+    __slots__ = (
+        "_answer_draw",
+        "connection",
+        "done",
+        "due_us",
+        "epoch",
+        "on_result",
+        "request",
+        "response",
+        "step",
+        "timeout_ms",
+    )
 
     def __init__(
-        self, connection: Connection, request: Request, on_result: OnResult, sent_us: int, answer_draw: int
+        self,
+        connection: Connection,
+        request: Request,
+        timeout_ms: int,
+        on_result: OnResult | None,
+        step: int,
+        answer_draw: int,
     ) -> None:
         self.connection = connection
         self.request = request
+        self.timeout_ms = timeout_ms
         self.on_result = on_result
+        self.step = step
         self.epoch = connection.epoch
-        self.sent_us = sent_us
-        self.answer_draw = answer_draw
         self.done = False
+        self.response: Response | Disconnected = _DISCONNECTED
+        #: Until when the client waits for the answer.
+        self.due_us = connection.world.clock.now_us + timeout_ms * 1000
+        self._answer_draw = answer_draw
 
-    def time_out(self) -> None:
-        """request.timeout.ms has passed since it was sent: whoever waits for it has waited enough."""
+    def arrive(self) -> None:
+        """The request has come to the coordinator, unless it was lost with its connection."""
+        connection = self.connection
+        if self.epoch != connection.epoch:
+            return
+        if connection.parked is None:
+            connection.handle(self)
+        else:
+            connection.read_later(self)
         if not self.done:
-            self.connection.timed_out(self)
+            connection.world.watch(self)
+
+    def answered(self, response: Response) -> None:
+        """The coordinator has answered: the answer is under way, and the next request is read."""
+        self.done = True
+        connection = self.connection
+        if self.epoch == connection.epoch:
+            self.response = response
+            world = connection.world
+            world.clock.at(world.answer_leaves_us() + world.latency.at(self._answer_draw), self.deliver)
+        if connection.parked is self:
+            connection.read_on()
+
+    def deliver(self) -> None:
+        """The answer has come to the client, which may have given up before."""
+        in_flight = self.connection.in_flight
+        if self in in_flight:
+            in_flight.remove(self)
+            self.end()
+
+    def end(self) -> None:
+        """Tell whoever waits for it."""
+        if self.on_result is None:
+            self.connection.consumer.completed(self.step, self.response)
+        else:
+            self.on_result(self.response)
 
 
 class Connection:
@@ -44,12 +101,12 @@ class Connection:
 
     __slots__ = (
         "_exchanges",
-        "_in_flight",
         "_latencies",
-        "_queue",
+        "_unread",
         "broken_until_us",
         "consumer",
         "epoch",
+        "in_flight",
         "parked",
         "world",
     )
@@ -59,9 +116,10 @@ class Connection:
         self.consumer = consumer
         self.epoch = 0
         self.parked: Exchange | None = None
-        self._queue: deque[Exchange] = deque()
-        self._in_flight: dict[Exchange, None] = {}  # in the order of sending
+        #: Sent and not answered, in the order of sending.
+        self.in_flight: list[Exchange] = []
         self.broken_until_us = 0
+        self._unread: list[Exchange] = []
         self._latencies = Stream(world.seed, "net", consumer.name, incarnation)
         self._exchanges = 0
 
@@ -82,16 +140,21 @@ class Connection:
         self._exchanges += 1
         return self._latencies.pair(-self._exchanges)
 
-    def send(self, request: Request, timeout_ms: int, on_result: OnResult) -> None:
-        """Send; ``on_result`` gets the response, or `Disconnected` if connection or patience is lost."""
-        clock = self.world.clock
-        if self.broken:
-            clock.after(0, on_result, Disconnected())
+    def send(
+        self, request: Request, timeout_ms: int, on_result: OnResult | None = None, step: int = 0
+    ) -> None:
+        """Send; ``on_result``, or else the process's ``step``, gets the response, or `Disconnected` if
+        connection or patience is lost."""
+        world = self.world
+        clock = world.clock
+        now_us = clock.now_us
+        if now_us < self.broken_until_us:
+            clock.at(now_us, Exchange(self, request, timeout_ms, on_result, step, 0).end)
             return
         request_draw, answer_draw = self._draws()
-        exchange = Exchange(self, request, on_result, clock.now_us, answer_draw)
-        self._in_flight[exchange] = None
-        clock.after(self.world.latency.at(request_draw), self._arrive, exchange, timeout_ms)
+        exchange = Exchange(self, request, timeout_ms, on_result, step, answer_draw)
+        self.in_flight.append(exchange)
+        clock.at(now_us + world.latency.at(request_draw), exchange.arrive)
 
     def find_coordinator(self, on_found: Callable[[], None]) -> None:
         """A round trip to any broker, once there is a way to one."""
@@ -101,40 +164,24 @@ class Connection:
         there, back = self._draws()
         clock.at(reachable_us + latency.at(there) + latency.at(back), on_found)
 
-    def _arrive(self, exchange: Exchange, timeout_ms: int) -> None:
-        if exchange.epoch != self.epoch:
-            return  # lost with the connection
-        if self.parked is not None:
-            self._queue.append(exchange)
-        else:
-            self._handle(exchange)
-        if not exchange.done:
-            self.world.watch(exchange, timeout_ms)
-
-    def _handle(self, exchange: Exchange) -> None:
+    def handle(self, exchange: Exchange) -> None:
         self.parked = exchange
         self.world.handle(exchange.request, exchange)
 
-    def answered(self, exchange: Exchange, response: Response) -> None:
-        """The coordinator has answered: the answer is under way, and the next request is read."""
-        exchange.done = True
-        current = exchange.epoch == self.epoch
-        if current:
-            answer_us = self.world.answer_leaves_us() + self.world.latency.at(exchange.answer_draw)
-            self.world.clock.at(answer_us, self._deliver, exchange, response)
-        if self.parked is exchange:
-            self.parked = None
-            while self._queue and self.parked is None:
-                self._handle(self._queue.popleft())
+    def read_later(self, exchange: Exchange) -> None:
+        """A parked request mutes the connection."""
+        self._unread.append(exchange)
 
-    def _deliver(self, exchange: Exchange, response: Response) -> None:
-        if exchange in self._in_flight:
-            del self._in_flight[exchange]
-            exchange.on_result(response)
+    def read_on(self) -> None:
+        """The request that muted the connection has been answered."""
+        self.parked = None
+        while self._unread and self.parked is None:
+            self.handle(self._unread.pop(0))
 
     def timed_out(self, exchange: Exchange) -> None:
-        """The client closes the connection; the broker does not notice."""
-        if exchange in self._in_flight:
+        """request.timeout.ms has passed since it was sent: the client closes the connection; the broker
+        does not notice."""
+        if exchange in self.in_flight:
             self._abandon()
 
     def break_for(self, duration_us: int) -> None:
@@ -146,8 +193,8 @@ class Connection:
         """A connection is over: whoever waits is told; a request that is parked stays parked."""
         self.epoch += 1
         self.parked = None
-        self._queue.clear()
-        waiting = tuple(self._in_flight)
-        self._in_flight.clear()
+        self._unread.clear()
+        waiting, self.in_flight = self.in_flight, []
         for exchange in waiting:
-            self.world.clock.after(0, exchange.on_result, Disconnected())
+            exchange.response = _DISCONNECTED
+            self.world.clock.after(0, exchange.end)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
@@ -41,6 +40,7 @@ from groupstorm.coordinator.messages import (
 )
 from groupstorm.storms.answers import first_error
 from groupstorm.storms.connection import Connection
+from groupstorm.storms.distributions import Distribution
 from groupstorm.storms.pulse import Pulse
 from groupstorm.storms.randomness import DRAW_BITS, Stream
 from groupstorm.storms.rebalance_listener import RebalanceListener
@@ -215,31 +215,33 @@ class VirtualConsumer:
                 self.pulse.stop()
                 self._exit()
                 return
-            if type(operation) is not Assign:
+            kind = type(operation)
+            if kind is not Assign:
                 self.pulse.follow()  # the assignor holds the client's lock: no heartbeats while it runs
-            result = _CARRIES_OUT[type(operation)](self, operation)
+            result = _CARRIES_OUT[kind](self, operation)
 
     def later(self, delay_us: int, result: Any = None) -> Any:
         """``result`` after a while, or at once if it takes no time."""
         if not delay_us:
             return result
-        self.clock.after(delay_us, self._completed, self._step, result)
+        self.clock.after(delay_us, self.completed, self._step, result)
         return TAKES_TIME
 
-    def _completed(self, step: int, result: Any) -> None:
+    def completed(self, step: int, result: Any) -> None:
+        """What the membership waited for since ``step`` has come."""
         if step != self._step or not self.alive:
             return
         if self.clock.now_us < self.standstill.paused_until_us:
-            self.clock.at(self.standstill.paused_until_us, self._completed, step, result)
+            self.clock.at(self.standstill.paused_until_us, self.completed, step, result)
         else:
             self._advance(result)
 
     def _send(self, operation: Send) -> Any:
-        self.connection.send(operation.request, operation.timeout_ms, partial(self._completed, self._step))
+        self.connection.send(operation.request, operation.timeout_ms, step=self._step)
         return TAKES_TIME
 
     def _find_coordinator(self, _: FindCoordinator) -> Any:
-        self.connection.find_coordinator(partial(self._completed, self._step, None))
+        self.connection.find_coordinator(partial(self.completed, self._step, None))
         return TAKES_TIME
 
     def _await_poll(self, _: AwaitPoll) -> Any:
@@ -264,7 +266,7 @@ class VirtualConsumer:
         """From now to the next poll(); none for a client that does not wait for it."""
         if not self.config.profile.rejoins_at_poll:
             return 0
-        interval_us = self.world.poll_interval.at(self.draw(DRAW_POLL_INTERVAL))
+        interval_us = self.drawn_us(self.world.poll_interval, DRAW_POLL_INTERVAL)
         return self.draw(DRAW_POLL_WAIT) * interval_us >> DRAW_BITS
 
     def _poll(self, step: int) -> None:
@@ -274,7 +276,7 @@ class VirtualConsumer:
             self._poll_is_due = True
             self.clock.at(joins_from_us, self._poll, step)
         else:
-            self._completed(step, None)
+            self.completed(step, None)
 
     def _back_off(self, operation: Backoff) -> Any:
         return self.later(operation.delay_ms * 1000)
@@ -295,7 +297,7 @@ class VirtualConsumer:
             self.world.assignor_work.failed(plan.error, plan.message)
         settings = self.world.settings
         size = len(members) * sum(topics.values())
-        duration_us = settings.distribution("assign_ms").at(self.draw(DRAW_ASSIGN))
+        duration_us = self.drawn_us(settings.distribution("assign_ms"), DRAW_ASSIGN)
         duration_us += settings.integer("assign_ns_per_member_partition") * size // 1000
         generation = self.membership.generation
         self.emit(
@@ -325,9 +327,9 @@ class VirtualConsumer:
                     self.world.commit(request)
                     self.pulse.commits_superseded()
                 self.membership.commit_answered(error, sent)
-                self._completed(step, error)
+                self.completed(step, error)
             else:
-                self._completed(step, response)
+                self.completed(step, response)
 
         self.connection.send(request, self.config.request_timeout_ms, answered)
         return TAKES_TIME
@@ -341,16 +343,15 @@ class VirtualConsumer:
         ``sent``: the generation at that time, when it may have changed since.
         """
         offsets: dict[str, dict[int, CommittedOffset]] = {}
-        for topic, partition in self.work.partitions:
-            position = self.work.position(TopicPartition(topic, partition), at_us)
-            offsets.setdefault(topic, {})[partition] = CommittedOffset(position)
+        for owned in self.work.partitions:
+            position = self.work.position(owned, at_us)
+            offsets.setdefault(owned.topic, {})[owned.partition] = CommittedOffset(position)
         if not offsets:
             return None
         return offset_commit(self.config, sent or self.membership.generation, offsets)
 
     # -- what befalls the process ----------------------------------------------------------------
 
-    @property
     def reachable(self) -> bool:
         """Whether it can send heartbeats now."""
         now_us = self.clock.now_us
@@ -393,9 +394,15 @@ class VirtualConsumer:
         age_us = self.clock.now_us - self._started_us
         return self.world.topics_at(self._started_us + age_us // refresh_us * refresh_us)
 
+    def drawn_us(self, distribution: Distribution, purpose: int) -> int:
+        """A duration that begins now."""
+        if distribution.is_constant:
+            return distribution.largest_us
+        return distribution.at(self.draw(purpose))
+
     def expected_result(self) -> Callable[[Any], None]:
         """Takes the result of the operation that is under way, some time later."""
-        return partial(self._completed, self._step)
+        return partial(self.completed, self._step)
 
     def draw(self, purpose: int) -> int:
         return self._draws.at(DRAWS_PER_INSTANT * self.clock.now_us + purpose)

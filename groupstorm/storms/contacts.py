@@ -11,43 +11,68 @@ Requests of one stream arrive in their order: a scenario's latencies stay below 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from groupstorm.clients.generation import Generation
 
+if TYPE_CHECKING:
+    from groupstorm.storms.connection import Connection
 
-@dataclass(slots=True, eq=False)
+
 class ContactStream:
-    """All times in microseconds; ``latency_us(sent_us)`` is the way to the coordinator.
+    """All times in microseconds. ``generation`` is what its requests carry, ``connection`` their way to
+    the coordinator and ``epoch`` that of the connection when the stream began.
 
-    ``generation`` is what its requests carry, ``connection`` the connection's epoch when it began.
     Latencies are drawn only where ``latency_most_us`` does not decide.
     """
 
-    api: str
-    start_us: int
-    interval_us: int
-    generation: Generation
-    connection: int
-    latency_us: Callable[[int], int]
-    latency_most_us: int
-    end_us: int | None = None
-    cut_us: int | None = None
-    real: set[int] = field(default_factory=set)
-    flushed: int = 0
-    _drawn: tuple[int, int] = (0, 0)
+    __slots__ = (
+        "_drawn",
+        "_drawn_us",
+        "api",
+        "connection",
+        "cut_us",
+        "end_us",
+        "epoch",
+        "flushed",
+        "generation",
+        "interval_us",
+        "latency_most_us",
+        "real",
+        "start_us",
+    )
+
+    def __init__(
+        self,
+        api: str,
+        start_us: int,
+        interval_us: int,
+        generation: Generation,
+        connection: Connection,
+        latency_most_us: int,
+    ) -> None:
+        self.api = api
+        self.start_us = start_us
+        self.interval_us = interval_us
+        self.generation = generation
+        self.connection = connection
+        self.epoch = connection.epoch
+        self.latency_most_us = latency_most_us
+        self.end_us: int | None = None
+        self.cut_us: int | None = None
+        #: The requests that were made real: one or two.
+        self.real: tuple[int, ...] = ()
+        self.flushed = 0
+        self._drawn = self._drawn_us = 0
 
     def sent_us(self, k: int) -> int:
         return self.start_us + k * self.interval_us
 
     def arrival_us(self, k: int) -> int:
-        known, arrival_us = self._drawn
-        if k != known:
+        if k != self._drawn:
             sent_us = self.start_us + k * self.interval_us
-            arrival_us = sent_us + self.latency_us(sent_us)
-            self._drawn = (k, arrival_us)
-        return arrival_us
+            self._drawn, self._drawn_us = k, sent_us + self.connection.heartbeat_latency_us(sent_us)
+        return self._drawn_us
 
     def arrives_after(self, k: int, time_us: int) -> bool:
         """Whether the k-th request arrives later than ``time_us``."""
@@ -64,7 +89,8 @@ class ContactStream:
         """The last request that was sent before ``now_us`` (0: none)."""
         if self.end_us is not None and self.end_us < now_us:
             now_us = self.end_us
-        return max(0, (now_us - 1 - self.start_us) // self.interval_us)
+        elapsed_us = now_us - 1 - self.start_us
+        return elapsed_us // self.interval_us if elapsed_us > 0 else 0
 
     def last_arrived(self, by_us: int) -> int:
         """The last request that arrived by ``by_us`` and before the connection was cut (0: none)."""
@@ -78,7 +104,10 @@ class ContactStream:
         k = max(1, (from_us - self.start_us) // self.interval_us)
         return k if self.arrives_after(k, from_us - 1) else k + 1
 
-    def computed(self, until_us: int) -> int:
-        """How many requests had arrived by ``until_us`` without having been made real."""
-        last = self.last_arrived(until_us)
-        return last - sum(1 for k in self.real if k <= last)
+    def forget(self, k: int) -> None:
+        """The k-th request was to be made real and has not been sent, or was lost."""
+        self.real = tuple([other for other in self.real if other != k])
+
+    def computed(self, last: int) -> int:
+        """How many of the requests up to the ``last`` one have not been made real."""
+        return last - len([k for k in self.real if k <= last]) if self.real else last

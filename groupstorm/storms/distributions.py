@@ -21,28 +21,24 @@ FORMS = "a number, {uniform: [a, b]}, {p50: a, p95: b} or {quantiles: {0: a, 50:
 class Distribution:
     """Durations in microseconds; `at(draw)` turns a draw of a `Stream` into one."""
 
-    __slots__ = ("_cumulative", "_values_us", "as_written")
+    __slots__ = ("_bounds", "_pieces", "as_written", "is_constant", "largest_us")
 
     def __init__(self, quantiles: list[tuple[int, int]], as_written: Any) -> None:
-        self._cumulative = [share for share, _ in quantiles]
-        self._values_us = [value for _, value in quantiles]
+        """``quantiles``: (share of DRAW_SPAN, microseconds), the shares rising from 0."""
         #: What the scenario said, for the resolved scenario.
         self.as_written = as_written
+        self.largest_us = quantiles[-1][1]
+        #: Every draw gives `largest_us`: none is needed.
+        self.is_constant = quantiles[0][1] == self.largest_us
+        #: Between two quantiles: from which share and duration on, how far both go up.
+        self._pieces = [(low, a, b - a, high - low) for (low, a), (high, b) in pairwise(quantiles)]
+        if not self._pieces:
+            self._pieces = [(0, self.largest_us, 0, 1)]
+        self._bounds = [low for low, *_ in self._pieces[1:]]
 
     def at(self, draw: int) -> int:
-        values = self._values_us
-        if len(values) == 1:
-            return values[0]
-        upper = bisect_right(self._cumulative, draw)
-        if upper == len(values):
-            return values[-1]
-        low, high = self._cumulative[upper - 1], self._cumulative[upper]
-        a, b = values[upper - 1], values[upper]
-        return a + (b - a) * (draw - low) // (high - low)
-
-    @property
-    def largest_us(self) -> int:
-        return self._values_us[-1]
+        low, least_us, more_us, width = self._pieces[bisect_right(self._bounds, draw)]
+        return least_us + more_us * (draw - low) // width
 
 
 def parse(name: str, written: Any) -> Distribution:

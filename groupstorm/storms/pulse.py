@@ -6,11 +6,12 @@ In exact mode every one is real. Both give the same trace.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from groupstorm.assignors.contract import RebalanceProtocol
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse, Response
+from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, OffsetCommitResponse
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.storms.answers import first_error
 from groupstorm.storms.contacts import ContactStream
@@ -56,8 +57,8 @@ class Pulse:
     def follow(self) -> None:
         """The membership's state may have changed: heartbeats run in CompletingRebalance and Stable."""
         membership = self._consumer.membership
+        wanted = membership.heartbeating and self._consumer.reachable()
         stream = self._heartbeats
-        wanted = membership.heartbeating and self._consumer.reachable
         if stream is not None:
             if wanted and stream.generation is membership.generation:
                 return
@@ -86,7 +87,7 @@ class Pulse:
         if not self._consumer.membership.owned:
             return  # who owns nothing has nothing to commit, and sends nothing
         consumer = self._consumer
-        if consumer.config.enable_auto_commit and self._commits is None and consumer.reachable:
+        if consumer.config.enable_auto_commit and self._commits is None and consumer.reachable():
             interval_us = consumer.config.auto_commit_interval_ms * 1000
             self._commits = self._open(OFFSET_COMMIT, self._world.clock.now_us, interval_us)
 
@@ -125,7 +126,7 @@ class Pulse:
     def restart(self) -> None:
         """After a pause or a lost connection: a first heartbeat at once, for real; much may have changed."""
         consumer = self._consumer
-        if consumer.membership.heartbeating and consumer.reachable and self._heartbeats is None:
+        if consumer.membership.heartbeating and consumer.reachable() and self._heartbeats is None:
             now_us = self._world.clock.now_us
             interval_us = consumer.config.heartbeat_interval_ms * 1000
             self._heartbeats = self._open(HEARTBEAT, now_us - interval_us, interval_us)
@@ -181,22 +182,15 @@ class Pulse:
     # -- streams ---------------------------------------------------------------------------------
 
     def _open(self, api: str, start_us: int, interval_us: int) -> ContactStream:
-        consumer = self._consumer
+        world, consumer = self._world, self._consumer
         generation = consumer.membership.generation
-        self._world.consumers_by_id[generation.member_id] = consumer
-        connection = consumer.connection
+        world.consumers_by_id[generation.member_id] = consumer
         stream = ContactStream(
-            api,
-            start_us,
-            interval_us,
-            generation,
-            connection.epoch,
-            connection.heartbeat_latency_us,
-            self._world.latency.largest_us,
+            api, start_us, interval_us, generation, consumer.connection, world.latency.largest_us
         )
-        if self._world.exact:
-            self._world.clock.at(stream.sent_us(1), self._tick, stream, 1)
-        elif not self._world.is_current(generation):
+        if world.exact:
+            world.clock.at(stream.sent_us(1), self._tick, stream, 1)
+        elif not world.is_current(generation):
             self._make_real(stream, 1)  # the group has moved on before the member could know
         return stream
 
@@ -210,10 +204,13 @@ class Pulse:
     def _end(self, stream: ContactStream) -> None:
         now_us = self._world.clock.now_us
         stream.end_us = now_us
-        last = stream.last_sent(now_us)
-        if last and stream.cut_us is None and stream.arrives_after(last, now_us):
-            self._make_real(stream, last)
-        arrived = stream.last_arrived(now_us)
+        if stream.cut_us is None:
+            arrived = last = stream.last_sent(now_us)
+            if last and stream.arrives_after(last, now_us):
+                self._make_real(stream, last)  # it is under way
+                arrived = last - 1
+        else:
+            arrived = stream.last_arrived(now_us)
         if arrived:
             self._last_of_ended[stream.api] = (stream, arrived)
             if self._in_touch and stream.api == HEARTBEAT:
@@ -221,7 +218,7 @@ class Pulse:
                 self._world.out_of_touch(stream.generation.member_id, stream.arrival_us(arrived))
         if not self._world.exact:
             # Those that arrived were fine, or they would have been made real.
-            self._world.count(stream.api, None, stream.computed(now_us))
+            self._world.count(stream.api, None, stream.computed(arrived))
 
     def _flush(self, stream: ContactStream) -> None:
         """Let the commits that arrived by now count; in exact mode they have."""
@@ -236,8 +233,9 @@ class Pulse:
 
     def _make_real(self, stream: ContactStream, k: int) -> None:
         if not self._world.exact and k not in stream.real:
-            stream.real.add(k)
-            self._world.clock.at(max(stream.arrival_us(k), self._world.clock.now_us), self._arrive, stream, k)
+            stream.real += (k,)
+            clock = self._world.clock
+            clock.at(max(stream.arrival_us(k), clock.now_us), self._arrive, stream, k)
 
     def _tick(self, stream: ContactStream, k: int) -> None:
         """Exact mode: the k-th request leaves."""
@@ -247,7 +245,7 @@ class Pulse:
 
     def _arrive(self, stream: ContactStream, k: int) -> None:
         if not stream.is_sent(k) or (stream.cut_us is not None and stream.arrival_us(k) > stream.cut_us):
-            stream.real.discard(k)
+            stream.forget(k)
             return
         if stream.api == HEARTBEAT:
             self._heartbeat_arrives(stream, k)
@@ -255,37 +253,46 @@ class Pulse:
             self._commit_arrives(stream, k)
 
     def _heartbeat_arrives(self, stream: ContactStream, k: int) -> None:
-        def answered(response: Response) -> None:
-            assert isinstance(response, HeartbeatResponse)
-            self._answer(stream, k, response.error)
+        request = self._consumer.membership.heartbeat(stream.generation)
+        self._world.ask(request, partial(self._heartbeat_answered, stream, k))
 
-        self._world.ask(self._consumer.membership.heartbeat(stream.generation), answered)
+    def _heartbeat_answered(self, stream: ContactStream, k: int, response: HeartbeatResponse) -> None:
+        self._answer(stream, k, response.error)
 
     def _commit_arrives(self, stream: ContactStream, k: int) -> None:
         request = self._consumer.offset_commit(stream.sent_us(k), stream.generation)
-        if request is None:
-            return
+        if request is not None:
+            self._world.ask(request, partial(self._commit_answered, stream, k, request))
 
-        def answered(response: Response) -> None:
-            assert isinstance(response, OffsetCommitResponse)
-            error = first_error(response)
-            if error is Error.NONE:
-                self._world.commit(request)
-            self._answer(stream, k, error)
-
-        self._world.ask(request, answered)
+    def _commit_answered(
+        self, stream: ContactStream, k: int, request: OffsetCommit, response: OffsetCommitResponse
+    ) -> None:
+        error = first_error(response)
+        if error is Error.NONE:
+            self._world.commit(request)
+        self._answer(stream, k, error)
 
     def _answer(self, stream: ContactStream, k: int, error: Error) -> None:
-        latency_us = self._consumer.connection.heartbeat_answer_latency_us(stream.sent_us(k))
+        if error is Error.NONE:
+            return  # the member goes on as before
+        latency_us = stream.connection.heartbeat_answer_latency_us(stream.sent_us(k))
         self._world.clock.after(latency_us, self._answered, stream, error)
-        if error is not Error.NONE:
-            self._make_real(stream, k + 1)
+        if not self._world.exact and k + 1 not in stream.real:
+            stream.real += (k + 1,)
+            clock = self._world.clock
+            clock.at(max(stream.sent_us(k + 1), clock.now_us), self._leaves, stream, k + 1)
+
+    def _leaves(self, stream: ContactStream, k: int) -> None:
+        """The request behind one whose answer was an error: mostly its stream has ended by now."""
+        if stream.is_sent(k):
+            clock = self._world.clock
+            clock.at(max(stream.arrival_us(k), clock.now_us), self._arrive, stream, k)
+        else:
+            stream.forget(k)
 
     def _answered(self, stream: ContactStream, error: Error) -> None:
         consumer = self._consumer
-        if not consumer.reachable or stream.connection != consumer.connection.epoch:
-            return
-        if error is Error.NONE:
+        if not consumer.reachable() or stream.epoch != consumer.connection.epoch:
             return
         if stream.api == HEARTBEAT:
             consumer.membership.heartbeat_answered(error, stream.generation)

@@ -137,8 +137,8 @@ class RebalanceListener:
     def _restore_us(self) -> int:
         """Before the callback returns, as a consumer does that seeks and reads its stores anew."""
         rebuilt = self._state.assigned(self._consumer.membership.owned)
-        return rebuilt * self._duration_us("restore_ms")
+        return rebuilt * self._duration_us("restore_ms") if rebuilt else 0
 
     def _duration_us(self, setting: str) -> int:
         distribution = self._consumer.world.settings.distribution(setting)
-        return distribution.at(self._consumer.draw(DRAW_CALLBACK))
+        return self._consumer.drawn_us(distribution, DRAW_CALLBACK)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from groupstorm.assignors.userdata import TopicPartition
 
 
@@ -14,9 +12,9 @@ class State:
     __slots__ = ("_of",)
 
     def __init__(self) -> None:
-        self._of: frozenset[TopicPartition] = frozenset()
+        self._of: tuple[TopicPartition, ...] = ()
 
-    def assigned(self, owned: Iterable[TopicPartition]) -> int:
+    def assigned(self, owned: tuple[TopicPartition, ...]) -> int:
         """All that the process owns from now on; of how many partitions the state is to be rebuilt."""
-        before, self._of = self._of, frozenset(owned)
-        return len(self._of - before)
+        before, self._of = self._of, owned
+        return 0 if owned is before else len(set(owned).difference(before))

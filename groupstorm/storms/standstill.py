@@ -19,18 +19,16 @@ class Standstill:
         "_consumer",
         "_next_batch_us",
         "paused_until_us",
+        "until_us",
     )
 
     def __init__(self, consumer: VirtualConsumer) -> None:
         self.paused_until_us = 0
+        #: When the process can poll again.
+        self.until_us = 0
         self._consumer = consumer
         self._busy_until_us = 0
         self._next_batch_us = 0
-
-    @property
-    def until_us(self) -> int:
-        """When the process can poll again."""
-        return max(self.paused_until_us, self._busy_until_us)
 
     @property
     def joins_from_us(self) -> int:
@@ -47,7 +45,7 @@ class Standstill:
         consumer = self._consumer
         if not consumer.alive or self.lasts:
             return
-        self.paused_until_us = consumer.clock.now_us + duration_us
+        self.until_us = self.paused_until_us = consumer.clock.now_us + duration_us
         consumer.pulse.stop()
         self._begin(duration_us, "pause")
         consumer.clock.after(duration_us, self._end_of_pause)
@@ -61,7 +59,7 @@ class Standstill:
             self._next_batch_us = duration_us  # it comes with the next records
             return
         self._next_batch_us = 0
-        self._busy_until_us = consumer.clock.now_us + duration_us
+        self.until_us = self._busy_until_us = consumer.clock.now_us + duration_us
         consumer.pulse.stop_commits()
         self._begin(duration_us, "slow-batch")
         consumer.outlasts_poll_interval(duration_us)
@@ -76,7 +74,7 @@ class Standstill:
         """Go on, if it stood still: what it believes to own is processed from where it stopped."""
         if self.until_us == 0:
             return
-        self.paused_until_us = self._busy_until_us = 0
+        self.until_us = self.paused_until_us = self._busy_until_us = 0
         consumer = self._consumer
         partitions = consumer.work.partitions
         now_us = consumer.clock.now_us

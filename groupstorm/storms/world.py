@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.leadermemory import LeaderMemory
@@ -17,7 +17,7 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import OffsetCommit, Request, Response
+from groupstorm.coordinator.messages import OffsetCommit, Request
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.coordinator.states import GroupState
@@ -46,12 +46,6 @@ BROKER_SETTINGS = (
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
 )
-
-
-class Question(NamedTuple):
-    """The coordinator's token for a request that nobody's connection waits for."""
-
-    on_answer: Callable[[Response], None]
 
 
 class World:
@@ -88,9 +82,9 @@ class World:
         self._busy_until_us = 0
         self._end_us = 0
         self._service_us = settings.integer("coordinator_service_us")
-        self._open_tokens: dict[Exchange, None] = {}
         self._ending: tuple[int, list[str]] = (-1, [])
-        self._timeouts: dict[int, deque[tuple[int, Exchange]]] = {}
+        #: Requests without an answer in the order of sending, by how long their senders wait.
+        self._watched: dict[int, deque[Exchange]] = {}
         self._topic_changes: list[tuple[int, Mapping[str, int]]] = [
             (-1, dict.fromkeys(topic_names(settings), settings.integer("partitions")))
         ]
@@ -120,8 +114,10 @@ class World:
     def _look_at_timers(self) -> None:
         """The coordinator was called: what is due before its next deadline comes first."""
         deadline_ms = self.coordinator.next_deadline()
-        after_us = self._end_us + 1
-        self.clock.limit_us = after_us if deadline_ms is None else min(deadline_ms * 1000, after_us)
+        if deadline_ms is None or deadline_ms * 1000 > self._end_us:
+            self.clock.limit_us = self._end_us + 1
+        else:
+            self.clock.limit_us = deadline_ms * 1000
 
     # -- consumers -------------------------------------------------------------------------------
 
@@ -154,43 +150,54 @@ class World:
 
     def handle(self, request: Request, exchange: Exchange) -> None:
         """A request has arrived: its answer goes to ``exchange``, now or later."""
-        self._open_tokens[exchange] = None
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, exchange))
 
-    def watch(self, exchange: Exchange, timeout_ms: int) -> None:
-        """Time ``exchange`` out if it has no answer ``timeout_ms`` after it was sent.
+    def watch(self, exchange: Exchange) -> None:
+        """Time ``exchange`` out if it has no answer by the end of its sender's patience.
 
-        One queue per time-out, in the order of sending, and one scheduled look at its head: most
+        One queue per time-out, in the order of arriving, and one scheduled look at its head: most
         requests are answered long before.
         """
-        queue = self._timeouts.setdefault(timeout_ms, deque())
-        due_us = max(self.clock.now_us, exchange.sent_us + timeout_ms * 1000)
-        queue.append((due_us, exchange))
+        now_us = self.clock.now_us
+        exchange.due_us = max(exchange.due_us, now_us)
+        queue = self._watched.get(exchange.timeout_ms)
+        if queue is None:
+            queue = self._watched[exchange.timeout_ms] = deque()
+        queue.append(exchange)
         if len(queue) == 1:
-            self.clock.at(due_us, self._time_out, queue)
+            self.clock.at(exchange.due_us, self._time_out, queue)
 
-    def _time_out(self, queue: deque[tuple[int, Exchange]]) -> None:
-        while queue and (queue[0][1].done or queue[0][0] <= self.clock.now_us):
-            queue.popleft()[1].time_out()
+    def _time_out(self, queue: deque[Exchange]) -> None:
+        now_us = self.clock.now_us
+        while queue and (queue[0].done or queue[0].due_us <= now_us):
+            exchange = queue.popleft()
+            if not exchange.done:
+                exchange.connection.timed_out(exchange)
         if queue:
-            self.clock.at(queue[0][0], self._time_out, queue)
+            self.clock.at(queue[0].due_us, self._time_out, queue)
 
-    def ask(self, request: Request, on_answer: Callable[[Response], None]) -> None:
+    def ask(self, request: Request, on_answer: partial[None]) -> None:
         """A request that mutes no connection (Heartbeat, background commit) has arrived."""
-        token = Question(on_answer)
-        self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, token))
+        self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, on_answer))
 
     def _carry_out(self, effects: Effects) -> None:
         self._look_at_timers()
-        for event in effects.events:
-            self._coordinator_event(event)
-        for token, response in effects.replies:
+        replies, events, _ = effects
+        if events:
+            now_us, tell = self.clock.now_us, self._told.append
+            for event in events:
+                kind = type(event)
+                if kind is not coordinator_events.OffsetsCommitted:
+                    # positions are told with the ownership that they belong to
+                    tell((now_us, Source.COORDINATOR, event))
+                if kind in _WATCHED:
+                    self._react(event)
+        for token, response in replies:
             self.requests[answer_of(response)] += 1
             if type(token) is Exchange:
-                self._open_tokens.pop(token, None)
-                token.connection.answered(token, response)
-            elif type(token) is Question:
-                token.on_answer(response)
+                token.answered(response)
+            elif type(token) is partial:
+                token(response)
 
     def _append(self, _records: Sequence[Record], cause: AppendCause) -> tuple[int, Error | None]:
         """Group metadata takes its time. Offset commits do not: most of them are never simulated,
@@ -200,16 +207,10 @@ class World:
 
     def answer_leaves_us(self) -> int:
         """When the next answer leaves: the coordinator works on one request at a time."""
-        self._busy_until_us = max(self._busy_until_us, self.clock.now_us) + self._service_us
-        return self._busy_until_us
-
-    def _coordinator_event(self, event: coordinator_events.Event) -> None:
-        kind = type(event)
-        if kind is coordinator_events.OffsetsCommitted:
-            return  # positions are told with the ownership that they belong to
-        self._told.append((self.clock.now_us, Source.COORDINATOR, event))
-        if kind in _WATCHED:
-            self._react(event)
+        now_us = self.clock.now_us
+        begins_us = now_us if now_us > self._busy_until_us else self._busy_until_us
+        self._busy_until_us = ends_us = begins_us + self._service_us
+        return ends_us
 
     def _react(self, event: coordinator_events.Event) -> None:
         """The group has changed: heartbeats may be answered otherwise from now on."""
@@ -325,7 +326,7 @@ class World:
             group is not None
             and group.generation == generation.id
             and group.state is not GroupState.PREPARING_REBALANCE
-            and generation.member_id in group.members
+            and group.members.get(generation.member_id) is not None
         )
 
     def generation_of(self, name: str) -> int | None:
@@ -368,11 +369,8 @@ class World:
     @property
     def unanswered(self) -> Sequence[str]:
         """Processes that still wait for the answer to a parked request."""
-        return [
-            exchange.connection.consumer.name
-            for exchange in self._open_tokens
-            if exchange.connection.consumer.alive and exchange.connection.parked is exchange
-        ]
+        consumers = self.consumers.values()
+        return [consumer.name for consumer in consumers if consumer.connection.parked is not None]
 
 
 #: Events that may change the answer to a heartbeat.

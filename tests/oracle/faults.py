@@ -19,9 +19,9 @@ class DeafToRebalances(GroupCoordinator):
 
 
 def _unheard(reply: Reply) -> Reply:
-    if reply.response == HeartbeatResponse(Error.REBALANCE_IN_PROGRESS):
-        return reply._replace(response=HeartbeatResponse(Error.NONE))
-    return reply
+    token, response = reply
+    deaf = response == HeartbeatResponse(Error.REBALANCE_IN_PROGRESS)
+    return (token, HeartbeatResponse(Error.NONE)) if deaf else reply
 
 
 class Late(GroupCoordinator):

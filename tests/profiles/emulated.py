@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -52,7 +53,7 @@ def emulate(session: Session, recording: Recording, monkeypatch: pytest.MonkeyPa
         note(world, request)
         handle(world, request, exchange)
 
-    def asking(world: World, request: Request, on_answer: Callable[[Any], None]) -> None:
+    def asking(world: World, request: Request, on_answer: partial[None]) -> None:
         note(world, request)
         ask(world, request, on_answer)
 

@@ -139,20 +139,25 @@ def decode_subscription(data: bytes) -> Subscription:
 def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
     """ConsumerProtocol.serializeSubscription: lists sorted; fields that ``version`` lacks are dropped."""
     version = _writable_version(version)
-    parts = [_front(version, tuple(subscription.topics)), nullable_bytes(subscription.user_data)]
-    if version >= OWNED_SINCE:
-        parts.append(_owned_part(tuple(subscription.owned)))
-    if version >= _GENERATION_SINCE:
-        parts.append(INT32.pack(max(subscription.generation, -1)))
-    if version >= _RACK_SINCE:
-        parts.append(INT16.pack(-1) if subscription.rack is None else string(subscription.rack))
-    return b"".join(parts)
+    topics, user_data, owned, generation, rack, _ = subscription
+    owned_part = _owned_part(tuple(owned)) if version >= OWNED_SINCE else b""
+    return _front(version, tuple(topics), user_data) + owned_part + _end(version, generation, rack)
 
 
 @lru_cache(maxsize=256)
-def _front(version: int, topics: tuple[str, ...]) -> bytes:
-    """Version and topics: the same for most members of a group."""
-    return b"".join([INT16.pack(version), INT32.pack(len(topics)), *map(string, java_sorted(topics))])
+def _front(version: int, topics: tuple[str, ...], user_data: bytes | None) -> bytes:
+    """What stands before the owned partitions: often the same for all members of a group."""
+    listed = [INT32.pack(len(topics)), *map(string, java_sorted(topics))]
+    return b"".join([INT16.pack(version), *listed, nullable_bytes(user_data)])
+
+
+@lru_cache(maxsize=256)
+def _end(version: int, generation: int, rack: str | None) -> bytes:
+    """What stands behind the owned partitions: the same for the members of a generation and rack."""
+    told = INT32.pack(max(generation, -1)) if version >= _GENERATION_SINCE else b""
+    if version < _RACK_SINCE:
+        return told
+    return told + (INT16.pack(-1) if rack is None else string(rack))
 
 
 @lru_cache(maxsize=1 << 14)

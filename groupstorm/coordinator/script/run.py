@@ -141,16 +141,16 @@ class _Run:
 
     def _receive(self, effects: Effects, own: int | None = None) -> None:
         """Clients remember the answers in the order of completion, that of the step itself last."""
-        replies = sorted(effects.replies, key=lambda reply: reply.token == own)
-        for reply in replies:
-            sent = self._unanswered.pop(reply.token)
+        replies = sorted(effects.replies, key=lambda reply: reply[0] == own)
+        for token, response in replies:
+            sent = self._unanswered.pop(token)
             self._clients.get(sent.label).answered(
                 sent.kind,
                 getattr(sent.request, "member_id", None),
-                reply.response,
+                response,
                 by_members=sent.by_members,
             )
-            self._answers.append((sent, reply.response))
+            self._answers.append((sent, response))
 
     def _change_topics(self, step: Mapping[str, Any]) -> None:
         """A new metadata image; offsets of removed topics go with them."""

@@ -65,18 +65,18 @@ class FiguresAccumulator:
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         """Take one event that happened ``time_us`` microseconds after the trace began."""
-        if time_us != self._now_us or self._first_us is None:
-            self._next_instant(time_us)
-        if source is Source.MEMBER:
-            self._member_rows = True
-        handler = self._handlers.get(type(event))
-        if handler is not None:
-            handler(time_us, event)
+        self.add_all([(time_us, source, event)])
 
     def add_all(self, told: Iterable[Told]) -> None:
         """Take several, in their order."""
         for time_us, source, event in told:
-            self.add(time_us, source, event)
+            if time_us != self._now_us or self._first_us is None:
+                self._next_instant(time_us)
+            if source is Source.MEMBER:
+                self._member_rows = True
+            handler = self._handlers.get(type(event))
+            if handler is not None:
+                handler(time_us, event)
 
     def add_row(self, row: Mapping[str, Any]) -> None:
         """Take one row of a trace, nulls left out or not.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from groupstorm.assignors.userdata import encode_assignment
-from groupstorm.coordinator.effects import Effects, Reply
+from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -80,7 +80,7 @@ class SingleMemberCoordinator:
         response = (
             _refusal(request, reaction.error) if reaction.error is not None else self._contented(request)
         )
-        return Effects([Reply(token, response._replace(**reaction.replaced))], [], [])
+        return Effects([(token, response._replace(**reaction.replaced))], [], [])
 
     def next_deadline(self) -> int | None:
         return None
