@@ -20,14 +20,23 @@ IMAGES = pytest.mark.parametrize("image", [KAFKA, EMULATOR])
 DELAY = "group.initial.rebalance.delay.ms"
 
 
-def ours(client: Any) -> list[dict[str, Any]]:
-    """The containers of this process, whatever becomes of them: others may use the engine as well."""
-    from testcontainers.core.labels import LABEL_SESSION_ID, SESSION_ID
+class Containers:
+    """Those that a test has started, whatever became of them: others use the engine as well."""
 
-    found: list[dict[str, Any]] = client.api.containers(
-        all=True, filters={"label": f"{LABEL_SESSION_ID}={SESSION_ID}"}
-    )
-    return found
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._before = {one["Id"] for one in self._of_this_process()}
+
+    def _of_this_process(self) -> list[dict[str, Any]]:
+        from testcontainers.core.labels import LABEL_SESSION_ID, SESSION_ID
+
+        found: list[dict[str, Any]] = self._client.api.containers(
+            all=True, filters={"label": f"{LABEL_SESSION_ID}={SESSION_ID}"}
+        )
+        return found
+
+    def started(self) -> list[dict[str, Any]]:
+        return [one for one in self._of_this_process() if one["Id"] not in self._before]
 
 
 def broker_settings(address: str) -> dict[str, str]:
@@ -41,10 +50,10 @@ def broker_settings(address: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("image", "option"), [(KAFKA, DELAY), (EMULATOR, "num.partitions")])
 async def test_a_broker_with_kafkas_options_on_the_loopback_interface(image: str, option: str) -> None:
-    client = need_images(image)
+    containers = Containers(need_images(image))
     async with container({option: "1234"}, image) as broker:
         assert [endpoint.host for endpoint in broker.bootstrap] == ["127.0.0.1"]
-        (running,) = ours(client)
+        (running,) = containers.started()
         assert [port["IP"] for port in running["Ports"] if "IP" in port] == ["127.0.0.1"]
         settings = await asyncio.to_thread(broker_settings, broker.address)
         assert settings[option] == "1234"
@@ -54,28 +63,28 @@ async def test_a_broker_with_kafkas_options_on_the_loopback_interface(image: str
             assert cluster.led("t") == 3
         finally:
             cluster.close()
-    assert ours(client) == []
+    assert containers.started() == []
 
 
 @IMAGES
 async def test_an_option_that_is_refused_is_named_and_nothing_stays(image: str) -> None:
-    client = need_images(image)
+    containers = Containers(need_images(image))
     with pytest.raises(BrokerUnavailable, match=r"group\.max\.size"):
         async with container({"group.max.size": "0"}, image):
             pass
-    assert ours(client) == []
+    assert containers.started() == []
 
 
 async def test_a_start_that_is_given_up_leaves_nothing() -> None:
-    client = need_images(KAFKA)
+    containers = Containers(need_images(KAFKA))
     opening = asyncio.ensure_future(container({}, KAFKA).__aenter__())
     async with asyncio.timeout(30):
-        while not ours(client):
+        while not containers.started():
             await asyncio.sleep(0.05)
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
         await opening
-    assert ours(client) == []
+    assert containers.started() == []
 
 
 @pytest.fixture

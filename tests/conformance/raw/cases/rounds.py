@@ -171,6 +171,7 @@ LEAVES = (
         (
             together("b", "c"),
             Send("a", join()),
+            Until("PreparingRebalance", 3),
             Send("b", join()),
             ask("c", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             Parked("a"),
