@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import os
 
-    from groupstorm.coordinator.server.security.listener import Security
-    from groupstorm.testing import EmulatedBroker
+    from groupstorm.testing import EmulatedBroker, Security
 
 __version__ = "0.1.0"
 

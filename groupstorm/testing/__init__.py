@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from groupstorm.coordinator.server.security.listener import Security
 from groupstorm.testing.broker import ArmedFault, Broker, EmulatorOnly, FaultTimeout
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.groups import Group, GroupTimeout, GroupView, MemberView
@@ -17,5 +18,6 @@ __all__ = [
     "GroupTimeout",
     "GroupView",
     "MemberView",
+    "Security",
     "secured",
 ]

@@ -135,4 +135,4 @@ def test_the_table_of_figures_has_a_column_for_each() -> None:
     assert "generations bigint" in columns
     assert "lag_recovery_seconds double" in columns
     assert "commits_rejected map<string, bigint>" in figures_schema()
-    assert len(Figures.__annotations__) == 30
+    assert len(Figures.__annotations__) == 40

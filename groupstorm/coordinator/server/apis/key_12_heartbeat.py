@@ -24,13 +24,13 @@ def handle(_state: BrokerState, call: Call) -> AskCoordinator:
     )
 
     def finish(answers: Sequence[messages.HeartbeatResponse]) -> Any:
-        return _response(call.types, answers[0].error)
+        return heartbeat_response(call.types, answers[0].error)
 
     return AskCoordinator((request,), finish)
 
 
 @cache
-def _response(types: ResponseTypes, error: Error) -> Any:
+def heartbeat_response(types: ResponseTypes, error: Error) -> Any:
     """There are as few of them as errors, and no answer is given more often."""
     return types.response(error_code=error)
 
