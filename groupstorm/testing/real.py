@@ -72,7 +72,7 @@ class RealBroker(Broker):
         self._thread.start()
         try:
             self._thread.run(self._begin())
-        except BaseException:
+        except BaseException:  # whatever it was, an interrupt too: nothing is left there, and it goes on up
             self.stop()
             raise
 

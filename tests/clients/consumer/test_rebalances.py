@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,9 +13,20 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer import TopicPartition
 from groupstorm.clients.standing import MemberState
 from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.coordinator.server.apis.key_12_heartbeat import API as HEARTBEAT_API
+from groupstorm.coordinator.server.broker import Peer
 from groupstorm.coordinator.server.config import Endpoint
 from groupstorm.coordinator.server.embedded import EmbeddedBroker
-from tests.clients.consumer.applications import GROUP, PARTITIONS, TOPIC, is_shared_out, partitions, until
+from groupstorm.coordinator.server.headers import peek
+from tests.clients.consumer.applications import (
+    GROUP,
+    PARTITIONS,
+    QUICK,
+    TOPIC,
+    is_shared_out,
+    partitions,
+    until,
+)
 from tests.clients.consumer.conftest import Produce, Start
 
 
@@ -93,8 +105,17 @@ async def test_records_go_on_while_a_round_is_under_way(
     assert second.offsets[moved] == list(range(50, 60))  # also what was read in the round is committed
 
 
-async def test_records_go_on_while_the_listener_works(produce: Produce, start: Start) -> None:
-    """And heartbeats: it works for longer than the session timeout."""
+async def test_records_go_on_while_the_listener_works(
+    broker: EmbeddedBroker, produce: Produce, start: Start
+) -> None:
+    """And heartbeats: it works for longer than two session timeouts, as its heartbeats tell."""
+    heartbeats: Counter[int] = Counter()  # of each connection
+
+    def note(connection: int, _peer: Peer, frame: bytes) -> bool:
+        if peek(frame)[0] == HEARTBEAT_API.key:
+            heartbeats[connection] += 1
+        return False
+
     first = start("a", session_timeout_ms=300)
     await until(lambda: is_shared_out([first]))
     works, goes_on = asyncio.Event(), asyncio.Event()
@@ -111,7 +132,9 @@ async def test_records_go_on_while_the_listener_works(produce: Produce, start: S
     staying = partitions(*range(PARTITIONS)) - leaving
     await produce(20)
     await until(lambda: len(first.records) == 20 * len(staying))
-    await asyncio.sleep(0.6)
+    broker.server.intercept = note
+    enough = 2 * 300 / QUICK["heartbeat_interval_ms"]
+    await until(lambda: len(heartbeats) == 2 and min(heartbeats.values()) > enough)
     assert {record.topic_partition for record in first.records} == staying
     assert first.consumer.assignment == staying | leaving
     assert second.owned == set()

@@ -6,7 +6,7 @@ from typing import Any
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.apis.api import Api, BrokerState, Call, Done
-from groupstorm.coordinator.server.apis.lookup import find_log
+from groupstorm.coordinator.server.apis.lookup import answer_partitions, find_log
 from groupstorm.coordinator.server.log.topics import Topic
 
 _HIGH_WATERMARK = -1
@@ -14,17 +14,7 @@ _NO_OFFSET = -1
 
 
 def handle(state: BrokerState, call: Call) -> Done:
-    topics = tuple(
-        call.types.make(
-            "DeleteRecordsTopicResult",
-            name=asked.name,
-            partitions=tuple(
-                _partition(state, call, state.topics.get(asked.name), partition)
-                for partition in asked.partitions
-            ),
-        )
-        for asked in call.message.topics
-    )
+    topics = answer_partitions(state, call, "DeleteRecordsTopicResult", _partition)
     return Done(call.types.response(topics=topics))
 
 

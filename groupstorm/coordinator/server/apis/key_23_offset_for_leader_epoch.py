@@ -10,23 +10,13 @@ from typing import Any
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.apis.api import Api, BrokerState, Call, Done
-from groupstorm.coordinator.server.apis.lookup import NO_EPOCH, find_log
+from groupstorm.coordinator.server.apis.lookup import NO_EPOCH, answer_partitions, find_log
 from groupstorm.coordinator.server.log.partition import LEADER_EPOCH, NO_OFFSET
 from groupstorm.coordinator.server.log.topics import Topic
 
 
 def handle(state: BrokerState, call: Call) -> Done:
-    topics = tuple(
-        call.types.make(
-            "OffsetForLeaderTopicResult",
-            topic=asked.topic,
-            partitions=tuple(
-                _partition(state, call, state.topics.get(asked.topic), partition)
-                for partition in asked.partitions
-            ),
-        )
-        for asked in call.message.topics
-    )
+    topics = answer_partitions(state, call, "OffsetForLeaderTopicResult", _partition, "topic")
     return Done(call.types.response(topics=topics))
 
 

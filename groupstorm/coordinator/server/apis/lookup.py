@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from groupstorm.coordinator.errors import Error
@@ -23,6 +24,27 @@ def find_topic(topics: Topics, asked: Any, name_field: str = "name") -> tuple[To
         return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_ID
     topic = topics.get(name)
     return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def answer_partitions(
+    state: BrokerState,
+    call: Call,
+    structure: str,
+    answer: Callable[[BrokerState, Call, Topic | None, Any], Any],
+    name_field: str = "name",
+) -> tuple[Any, ...]:
+    """A ``structure`` for each topic of a request, and in it ``answer`` to each of its partitions."""
+    return tuple(
+        call.types.make(
+            structure,
+            **{name_field: getattr(asked, name_field)},
+            partitions=tuple(
+                answer(state, call, state.topics.get(getattr(asked, name_field)), partition)
+                for partition in asked.partitions
+            ),
+        )
+        for asked in call.message.topics
+    )
 
 
 class Led(NamedTuple):
