@@ -42,7 +42,12 @@ from groupstorm.clients.refusals import (
     RETRIED_AFTER_BACKOFF,
     RETRIED_AT_ONCE,
 )
-from groupstorm.clients.standing import MemberState, Standing
+from groupstorm.clients.standing import (
+    COMPLETING_REBALANCE,
+    PREPARING_REBALANCE,
+    STABLE,
+    Standing,
+)
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup, JoinGroupResponse, SyncGroupResponse
 
@@ -110,7 +115,7 @@ class Membership(Standing):
                 self._needs_join_prepare = False
                 yield from self._on_join_prepare()
                 continue  # which may have failed
-            self.state = MemberState.PREPARING_REBALANCE
+            self.state = PREPARING_REBALANCE
             error = yield from self._join_and_sync()
             if error is None or error in RETRIED_AT_ONCE:
                 continue
@@ -141,8 +146,8 @@ class Membership(Standing):
             if config.enable_auto_commit and self.failure != Error.FENCED_INSTANCE_ID.name:
                 yield from self._commit_positions(CLOSE_TIMEOUT_MS)
         in_doubt = self._generation_is_reset() or self.state in (
-            MemberState.PREPARING_REBALANCE,
-            MemberState.COMPLETING_REBALANCE,
+            PREPARING_REBALANCE,
+            COMPLETING_REBALANCE,
         )
         if in_doubt:
             yield from self._give_up(CallbackKind.LOST, self.owned, cause)
@@ -175,7 +180,7 @@ class Membership(Standing):
         """Until it is accepted, refused for good, or the pauses in between have used ``timeout_ms`` up."""
         backoff_ms = self.config.retry_backoff_ms
         left_ms = timeout_ms
-        while self.state is MemberState.STABLE:
+        while self.state is STABLE:
             result = yield _COMMIT_POSITIONS
             if not isinstance(result, Disconnected) and result not in COMMIT_RETRIED:
                 return
@@ -201,7 +206,7 @@ class Membership(Standing):
         joined = yield Send(self._join_request(), timeout_ms)
         if (error := self._join_error(joined)) is not Error.NONE:
             return error
-        self.state = MemberState.COMPLETING_REBALANCE
+        self.state = COMPLETING_REBALANCE
         self.generation = Generation(joined.generation, joined.member_id, joined.protocol)
         assignments: tuple[tuple[str, bytes], ...] = ()
         if joined.leader == joined.member_id:
@@ -216,7 +221,7 @@ class Membership(Standing):
         synced = yield Send(requests.sync_group(config, joined, assignments), config.request_timeout_ms)
         if (error := self._sync_error(synced)) is not Error.NONE:
             return error
-        self.state = MemberState.STABLE
+        self.state = STABLE
         self.rejoin_needed = False
         self._rejoin_reason = ""
         self._needs_join_prepare = True
@@ -231,7 +236,7 @@ class Membership(Standing):
         if error is Error.NONE:
             if response.protocol_type not in (None, self.config.protocol_type):
                 return Error.INCONSISTENT_GROUP_PROTOCOL
-            if self.state is MemberState.PREPARING_REBALANCE:
+            if self.state is PREPARING_REBALANCE:
                 return Error.NONE
             # A heartbeat's answer has reset the generation meanwhile: a pause, and another JoinGroup.
             self._rejoin_reason = "rebalance failed due to UnjoinedGroupException"
@@ -251,7 +256,7 @@ class Membership(Standing):
         if error is Error.NONE:
             if response.protocol_type not in (None, self.config.protocol_type):
                 return Error.INCONSISTENT_GROUP_PROTOCOL
-            if self.state is not MemberState.COMPLETING_REBALANCE:
+            if self.state is not COMPLETING_REBALANCE:
                 # A heartbeat's answer has reset the generation meanwhile: this round is void.
                 error = Error.ILLEGAL_GENERATION
             elif response.protocol in (None, self.generation.protocol):

@@ -34,6 +34,13 @@ class MemberState(Enum):
     STABLE = "STABLE"
 
 
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+UNJOINED = MemberState.UNJOINED
+PREPARING_REBALANCE = MemberState.PREPARING_REBALANCE
+COMPLETING_REBALANCE = MemberState.COMPLETING_REBALANCE
+STABLE = MemberState.STABLE
+
+
 class Standing:
     """The generation, the state and what the next JoinGroup will be for.
 
@@ -53,6 +60,7 @@ class Standing:
         "coordinator_known",
         "failure",
         "generation",
+        "heartbeats_in",
         "rejoin_needed",
         "state",
     )
@@ -64,7 +72,12 @@ class Standing:
         emit: Callable[[events.Event], None],
     ) -> None:
         self.config = config
-        self.state = MemberState.UNJOINED
+        self.state = UNJOINED
+        #: Where the heartbeat thread sends: from the JoinGroup's answer, or the SyncGroup's, until the next
+        #: JoinGroup.
+        self.heartbeats_in = (
+            (STABLE, COMPLETING_REBALANCE) if config.profile.heartbeats_while_syncing else (STABLE,)
+        )
         self.generation = Generation()
         self.rejoin_needed = False
         #: What ended the consumer: Kafka's name of an error, or the exception that poll() would throw.
@@ -81,11 +94,8 @@ class Standing:
 
     @property
     def heartbeating(self) -> bool:
-        """Whether the heartbeat thread sends: from the JoinGroup's answer until the next JoinGroup."""
-        state = self.state
-        return state is MemberState.STABLE or (
-            state is MemberState.COMPLETING_REBALANCE and self.config.profile.heartbeats_while_syncing
-        )
+        """Whether the heartbeat thread sends."""
+        return self.state in self.heartbeats_in
 
     def heartbeat(self, generation: Generation) -> Heartbeat:
         """A heartbeat as it was sent in ``generation``."""
@@ -94,7 +104,7 @@ class Standing:
     def heartbeat_answered(self, error: Error, sent: Generation) -> None:
         """HeartbeatResponseHandler: ``sent`` is the generation that the request carried."""
         if error is Error.REBALANCE_IN_PROGRESS:
-            if self.state is MemberState.STABLE:
+            if self.state is STABLE:
                 self.request_rejoin(RejoinCause.GROUP_REBALANCING)
         elif error in GENERATION_RESET:
             if sent == self.generation:
@@ -108,7 +118,7 @@ class Standing:
     def commit_answered(self, error: Error, sent: Generation) -> None:
         """OffsetCommitResponseHandler: what a rejected commit tells the member."""
         if error is Error.REBALANCE_IN_PROGRESS:
-            if self.state is MemberState.STABLE:
+            if self.state is STABLE:
                 self.request_rejoin(RejoinCause.GROUP_REBALANCING)
                 self._rejoin_reason = "offset commit failed since group is already rebalancing"
         elif error is Error.FENCED_INSTANCE_ID:
@@ -162,7 +172,7 @@ class Standing:
 
     def _leave_request(self, reason: str) -> LeaveGroup | None:
         """None where there is nobody to tell, or nothing to leave."""
-        if not self.coordinator_known or self.state is MemberState.UNJOINED or not self.generation.member_id:
+        if not self.coordinator_known or self.state is UNJOINED or not self.generation.member_id:
             return None
         return requests.leave_group(self.config, self.generation, reason)
 
@@ -170,7 +180,7 @@ class Standing:
         return self.generation.id == NO_GENERATION or not self.generation.member_id
 
     def _reset(self, reset_member_id: bool) -> None:
-        self.state = MemberState.UNJOINED
+        self.state = UNJOINED
         self.generation = Generation(
             NO_GENERATION, NO_MEMBER_ID if reset_member_id else self.generation.member_id
         )

@@ -91,6 +91,7 @@ class GroupCoordinator:
         append: AppendPolicy = immediate,
         last_contact: LastContact | None = None,
         whole_records: bool = False,
+        on_earlier: Callable[[int], None] | None = None,
     ) -> None:
         """``member_ids(prefix)`` draws a whole id, ``<prefix>-<uuid>``, and is asked only when no
         check refuses the join. ``last_contact(group, member_id, deadline_ms)`` is asked when a
@@ -98,8 +99,10 @@ class GroupCoordinator:
         coordinator knows (heartbeats that were not delivered one by one)? A time it has given
         before would be believed again: it must answer None the next time. It may also answer
         `IN_TOUCH`, and owes a call of `out_of_touch` then. ``whole_records``: records of groups hold
-        their members, so that `load` and `move` can bring them back."""
-        self._shard = Shard(config, member_ids, append, whole_records)
+        their members, so that `load` and `move` can bring them back. ``on_earlier(deadline_ms)`` is called
+        when something is set that is due before all that was due so far: a driver that keeps what
+        `next_deadline` said need not ask after every call."""
+        self._shard = Shard(config, member_ids, append, whole_records, on_earlier)
         self._last_contact = last_contact
 
     def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:

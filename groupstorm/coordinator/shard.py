@@ -23,7 +23,7 @@ from groupstorm.coordinator.records import (
 )
 from groupstorm.coordinator.states import Cause, next_state
 from groupstorm.coordinator.subscriptions import assigned_partitions
-from groupstorm.coordinator.timers import TimerKind, Timers
+from groupstorm.coordinator.timers import SESSION, TimerKind, Timers
 from groupstorm.coordinator.writes import Writes
 from groupstorm.javahash import TimelineHashMap
 
@@ -54,6 +54,7 @@ class Shard:
         member_ids: Callable[[str], str],
         append: AppendPolicy,
         whole_records: bool,
+        on_earlier: Callable[[int], None] | None = None,
     ) -> None:
         self.config = config
         self.member_ids = member_ids
@@ -64,7 +65,7 @@ class Shard:
         self.pending_offsets = PendingOffsets()
         #: What is written of each group, where whole records are kept: what another coordinator would read.
         self.written: dict[str, GroupMetadataRecord] = {}
-        self.timers = Timers()
+        self.timers = Timers(on_earlier)
         self.writes = Writes(self)
         self.now_ms = 0
         self._replies: list[Reply] = []
@@ -203,7 +204,7 @@ class Shard:
     def restart_session(self, group: ClassicGroup, member: Member, timeout_ms: int | None = None) -> None:
         """The member was heard of (GMM.rescheduleClassicGroupMemberHeartbeat)."""
         duration_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
-        self.timers.set(TimerKind.SESSION, group.name, member.member_id, self.now_ms + duration_ms)
+        self.timers.set(SESSION, group.name, member.member_id, self.now_ms + duration_ms)
 
     def removed(self, group: ClassicGroup, member: Member, cause: Cause) -> None:
         """Tell that a member has been removed."""

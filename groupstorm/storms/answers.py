@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import LeaveGroupResponse, OffsetCommitResponse, Response
 
@@ -24,15 +22,23 @@ def _leaving(response: LeaveGroupResponse) -> Error:
 
 def answer_of(response: Response) -> tuple[str, str | None]:
     """Kafka's names of the API that a response answers and of the error that it carries, if any."""
+    kind = type(response)
     if isinstance(response, OffsetCommitResponse):
         error = first_error(response)
     elif isinstance(response, LeaveGroupResponse):
         error = _leaving(response)
     else:
         error = response.error
-    return _named(type(response).__name__, error)
+    return _NAMES[kind, error]
 
 
-@cache
-def _named(response_type: str, error: Error) -> tuple[str, str | None]:
-    return response_type.removesuffix("Response"), None if error is Error.NONE else error.name
+class _Names(dict[tuple[type, Error], tuple[str, str | None]]):
+    """The names by the type of the response and the error."""
+
+    def __missing__(self, answer: tuple[type, Error]) -> tuple[str, str | None]:
+        kind, error = answer
+        names = self[answer] = (kind.__name__.removesuffix("Response"), error.name if error else None)
+        return names
+
+
+_NAMES = _Names()

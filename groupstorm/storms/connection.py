@@ -11,6 +11,7 @@ from groupstorm.storms.randomness import Stream
 
 if TYPE_CHECKING:
     from groupstorm.storms.consumer import VirtualConsumer
+    from groupstorm.storms.patience import Patience
     from groupstorm.storms.world import World
 
 OnResult = Callable[[Response | Disconnected], None]
@@ -28,11 +29,12 @@ class Exchange:
         "_answer_draw",
         "connection",
         "done",
-        "due_us",
         "epoch",
         "on_result",
+        "patience",
         "request",
         "response",
+        "sent_us",
         "step",
         "timeout_ms",
     )
@@ -45,6 +47,7 @@ class Exchange:
         on_result: OnResult | None,
         step: int,
         answer_draw: int,
+        sent_us: int,
     ) -> None:
         self.connection = connection
         self.request = request
@@ -53,9 +56,10 @@ class Exchange:
         self.step = step
         self.epoch = connection.epoch
         self.done = False
+        #: Where it waits while it has no answer.
+        self.patience: Patience | None = None
         self.response: Response | Disconnected = _DISCONNECTED
-        #: Until when the client waits for the answer.
-        self.due_us = connection.world.clock.now_us + timeout_ms * 1000
+        self.sent_us = sent_us
         self._answer_draw = answer_draw
 
     def arrive(self) -> None:
@@ -64,36 +68,46 @@ class Exchange:
         if self.epoch != connection.epoch:
             return
         if connection.parked is None:
-            connection.handle(self)
+            connection.parked = self
+            connection.world.handle(self.request, self)
         else:
-            connection.read_later(self)
+            connection.unread.append(self)
         if not self.done:
-            connection.world.watch(self)
+            self.patience = patience = connection.world.patience(self.timeout_ms)
+            patience.begin(self)
 
     def answered(self, response: Response) -> None:
         """The coordinator has answered: the answer is under way, and the next request is read."""
         self.done = True
+        if self.patience is not None:
+            self.patience.forget_answered()
         connection = self.connection
         if self.epoch == connection.epoch:
             self.response = response
             world = connection.world
             world.clock.at(world.answer_leaves_us() + world.latency.at(self._answer_draw), self.deliver)
         if connection.parked is self:
-            connection.read_on()
+            connection.parked = None
+            if connection.unread:
+                connection.read_on()
 
     def deliver(self) -> None:
         """The answer has come to the client, which may have given up before."""
-        in_flight = self.connection.in_flight
+        connection = self.connection
+        in_flight = connection.in_flight
         if self in in_flight:
             in_flight.remove(self)
-            self.end()
+            if self.on_result is None:
+                connection.consumer.completed(self.step, self.response)
+            else:
+                self.on_result(self.response)
 
-    def end(self) -> None:
-        """Tell whoever waits for it."""
+    def fail(self) -> None:
+        """There will be no answer: tell whoever waits for it."""
         if self.on_result is None:
-            self.connection.consumer.completed(self.step, self.response)
+            self.connection.consumer.completed(self.step, _DISCONNECTED)
         else:
-            self.on_result(self.response)
+            self.on_result(_DISCONNECTED)
 
 
 class Connection:
@@ -102,12 +116,12 @@ class Connection:
     __slots__ = (
         "_exchanges",
         "_latencies",
-        "_unread",
         "broken_until_us",
         "consumer",
         "epoch",
         "in_flight",
         "parked",
+        "unread",
         "world",
     )
 
@@ -119,7 +133,8 @@ class Connection:
         #: Sent and not answered, in the order of sending.
         self.in_flight: list[Exchange] = []
         self.broken_until_us = 0
-        self._unread: list[Exchange] = []
+        #: What has arrived behind a parked request, which mutes the connection.
+        self.unread: list[Exchange] = []
         self._latencies = Stream(world.seed, "net", consumer.name, incarnation)
         self._exchanges = 0
 
@@ -149,10 +164,10 @@ class Connection:
         clock = world.clock
         now_us = clock.now_us
         if now_us < self.broken_until_us:
-            clock.at(now_us, Exchange(self, request, timeout_ms, on_result, step, 0).end)
+            clock.at(now_us, Exchange(self, request, timeout_ms, on_result, step, 0, now_us).fail)
             return
         request_draw, answer_draw = self._draws()
-        exchange = Exchange(self, request, timeout_ms, on_result, step, answer_draw)
+        exchange = Exchange(self, request, timeout_ms, on_result, step, answer_draw, now_us)
         self.in_flight.append(exchange)
         clock.at(now_us + world.latency.at(request_draw), exchange.arrive)
 
@@ -164,19 +179,11 @@ class Connection:
         there, back = self._draws()
         clock.at(reachable_us + latency.at(there) + latency.at(back), on_found)
 
-    def handle(self, exchange: Exchange) -> None:
-        self.parked = exchange
-        self.world.handle(exchange.request, exchange)
-
-    def read_later(self, exchange: Exchange) -> None:
-        """A parked request mutes the connection."""
-        self._unread.append(exchange)
-
     def read_on(self) -> None:
         """The request that muted the connection has been answered."""
-        self.parked = None
-        while self._unread and self.parked is None:
-            self.handle(self._unread.pop(0))
+        while self.unread and self.parked is None:
+            self.parked = exchange = self.unread.pop(0)
+            self.world.handle(exchange.request, exchange)
 
     def timed_out(self, exchange: Exchange) -> None:
         """request.timeout.ms has passed since it was sent: the client closes the connection; the broker
@@ -193,8 +200,7 @@ class Connection:
         """A connection is over: whoever waits is told; a request that is parked stays parked."""
         self.epoch += 1
         self.parked = None
-        self._unread.clear()
+        self.unread.clear()
         waiting, self.in_flight = self.in_flight, []
         for exchange in waiting:
-            exchange.response = _DISCONNECTED
-            self.world.clock.after(0, exchange.end)
+            self.world.clock.after(0, exchange.fail)

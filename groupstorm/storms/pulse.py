@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from groupstorm.storms.world import World
 
 
+#: Answers to a heartbeat of a member that is in the group.
+_HEARD = (Error.REBALANCE_IN_PROGRESS, Error.NONE)
+
 HEARTBEAT = "Heartbeat"
 OFFSET_COMMIT = "OffsetCommit"
 
@@ -57,13 +60,13 @@ class Pulse:
     def follow(self) -> None:
         """The membership's state may have changed: heartbeats run in CompletingRebalance and Stable."""
         membership = self._consumer.membership
-        wanted = membership.heartbeating and self._consumer.reachable()
+        wanted = membership.state in membership.heartbeats_in
         stream = self._heartbeats
         if stream is not None:
             if wanted and stream.generation is membership.generation:
-                return
+                return  # a process that cannot be reached has no stream
             self._end_heartbeats()
-        if wanted:
+        if wanted and self._consumer.reachable():
             now_us = self._world.clock.now_us
             interval_us = self._consumer.config.heartbeat_interval_ms * 1000
             first_us = self._first_heartbeat_us(now_us, interval_us)
@@ -196,29 +199,29 @@ class Pulse:
 
     def _end_heartbeats(self) -> None:
         stream, self._heartbeats = self._heartbeats, None
-        if stream is not None:
-            self._end(stream)
-            if last := stream.last_sent(self._world.clock.now_us):
-                self._last_heartbeat_us = stream.sent_us(last)
+        if stream is not None and (last := self._end(stream)):
+            self._last_heartbeat_us = stream.sent_us(last)
 
-    def _end(self, stream: ContactStream) -> None:
-        now_us = self._world.clock.now_us
+    def _end(self, stream: ContactStream) -> int:
+        """No more of these; returns the last one that was sent (0: none)."""
+        world = self._world
+        now_us = world.clock.now_us
         stream.end_us = now_us
-        if stream.cut_us is None:
-            arrived = last = stream.last_sent(now_us)
-            if last and stream.arrives_after(last, now_us):
-                self._make_real(stream, last)  # it is under way
-                arrived = last - 1
-        else:
+        arrived = last = stream.last_sent(now_us)
+        if stream.cut_us is not None:
             arrived = stream.last_arrived(now_us)
+        elif last and stream.arrives_after(last, now_us):
+            self._make_real(stream, last)  # it is under way
+            arrived = last - 1
         if arrived:
             self._last_of_ended[stream.api] = (stream, arrived)
             if self._in_touch and stream.api == HEARTBEAT:
                 self._in_touch = False
-                self._world.out_of_touch(stream.generation.member_id, stream.arrival_us(arrived))
-        if not self._world.exact:
-            # Those that arrived were fine, or they would have been made real.
-            self._world.count(stream.api, None, stream.computed(arrived))
+                world.out_of_touch(stream.generation.member_id, stream.arrival_us(arrived))
+            if not world.exact:
+                # Those that arrived were fine, or they would have been made real.
+                world.count(stream.api, None, stream.computed(arrived))
+        return last
 
     def _flush(self, stream: ContactStream) -> None:
         """Let the commits that arrived by now count; in exact mode they have."""
@@ -257,6 +260,8 @@ class Pulse:
         self._world.ask(request, partial(self._heartbeat_answered, stream, k))
 
     def _heartbeat_answered(self, stream: ContactStream, k: int, response: HeartbeatResponse) -> None:
+        if response.error in _HEARD:
+            self._in_touch = False  # the coordinator has started the session again
         self._answer(stream, k, response.error)
 
     def _commit_arrives(self, stream: ContactStream, k: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -30,6 +30,7 @@ from groupstorm.storms.consumer import VirtualConsumer
 from groupstorm.storms.events import PartitionsCreated
 from groupstorm.storms.member_ids import SeededMemberIds
 from groupstorm.storms.members import consumer_config, strategies
+from groupstorm.storms.patience import Patience
 from groupstorm.storms.records import Records, lag
 from groupstorm.storms.scenario import ResolvedScenario
 from groupstorm.storms.stage import Process
@@ -38,6 +39,9 @@ from groupstorm.trace.rows import Told, TracedEvent, TraceSink
 from groupstorm.trace.schema import Source
 
 GROUP = "storm"
+
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+_COORDINATOR = Source.COORDINATOR
 
 #: The scenario's settings that are the broker's.
 BROKER_SETTINGS = (
@@ -83,8 +87,7 @@ class World:
         self._end_us = 0
         self._service_us = settings.integer("coordinator_service_us")
         self._ending: tuple[int, list[str]] = (-1, [])
-        #: Requests without an answer in the order of sending, by how long their senders wait.
-        self._watched: dict[int, deque[Exchange]] = {}
+        self._patience: dict[int, Patience] = {}
         self._topic_changes: list[tuple[int, Mapping[str, int]]] = [
             (-1, dict.fromkeys(topic_names(settings), settings.integer("partitions")))
         ]
@@ -93,6 +96,7 @@ class World:
             member_ids=SeededMemberIds(scenario.seed),
             append=self._append,
             last_contact=None if exact else self._last_contact_ms,
+            on_earlier=self._due_earlier,
         )
 
     # -- time ------------------------------------------------------------------------------------
@@ -102,7 +106,9 @@ class World:
         clock = self.clock
         self._end_us = end_us
         while True:
-            self._look_at_timers()
+            deadline_ms = self.coordinator.next_deadline()
+            due_us = end_us + 1 if deadline_ms is None else deadline_ms * 1000
+            clock.limit_us = min(due_us, end_us + 1)
             clock.run()
             if clock.limit_us > end_us:
                 break
@@ -111,13 +117,9 @@ class World:
         clock.advance_to(max(end_us, clock.now_us))
         self.hand_over()
 
-    def _look_at_timers(self) -> None:
-        """The coordinator was called: what is due before its next deadline comes first."""
-        deadline_ms = self.coordinator.next_deadline()
-        if deadline_ms is None or deadline_ms * 1000 > self._end_us:
-            self.clock.limit_us = self._end_us + 1
-        else:
-            self.clock.limit_us = deadline_ms * 1000
+    def _due_earlier(self, deadline_ms: int) -> None:
+        """The coordinator waits for something that comes before all that it waited for."""
+        self.clock.limit_us = min(self.clock.limit_us, deadline_ms * 1000)
 
     # -- consumers -------------------------------------------------------------------------------
 
@@ -152,46 +154,26 @@ class World:
         """A request has arrived: its answer goes to ``exchange``, now or later."""
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, exchange))
 
-    def watch(self, exchange: Exchange) -> None:
-        """Time ``exchange`` out if it has no answer by the end of its sender's patience.
-
-        One queue per time-out, in the order of arriving, and one scheduled look at its head: most
-        requests are answered long before.
-        """
-        now_us = self.clock.now_us
-        exchange.due_us = max(exchange.due_us, now_us)
-        queue = self._watched.get(exchange.timeout_ms)
-        if queue is None:
-            queue = self._watched[exchange.timeout_ms] = deque()
-        queue.append(exchange)
-        if len(queue) == 1:
-            self.clock.at(exchange.due_us, self._time_out, queue)
-
-    def _time_out(self, queue: deque[Exchange]) -> None:
-        now_us = self.clock.now_us
-        while queue and (queue[0].done or queue[0].due_us <= now_us):
-            exchange = queue.popleft()
-            if not exchange.done:
-                exchange.connection.timed_out(exchange)
-        if queue:
-            self.clock.at(queue[0].due_us, self._time_out, queue)
+    def patience(self, timeout_ms: int) -> Patience:
+        """Of all who wait so long for an answer."""
+        patience = self._patience.get(timeout_ms)
+        if patience is None:
+            patience = self._patience[timeout_ms] = Patience(self.clock, timeout_ms * 1000)
+        return patience
 
     def ask(self, request: Request, on_answer: partial[None]) -> None:
         """A request that mutes no connection (Heartbeat, background commit) has arrived."""
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, on_answer))
 
     def _carry_out(self, effects: Effects) -> None:
-        self._look_at_timers()
         replies, events, _ = effects
         if events:
             now_us, tell = self.clock.now_us, self._told.append
             for event in events:
-                kind = type(event)
-                if kind is not coordinator_events.OffsetsCommitted:
-                    # positions are told with the ownership that they belong to
-                    tell((now_us, Source.COORDINATOR, event))
-                if kind in _WATCHED:
+                if type(event) in _NOT_ONLY_TOLD:
                     self._react(event)
+                else:
+                    tell((now_us, _COORDINATOR, event))
         for token, response in replies:
             self.requests[answer_of(response)] += 1
             if type(token) is Exchange:
@@ -214,6 +196,9 @@ class World:
 
     def _react(self, event: coordinator_events.Event) -> None:
         """The group has changed: heartbeats may be answered otherwise from now on."""
+        if isinstance(event, coordinator_events.OffsetsCommitted):
+            return  # positions are told with the ownership that they belong to
+        self.trace(_COORDINATOR, event)
         if isinstance(event, coordinator_events.GroupStateChanged):
             self.checkers.see(event)
             if event.state in _WAKING_STATES:
@@ -253,7 +238,6 @@ class World:
     def out_of_touch(self, member_id: str, contact_us: int) -> None:
         """Heartbeats that the coordinator counted on have stopped; the last arrived at ``contact_us``."""
         self.coordinator.out_of_touch(GROUP, member_id, contact_us // 1000, self.clock.now_us // 1000)
-        self._look_at_timers()
 
     def _sessions_ending_at(self, deadline_ms: int) -> list[str]:
         """Members whose sessions end at this millisecond, those that were silent first before the others."""
@@ -373,9 +357,10 @@ class World:
         return [consumer.name for consumer in consumers if consumer.connection.parked is not None]
 
 
-#: Events that may change the answer to a heartbeat.
-_WATCHED = frozenset(
+#: Events that may change the answer to a heartbeat, and one that is not told.
+_NOT_ONLY_TOLD = frozenset(
     {
+        coordinator_events.OffsetsCommitted,
         coordinator_events.GroupStateChanged,
         coordinator_events.MemberRemoved,
         coordinator_events.MemberReplaced,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from groupstorm.clients import events as member_events
@@ -25,6 +26,9 @@ from groupstorm.trace.schema import Source
 
 #: A consumer that closes gives its partitions up for good: `partitions_revoked` with this cause.
 CLOSE = "close"
+
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+_MEMBER = Source.MEMBER
 
 Handler = Callable[[int, Any], None]
 
@@ -69,10 +73,17 @@ class FiguresAccumulator:
 
     def add_all(self, told: Iterable[Told]) -> None:
         """Take several, in their order."""
+        if self._first_us is None:
+            told = list(told)
+            self._first_us = told[0][0] if told else None
+        settling = self._settling
+        now_us = self._now_us
         for time_us, source, event in told:
-            if time_us != self._now_us or self._first_us is None:
-                self._next_instant(time_us)
-            if source is Source.MEMBER:
+            if time_us != now_us:
+                if not (settling.rejoining or settling.settled or settling.awaited):
+                    self._instant_over()
+                now_us = self._now_us = time_us
+            if source is _MEMBER:
                 self._member_rows = True
             handler = self._handlers.get(type(event))
             if handler is not None:
@@ -142,12 +153,6 @@ class FiguresAccumulator:
 
     # -- time ------------------------------------------------------------------------------------
 
-    def _next_instant(self, time_us: int) -> None:
-        if self._first_us is None:
-            self._first_us = time_us
-        self._instant_over()
-        self._now_us = time_us
-
     def _instant_over(self) -> None:
         point = self._settling.instant_over()
         if point is None:
@@ -168,7 +173,6 @@ class FiguresAccumulator:
             events.MemberAdded: self._member_added,
             events.MemberReplaced: self._member_replaced,
             events.MemberRemoved: self._member_removed,
-            events.JoinParked: self._join_parked,
             events.JoinAnswered: self._join_answered,
             events.SyncAnswered: self._sync_answered,
         }
@@ -209,6 +213,7 @@ class FiguresAccumulator:
             self._view = CoordinatorView()
             self._settling.members_told = False
             self._handlers = self._told_by_coordinator() | self._told_by_world()
+            self._handlers[events.JoinParked] = partial(self._join_parked, self._view)
         if self._view is not None:
             self._view.learn(event.member_id, event.instance)
         self._changed(now_us)
@@ -229,16 +234,17 @@ class FiguresAccumulator:
             dropped = self._view.drops(event.member_id)
             self._ownership.end(self._view.name(event.member_id), dropped, None, now_us)
 
-    def _join_parked(self, now_us: int, event: events.JoinParked) -> None:
-        if self._view is not None:
-            self._give_up_to_join(self._view, event.member_id, now_us)
+    def _join_parked(self, view: CoordinatorView, now_us: int, event: events.JoinParked) -> None:
+        self._give_up_to_join(view, event.member_id, now_us)
 
     def _join_answered(self, now_us: int, event: events.JoinAnswered) -> None:
         if event.error is not None:
             return
+        name = event.member
         if self._view is not None:
+            name = self._view.name(event.member_id)
             self._give_up_to_join(self._view, event.member_id, now_us)
-        self._settling.join_answered(self._name(event.member, event.member_id), event.generation)
+        self._settling.join_answered(name, event.generation)
 
     def _give_up_to_join(self, view: CoordinatorView, member_id: str, now_us: int) -> None:
         self._ownership.end(view.name(member_id), view.joins(member_id), None, now_us, revoked=True)
@@ -246,9 +252,10 @@ class FiguresAccumulator:
     def _sync_answered(self, now_us: int, event: events.SyncAnswered) -> None:
         if event.error is not None:
             return
-        self._rounds.sync_answered(event, now_us)
-        name = self._name(event.member, event.member_id)
-        self._settling.sync_answered(name, event.member_id, event.generation)
+        _, member, member_id, generation, _, _ = event
+        self._rounds.sync_answered(member_id, generation, now_us)
+        name = member if self._view is None else self._view.name(member_id)
+        self._settling.sync_answered(name, member_id, generation)
         if self._view is None:
             return
         revoked, added = self._view.answered(event.member_id, event.partitions or ())
@@ -264,8 +271,9 @@ class FiguresAccumulator:
         self._settling.rejoin_requested(event)
 
     def _assigned(self, now_us: int, event: member_events.PartitionsAssigned) -> None:
-        self._settling.assignment_taken(event.member, event.generation)
-        self._ownership.assign(event.member, event.partitions, event.positions, event.duration_us, now_us)
+        _, member, _, generation, partitions, positions, duration_us = event
+        self._settling.assignment_taken(member, generation)
+        self._ownership.assign(member, partitions, positions, duration_us, now_us)
 
     def _revoked(self, now_us: int, event: member_events.PartitionsRevoked) -> None:
         self._settling.revoked(event.member_id, event.cause)

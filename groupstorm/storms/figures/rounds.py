@@ -41,13 +41,10 @@ class Rounds:
         if self._generation is not None:
             self._answered.add(event.member_id)
 
-    def sync_answered(self, event: events.SyncAnswered, now_us: int) -> None:
-        if (
-            event.error is None
-            and event.generation == self._generation
-            and event.member_id not in self._answered
-        ):
-            self._answered.add(event.member_id)
+    def sync_answered(self, member_id: str, generation: int, now_us: int) -> None:
+        """Without an error."""
+        if generation == self._generation and member_id not in self._answered:
+            self._answered.add(member_id)
             self._last_answer_us = now_us
 
     def finish(self) -> None:

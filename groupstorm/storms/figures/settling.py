@@ -48,9 +48,11 @@ class Settling:
         self._state = ""
         self._generation = -1
         self._stables = 0
-        self._settled = False
-        self._rejoining: set[str] = set()
-        self._awaited: dict[str, int] = {}
+        #: Why an instant is no settled point: it has been one since the group last changed, members have
+        #: asked to join again, or have not taken the assignment of the generation that they are in.
+        self.settled = False
+        self.rejoining: set[str] = set()
+        self.awaited: dict[str, int] = {}
         self._running: dict[str, Topics] = {}
         self._in_group: dict[str, str] = {}  # member id -> member
         self._revoked: set[str] = set()  # member ids that gave partitions up since their last SyncGroup
@@ -64,14 +66,14 @@ class Settling:
 
         The second half of a cooperative rebalance is none: its member joins again because it has revoked.
         """
-        self._settled = False
+        self.settled = False
         if event.state == GroupState.STABLE:
             self._stables += 1
         if event.generation != self._generation:
             self._generation = event.generation
-            self._awaited = {
+            self.awaited = {
                 member: generation
-                for member, generation in self._awaited.items()
+                for member, generation in self.awaited.items()
                 if generation == event.generation
             }
         self._state = event.state
@@ -82,18 +84,18 @@ class Settling:
 
     def join_answered(self, member: str, generation: int) -> None:
         """Without an error: the member is awaited to take its assignment of that generation."""
-        self._awaited[member] = generation
-        self._settled = False
+        self.awaited[member] = generation
+        self.settled = False
 
     def sync_answered(self, member: str, member_id: str, generation: int) -> None:
         """Without an error: what the member asked to join for has come."""
-        self._rejoining.discard(member)
+        self.rejoining.discard(member)
         self._revoked.discard(member_id)
-        self._settled = False
+        self.settled = False
         if self.members_told:
-            self._awaited[member] = generation
+            self.awaited[member] = generation
         else:
-            self._awaited.pop(member, None)
+            self.awaited.pop(member, None)
 
     def member_added(self, member: str, member_id: str) -> None:
         self._in_group[member_id] = member
@@ -114,12 +116,12 @@ class Settling:
         self._running[event.member] = frozenset(event.topics)
 
     def rejoin_requested(self, event: member_events.RejoinRequested) -> None:
-        self._rejoining.add(event.member)
-        self._settled = False
+        self.rejoining.add(event.member)
+        self.settled = False
 
     def assignment_taken(self, member: str, generation: int) -> None:
-        if self._awaited.get(member) == generation:
-            del self._awaited[member]
+        if self.awaited.get(member) == generation:
+            del self.awaited[member]
 
     def revoked(self, member_id: str, cause: str) -> None:
         if cause == ASSIGNMENT:
@@ -128,8 +130,8 @@ class Settling:
     def gone(self, member: str) -> None:
         """Crashed, closed or failed."""
         self._running.pop(member, None)
-        self._rejoining.discard(member)
-        self._awaited.pop(member, None)
+        self.rejoining.discard(member)
+        self.awaited.pop(member, None)
 
     def partitions_created(self) -> None:
         self._change()
@@ -138,9 +140,9 @@ class Settling:
 
     def instant_over(self) -> SettledPoint | None:
         """All rows of an instant are told: is this a settled point?"""
-        if self._settled or self._state != GroupState.STABLE or self._awaited or self._rejoining:
+        if self.settled or self._state != GroupState.STABLE or self.awaited or self.rejoining:
             return None
-        self._settled = True
+        self.settled = True
         self.points += 1
         point = SettledPoint(
             self._live(), self._pending_changes, self._pending_changes * self._stables - self._pending_stables
