@@ -7,14 +7,17 @@ again, would cost several times as much.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
+from operator import itemgetter
 from typing import Any
 
-#: Time, the number that keeps equals in their order, what to call with what.
-Due = tuple[int, int, Callable[..., None], tuple[Any, ...]]
+#: Time, negative; what to call with what.
+Due = tuple[int, Callable[..., None], tuple[Any, ...]]
 
 _BUCKET_BITS = 10  # a bucket's width: 1,024 us
+_MINUS_TIME = itemgetter(0)
 
 
 class _Buckets(dict[int, list[Due]]):
@@ -37,25 +40,25 @@ class Clock:
     ``limit_us``: `run` does only what is due before it.
     """
 
-    __slots__ = ("_buckets", "_ordered", "_scheduled", "limit_us", "now_us")
+    __slots__ = ("_buckets", "_ordered", "limit_us", "now_us")
 
     def __init__(self) -> None:
         self.now_us = 0
         self.limit_us = 0
-        self._scheduled = 0
         self._buckets = _Buckets()
-        self._ordered = -1  # the number of the bucket that is a heap; each becomes one in its turn
+        #: The number of the bucket that is in order, the first to come at its end; -1: none.
+        self._ordered = -1
 
     def at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None:
         """Call ``action(*arguments)`` at ``time_us``. Raises ValueError for a time that has passed."""
         if time_us < self.now_us:
             raise ValueError(f"{time_us} us lies before now ({self.now_us} us)")
-        self._scheduled = scheduled = self._scheduled + 1
         number = time_us >> _BUCKET_BITS
+        bucket = self._buckets[number]
         if number != self._ordered:
-            self._buckets[number].append((time_us, scheduled, action, arguments))
+            bucket.append((-time_us, action, arguments))
         else:
-            heappush(self._buckets[number], (time_us, scheduled, action, arguments))
+            bucket.insert(bisect_left(bucket, (-time_us,)), (-time_us, action, arguments))
 
     def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None:
         """Call ``action(*arguments)`` in ``delay_us`` (not negative)."""
@@ -65,21 +68,26 @@ class Clock:
         """Do what is due before `limit_us`, which what happens may move."""
         buckets = self._buckets
         while buckets.numbers:
-            number = buckets.numbers[0]
+            self._ordered = number = buckets.numbers[0]
             bucket = buckets[number]
-            if number != self._ordered:
-                heapify(bucket)
-                self._ordered = number
+            bucket.reverse()  # of equals the first comes last: at the end
+            bucket.sort(key=_MINUS_TIME)
             while bucket:
-                if bucket[0][0] >= self.limit_us:
+                due = bucket.pop()
+                minus_time_us, action, arguments = due
+                if -minus_time_us >= self.limit_us:
+                    bucket.append(due)
+                    bucket.reverse()  # as if nothing had been put in order
+                    self._ordered = -1
                     return
-                self.now_us, _, action, arguments = heappop(bucket)
+                self.now_us = -minus_time_us
                 if arguments:
                     action(*arguments)
                 else:
                     action()  # most things that are due: Python calls them in a shorter way
             heappop(buckets.numbers)
             del buckets[number]
+        self._ordered = -1
 
     def advance_to(self, time_us: int) -> None:
         """Move the clock without doing anything: for what is due elsewhere (the coordinator's timers)."""
