@@ -40,6 +40,9 @@ from groupstorm.trace.schema import Source
 
 GROUP = "storm"
 
+#: From how many events on the sink gets them: few enough to be in the processor's caches still.
+TOLD_AT_ONCE = 250
+
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _COORDINATOR = Source.COORDINATOR
 
@@ -174,6 +177,8 @@ class World:
                     self._react(event)
                 else:
                     tell((now_us, _COORDINATOR, event))
+            if len(self._told) >= TOLD_AT_ONCE:
+                self.hand_over()
         for token, response in replies:
             self.requests[answer_of(response)] += 1
             if type(token) is Exchange:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -64,7 +64,10 @@ class JsonLinesWriter:
 
 
 class ParquetWriter:
-    """All columns, with their types, in row groups; the schema's version stands in the metadata."""
+    """All columns, with their types, in row groups; the schema's version stands in the metadata.
+
+    Events are taken apart as they come: while they are at hand, and so that they need not be kept.
+    """
 
     suffix = ".parquet"
 
@@ -75,27 +78,28 @@ class ParquetWriter:
         from pyarrow import parquet
 
         self._writer = parquet.ParquetWriter(self._partial, self._schema, compression="zstd")
-        self._events: list[Told] = []
+        self._batch = _Batch()
         self._written = 0
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         self.add_all([(time_us, source, event)])
 
     def add_all(self, told: Iterable[Told]) -> None:
-        self._events.extend(told)
-        if len(self._events) >= ROWS_PER_BATCH:
+        self._batch.add_all(told)
+        if len(self._batch.times) >= ROWS_PER_BATCH:
             self._flush()
 
     def _flush(self) -> None:
-        if self._events:
-            self._writer.write_batch(record_batch(self._schema, self._events, self._written))
-            self._written += len(self._events)
-            self._events.clear()
+        rows = len(self._batch.times)
+        if rows:
+            self._writer.write_batch(self._batch.as_record_batch(self._schema, self._written))
+            self._written += rows
+            self._batch = _Batch()
 
     @property
     def rows(self) -> int:
         """How many were added."""
-        return self._written + len(self._events)
+        return self._written + len(self._batch.times)
 
     def close(self) -> None:
         self._flush()
@@ -107,47 +111,82 @@ class ParquetWriter:
         self._partial.unlink(missing_ok=True)
 
 
-def record_batch(schema: pyarrow.Schema, told: Sequence[Told], first_seq: int) -> pyarrow.RecordBatch:
-    """The rows of these events, numbered from ``first_seq``.
+class _EventsOfOneType:
+    """``places``: in which rows of the batch they stand. ``columns``: their values, field by field."""
 
-    Events of one type are turned into columns together and then put back into their order: a type has
+    __slots__ = ("columns", "name", "places")
+
+    def __init__(self, event_type: type) -> None:
+        self.name, fields, _ = layout(event_type)
+        self.places: list[int] = []
+        self.columns: dict[str, list[Any]] = {field: [] for field in fields}
+
+
+class _Batch:
+    """Rows that are to be written together.
+
+    Events of one type become columns together and are put back into their order at the end: a type has
     few of the columns, and a row of its own for every event would cost more than the file.
     """
-    import pyarrow
-    from pyarrow.compute import sort_indices
 
-    times, sources, events = zip(*told, strict=True)
-    of_type: dict[Any, list[int]] = {}
-    for row, event in enumerate(events):
-        of_type.setdefault(type(event), []).append(row)
-    parts: list[dict[str, Sequence[Any]]] = []
-    names = {}
-    for kind, rows in of_type.items():
-        names[kind], fields, _ = layout(kind)
-        parts.append(dict(zip(fields, zip(*[events[row] for row in rows], strict=True), strict=True)))
-    sizes = [len(rows) for rows in of_type.values()]
-    back = sort_indices(pyarrow.array([row for rows in of_type.values() for row in rows]))
+    __slots__ = ("_of_type", "sources", "times")
 
-    def column(field: pyarrow.Field) -> pyarrow.Array:
-        pieces = [
-            pyarrow.array(part[field.name], type=field.type)
-            if field.name in part
-            else pyarrow.nulls(size, field.type)
-            for part, size in zip(parts, sizes, strict=True)
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        self.sources: list[Source] = []
+        self._of_type: dict[type, _EventsOfOneType] = {}
+
+    def add_all(self, told: Iterable[Told]) -> None:
+        place = len(self.times)
+        by_type: dict[type, list[TracedEvent]] = {}
+        for time_us, source, event in told:
+            self.times.append(time_us)
+            self.sources.append(source)
+            kind = type(event)
+            if kind not in by_type:
+                by_type[kind] = []
+                if kind not in self._of_type:
+                    self._of_type[kind] = _EventsOfOneType(kind)
+            by_type[kind].append(event)
+            self._of_type[kind].places.append(place)
+            place += 1
+        for kind, events in by_type.items():
+            columns = self._of_type[kind].columns.values()
+            for column, new in zip(columns, zip(*events, strict=True), strict=True):
+                column.extend(new)
+
+    def as_record_batch(self, schema: pyarrow.Schema, first_seq: int) -> pyarrow.RecordBatch:
+        """The rows, numbered from ``first_seq``."""
+        import pyarrow
+        from pyarrow.compute import sort_indices
+
+        parts = list(self._of_type.values())
+        back = sort_indices(pyarrow.array([place for part in parts for place in part.places]))
+
+        def column(field: pyarrow.Field) -> pyarrow.Array:
+            pieces = [
+                pyarrow.array(part.columns[field.name], type=field.type)
+                if field.name in part.columns
+                else pyarrow.nulls(len(part.places), field.type)
+                for part in parts
+            ]
+            return pyarrow.concat_arrays(pieces).take(back)
+
+        names = [pyarrow.repeat(part.name, len(part.places)) for part in parts]
+        common = {
+            "seq": range(first_seq, first_seq + len(self.times)),
+            "time_us": self.times,
+            "source": self.sources,
+        }
+        columns = [
+            pyarrow.array(common[field.name], type=field.type)
+            if field.name in common
+            else pyarrow.concat_arrays(names).take(back)
+            if field.name == "event"
+            else column(field)
+            for field in schema
         ]
-        return pyarrow.concat_arrays(pieces).take(back)
-
-    common = {
-        "seq": range(first_seq, first_seq + len(told)),
-        "time_us": times,
-        "source": sources,
-        "event": [names[type(event)] for event in events],
-    }
-    columns = [
-        pyarrow.array(common[field.name], type=field.type) if field.name in common else column(field)
-        for field in schema
-    ]
-    return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+        return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
 
 
 TraceWriter = JsonLinesWriter | ParquetWriter
