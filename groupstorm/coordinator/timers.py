@@ -33,55 +33,67 @@ class Timer(NamedTuple):
 
 
 _Key = tuple[TimerKind, str, str]
+#: A timer as it lies in its queue: its key, when it is due, its payload.
+_Entry = tuple[_Key, int, object]
 
 
 class Timers:
     """Virtual or real milliseconds; setting a timer again is a new set.
 
     A member's session is set again with every request: timers lie by their deadline, in the order of
-    setting, and only deadlines that are new go into a heap. ``on_earlier`` is told a deadline that is set
-    and comes before all others, so that nobody has to ask after every call.
+    setting, and only deadlines that are new go into a heap. One that was set again or cancelled stays
+    where it lay, until it comes first there. ``on_earlier`` is told a deadline that is set and comes before
+    all others, so that nobody has to ask after every call.
     """
 
-    __slots__ = ("_deadlines", "_due", "_on_earlier", "_set")
+    __slots__ = ("_deadlines", "_due", "_on_earlier", "_passed", "_set")
 
     def __init__(self, on_earlier: Callable[[int], None] | None = None) -> None:
         self._on_earlier = on_earlier
-        #: When each is due.
-        self._set: dict[_Key, int] = {}
-        #: Deadline -> the timers that are due then, with their payloads.
-        self._due: dict[int, dict[_Key, object]] = {}
+        self._set: dict[_Key, _Entry] = {}
+        self._due: dict[int, list[_Entry]] = {}
         self._deadlines: list[int] = []
+        #: How many of those with the earliest deadline are taken, or are not set any more.
+        self._passed = 0
 
     def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
         """(Re)set the timer of this kind; ``name``: the member id, or "" where it is the whole group's."""
         key = (kind, group, name)
-        before_ms = self._set.get(key)
-        if before_ms is not None:
-            del self._due[before_ms][key]
-        self._set[key] = deadline_ms
+        self._set[key] = entry = (key, deadline_ms, payload)
         due = self._due.get(deadline_ms)
         if due is None:
-            due = self._due[deadline_ms] = {}
-            heappush(self._deadlines, deadline_ms)
-            if self._on_earlier is not None and self._deadlines[0] == deadline_ms:
-                self._on_earlier(deadline_ms)
-        due[key] = payload
+            self._due[deadline_ms] = [entry]
+            self._begin(deadline_ms)
+        else:
+            due.append(entry)
+
+    def _begin(self, deadline_ms: int) -> None:
+        """Nothing was due then so far."""
+        deadlines = self._deadlines
+        is_earliest = not deadlines or deadline_ms < deadlines[0]
+        if is_earliest and self._passed:
+            del self._due[deadlines[0]][: self._passed]
+            self._passed = 0
+        heappush(deadlines, deadline_ms)
+        if is_earliest and self._on_earlier is not None:
+            self._on_earlier(deadline_ms)
 
     def cancel(self, kind: TimerKind, group: str, name: str = "") -> None:
         """Forget the timer, if it is set."""
-        key = (kind, group, name)
-        deadline_ms = self._set.pop(key, None)
-        if deadline_ms is not None:
-            del self._due[deadline_ms][key]
+        self._set.pop((kind, group, name), None)
 
     def next_deadline(self) -> int | None:
         """The earliest deadline; None where nothing is set."""
-        deadlines = self._deadlines
+        deadlines, is_set = self._deadlines, self._set.get
         while deadlines:
             deadline_ms = deadlines[0]
-            if self._due[deadline_ms]:
-                return deadline_ms
+            due = self._due[deadline_ms]
+            while self._passed < len(due):
+                entry = due[self._passed]
+                if is_set(entry[0]) is entry:
+                    return deadline_ms
+                self._passed += 1
+            self._passed = 0
             del self._due[heappop(deadlines)]
         return None
 
@@ -90,14 +102,15 @@ class Timers:
         deadline_ms = self.next_deadline()
         if deadline_ms is None or deadline_ms > now_ms:
             return None
-        due = self._due[deadline_ms]
-        key = next(iter(due))
+        key, _, payload = self._due[deadline_ms][self._passed]
+        self._passed += 1
         del self._set[key]
-        return Timer(*key, deadline_ms, due.pop(key))
+        return Timer(*key, deadline_ms, payload)
 
     def deadline_of(self, kind: TimerKind, group: str, name: str = "") -> int | None:
         """When this timer is due; None where it is not set."""
-        return self._set.get((kind, group, name))
+        entry = self._set.get((kind, group, name))
+        return None if entry is None else entry[1]
 
     def __len__(self) -> int:
         return len(self._set)
