@@ -48,7 +48,7 @@ from groupstorm.clients.standing import (
     STABLE,
     Standing,
 )
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup, JoinGroupResponse, SyncGroupResponse
 
 Flow = Generator[Operation, Any, None]
@@ -204,7 +204,7 @@ class Membership(Standing):
         config = self.config
         timeout_ms = max(config.request_timeout_ms, config.rebalance_timeout_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS)
         joined = yield Send(self._join_request(), timeout_ms)
-        if (error := self._join_error(joined)) is not Error.NONE:
+        if (error := self._join_error(joined)) is not NO_ERROR:
             return error
         self.state = COMPLETING_REBALANCE
         self.generation = Generation(joined.generation, joined.member_id, joined.protocol)
@@ -219,7 +219,7 @@ class Membership(Standing):
                 assignments = plan
             self._watch_topics(joined.members)
         synced = yield Send(requests.sync_group(config, joined, assignments), config.request_timeout_ms)
-        if (error := self._sync_error(synced)) is not Error.NONE:
+        if (error := self._sync_error(synced)) is not NO_ERROR:
             return error
         self.state = STABLE
         self.rejoin_needed = False
@@ -233,11 +233,11 @@ class Membership(Standing):
         if isinstance(response, Disconnected):
             return self._connection_lost()
         error = response.error
-        if error is Error.NONE:
+        if error is NO_ERROR:
             if response.protocol_type not in (None, self.config.protocol_type):
                 return Error.INCONSISTENT_GROUP_PROTOCOL
             if self.state is PREPARING_REBALANCE:
-                return Error.NONE
+                return NO_ERROR
             # A heartbeat's answer has reset the generation meanwhile: a pause, and another JoinGroup.
             self._rejoin_reason = "rebalance failed due to UnjoinedGroupException"
             return Error.COORDINATOR_LOAD_IN_PROGRESS
@@ -253,14 +253,14 @@ class Membership(Standing):
         if isinstance(response, Disconnected):
             return self._connection_lost()
         error = response.error
-        if error is Error.NONE:
+        if error is NO_ERROR:
             if response.protocol_type not in (None, self.config.protocol_type):
                 return Error.INCONSISTENT_GROUP_PROTOCOL
             if self.state is not COMPLETING_REBALANCE:
                 # A heartbeat's answer has reset the generation meanwhile: this round is void.
                 error = Error.ILLEGAL_GENERATION
             elif response.protocol in (None, self.generation.protocol):
-                return Error.NONE
+                return NO_ERROR
             else:
                 return Error.INCONSISTENT_GROUP_PROTOCOL
         elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):

@@ -57,7 +57,7 @@ from groupstorm.coordinator.records import AppendPolicy, Record, immediate, oper
 from groupstorm.coordinator.sessions import LastContact, on_session_timer, out_of_touch
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.syncs import handle_sync
-from groupstorm.coordinator.timers import Timer, TimerKind
+from groupstorm.coordinator.timers import SESSION, Timer, TimerKind
 from groupstorm.coordinator.writes import Write
 
 _Handler = Callable[[Shard, Request, Answer], Write | None]
@@ -78,6 +78,8 @@ _HANDLERS: dict[type, _Handler] = cast(
         ListGroups: handle_list,
     },
 )
+
+_OF_NO_GROUP = (TimerKind.APPEND, TimerKind.EXPIRATION)
 
 
 class GroupCoordinator:
@@ -214,12 +216,8 @@ class GroupCoordinator:
         timer = self._shard.timers.pop_due(now_ms)
         if timer is None:
             return False
-        if timer.kind is TimerKind.APPEND:
-            self._shard.writes.on_timer(cast("Write", timer.payload))
-            return True
-        if timer.kind is TimerKind.EXPIRATION:
-            for expired in on_expiration_timer(self._shard):
-                self._shard.writes.submit(expired)
+        if timer.kind in _OF_NO_GROUP:
+            self._fire_of_no_group(timer)
             return True
         group = self._shard.groups.get(timer.group)
         if group is None:
@@ -232,14 +230,21 @@ class GroupCoordinator:
             self._shard.fault(timer.group, timer.name or None, fault)
         return True
 
+    def _fire_of_no_group(self, timer: Timer) -> None:
+        """A write may outlive its group."""
+        if timer.kind is TimerKind.APPEND:
+            self._shard.writes.on_timer(cast("Write", timer.payload))
+        else:
+            for expired in on_expiration_timer(self._shard):
+                self._shard.writes.submit(expired)
+
     def _on_group_timer(self, group: ClassicGroup, timer: Timer) -> Write | None:
-        match timer.kind:
-            case TimerKind.SESSION:
-                return on_session_timer(self._shard, group, timer.name, timer.deadline_ms, self._last_contact)
-            case TimerKind.JOIN:
-                return on_join_timer(self._shard, group, cast("InitialDelay | None", timer.payload))
-            case _:
-                return on_sync_timer(self._shard, group, cast("int", timer.payload))
+        kind, _, name, deadline_ms, payload = timer
+        if kind is SESSION:
+            return on_session_timer(self._shard, group, name, deadline_ms, self._last_contact)
+        if kind is TimerKind.JOIN:
+            return on_join_timer(self._shard, group, cast("InitialDelay | None", payload))
+        return on_sync_timer(self._shard, group, cast("int", payload))
 
     @property
     def groups(self) -> list[str]:

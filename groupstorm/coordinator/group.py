@@ -7,10 +7,10 @@ Nothing here schedules, answers or tells: the modules beside it decide (`joins`,
 from __future__ import annotations
 
 from groupstorm.coordinator.effects import Answer
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.messages import JoinGroupMember
-from groupstorm.coordinator.states import GroupState
+from groupstorm.coordinator.states import EMPTY, PREPARING_REBALANCE, GroupState
 from groupstorm.javahash import JavaHashMap
 
 #: Names and metadata of the protocols that a member supports, its favourite first.
@@ -102,7 +102,7 @@ class ClassicGroup:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.state = GroupState.EMPTY
+        self.state = EMPTY
         self.previous_state: GroupState | None = None
         self.generation = 0
         self.protocol_type: str | None = None
@@ -223,7 +223,7 @@ class ClassicGroup:
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether a member of this type and these protocols fits in (ClassicGroup.supportsProtocols)."""
-        if self.state is GroupState.EMPTY:
+        if self.state is EMPTY:
             return bool(protocol_type) and bool(protocols)
         if self.protocol_type != protocol_type:
             return False
@@ -237,7 +237,7 @@ class ClassicGroup:
                 return Error.UNKNOWN_MEMBER_ID
             if current != member_id:
                 return Error.FENCED_INSTANCE_ID
-        return Error.UNKNOWN_MEMBER_ID if self.members.get(member_id) is None else Error.NONE
+        return Error.UNKNOWN_MEMBER_ID if self.members.get(member_id) is None else NO_ERROR
 
     def all_joined(self) -> bool:
         """Pending ids hold the round open (ClassicGroup.hasAllMembersJoined)."""
@@ -284,7 +284,7 @@ class ClassicGroup:
 
     def described_members(self) -> tuple[JoinGroupMember, ...]:
         """All members with their metadata of the chosen protocol, as the leader gets them."""
-        if self.state is GroupState.PREPARING_REBALANCE:
+        if self.state is PREPARING_REBALANCE:
             raise CoordinatorFault(f"group {self.name!r} has no protocol while it is {self.state}")
         protocol = self.protocol
         return tuple(

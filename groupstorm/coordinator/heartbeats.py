@@ -6,13 +6,13 @@ Kafka: GroupMetadataManager.classicGroupHeartbeatToClassicGroup.
 from __future__ import annotations
 
 from groupstorm.coordinator.effects import Answer
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.states import GroupState
+from groupstorm.coordinator.states import PREPARING_REBALANCE
 
-_FINE = HeartbeatResponse(Error.NONE)
+_FINE = HeartbeatResponse(NO_ERROR)
 _ROUND_IS_OPEN = HeartbeatResponse(Error.REBALANCE_IN_PROGRESS)
 
 
@@ -25,7 +25,7 @@ def handle_heartbeat(shard: Shard, request: Heartbeat, answer: Answer) -> None:
         shard.answer(answer, HeartbeatResponse(error))
         return
     shard.restart_session(group, member)
-    response = _ROUND_IS_OPEN if group.state is GroupState.PREPARING_REBALANCE else _FINE
+    response = _ROUND_IS_OPEN if group.state is PREPARING_REBALANCE else _FINE
     shard.writes.answer_in_turn(request, answer, response)
 
 

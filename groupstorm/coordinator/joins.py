@@ -14,14 +14,14 @@ from __future__ import annotations
 from groupstorm.coordinator import events
 from groupstorm.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from groupstorm.coordinator.effects import Answer
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.group import ClassicGroup, Member
 from groupstorm.coordinator.messages import NO_MEMBER_ID, JoinGroup, JoinGroupResponse
 from groupstorm.coordinator.rebalances import rebalance_or_complete
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.states import Cause, GroupState
+from groupstorm.coordinator.states import EMPTY, PREPARING_REBALANCE, STABLE, Cause
 from groupstorm.coordinator.static_members import replace_static_member
 from groupstorm.coordinator.timers import TimerKind
 from groupstorm.coordinator.writes import Write
@@ -62,7 +62,7 @@ def _check(shard: Shard, request: JoinGroup, group: ClassicGroup | None) -> Erro
         return Error.INVALID_SESSION_TIMEOUT
     if group is None and request.member_id != NO_MEMBER_ID:
         return Error.UNKNOWN_MEMBER_ID
-    return Error.NONE
+    return NO_ERROR
 
 
 def _refuse(shard: Shard, request: JoinGroup, answer: Answer, error: Error) -> Write | None:
@@ -92,13 +92,14 @@ def _join_group(shard: Shard, request: JoinGroup, answer: Answer, group: Classic
 def _has_room(shard: Shard, group: ClassicGroup, member_id: str) -> bool:
     """Members that are in are never refused, except that in an open round the places go to those who
     come first (GMM.acceptJoiningMember)."""
-    if group.state is GroupState.EMPTY:
+    if group.state is EMPTY:
         return True
-    member = group.members.get(member_id)
-    if group.state is GroupState.PREPARING_REBALANCE:
-        parked = member is not None and member.join is not None
-        return parked or group.awaiting_join < shard.config.max_size
-    return member is not None or len(group.members) < shard.config.max_size
+    if group.state is PREPARING_REBALANCE:
+        if group.awaiting_join < shard.config.max_size:
+            return True
+        member = group.members.get(member_id)
+        return member is not None and member.join is not None
+    return group.members.get(member_id) is not None or len(group.members) < shard.config.max_size
 
 
 def _forget_refused(shard: Shard, group: ClassicGroup, member_id: str) -> None:
@@ -142,7 +143,7 @@ def _add(
         request.protocols,
     )
     member.is_new = True
-    if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
+    if group.state is PREPARING_REBALANCE and group.previous_state is EMPTY:
         group.new_member_added = True
     group.add(member, answer)
     shard.emit(
@@ -166,13 +167,9 @@ def _join_again(shard: Shard, request: JoinGroup, answer: Answer, group: Classic
     member = group.members[request.member_id]
     changed = member.protocols != request.protocols
     is_leader = group.leader == request.member_id
-    if group.state is GroupState.EMPTY:
+    if group.state is EMPTY:
         return _refuse(shard, request, answer, Error.UNKNOWN_MEMBER_ID)
-    if (
-        group.state is GroupState.PREPARING_REBALANCE
-        or changed
-        or (group.state is GroupState.STABLE and is_leader)
-    ):
+    if group.state is PREPARING_REBALANCE or changed or (group.state is STABLE and is_leader):
         return _update(shard, request, answer, group, member)
     _answer_retry(shard, answer, group, member, is_leader)
     return None
@@ -188,10 +185,11 @@ def _update(
     changed = member.protocols != request.protocols
     timeouts_ms = (request.session_timeout_ms, request.rebalance_timeout_ms)
     group.update(member, request.protocols, timeouts_ms, answer)
+    who = (group.name, member.client_id, member.member_id, group.generation)
     if changed:
-        shard.emit(events.MemberUpdated(group.name, member.client_id, member.member_id, group.generation))
-    shard.emit(events.JoinParked(group.name, member.client_id, member.member_id, group.generation))
-    is_leader = group.leader == member.member_id and group.state is GroupState.STABLE
+        shard.events.append(events.MemberUpdated(*who))
+    shard.events.append(events.JoinParked(*who))
+    is_leader = group.leader == member.member_id and group.state is STABLE
     cause = Cause.LEADER_REJOINED if is_leader else Cause.MEMBER_UPDATED
     return rebalance_or_complete(shard, group, cause, member.member_id)
 
@@ -199,7 +197,7 @@ def _update(
 def _answer_retry(shard: Shard, answer: Answer, group: ClassicGroup, member: Member, is_leader: bool) -> None:
     """Nothing new: the first answer may be lost, so the generation is given again."""
     response = JoinGroupResponse(
-        Error.NONE,
+        NO_ERROR,
         group.generation,
         member.member_id,
         group.leader or "",

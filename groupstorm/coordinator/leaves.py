@@ -20,7 +20,7 @@ from groupstorm.coordinator.messages import (
 )
 from groupstorm.coordinator.rebalances import rebalance_or_complete
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.states import Cause, GroupState
+from groupstorm.coordinator.states import EMPTY, Cause
 from groupstorm.coordinator.timers import TimerKind
 from groupstorm.coordinator.writes import Write
 
@@ -43,7 +43,7 @@ def handle_leave(shard: Shard, request: LeaveGroup, answer: Answer) -> Write | N
             first = member_id
     response = LeaveGroupResponse(Error.NONE, tuple(left))
     write = None
-    if first is not None and group.state is not GroupState.EMPTY:
+    if first is not None and group.state is not EMPTY:
         # A pending id that leaves counts: also out of a stable group it brings a rebalance.
         write = rebalance_or_complete(shard, group, Cause.LEFT, first)
     if write is None:

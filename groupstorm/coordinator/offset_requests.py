@@ -16,7 +16,7 @@ from groupstorm.coordinator import events
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.effects import Answer
 from groupstorm.coordinator.error_responses import error_response
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import (
     NO_MEMBER_ID,
@@ -30,7 +30,7 @@ from groupstorm.coordinator.messages import (
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.states import GroupState
+from groupstorm.coordinator.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
 from groupstorm.coordinator.writes import Write
 
 _GROUP_ID_NOT_FOUND_SINCE = 9
@@ -49,7 +49,7 @@ def handle_commit(shard: Shard, request: OffsetCommit, answer: Answer) -> Write 
     if group is None:
         # Somebody who manages its partitions itself: its offsets get a group without members.
         group = shard.create_group(request.group, "offset-commit")
-    if group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
+    if group.state in (STABLE, PREPARING_REBALANCE):
         shard.restart_session(group, group.members[request.member_id])
     return _store(shard, request, answer)
 
@@ -72,12 +72,12 @@ def _validate_txn(group: ClassicGroup | None, request: TxnOffsetCommit) -> Error
     older versions had no place to name one."""
     outside = request.generation < 0
     if group is None:
-        return Error.NONE if outside else Error.ILLEGAL_GENERATION
+        return NO_ERROR if outside else Error.ILLEGAL_GENERATION
     nameless = request.member_id == NO_MEMBER_ID and request.group_instance_id is None
-    if outside and (nameless or group.state is GroupState.EMPTY):
-        return Error.NONE
+    if outside and (nameless or group.state is EMPTY):
+        return NO_ERROR
     error = group.validate(request.member_id, request.group_instance_id)
-    return error or (Error.NONE if request.generation == group.generation else Error.ILLEGAL_GENERATION)
+    return error or (NO_ERROR if request.generation == group.generation else Error.ILLEGAL_GENERATION)
 
 
 def _validate(group: ClassicGroup | None, request: OffsetCommit) -> Error:
@@ -87,15 +87,15 @@ def _validate(group: ClassicGroup | None, request: OffsetCommit) -> Error:
     if group is None:
         known = request.version >= _GROUP_ID_NOT_FOUND_SINCE
         refused = Error.GROUP_ID_NOT_FOUND if known else Error.ILLEGAL_GENERATION
-        return Error.NONE if outside else refused
-    if outside and group.state is GroupState.EMPTY:
-        return Error.NONE
+        return NO_ERROR if outside else refused
+    if outside and group.state is EMPTY:
+        return NO_ERROR
     if outside and request.member_id == NO_MEMBER_ID and request.group_instance_id is None:
         return Error.UNKNOWN_MEMBER_ID
     error = group.validate(request.member_id, request.group_instance_id)
     if not error and request.generation != group.generation:
         return Error.ILLEGAL_GENERATION
-    if not error and group.state is GroupState.COMPLETING_REBALANCE:
+    if not error and group.state is COMPLETING_REBALANCE:
         return Error.REBALANCE_IN_PROGRESS
     return error
 
@@ -111,11 +111,11 @@ def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, answer: Answer
             if committed.metadata and _java_length(committed.metadata) > limit:
                 results.append((topic, partition, Error.OFFSET_METADATA_TOO_LARGE))
                 continue
-            results.append((topic, partition, Error.NONE))
+            results.append((topic, partition, NO_ERROR))
             stored = StoredOffset(committed, shard.now_ms, expires_at_ms, shard.writes.next_number())
             written.append((topic, partition, stored))
     response = OffsetCommitResponse(tuple(results))
-    first_error = Error.NONE if len(written) == len(results) else Error.OFFSET_METADATA_TOO_LARGE
+    first_error = NO_ERROR if len(written) == len(results) else Error.OFFSET_METADATA_TOO_LARGE
     if not written:
         shard.writes.answer_in_turn(request, answer, response)
         _tell(shard, request, first_error)
@@ -198,7 +198,7 @@ def handle_fetch(shard: Shard, request: OffsetFetch, answer: Answer) -> None:
             for partition in partitions
             for stored in (shard.offsets.get(request.group, topic, partition) if known else None,)
         ]
-    response = OffsetFetchResponse(Error.NONE, tuple(found))
+    response = OffsetFetchResponse(NO_ERROR, tuple(found))
     if request.require_stable:
         shard.writes.answer_in_turn(request, answer, response)
     else:
@@ -210,4 +210,4 @@ def _found(
 ) -> tuple[CommittedOffset, Error]:
     if request.require_stable and shard.pending_offsets.is_pending(request.group, topic, partition):
         return _NOTHING, Error.UNSTABLE_OFFSET_COMMIT
-    return (_NOTHING if stored is None else stored.committed), Error.NONE
+    return (_NOTHING if stored is None else stored.committed), NO_ERROR

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from groupstorm.coordinator import events
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import JoinGroupResponse
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.states import Cause, GroupState
+from groupstorm.coordinator.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE, Cause
 from groupstorm.coordinator.subscriptions import take_subscriptions
 from groupstorm.coordinator.timers import TimerKind
 from groupstorm.coordinator.writes import Write
@@ -33,18 +33,18 @@ def rebalance_or_complete(
     shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None
 ) -> Write | None:
     """Open a round; if one is open, see whether it can close (GMM.maybePrepareRebalanceOrCompleteJoin)."""
-    if group.state is GroupState.PREPARING_REBALANCE:
+    if group.state is PREPARING_REBALANCE:
         return maybe_complete_join(shard, group, member_id)
     return prepare_rebalance(shard, group, cause, member_id)
 
 
 def prepare_rebalance(shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None) -> Write | None:
     """Open a round. A group that was empty first waits for more members (KIP-134)."""
-    if group.state is GroupState.COMPLETING_REBALANCE:
+    if group.state is COMPLETING_REBALANCE:
         hand_out(shard, group, {}, Error.REBALANCE_IN_PROGRESS)
     group.pending_sync.clear()
     shard.timers.cancel(TimerKind.SYNC, group.name)
-    if group.state is GroupState.EMPTY:
+    if group.state is EMPTY:
         delay_ms = shard.config.initial_rebalance_delay_ms
         remaining_ms = max(group.rebalance_timeout_ms() - delay_ms, 0)
         _set_join_timer(shard, group, delay_ms, InitialDelay(delay_ms, remaining_ms))
@@ -64,11 +64,7 @@ def _set_join_timer(shard: Shard, group: ClassicGroup, delay_ms: int, initial: I
 def maybe_complete_join(shard: Shard, group: ClassicGroup, member_id: str | None) -> Write | None:
     """Close the round if all have joined; the initial delay is waited for in full
     (GMM.maybeCompleteJoinPhase)."""
-    if (
-        group.state is GroupState.PREPARING_REBALANCE
-        and group.previous_state is not GroupState.EMPTY
-        and group.all_joined()
-    ):
+    if group.state is PREPARING_REBALANCE and group.previous_state is not EMPTY and group.all_joined():
         return complete_join(shard, group, Cause.ALL_JOINED, member_id)
     return None
 
@@ -101,7 +97,7 @@ def complete_join(shard: Shard, group: ClassicGroup, cause: Cause, member_id: st
         _set_join_timer(shard, group, max(group.rebalance_timeout_ms(), 1), None)
         return None
     _next_generation(shard, group, cause, member_id)
-    if group.state is GroupState.EMPTY:
+    if group.state is EMPTY:
         return Write(group.name, [shard.group_record(group)], AppendCause.EMPTY_GROUP)
     _answer_joins(shard, group)
     timeout_ms = group.rebalance_timeout_ms()
@@ -138,7 +134,7 @@ def _answer_joins(shard: Shard, group: ClassicGroup) -> None:
     for member_id, member in group.members.items():
         members = group.described_members() if member_id == leader else ()
         response = JoinGroupResponse(
-            Error.NONE, generation, member_id, leader, protocol_type, protocol, False, members
+            NO_ERROR, generation, member_id, leader, protocol_type, protocol, False, members
         )
         shard.answer_join(group, member, response)
         shard.restart_session(group, member)
@@ -158,7 +154,7 @@ def hand_out(shard: Shard, group: ClassicGroup, plan: Mapping[str, bytes], error
 def on_sync_timer(shard: Shard, group: ClassicGroup, generation: int) -> Write | None:
     """Members that were given the generation and did not sync go, static ones too
     (GMM.expirePendingSync)."""
-    in_generation = group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
+    in_generation = group.state in (COMPLETING_REBALANCE, STABLE)
     if generation != group.generation or not in_generation or not group.pending_sync:
         return None
     for member_id in list(group.pending_sync):

@@ -13,8 +13,8 @@ from groupstorm.coordinator.group import ClassicGroup, Member
 from groupstorm.coordinator.messages import JoinGroupResponse
 from groupstorm.coordinator.rebalances import complete_join, prepare_rebalance
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.states import Cause, GroupState
-from groupstorm.coordinator.timers import TimerKind
+from groupstorm.coordinator.states import COMPLETING_REBALANCE, PREPARING_REBALANCE, STABLE, Cause
+from groupstorm.coordinator.timers import SESSION
 from groupstorm.coordinator.writes import Write
 
 #: (group, member id, deadline in ms) -> when the member was last heard of, in ms, if that is later than
@@ -55,16 +55,16 @@ def _was_heard_of(
     if contact_ms is None or contact_ms + member.session_timeout_ms < deadline_ms:
         return False
     until_ms = contact_ms + member.session_timeout_ms
-    shard.timers.set(TimerKind.SESSION, group.name, member.member_id, until_ms)
+    shard.timers.set(SESSION, group.name, member.member_id, until_ms)
     return True
 
 
 def out_of_touch(shard: Shard, group: ClassicGroup, member_id: str, contact_ms: int) -> None:
     """The heartbeats of a member that was `IN_TOUCH` have stopped, the last one at ``contact_ms``."""
     member = group.members.get(member_id)
-    if member is not None and shard.timers.deadline_of(TimerKind.SESSION, group.name, member_id) is None:
+    if member is not None and shard.timers.deadline_of(SESSION, group.name, member_id) is None:
         until_ms = max(shard.now_ms, contact_ms + member.session_timeout_ms)
-        shard.timers.set(TimerKind.SESSION, group.name, member_id, until_ms)
+        shard.timers.set(SESSION, group.name, member_id, until_ms)
 
 
 def _expire(shard: Shard, group: ClassicGroup, member: Member) -> Write | None:
@@ -73,13 +73,13 @@ def _expire(shard: Shard, group: ClassicGroup, member: Member) -> Write | None:
     shard.answer_join(group, member, JoinGroupResponse(Error.UNKNOWN_MEMBER_ID))
     group.remove(member.member_id)
     shard.removed(group, member, cause)
-    if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+    if group.state in (STABLE, COMPLETING_REBALANCE):
         return prepare_rebalance(shard, group, cause, member.member_id)
     return _complete_if_all_joined(shard, group, member.member_id)
 
 
 def _complete_if_all_joined(shard: Shard, group: ClassicGroup, member_id: str | None) -> Write | None:
     """Here Kafka does not wait for the initial delay: the last one missing has gone, the round closes."""
-    if group.state is GroupState.PREPARING_REBALANCE and group.all_joined():
+    if group.state is PREPARING_REBALANCE and group.all_joined():
         return complete_join(shard, group, Cause.ALL_JOINED, member_id)
     return None

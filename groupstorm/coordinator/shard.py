@@ -225,9 +225,10 @@ class Shard:
         if parked is None:
             return False
         member.join = None
-        if group.members.get(member.member_id) is member:
+        member_id = member.member_id
+        if group.members.get(member_id) is member:
             group.awaiting_join -= 1
-        self.join_answered(parked, group.name, member.client_id, member.member_id, response)
+        self.join_answered(parked, group.name, member.client_id, member_id, response)
         return True
 
     def join_answered(
@@ -236,9 +237,10 @@ class Shard:
         """Answer a join and tell it; ``member_id``: the one that the request came for."""
         if answer.done:
             return
-        self.answer(answer, response)
+        answer.done = True
+        self._replies.append((answer.token, response))
         error = response.error.name if response.error else None
-        self.emit(events.JoinAnswered(group, client_id, member_id, response.generation, error))
+        self.events.append(events.JoinAnswered(group, client_id, member_id, response.generation, error))
 
     def answer_sync(self, group: ClassicGroup, member: Member, error: Error) -> bool:
         """Answer a parked sync, if there is one, with the error or the member's assignment
@@ -266,7 +268,8 @@ class Shard:
         """Answer a sync and tell it."""
         if answer.done:
             return
-        self.answer(answer, response)
+        answer.done = True
+        self._replies.append((answer.token, response))
         error = response.error.name if response.error else None
         partitions = None if error else assigned_partitions(response.assignment)
-        self.emit(events.SyncAnswered(group, client_id, member_id, generation, error, partitions))
+        self.events.append(events.SyncAnswered(group, client_id, member_id, generation, error, partitions))

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from groupstorm.coordinator import events
 from groupstorm.coordinator.effects import Answer
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import SyncGroup, SyncGroupResponse
 from groupstorm.coordinator.rebalances import hand_out, rebalance_or_complete
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.states import Cause, GroupState
+from groupstorm.coordinator.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE, Cause
 from groupstorm.coordinator.timers import TimerKind
 from groupstorm.coordinator.writes import Write
 
@@ -31,9 +31,9 @@ def handle_sync(shard: Shard, request: SyncGroup, answer: Answer) -> Write | Non
         shard.sync_answered(answer, *who, request.generation, SyncGroupResponse(error))
         return None
     member = group.members[request.member_id]
-    if group.state is GroupState.STABLE:
+    if group.state is STABLE:
         _has_synced(shard, group, request.member_id)
-        response = SyncGroupResponse(Error.NONE, group.protocol_type, group.protocol, member.assignment)
+        response = SyncGroupResponse(NO_ERROR, group.protocol_type, group.protocol, member.assignment)
         shard.sync_answered(
             answer, group.name, member.client_id, member.member_id, group.generation, response
         )
@@ -47,7 +47,7 @@ def handle_sync(shard: Shard, request: SyncGroup, answer: Answer) -> Write | Non
 def _validate(request: SyncGroup, group: ClassicGroup | None) -> Error:
     if not request.group:
         return Error.INVALID_GROUP_ID
-    if group is None or group.state is GroupState.EMPTY:
+    if group is None or group.state is EMPTY:
         return Error.UNKNOWN_MEMBER_ID
     return _validate_member(request, group)
 
@@ -60,7 +60,7 @@ def _validate_member(request: SyncGroup, group: ClassicGroup) -> Error:
         return Error.ILLEGAL_GENERATION
     if _differ(request.protocol_type, group.protocol_type) or _differ(request.protocol, group.protocol):
         return Error.INCONSISTENT_GROUP_PROTOCOL
-    return Error.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else Error.NONE
+    return Error.REBALANCE_IN_PROGRESS if group.state is PREPARING_REBALANCE else NO_ERROR
 
 
 def _differ(asked: str | None, chosen: str | None) -> bool:
@@ -83,11 +83,11 @@ def _write_plan(shard: Shard, request: SyncGroup, group: ClassicGroup) -> Write:
     plan = dict(request.assignments)
 
     def on_written(error: Error | None) -> None:
-        awaited = shard.exists(group) and group.state is GroupState.COMPLETING_REBALANCE
+        awaited = shard.exists(group) and group.state is COMPLETING_REBALANCE
         if not awaited or request.generation != group.generation:
             return
         if error is None:
-            hand_out(shard, group, plan, Error.NONE)
+            hand_out(shard, group, plan, NO_ERROR)
             shard.transition(group, Cause.ASSIGNED, request.member_id)
         else:
             hand_out(shard, group, {}, group_append_error(error))

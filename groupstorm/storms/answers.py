@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import LeaveGroupResponse, OffsetCommitResponse, Response
 
 
 def first_error(response: OffsetCommitResponse) -> Error:
     """The first error of a commit's partitions."""
     for _, _, error in response.partitions:
-        if error is not Error.NONE:
+        if error is not NO_ERROR:
             return error
-    return Error.NONE
+    return NO_ERROR
 
 
 def _leaving(response: LeaveGroupResponse) -> Error:
-    if response.error is not Error.NONE:
+    if response.error is not NO_ERROR:
         return response.error
-    return next((member.error for member in response.members), Error.NONE)
+    return next((member.error for member in response.members), NO_ERROR)
 
 
 def answer_of(response: Response) -> tuple[str, str | None]:

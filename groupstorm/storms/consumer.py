@@ -31,7 +31,7 @@ from groupstorm.clients.operations import (
 )
 from groupstorm.clients.requests import offset_commit
 from groupstorm.clients.standing import MemberState
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     OffsetCommit,
@@ -317,13 +317,13 @@ class VirtualConsumer:
     def _commit_positions(self, _: CommitPositions) -> Any:
         request = self.offset_commit(self.clock.now_us)
         if request is None:
-            return Error.NONE
+            return NO_ERROR
         sent, step = self.membership.generation, self._step
 
         def answered(response: Response | Disconnected) -> None:
             if isinstance(response, OffsetCommitResponse):
                 error = first_error(response)
-                if error is Error.NONE:
+                if error is NO_ERROR:
                     self.world.commit(request)
                     self.pulse.commits_superseded()
                 self.membership.commit_answered(error, sent)

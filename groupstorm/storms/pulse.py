@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from groupstorm.assignors.contract import RebalanceProtocol
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, OffsetCommitResponse
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.storms.answers import first_error
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 #: Answers to a heartbeat of a member that is in the group.
-_HEARD = (Error.REBALANCE_IN_PROGRESS, Error.NONE)
+_HEARD = (Error.REBALANCE_IN_PROGRESS, NO_ERROR)
 
 HEARTBEAT = "Heartbeat"
 OFFSET_COMMIT = "OffsetCommit"
@@ -273,12 +273,12 @@ class Pulse:
         self, stream: ContactStream, k: int, request: OffsetCommit, response: OffsetCommitResponse
     ) -> None:
         error = first_error(response)
-        if error is Error.NONE:
+        if error is NO_ERROR:
             self._world.commit(request)
         self._answer(stream, k, error)
 
     def _answer(self, stream: ContactStream, k: int, error: Error) -> None:
-        if error is Error.NONE:
+        if error is NO_ERROR:
             return  # the member goes on as before
         latency_us = stream.connection.heartbeat_answer_latency_us(stream.sent_us(k))
         self._world.clock.after(latency_us, self._answered, stream, error)
