@@ -34,6 +34,8 @@ class ConsumerConfig:
     #: Whose behaviour it has.
     profile: ClientProfile = JAVA
     protocol_type: str = field(default="consumer", init=False)
+    #: How long others wait for it in a rebalance.
+    rebalance_timeout_ms: int = field(init=False)
 
     def __post_init__(self) -> None:
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
@@ -43,17 +45,13 @@ class ConsumerConfig:
             )
         if not self.partition_assignment_strategy:
             raise InputError("partition.assignment.strategy: at least one assignor is needed")
-
-    @property
-    def rebalance_timeout_ms(self) -> int:
-        """How long others wait for it in a rebalance."""
         told = self.profile.rebalance_timeout
-        if isinstance(told, int):
-            return told
-        return {
-            "max.poll.interval.ms": self.max_poll_interval_ms,
-            "session.timeout.ms": self.session_timeout_ms,
-        }[told]
+        if not isinstance(told, int):
+            told = {
+                "max.poll.interval.ms": self.max_poll_interval_ms,
+                "session.timeout.ms": self.session_timeout_ms,
+            }[told]
+        object.__setattr__(self, "rebalance_timeout_ms", told)  # frozen from now on
 
     @property
     def leaves_on_close(self) -> bool:
