@@ -33,8 +33,16 @@ class Timer(NamedTuple):
 
 
 _Key = tuple[TimerKind, str, str]
-#: A timer as it lies in its queue: its key, when it is due, its payload.
-_Entry = tuple[_Key, int, object]
+
+class _Entry:
+    """A timer as it lies in its queue: it counts while it is the one that is set under its key."""
+
+    __slots__ = ("deadline_ms", "key", "payload")
+
+    def __init__(self, key: _Key, deadline_ms: int, payload: object) -> None:
+        self.key = key
+        self.deadline_ms = deadline_ms
+        self.payload = payload
 
 
 class Timers:
@@ -59,7 +67,7 @@ class Timers:
     def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
         """(Re)set the timer of this kind; ``name``: the member id, or "" where it is the whole group's."""
         key = (kind, group, name)
-        self._set[key] = entry = (key, deadline_ms, payload)
+        self._set[key] = entry = _Entry(key, deadline_ms, payload)
         due = self._due.get(deadline_ms)
         if due is None:
             self._due[deadline_ms] = [entry]
@@ -90,7 +98,7 @@ class Timers:
             due = self._due[deadline_ms]
             while self._passed < len(due):
                 entry = due[self._passed]
-                if is_set(entry[0]) is entry:
+                if is_set(entry.key) is entry:
                     return deadline_ms
                 self._passed += 1
             self._passed = 0
@@ -102,15 +110,16 @@ class Timers:
         deadline_ms = self.next_deadline()
         if deadline_ms is None or deadline_ms > now_ms:
             return None
-        key, _, payload = self._due[deadline_ms][self._passed]
+        entry = self._due[deadline_ms][self._passed]
         self._passed += 1
-        del self._set[key]
-        return Timer(*key, deadline_ms, payload)
+        del self._set[entry.key]
+        kind, group, name = entry.key
+        return Timer(kind, group, name, deadline_ms, entry.payload)
 
     def deadline_of(self, kind: TimerKind, group: str, name: str = "") -> int | None:
         """When this timer is due; None where it is not set."""
         entry = self._set.get((kind, group, name))
-        return None if entry is None else entry[1]
+        return None if entry is None else entry.deadline_ms
 
     def __len__(self) -> int:
         return len(self._set)
