@@ -93,6 +93,7 @@ class GroupCoordinator:
         append: AppendPolicy = immediate,
         last_contact: LastContact | None = None,
         whole_records: bool = False,
+        keeps_offsets: bool = True,
         on_earlier: Callable[[int], None] | None = None,
     ) -> None:
         """``member_ids(prefix)`` draws a whole id, ``<prefix>-<uuid>``, and is asked only when no
@@ -101,10 +102,12 @@ class GroupCoordinator:
         coordinator knows (heartbeats that were not delivered one by one)? A time it has given
         before would be believed again: it must answer None the next time. It may also answer
         `IN_TOUCH`, and owes a call of `out_of_touch` then. ``whole_records``: records of groups hold
-        their members, so that `load` and `move` can bring them back. ``on_earlier(deadline_ms)`` is called
+        their members, so that `load` and `move` can bring them back. ``keeps_offsets`` False: members'
+        commits are checked and answered, but neither stored nor told, for a driver that knows the
+        positions itself. ``on_earlier(deadline_ms)`` is called
         when something is set that is due before all that was due so far: a driver that keeps what
         `next_deadline` said need not ask after every call."""
-        self._shard = Shard(config, member_ids, append, whole_records, on_earlier)
+        self._shard = Shard(config, member_ids, append, whole_records, keeps_offsets, on_earlier)
         self._last_contact = last_contact
 
     def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:

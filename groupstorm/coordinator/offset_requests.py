@@ -51,7 +51,13 @@ def handle_commit(shard: Shard, request: OffsetCommit, answer: Answer) -> Write 
         group = shard.create_group(request.group, "offset-commit")
     if group.state in (STABLE, PREPARING_REBALANCE):
         shard.restart_session(group, group.members[request.member_id])
-    return _store(shard, request, answer)
+    if shard.keeps_offsets:
+        return _store(shard, request, answer)
+    results = [
+        (topic, partition, NO_ERROR) for topic, offsets in request.offsets.items() for partition in offsets
+    ]
+    shard.writes.answer_in_turn(request, answer, OffsetCommitResponse(tuple(results)))
+    return None
 
 
 def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, answer: Answer) -> Write | None:
@@ -158,6 +164,8 @@ def _java_length(text: str) -> int:
 
 
 def _tell(shard: Shard, request: OffsetCommit | TxnOffsetCommit, error: Error) -> None:
+    if not shard.keeps_offsets:
+        return
     partitions: list[str] = []
     positions: list[int] = []
     for topic, offsets in request.offsets.items():

@@ -37,6 +37,7 @@ class Shard:
         "config",
         "events",
         "groups",
+        "keeps_offsets",
         "member_ids",
         "now_ms",
         "offsets",
@@ -54,12 +55,14 @@ class Shard:
         member_ids: Callable[[str], str],
         append: AppendPolicy,
         whole_records: bool,
+        keeps_offsets: bool = True,
         on_earlier: Callable[[int], None] | None = None,
     ) -> None:
         self.config = config
         self.member_ids = member_ids
         self.append = append
         self.whole_records = whole_records
+        self.keeps_offsets = keeps_offsets
         self.groups: TimelineHashMap[str, ClassicGroup] = TimelineHashMap()
         self.offsets = Offsets()
         self.pending_offsets = PendingOffsets()

@@ -34,6 +34,7 @@ class Timer(NamedTuple):
 
 _Key = tuple[TimerKind, str, str]
 
+
 class _Entry:
     """A timer as it lies in its queue: it counts while it is the one that is set under its key."""
 

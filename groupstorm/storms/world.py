@@ -99,6 +99,7 @@ class World:
             member_ids=SeededMemberIds(scenario.seed),
             append=self._append,
             last_contact=None if exact else self._last_contact_ms,
+            keeps_offsets=False,
             on_earlier=self._due_earlier,
         )
 
@@ -173,7 +174,7 @@ class World:
         if events:
             now_us, tell = self.clock.now_us, self._told.append
             for event in events:
-                if type(event) in _NOT_ONLY_TOLD:
+                if type(event) in _WATCHED:
                     self._react(event)
                 else:
                     tell((now_us, _COORDINATOR, event))
@@ -186,11 +187,10 @@ class World:
             elif type(token) is partial:
                 token(response)
 
-    def _append(self, _records: Sequence[Record], cause: AppendCause) -> tuple[int, Error | None]:
-        """Group metadata takes its time. Offset commits do not: most of them are never simulated,
+    def _append(self, _records: Sequence[Record], _cause: AppendCause) -> tuple[int, Error | None]:
+        """Group metadata takes its time. Offset commits are never written: most of them are not simulated,
         and an append holds up the answers behind it."""
-        commit = cause is AppendCause.OFFSET_COMMIT
-        return 0 if commit else self.settings.integer("append_latency_ms"), None
+        return self.settings.integer("append_latency_ms"), None
 
     def answer_leaves_us(self) -> int:
         """When the next answer leaves: the coordinator works on one request at a time."""
@@ -201,8 +201,6 @@ class World:
 
     def _react(self, event: coordinator_events.Event) -> None:
         """The group has changed: heartbeats may be answered otherwise from now on."""
-        if isinstance(event, coordinator_events.OffsetsCommitted):
-            return  # positions are told with the ownership that they belong to
         self.trace(_COORDINATOR, event)
         if isinstance(event, coordinator_events.GroupStateChanged):
             self.checkers.see(event)
@@ -362,10 +360,9 @@ class World:
         return [consumer.name for consumer in consumers if consumer.connection.parked is not None]
 
 
-#: Events that may change the answer to a heartbeat, and one that is not told.
-_NOT_ONLY_TOLD = frozenset(
+#: Events that may change the answer to a heartbeat.
+_WATCHED = frozenset(
     {
-        coordinator_events.OffsetsCommitted,
         coordinator_events.GroupStateChanged,
         coordinator_events.MemberRemoved,
         coordinator_events.MemberReplaced,
