@@ -86,13 +86,13 @@ class Membership(Standing):
         self.owned: tuple[TopicPartition, ...] = ()
         self.is_leader = False
         self.rebalance_protocol = common_rebalance_protocol(assignors)
-        self._assignors = {assignor.name: assignor for assignor in assignors}
+        self._assignors = tuple({assignor.name: assignor for assignor in assignors}.values())
         #: The last assignment, as it came and decoded: most rounds change nothing for most members.
         self._assignment_bytes = b""
         self._told = Assignment(())
         #: What each assignor was last told (onAssignment): only the chosen one is. Kept when partitions
         #: are given up or lost.
-        self._last_assignments = dict.fromkeys(self._assignors, requests.NEVER_ASSIGNED)
+        self._last_assignments = {each.name: requests.NEVER_ASSIGNED for each in self._assignors}
 
     @property
     def user_data(self) -> bytes | None:
@@ -313,8 +313,8 @@ class Membership(Standing):
     def _join_request(self) -> JoinGroup:
         config, generation, owned, last = self.config, self.generation, self.owned, self._last_assignments
         protocols = [
-            (name, requests.subscription(config, assignor, generation, owned, last[name]))
-            for name, assignor in self._assignors.items()
+            (each.name, requests.subscription(config, each, generation, owned, last[each.name]))
+            for each in self._assignors
         ]
         return requests.join_group(config, generation, tuple(protocols), self._rejoin_reason)
 

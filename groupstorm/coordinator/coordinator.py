@@ -219,10 +219,11 @@ class GroupCoordinator:
         timer = self._shard.timers.pop_due(now_ms)
         if timer is None:
             return False
-        if timer.kind in _OF_NO_GROUP:
+        kind, group_name, name = timer.key
+        if kind is not SESSION and kind in _OF_NO_GROUP:
             self._fire_of_no_group(timer)
             return True
-        group = self._shard.groups.get(timer.group)
+        group = self._shard.groups.get(group_name)
         if group is None:
             return True
         try:
@@ -230,24 +231,24 @@ class GroupCoordinator:
             if write is not None:
                 self._shard.writes.submit(write)
         except CoordinatorFault as fault:
-            self._shard.fault(timer.group, timer.name or None, fault)
+            self._shard.fault(group_name, name or None, fault)
         return True
 
     def _fire_of_no_group(self, timer: Timer) -> None:
         """A write may outlive its group."""
-        if timer.kind is TimerKind.APPEND:
+        if timer.key[0] is TimerKind.APPEND:
             self._shard.writes.on_timer(cast("Write", timer.payload))
         else:
             for expired in on_expiration_timer(self._shard):
                 self._shard.writes.submit(expired)
 
     def _on_group_timer(self, group: ClassicGroup, timer: Timer) -> Write | None:
-        kind, _, name, deadline_ms, payload = timer
+        kind, _, name = timer.key
         if kind is SESSION:
-            return on_session_timer(self._shard, group, name, deadline_ms, self._last_contact)
+            return on_session_timer(self._shard, group, name, timer.deadline_ms, self._last_contact)
         if kind is TimerKind.JOIN:
-            return on_join_timer(self._shard, group, cast("InitialDelay | None", payload))
-        return on_sync_timer(self._shard, group, cast("int", payload))
+            return on_join_timer(self._shard, group, cast("InitialDelay | None", timer.payload))
+        return on_sync_timer(self._shard, group, cast("int", timer.payload))
 
     @property
     def groups(self) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 
 class TimerKind(IntEnum):
@@ -22,21 +21,15 @@ class TimerKind(IntEnum):
 SESSION = TimerKind.SESSION
 
 
-class Timer(NamedTuple):
-    """``deadline_ms``: when it was due. ``payload``: what the setter wants to know then."""
-
-    kind: TimerKind
-    group: str
-    name: str
-    deadline_ms: int
-    payload: object
-
-
 _Key = tuple[TimerKind, str, str]
 
 
-class _Entry:
-    """A timer as it lies in its queue: it counts while it is the one that is set under its key."""
+class Timer:
+    """What is due when; it counts while it is the one that is set under its key.
+
+    ``key``: its kind, its group, and the member id or "" where it is the whole group's. ``payload``: what
+    the setter wants to know then.
+    """
 
     __slots__ = ("deadline_ms", "key", "payload")
 
@@ -59,8 +52,8 @@ class Timers:
 
     def __init__(self, on_earlier: Callable[[int], None] | None = None) -> None:
         self._on_earlier = on_earlier
-        self._set: dict[_Key, _Entry] = {}
-        self._due: dict[int, list[_Entry]] = {}
+        self._set: dict[_Key, Timer] = {}
+        self._due: dict[int, list[Timer]] = {}
         self._deadlines: list[int] = []
         #: How many of those with the earliest deadline are taken, or are not set any more.
         self._passed = 0
@@ -68,13 +61,13 @@ class Timers:
     def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
         """(Re)set the timer of this kind; ``name``: the member id, or "" where it is the whole group's."""
         key = (kind, group, name)
-        self._set[key] = entry = _Entry(key, deadline_ms, payload)
+        self._set[key] = timer = Timer(key, deadline_ms, payload)
         due = self._due.get(deadline_ms)
         if due is None:
-            self._due[deadline_ms] = [entry]
+            self._due[deadline_ms] = [timer]
             self._begin(deadline_ms)
         else:
-            due.append(entry)
+            due.append(timer)
 
     def _begin(self, deadline_ms: int) -> None:
         """Nothing was due then so far."""
@@ -98,8 +91,8 @@ class Timers:
             deadline_ms = deadlines[0]
             due = self._due[deadline_ms]
             while self._passed < len(due):
-                entry = due[self._passed]
-                if is_set(entry.key) is entry:
+                timer = due[self._passed]
+                if is_set(timer.key) is timer:
                     return deadline_ms
                 self._passed += 1
             self._passed = 0
@@ -111,16 +104,15 @@ class Timers:
         deadline_ms = self.next_deadline()
         if deadline_ms is None or deadline_ms > now_ms:
             return None
-        entry = self._due[deadline_ms][self._passed]
+        timer = self._due[deadline_ms][self._passed]
         self._passed += 1
-        del self._set[entry.key]
-        kind, group, name = entry.key
-        return Timer(kind, group, name, deadline_ms, entry.payload)
+        del self._set[timer.key]
+        return timer
 
     def deadline_of(self, kind: TimerKind, group: str, name: str = "") -> int | None:
         """When this timer is due; None where it is not set."""
-        entry = self._set.get((kind, group, name))
-        return None if entry is None else entry.deadline_ms
+        timer = self._set.get((kind, group, name))
+        return None if timer is None else timer.deadline_ms
 
     def __len__(self) -> int:
         return len(self._set)

@@ -30,6 +30,7 @@ class ContactStream:
         "_drawn",
         "_drawn_us",
         "api",
+        "arrived",
         "connection",
         "cut_us",
         "end_us",
@@ -63,6 +64,8 @@ class ContactStream:
         #: The requests that were made real: one or two.
         self.real: tuple[int, ...] = ()
         self.flushed = 0
+        #: The last request that arrived of a stream that has ended.
+        self.arrived = 0
         self._drawn = self._drawn_us = 0
 
     def sent_us(self, k: int) -> int:

@@ -39,7 +39,8 @@ class Pulse:
         "_held_since_us",
         "_in_touch",
         "_last_heartbeat_us",
-        "_last_of_ended",
+        "_last_commits",
+        "_last_heartbeats",
         "_world",
     )
 
@@ -52,8 +53,9 @@ class Pulse:
         self._held_since_us: int | None = None
         self._last_heartbeat_us: int | None = None
         self._in_touch = False  # the coordinator counts on the heartbeats to go on
-        #: The last request that arrived of the streams that have ended, by API.
-        self._last_of_ended: dict[str, tuple[ContactStream, int]] = {}
+        #: The streams that ended last of those of which a request has arrived; ContactStream.arrived says which.
+        self._last_heartbeats: ContactStream | None = None
+        self._last_commits: ContactStream | None = None
 
     # -- when they run ---------------------------------------------------------------------------
 
@@ -163,9 +165,11 @@ class Pulse:
         return None if self._heartbeats is not None else self._last_arrival_us(self._world.clock.now_us)
 
     def _last_arrival_us(self, by_us: int) -> int | None:
-        last = list(self._last_of_ended.values())
-        last += [(s, s.last_arrived(by_us)) for s in (self._heartbeats, self._commits) if s is not None]
-        return max((stream.arrival_us(k) for stream, k in last if k), default=None)
+        ended = [
+            s.arrival_us(s.arrived) for s in (self._last_heartbeats, self._last_commits) if s is not None
+        ]
+        running = [(s, s.last_arrived(by_us)) for s in (self._heartbeats, self._commits) if s is not None]
+        return max([*ended, *(s.arrival_us(k) for s, k in running if k)], default=None)
 
     def wake(self, generation_over: bool) -> None:
         """The group has changed: from now on an answer may say so.
@@ -214,10 +218,14 @@ class Pulse:
             self._make_real(stream, last)  # it is under way
             arrived = last - 1
         if arrived:
-            self._last_of_ended[stream.api] = (stream, arrived)
-            if self._in_touch and stream.api == HEARTBEAT:
-                self._in_touch = False
-                world.out_of_touch(stream.generation.member_id, stream.arrival_us(arrived))
+            stream.arrived = arrived
+            if stream.api == OFFSET_COMMIT:
+                self._last_commits = stream
+            else:
+                self._last_heartbeats = stream
+                if self._in_touch:
+                    self._in_touch = False
+                    world.out_of_touch(stream.generation.member_id, stream.arrival_us(arrived))
             if not world.exact:
                 # Those that arrived were fine, or they would have been made real.
                 world.count(stream.api, None, stream.computed(arrived))

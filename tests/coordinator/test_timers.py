@@ -11,7 +11,7 @@ from groupstorm.coordinator.timers import TimerKind, Timers
 def _drain(timers: Timers, now_ms: int) -> list[tuple[str, int]]:
     fired = []
     while (timer := timers.pop_due(now_ms)) is not None:
-        fired.append((timer.name, timer.deadline_ms))
+        fired.append((timer.key[2], timer.deadline_ms))
     return fired
 
 
