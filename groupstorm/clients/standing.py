@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from typing import Final
 
 from groupstorm.assignors.userdata import decode_subscription
 from groupstorm.clients import events, requests
@@ -35,10 +36,10 @@ class MemberState(Enum):
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
-UNJOINED = MemberState.UNJOINED
-PREPARING_REBALANCE = MemberState.PREPARING_REBALANCE
-COMPLETING_REBALANCE = MemberState.COMPLETING_REBALANCE
-STABLE = MemberState.STABLE
+UNJOINED: Final = MemberState.UNJOINED
+PREPARING_REBALANCE: Final = MemberState.PREPARING_REBALANCE
+COMPLETING_REBALANCE: Final = MemberState.COMPLETING_REBALANCE
+STABLE: Final = MemberState.STABLE
 
 
 class Standing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class Error(IntEnum):
@@ -148,4 +149,4 @@ class Error(IntEnum):
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
-NO_ERROR = Error.NONE
+NO_ERROR: Final = Error.NONE

@@ -13,6 +13,7 @@ process, and a group that does not exist is described as Dead (DescribeGroups).
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 from groupstorm.coordinator.faults import IllegalTransition
 
@@ -60,10 +61,10 @@ class Cause(StrEnum):
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
-EMPTY = GroupState.EMPTY
-PREPARING_REBALANCE = GroupState.PREPARING_REBALANCE
-COMPLETING_REBALANCE = GroupState.COMPLETING_REBALANCE
-STABLE = GroupState.STABLE
+EMPTY: Final = GroupState.EMPTY
+PREPARING_REBALANCE: Final = GroupState.PREPARING_REBALANCE
+COMPLETING_REBALANCE: Final = GroupState.COMPLETING_REBALANCE
+STABLE: Final = GroupState.STABLE
 
 _PREPARING = PREPARING_REBALANCE
 _COMPLETING = COMPLETING_REBALANCE

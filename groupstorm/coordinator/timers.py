@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum
 from heapq import heappop, heappush
+from typing import Final
 
 
 class TimerKind(IntEnum):
@@ -18,7 +19,7 @@ class TimerKind(IntEnum):
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
-SESSION = TimerKind.SESSION
+SESSION: Final = TimerKind.SESSION
 
 
 _Key = tuple[TimerKind, str, str]

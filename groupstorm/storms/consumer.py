@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from groupstorm.storms.world import World
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
-_MEMBER = Source.MEMBER
+_MEMBER: Final = Source.MEMBER
 
 #: What carrying out an operation returns when its result comes later.
 TAKES_TIME: Any = object()

@@ -38,8 +38,8 @@ class Pulse:
         "_heartbeats",
         "_held_since_us",
         "_in_touch",
-        "_last_heartbeat_us",
         "_last_commits",
+        "_last_heartbeat_us",
         "_last_heartbeats",
         "_world",
     )
@@ -53,7 +53,7 @@ class Pulse:
         self._held_since_us: int | None = None
         self._last_heartbeat_us: int | None = None
         self._in_touch = False  # the coordinator counts on the heartbeats to go on
-        #: The streams that ended last of those of which a request has arrived; ContactStream.arrived says which.
+        #: The streams that ended last of those of which a request has arrived.
         self._last_heartbeats: ContactStream | None = None
         self._last_commits: ContactStream | None = None
 

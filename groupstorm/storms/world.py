@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Final
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.leadermemory import LeaderMemory
@@ -44,7 +45,7 @@ GROUP = "storm"
 TOLD_AT_ONCE = 250
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
-_COORDINATOR = Source.COORDINATOR
+_COORDINATOR: Final = Source.COORDINATOR
 
 #: The scenario's settings that are the broker's.
 BROKER_SETTINGS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from groupstorm.clients import events as member_events
 from groupstorm.clients.streams import events as streams_events
@@ -28,7 +28,7 @@ from groupstorm.trace.schema import Source
 CLOSE = "close"
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
-_MEMBER = Source.MEMBER
+_MEMBER: Final = Source.MEMBER
 
 Handler = Callable[[int, Any], None]
 

@@ -23,14 +23,14 @@ _CAUSES = {CallbackKind.REVOKED: "revoked", CallbackKind.LOST: "lost"}
 class TaskListener(RebalanceListener):
     """Tasks are suspended, and committed, before their partitions go; state comes before processing."""
 
-    __slots__ = ("_thread",)
+    __slots__ = ("_stream_thread",)
 
     def __init__(self, thread: StreamThread) -> None:
         super().__init__(thread)
-        self._thread = thread
+        self._stream_thread = thread
 
     def _give_up(self, operation: RunCallback) -> Any:
-        thread = self._thread
+        thread = self._stream_thread
         closing = operation.cause == CLOSE
         thread.suspend(operation.partitions, CLOSE if closing else _CAUSES[operation.kind])
         request = None
@@ -44,7 +44,7 @@ class TaskListener(RebalanceListener):
 
     def _commit_of(self, partitions: tuple[TopicPartition, ...]) -> OffsetCommit | None:
         """TaskManager.handleRevocation commits what it suspends."""
-        request = self._thread.offset_commit(self._thread.clock.now_us)
+        request = self._stream_thread.offset_commit(self._stream_thread.clock.now_us)
         if request is None:
             return None
         offsets = {
@@ -56,7 +56,7 @@ class TaskListener(RebalanceListener):
 
     def _commit(self, request: OffsetCommit, duration_us: int) -> Any:
         """Whatever the answer is, the callback returns; what was not committed is processed again."""
-        thread = self._thread
+        thread = self._stream_thread
         sent, returned = thread.membership.generation, thread.expected_result()
 
         def answered(response: Response | Disconnected) -> None:
@@ -71,7 +71,7 @@ class TaskListener(RebalanceListener):
         return TAKES_TIME
 
     def _take(self, added: tuple[TopicPartition, ...]) -> Any:
-        self._thread.take_assignment()
+        self._stream_thread.take_assignment()
         return super()._take(added)
 
     def _starts(self, begun: tuple[TopicPartition, ...]) -> tuple[int, ...]:
@@ -80,5 +80,5 @@ class TaskListener(RebalanceListener):
 
     def _fetch(self, added: tuple[TopicPartition, ...], generation: Generation, duration_us: int) -> None:
         super()._fetch(added, generation, duration_us)
-        if self._thread.alive:
-            self._thread.fetching([part for part in added if part in self._thread.work])
+        if self._stream_thread.alive:
+            self._stream_thread.fetching([part for part in added if part in self._stream_thread.work])

@@ -1,0 +1,139 @@
+"""Compiles the modules that storms spend their time in, with mypyc (a C compiler and a minute or two).
+
+    HATCH_BUILD_HOOK_ENABLE_CUSTOM=1 pip install .     an installation with compiled modules
+    ./dev compile                                      a compiled copy of this checkout, for the benchmarks
+
+Everything runs without it, and gives the same traces; without the variable wheels are pure Python.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PACKAGE = "groupstorm"
+
+#: What a storm of consumers runs at every step, and the leader's side of the assignors. Measured: what is
+#: not here is seldom called, or spends its time in libraries.
+COMPILED = (
+    "assignors/consumer/constrained",
+    "assignors/leader",
+    "assignors/leadermemory",
+    "assignors/userdata/consumer_protocol",
+    "assignors/userdata/wire",
+    "clients/membership",
+    "clients/requests",
+    "clients/standing",
+    "coordinator/coordinator",
+    "coordinator/effects",
+    "coordinator/errors",
+    "coordinator/group",
+    "coordinator/heartbeats",
+    "coordinator/joins",
+    "coordinator/offset_requests",
+    "coordinator/rebalances",
+    "coordinator/sessions",
+    "coordinator/shard",
+    "coordinator/states",
+    "coordinator/syncs",
+    "coordinator/timers",
+    "coordinator/writes",
+    "javahash",
+    "storms/answers",
+    "storms/clock",
+    "storms/connection",
+    "storms/consumer",
+    "storms/contacts",
+    "storms/distributions",
+    "storms/figures/accumulator",
+    "storms/figures/rounds",
+    "storms/figures/settling",
+    "storms/patience",
+    "storms/pulse",
+    "storms/randomness",
+    "storms/rebalance_listener",
+    "storms/records",
+    "storms/standstill",
+    "storms/streams/listener",
+    "storms/streams/thread",
+    "storms/streams/world",
+    "storms/world",
+    "trace/writer",
+)
+
+_SETUP = """
+from mypyc.build import mypycify
+from setuptools import setup
+
+options = ["--ignore-missing-imports", "--follow-imports=silent"]
+modules = mypycify([*options, *{files!r}], group_name={package!r}, opt_level="3", debug_level="0")
+setup(name={package!r}, packages=[], ext_modules=modules)
+"""
+
+
+class CompileFailed(Exception):
+    """mypyc, or the C compiler, did not do it; the text is what they said."""
+
+
+def compile_into(source: Path, folder: Path) -> list[Path]:
+    """Copy the package into ``folder`` and compile there. Returns the libraries, relative to ``folder``.
+
+    Raises CompileFailed.
+    """
+    shutil.copytree(source / PACKAGE, folder / PACKAGE, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    files = [f"{PACKAGE}/{module}.py" for module in COMPILED]
+    (folder / "setup.py").write_text(_SETUP.format(files=files, package=PACKAGE), encoding="utf-8")
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CompileFailed(done.stdout + done.stderr)
+    for leftover in ("build", ".mypy_cache"):
+        shutil.rmtree(folder / leftover, ignore_errors=True)
+    (folder / "setup.py").unlink()
+    return sorted(path.relative_to(folder) for path in folder.rglob("*.so"))
+
+
+class CustomBuildHook(BuildHookInterface[Any]):
+    """Adds the compiled modules to a wheel; their sources stay in it beside them."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        del version
+        temporary = TemporaryDirectory(prefix="groupstorm-compile-")
+        folder = Path(temporary.name)
+        self._temporary = temporary  # until the wheel is written
+        for library in compile_into(Path(self.root), folder):
+            build_data["force_include"][str(folder / library)] = str(library)
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        del version, build_data, artifact_path
+        self._temporary.cleanup()
+
+
+def main() -> None:
+    """``python hatch_build.py FOLDER``: a compiled copy of the package, put there whole or not at all."""
+    target = Path(sys.argv[1])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".compile-", dir=target.parent) as temporary:
+        folder = Path(temporary) / "compiled"
+        folder.mkdir()
+        try:
+            libraries = compile_into(Path(__file__).parent, folder)
+        except CompileFailed as failed:
+            sys.exit(
+                f"{failed}\ncompile: the lines above say why; a C compiler and Python's headers are needed"
+            )
+        shutil.rmtree(target, ignore_errors=True)
+        folder.replace(target)
+    print(f"compiled {len(libraries)} libraries into {target}: PYTHONPATH={target} uses them")
+
+
+if __name__ == "__main__":
+    main()
