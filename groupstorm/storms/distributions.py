@@ -21,7 +21,7 @@ FORMS = "a number, {uniform: [a, b]}, {p50: a, p95: b} or {quantiles: {0: a, 50:
 class Distribution:
     """Durations in microseconds; `at(draw)` turns a draw of a `Stream` into one."""
 
-    __slots__ = ("_bounds", "_pieces", "as_written", "is_constant", "largest_us")
+    __slots__ = ("_bounds", "_pieces", "_quantiles", "as_written", "is_constant", "largest_us")
 
     def __init__(self, quantiles: list[tuple[int, int]], as_written: Any) -> None:
         """``quantiles``: (share of DRAW_SPAN, microseconds), the shares rising from 0."""
@@ -35,6 +35,11 @@ class Distribution:
         if not self._pieces:
             self._pieces = [(0, self.largest_us, 0, 1)]
         self._bounds = [low for low, *_ in self._pieces[1:]]
+        self._quantiles = quantiles
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Runs travel between processes; a compiled class has to say how it is made again."""
+        return Distribution, (self._quantiles, self.as_written)
 
     def at(self, draw: int) -> int:
         low, least_us, more_us, width = self._pieces[bisect_right(self._bounds, draw)]

@@ -1,0 +1,93 @@
+"""What mypyc makes of the busiest modules gives the same traces as the modules themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.command import ROOT, groupstorm
+
+pytestmark = pytest.mark.slow
+
+_ALL_STEPS = str(ROOT / "tests/storms/all-steps.yaml")
+_STORMS = (
+    ("compare", "rolling-deploy"),
+    ("compare", "cold-start"),
+    ("compare", "slow-member-hostage"),
+    ("compare", "client-profiles"),
+    ("compare", _ALL_STEPS),
+    ("run", "cold-start", "--exact"),
+    ("run", "stateful-warmup", "--format", "parquet"),
+    ("compare", str(ROOT / "tests/storms/streams/all-steps.yaml")),
+)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An unpacked wheel with compiled modules."""
+    for module, remedy in (("hatchling", "test"), ("mypyc", "lint"), ("setuptools", "spark-build")):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is missing: install requirements/{remedy}.txt")
+    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no C compiler {compiler} (Debian: apt install gcc python3-dev)")
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        pytest.skip("no headers of Python (Debian: apt install python3-dev)")
+    folder = tmp_path_factory.mktemp("compiled")
+    wheel = build_wheel(folder)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+def build_wheel(folder: Path) -> Path:
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = folder.glob("*.whl")
+    assert "none-any" not in wheel.name
+    return wheel
+
+
+def traces(folder: Path, storm: tuple[str, ...], path: Path) -> dict[str, str]:
+    """What a storm leaves behind: the digests of its files by name, but for what was measured."""
+    done = groupstorm(*storm, "--seed", "5", "--out", str(folder), cwd=folder.parent, PYTHONPATH=str(path))
+    assert done.returncode in (0, 1), done.stderr  # 1: a checker has found what it should find
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.name != "measured.json"
+    }
+
+
+@pytest.mark.parametrize("storm", _STORMS, ids=lambda storm: "-".join(Path(part).stem for part in storm))
+def test_compiled_modules_give_the_same_traces(
+    storm: tuple[str, ...], compiled: Path, tmp_path: Path
+) -> None:
+    plain = traces(tmp_path / "plain", storm, ROOT)
+    assert any(Path(name).name.startswith("trace.") for name in plain)
+    assert traces(tmp_path / "compiled", storm, compiled) == plain
+
+
+def test_the_compiled_modules_are_those_that_run(compiled: Path, tmp_path: Path) -> None:
+    libraries = {path.name.split(".")[0] for path in compiled.rglob("*.so")}
+    assert {"clock", "pulse", "coordinator", "membership", "world"} <= libraries
+    assert {path.name for path in compiled.iterdir() if path.suffix != ".dist-info"} == {
+        "groupstorm",
+        *(path.name for path in compiled.glob("groupstorm__mypyc.*.so")),
+    }
