@@ -104,9 +104,9 @@ class GroupCoordinator:
         `IN_TOUCH`, and owes a call of `out_of_touch` then. ``whole_records``: records of groups hold
         their members, so that `load` and `move` can bring them back. ``keeps_offsets`` False: members'
         commits are checked and answered, but neither stored nor told, for a driver that knows the
-        positions itself. ``on_earlier(deadline_ms)`` is called
-        when something is set that is due before all that was due so far: a driver that keeps what
-        `next_deadline` said need not ask after every call."""
+        positions itself. ``on_earlier(deadline_ms)`` is called when something is set that is due before
+        all that was due so far: a driver that keeps what `next_deadline` said need not ask after every
+        call."""
         self._shard = Shard(config, member_ids, append, whole_records, keeps_offsets, on_earlier)
         self._last_contact = last_contact
 

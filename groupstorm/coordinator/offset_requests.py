@@ -51,7 +51,7 @@ def handle_commit(shard: Shard, request: OffsetCommit, answer: Answer) -> Write 
         group = shard.create_group(request.group, "offset-commit")
     if group.state in (STABLE, PREPARING_REBALANCE):
         shard.restart_session(group, group.members[request.member_id])
-    if shard.keeps_offsets:
+    if _is_kept(shard, request):
         return _store(shard, request, answer)
     results = [
         (topic, partition, NO_ERROR) for topic, offsets in request.offsets.items() for partition in offsets
@@ -152,6 +152,11 @@ def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, answer: Answer
     return Write(request.group, records, cause, on_written, apply)
 
 
+def _is_kept(shard: Shard, request: OffsetCommit | TxnOffsetCommit) -> bool:
+    """Members' offsets are not where the coordinator's driver knows their positions."""
+    return shard.keeps_offsets or request.generation < 0
+
+
 def _expires_at_ms(shard: Shard, request: OffsetCommit | TxnOffsetCommit) -> int | None:
     if isinstance(request, TxnOffsetCommit) or request.retention_ms == _NO_RETENTION:
         return None
@@ -164,7 +169,7 @@ def _java_length(text: str) -> int:
 
 
 def _tell(shard: Shard, request: OffsetCommit | TxnOffsetCommit, error: Error) -> None:
-    if not shard.keeps_offsets:
+    if not _is_kept(shard, request):
         return
     partitions: list[str] = []
     positions: list[int] = []

@@ -114,3 +114,19 @@ def test_groups_are_listed_by_state_and_type() -> None:
     assert listed(states=("EMPTY", "Dead")) == both[1:]
     assert listed(types=("Classic",)) == both
     assert listed(types=("consumer",)) == []
+
+
+def test_a_driver_that_knows_the_positions_has_members_commits_checked_and_answered_alone() -> None:
+    world = World(no_delay(), keeps_offsets=False)
+    (member,) = world.stable(1)
+    generation = world.group.generation
+    written = len(world.appended)
+    world.advance(9_000)
+    assert world.commit(member, generation=generation, offset=7) is Error.NONE
+    assert world.commit(member, generation=generation + 1) is Error.ILLEGAL_GENERATION
+    assert world.committed() == -1
+    assert not world.of(events.OffsetsCommitted)
+    assert len(world.appended) == written
+    world.advance(9_000)
+    assert world.state == "Stable", "the commit has kept the session of ten seconds alive"
+    assert world.commit(offset=9) is Error.UNKNOWN_MEMBER_ID, "from outside, as ever"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,3 +65,29 @@ def test_equals_a_sorted_list(steps: list[tuple[str, str, int]]) -> None:
         earliest = min((when[0] for when in model.values()), default=None)
         assert timers.next_deadline() == earliest
         assert len(timers) == len(model)
+
+
+@given(_STEPS)
+def test_who_keeps_what_it_was_told_is_never_late(steps: list[tuple[str, str, int]]) -> None:
+    """As a driver does that asks for the next deadline only when the one that it knows has come."""
+    known_ms = math.inf
+
+    def earlier(deadline_ms: int) -> None:
+        nonlocal known_ms
+        known_ms = min(known_ms, deadline_ms)
+
+    timers = Timers(earlier)
+    model: dict[str, int] = {}
+    for what, name, time_ms in steps:
+        if what == "set":
+            timers.set(TimerKind.SESSION, "g", name, time_ms)
+            model[name] = time_ms
+        elif what == "cancel":
+            timers.cancel(TimerKind.SESSION, "g", name)
+            model.pop(name, None)
+        else:
+            for gone, _ in _drain(timers, time_ms):
+                del model[gone]
+            next_ms = timers.next_deadline()
+            known_ms = math.inf if next_ms is None else next_ms
+        assert known_ms <= min(model.values(), default=math.inf)

@@ -52,6 +52,7 @@ class World:
         self,
         config: CoordinatorConfig | None = None,
         last_contact: LastContact | None = None,
+        keeps_offsets: bool = True,
     ) -> None:
         self.now_ms = 0
         #: How the next appends go.
@@ -70,6 +71,7 @@ class World:
             append=self._append,
             last_contact=last_contact,
             whole_records=True,
+            keeps_offsets=keeps_offsets,
         )
 
     def _draw(self, prefix: str) -> str:
