@@ -88,7 +88,6 @@ class World:
         self._told: list[Told] = []
         self._incarnations: Counter[str] = Counter()
         self._busy_until_us = 0
-        self._end_us = 0
         self._service_us = settings.integer("coordinator_service_us")
         self._ending: tuple[int, list[str]] = (-1, [])
         self._patience: dict[int, Patience] = {}
@@ -109,7 +108,6 @@ class World:
     def run_until(self, end_us: int) -> None:
         """Let everything happen that is due by ``end_us``: the coordinator's timers before requests."""
         clock = self.clock
-        self._end_us = end_us
         while True:
             deadline_ms = self.coordinator.next_deadline()
             due_us = end_us + 1 if deadline_ms is None else deadline_ms * 1000
