@@ -11,6 +11,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -78,7 +80,20 @@ setup(name={package!r}, packages=[], ext_modules=modules)
 
 
 class CompileFailed(Exception):
-    """mypyc, or the C compiler, did not do it; the text is what they said."""
+    """It cannot be done, or mypyc or the C compiler did not do it; the text says why."""
+
+
+def missing() -> str | None:
+    """What stands in the way, with its remedy; None where nothing does."""
+    for module in ("mypyc", "setuptools"):
+        if find_spec(module) is None:
+            return f"{module} is missing: pip install mypy setuptools, or use ./dev compile"
+    compiler = str(sysconfig.get_config_var("CC") or "cc").split()[0]
+    if shutil.which(compiler) is None:
+        return f"there is no C compiler {compiler} (Debian and Ubuntu: apt install gcc)"
+    if not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        return "the headers of this Python are missing (Debian and Ubuntu: apt install python3-dev)"
+    return None
 
 
 def compile_into(source: Path, folder: Path) -> list[Path]:
@@ -86,6 +101,8 @@ def compile_into(source: Path, folder: Path) -> list[Path]:
 
     Raises CompileFailed.
     """
+    if (obstacle := missing()) is not None:
+        raise CompileFailed(obstacle)
     shutil.copytree(source / PACKAGE, folder / PACKAGE, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     files = [f"{PACKAGE}/{module}.py" for module in COMPILED]
     (folder / "setup.py").write_text(_SETUP.format(files=files, package=PACKAGE), encoding="utf-8")
@@ -121,18 +138,19 @@ def main() -> None:
     """``python hatch_build.py FOLDER``: a compiled copy of the package, put there whole or not at all."""
     target = Path(sys.argv[1])
     target.parent.mkdir(parents=True, exist_ok=True)
+    print(f"compiling {len(COMPILED)} modules, which takes a minute or two", flush=True)
     with TemporaryDirectory(prefix=".compile-", dir=target.parent) as temporary:
         folder = Path(temporary) / "compiled"
         folder.mkdir()
         try:
             libraries = compile_into(Path(__file__).parent, folder)
         except CompileFailed as failed:
-            sys.exit(
-                f"{failed}\ncompile: the lines above say why; a C compiler and Python's headers are needed"
-            )
+            sys.exit(f"compile: {failed}")
         shutil.rmtree(target, ignore_errors=True)
         folder.replace(target)
-    print(f"compiled {len(libraries)} libraries into {target}: PYTHONPATH={target} uses them")
+    print(
+        f"{len(libraries)} libraries are in {target}: PYTHONPATH={target} python -P -m groupstorm ... uses them"
+    )
 
 
 if __name__ == "__main__":

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
-import shutil
 import subprocess
 import sys
-import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -34,14 +31,9 @@ _STORMS = (
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An unpacked wheel with compiled modules."""
-    for module, remedy in (("hatchling", "test"), ("mypyc", "lint"), ("setuptools", "spark-build")):
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is missing: install requirements/{remedy}.txt")
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no C compiler {compiler} (Debian: apt install gcc python3-dev)")
-    if not Path(sysconfig.get_path("include"), "Python.h").exists():
-        pytest.skip("no headers of Python (Debian: apt install python3-dev)")
+    hatch_build = pytest.importorskip("hatch_build", reason="needs hatchling: requirements/test.txt")
+    if (obstacle := hatch_build.missing()) is not None:
+        pytest.skip(obstacle)
     folder = tmp_path_factory.mktemp("compiled")
     wheel = build_wheel(folder)
     with zipfile.ZipFile(wheel) as archive:
