@@ -148,9 +148,7 @@ def main() -> None:
             sys.exit(f"compile: {failed}")
         shutil.rmtree(target, ignore_errors=True)
         folder.replace(target)
-    print(
-        f"{len(libraries)} libraries are in {target}: PYTHONPATH={target} python -P -m groupstorm ... uses them"
-    )
+    print(f"{len(libraries)} libraries; use them: PYTHONPATH={target} python -P -m groupstorm ...")
 
 
 if __name__ == "__main__":
