@@ -95,7 +95,7 @@ def serve(
     from groupstorm.testing.control import control_beside
 
     wanted = Wanted(host, port, listen, tls_cert, tls_key, tls_client_ca, sasl_users, insecure)
-    endpoint, security = read_place(wanted, brokers)
+    endpoint, option, security = read_place(wanted, brokers)
     settings, topics = _settings(setting or []), _topics(topic or [])
 
     def make(journal: Sequence[Change], now_ms: int) -> Broker:
@@ -104,7 +104,7 @@ def serve(
         return broker
 
     logs.configure()
-    place = service.Place(endpoint.host, endpoint.port, trace, data, security)
+    place = service.Place(endpoint.host, endpoint.port, option, trace, data, security)
     companion: service.Companion = nullcontext if control is None else control_beside(control, _say_control)
     service.serve(make, place, _say_ready, companion)
 

@@ -30,8 +30,11 @@ class Wanted(NamedTuple):
     insecure: bool
 
 
-def read_place(wanted: Wanted, brokers: int) -> tuple[Endpoint, Security]:
-    """Raises InputError for what does not go together, and for an address that would be open to everybody."""
+def read_place(wanted: Wanted, brokers: int) -> tuple[Endpoint, str, Security]:
+    """Where to listen, by which option, and what to demand there.
+
+    Raises InputError for what does not go together, and for an address that would be open to everybody.
+    """
     from groupstorm.coordinator.server.config import Endpoint
     from groupstorm.coordinator.server.security.listener import check_exposure
 
@@ -41,7 +44,7 @@ def read_place(wanted: Wanted, brokers: int) -> tuple[Endpoint, Security]:
         raise InputError(f"{option}: expected a port from 0 to {LAST_PORT}, for every broker")
     if not wanted.insecure:
         check_exposure(option, host, security)
-    return Endpoint(host, port), security
+    return Endpoint(host, port), option, security
 
 
 def _address(wanted: Wanted) -> tuple[str, int, str]:

@@ -32,10 +32,11 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """Where a broker listens, and which folders it writes into."""
+    """Where a broker listens, by which ``option`` of the user's, and which folders it writes into."""
 
     host: str
     port: int
+    option: str
     trace: Path | None = None
     data: Path | None = None
     security: Security = PLAINTEXT
@@ -110,9 +111,7 @@ async def _serve_broker(
     except OSError as problem:
         tracing.close()
         reason = problem.strerror or str(problem)
-        raise InputError(
-            f"--host {place.host} --port {place.port}: cannot listen there: {reason}"
-        ) from problem
+        raise InputError(f"{place.option}: cannot listen there: {reason}") from problem
     _follow_signals(server, keeping.ended)
     on_ready(server.endpoints)
     rotation = asyncio.ensure_future(tracing.rotate_regularly())

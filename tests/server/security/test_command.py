@@ -84,7 +84,7 @@ def test_other_addresses_of_the_loopback_interface(listen: str) -> None:
         (("--listen", "0.0.0.0:9092"), "--listen 0.0.0.0:9092: 0.0.0.0 can be reached"),
         (("--listen", "192.0.2.1:0"), "give --tls-cert and --tls-key, or --insecure"),
         (("--listen", "no.such.host.invalid:0"), "can be reached from other machines"),
-        (("--listen", "192.0.2.1:0", "--insecure"), "cannot listen there"),
+        (("--listen", "192.0.2.1:0", "--insecure"), "--listen 192.0.2.1:0: cannot listen there"),
         (("--listen", "9092"), "--listen 9092: expected HOST:PORT, for example"),
         (("--listen", "::1:9092"), "--listen ::1:9092: expected HOST:PORT"),
         (("--listen", "127.0.0.1:70000"), "--listen 127.0.0.1:70000: expected a port from 0 to 65535"),
