@@ -1,34 +1,26 @@
-"""A membership driven by hand: what it asks for, answer by answer (Kafka's AbstractCoordinator)."""
+"""What a membership asks for, answer by answer (Kafka's AbstractCoordinator)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from groupstorm.assignors.registry import get
 from groupstorm.assignors.userdata import (
     Subscription,
-    TopicPartition,
     decode_sticky,
     decode_subscription,
-    encode_assignment,
     encode_subscription,
 )
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.generation import Generation
-from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import (
     Assign,
     AwaitPoll,
-    Backoff,
     CallbackKind,
     CommitPositions,
     Disconnected,
     FindCoordinator,
-    Operation,
     RunCallback,
     Send,
     StopProcessing,
@@ -41,63 +33,9 @@ from groupstorm.coordinator.messages import (
     JoinGroupResponse,
     LeaveGroup,
     SyncGroup,
-    SyncGroupResponse,
 )
 from groupstorm.problems import InputError
-
-T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
-JOINED = JoinGroupResponse(Error.NONE, 1, "c-1", "other", "consumer", "cooperative-sticky")
-
-
-def synced(*partitions: TopicPartition) -> SyncGroupResponse:
-    return SyncGroupResponse(Error.NONE, "consumer", "cooperative-sticky", encode_assignment(partitions))
-
-
-class Consumer:
-    """A membership and the answers that it is given; `asked` is what it asks for now."""
-
-    def __init__(self, strategy: Sequence[str] = ("cooperative-sticky",), **settings: Any) -> None:
-        config = ConsumerConfig("g", "c", ("t",), partition_assignment_strategy=tuple(strategy), **settings)
-        self.strategy = strategy[0]
-        self.told: list[events.Event] = []
-        self.topics = {"t": 3}
-        self.membership = Membership(
-            config, [get(name) for name in strategy], lambda: self.topics, self.told.append
-        )
-        self._flow = self.membership.run()
-        self.asked: Operation | None = next(self._flow)
-
-    def answer(self, result: Any = None) -> Operation | None:
-        try:
-            self.asked = self._flow.send(result)
-        except StopIteration:
-            self.asked = None
-        return self.asked
-
-    def close(self) -> Operation | None:
-        self._flow = self.membership.close()
-        return self.answer()
-
-    def join(self, *partitions: TopicPartition) -> None:
-        """From FindCoordinator or AwaitPoll to the next AwaitPoll with an assignment."""
-        while not isinstance(self.asked, AwaitPoll) or self.membership.rejoin_needed:
-            match self.asked:
-                case Send(JoinGroup()):
-                    self.answer(JOINED._replace(protocol=self.strategy))
-                case Send(SyncGroup()):
-                    self.answer(synced(*partitions)._replace(protocol=self.strategy))
-                case CommitPositions():
-                    self.answer(Error.NONE)
-                case _:
-                    self.answer()
-
-    @property
-    def request(self) -> Any:
-        assert isinstance(self.asked, Send)
-        return self.asked.request
-
-    def causes(self) -> list[str]:
-        return [event.cause for event in self.told if isinstance(event, events.RejoinRequested)]
+from tests.clients.by_hand import JOINED, T0, T1, Consumer, synced
 
 
 def test_first_join_finds_the_coordinator_and_comes_back_with_its_id() -> None:
@@ -190,94 +128,6 @@ def test_cooperative_member_keeps_what_it_owns_and_comes_back_after_revoking() -
     assert tuple(decode_subscription(consumer.request.protocols[0][1]).owned) == (T0,)
 
 
-@pytest.mark.parametrize("error", [Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION])
-def test_heartbeat_that_says_it_is_out_makes_it_lose_everything(error: Error) -> None:
-    consumer = Consumer()
-    consumer.join(T0)
-    consumer.membership.heartbeat_answered(error, consumer.membership.generation)
-    assert consumer.membership.state is MemberState.UNJOINED
-    assert consumer.answer() == RunCallback(CallbackKind.LOST, (T0,), error.name)
-    consumer.answer()
-    keeps_its_id = error is Error.ILLEGAL_GENERATION
-    assert consumer.request.member_id == ("c-1" if keeps_its_id else "")
-
-
-def test_heartbeat_of_an_older_generation_changes_nothing() -> None:
-    consumer = Consumer()
-    consumer.join(T0)
-    consumer.membership.heartbeat_answered(
-        Error.UNKNOWN_MEMBER_ID, Generation(0, "c-0", "cooperative-sticky")
-    )
-    assert consumer.membership.state is MemberState.STABLE
-    assert not consumer.membership.rejoin_needed
-
-
-def test_fenced_heartbeat_is_fatal() -> None:
-    consumer = Consumer(group_instance_id="i")
-    consumer.join(T0)
-    consumer.membership.heartbeat_answered(Error.FENCED_INSTANCE_ID, consumer.membership.generation)
-    assert consumer.answer() == StopProcessing((T0,))
-    assert consumer.answer() == RunCallback(CallbackKind.LOST, (T0,), "FENCED_INSTANCE_ID")
-    assert consumer.answer() is None, "a static member does not leave"
-    assert isinstance(consumer.told[-1], events.MemberFailed)
-
-
-def test_fenced_commit_is_fatal_and_not_sent_again() -> None:
-    consumer = Consumer(group_instance_id="i")
-    consumer.join(T0)
-    consumer.membership.commit_answered(Error.FENCED_INSTANCE_ID, consumer.membership.generation)
-    assert consumer.answer() == StopProcessing((T0,))
-    assert consumer.answer() == RunCallback(CallbackKind.REVOKED, (T0,), "close")
-    assert consumer.answer() is None
-    assert consumer.told[-1] == events.MemberFailed("g", "c", "c-1", "FENCED_INSTANCE_ID")
-
-
-@pytest.mark.parametrize(
-    "error", [Error.GROUP_MAX_SIZE_REACHED, Error.INCONSISTENT_GROUP_PROTOCOL, Error.INVALID_SESSION_TIMEOUT,
-              Error.FENCED_INSTANCE_ID, Error.GROUP_AUTHORIZATION_FAILED],
-)  # fmt: skip
-def test_fatal_errors_of_a_join_end_the_consumer(error: Error) -> None:
-    consumer = Consumer()
-    consumer.answer()
-    assert consumer.answer(JoinGroupResponse(error)) is None
-    assert consumer.told[-1] == events.MemberFailed("g", "c", "", error.name)
-
-
-@pytest.mark.parametrize(
-    "response",
-    [JoinGroupResponse(Error.GROUP_MAX_SIZE_REACHED), JOINED._replace(protocol_type="connect")],
-    ids=["error", "other protocol type"],
-)
-def test_application_closes_the_consumer_after_a_fatal_error(response: JoinGroupResponse) -> None:
-    consumer = Consumer()
-    consumer.answer()
-    consumer.answer(JoinGroupResponse(Error.MEMBER_ID_REQUIRED, member_id="c-1"))
-    consumer.answer(response)
-    assert isinstance(consumer.request, LeaveGroup)
-    assert consumer.answer() is None
-    assert isinstance(consumer.told[-1], events.MemberFailed)
-
-
-@pytest.mark.parametrize("error", [Error.ILLEGAL_GENERATION, Error.REQUEST_TIMED_OUT])
-def test_answers_to_a_join_that_kafkas_client_does_not_expect_are_fatal(error: Error) -> None:
-    consumer = Consumer()
-    consumer.answer()
-    assert consumer.answer(JoinGroupResponse(error)) is None
-    assert consumer.told[-1] == events.MemberFailed("g", "c", "", "UNKNOWN_SERVER_ERROR")
-
-
-def test_join_of_a_member_that_a_heartbeat_has_put_out_meanwhile_is_void() -> None:
-    consumer = Consumer()
-    consumer.join(T0)
-    sent = consumer.membership.generation
-    consumer.membership.request_rejoin("metadata-changed")
-    while not isinstance(consumer.asked, Send):
-        consumer.answer(Error.NONE)
-    consumer.membership.heartbeat_answered(Error.ILLEGAL_GENERATION, sent)
-    assert isinstance(consumer.answer(JOINED), Backoff)
-    assert consumer.answer() == RunCallback(CallbackKind.LOST, (T0,), "ILLEGAL_GENERATION")
-
-
 def test_each_join_tells_why() -> None:
     consumer = Consumer()
     consumer.answer()
@@ -298,71 +148,6 @@ def test_only_the_chosen_assignor_is_told_of_its_assignment() -> None:
     while not isinstance(consumer.asked, Send):
         consumer.answer(Error.NONE)
     assert decode_subscription(consumer.request.protocols[1][1]).user_data == b"\xff\xff\xff\xff"
-
-
-def test_loading_coordinator_is_asked_again_after_the_backoff() -> None:
-    consumer = Consumer(retry_backoff_ms=70)
-    consumer.answer()
-    assert consumer.answer(JoinGroupResponse(Error.COORDINATOR_LOAD_IN_PROGRESS)) == Backoff(70)
-    consumer.answer()
-    assert isinstance(consumer.request, JoinGroup)
-
-
-@pytest.mark.parametrize("error", [Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE])
-def test_moved_coordinator_is_looked_up_again(error: Error) -> None:
-    consumer = Consumer()
-    consumer.answer()
-    assert consumer.answer(JoinGroupResponse(error)) == Backoff(100)
-    assert consumer.answer() == FindCoordinator()
-
-
-def test_lost_connection_is_mended_and_the_join_repeated() -> None:
-    consumer = Consumer()
-    consumer.answer()
-    assert consumer.answer(Disconnected()) == Backoff(100)
-    assert consumer.answer() == FindCoordinator()
-    consumer.answer()
-    assert isinstance(consumer.request, JoinGroup)
-
-
-def test_sync_answered_with_a_new_rebalance_joins_again_at_once() -> None:
-    consumer = Consumer()
-    consumer.answer()
-    consumer.answer(JOINED)
-    consumer.answer(SyncGroupResponse(Error.REBALANCE_IN_PROGRESS))
-    assert isinstance(consumer.request, JoinGroup)
-    assert consumer.request.member_id == "c-1"
-
-
-def test_generation_that_a_heartbeat_reset_voids_the_sync() -> None:
-    consumer = Consumer()
-    consumer.answer()
-    consumer.answer(JOINED)
-    consumer.membership.heartbeat_answered(Error.UNKNOWN_MEMBER_ID, consumer.membership.generation)
-    consumer.answer(synced(T0))
-    assert isinstance(consumer.request, JoinGroup)
-    assert consumer.request.member_id == ""
-    assert consumer.membership.owned == ()
-
-
-def test_loading_answer_to_a_sync_is_fatal_as_in_kafka() -> None:
-    consumer = Consumer()
-    consumer.answer()
-    consumer.answer(JOINED)
-    consumer.answer(SyncGroupResponse(Error.COORDINATOR_LOAD_IN_PROGRESS))
-    assert isinstance(consumer.request, LeaveGroup)
-    assert consumer.answer() is None
-    assert isinstance(consumer.told[-1], events.MemberFailed)
-
-
-def test_plan_without_this_member_is_fatal() -> None:
-    consumer = Consumer()
-    consumer.answer()
-    consumer.answer(JOINED)
-    consumer.answer(SyncGroupResponse(Error.NONE, "consumer", "cooperative-sticky", b""))
-    assert isinstance(consumer.request, LeaveGroup)
-    assert consumer.answer() is None
-    assert consumer.membership.failure == "IllegalStateException"
 
 
 def test_poll_timeout_leaves_and_loses() -> None:
