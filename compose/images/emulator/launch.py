@@ -61,13 +61,14 @@ def understood(settings: Mapping[str, str]) -> tuple[service.Place, dict[str, st
 
     Of Kafka's several listeners it has the first, which is the clients'.
     """
-    name, host, port = _first(settings.get("listeners", "PLAINTEXT://:9092"))
+    listeners = settings.get("listeners", "PLAINTEXT://:9092")
+    name, host, port = _first(listeners)
     known = groups.OPTIONS.keys() | broker.OPTIONS.keys()
     options = {option: value for option, value in settings.items() if option in known}
     if advertised := options.get("advertised.listeners"):
         options["advertised.listeners"] = _address(advertised, name)
     left_out = sorted(settings.keys() - known - {"listeners"})
-    return service.Place(host or EVERYWHERE, port), options, left_out
+    return service.Place(host or EVERYWHERE, port, f"listeners={listeners}"), options, left_out
 
 
 def _first(listeners: str) -> tuple[str, str, int]:
