@@ -31,7 +31,6 @@ from groupstorm.storms.scenario import ResolvedScenario, parse
 REBALANCES = 20
 HOUR_MS = 3_600_000
 
-
 COMPILED = Path("build/compiled")
 
 
@@ -39,6 +38,9 @@ def use_compiled() -> None:
     """Begin anew with the compiled copy of the package; the process is replaced."""
     if not COMPILED.is_dir():
         sys.exit(f"{COMPILED} is not there: ./dev compile makes it")
+    made = COMPILED.stat().st_mtime
+    if any(source.stat().st_mtime > made for source in Path("groupstorm").rglob("*.py")):
+        sys.exit(f"{COMPILED} is older than the sources: ./dev compile makes it anew")
     arguments = [each for each in sys.argv[1:] if each != "--compiled"]
     os.environ["PYTHONPATH"] = os.pathsep.join((str(COMPILED), "."))
     os.execv(sys.executable, [sys.executable, "-P", "-m", "benchmarks.storm", *arguments])
@@ -87,11 +89,11 @@ def storm(members: int, folder: Path, exact: bool = False, commits: bool = True)
     return time.process_time() - started, result.events
 
 
-def where_the_time_goes(members: int, folder: Path) -> list[tuple[str, float]]:
+def where_the_time_goes(members: int, folder: Path, commits: bool) -> list[tuple[str, float]]:
     """Shares of the time by room, under the profiler."""
     profile = Profile()
     profile.enable()
-    run(scenario(members), folder, "parquet")
+    run(scenario(members, commits), folder, "parquet")
     profile.disable()
     shares: Counter[str] = Counter()
     entries = Stats(profile).stats  # type: ignore[attr-defined]  # filled by the constructor
@@ -132,7 +134,8 @@ def main() -> None:
             exact_seconds, _ = storm(members, folder / "exact", exact=True, commits=not chosen.no_commits)
             print(f"  exact heartbeats take {exact_seconds / seconds:.1f} times as long")
         print("where the time goes (own time, under the profiler, a tenth of the members):")
-        for room, share in where_the_time_goes(max(100, members // 10), folder / "profile"):
+        tenth = max(100, members // 10)
+        for room, share in where_the_time_goes(tenth, folder / "profile", not chosen.no_commits):
             print(f"  {share:5.1%}  {room}")
 
 
