@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol, subscription_user_data
-from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, encode_subscription
+from groupstorm.assignors.userdata import Assignment, TopicPartition
+from groupstorm.assignors.userdata.consumer_protocol import write_subscription
 from groupstorm.assignors.userdata.sticky import encode_sticky
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
@@ -46,14 +47,15 @@ def subscription(
     profile = config.profile
     user_data = _user_data(profile, assignor, last)
     is_cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
-    told = Subscription(
-        topics=config.topics,
-        user_data=profile.no_user_data if user_data is None else user_data,
-        owned=owned,
-        generation=generation.id if is_cooperative or profile.eager_tells_generation else NO_GENERATION,
-        rack=config.client_rack,
+    tells_generation = is_cooperative or profile.eager_tells_generation
+    return write_subscription(
+        profile.subscription_version(assignor.name),
+        config.topics,
+        profile.no_user_data if user_data is None else user_data,
+        owned,
+        generation.id if tells_generation else NO_GENERATION,
+        config.client_rack,
     )
-    return encode_subscription(told, profile.subscription_version(assignor.name))
 
 
 def _user_data(profile: ClientProfile, assignor: Assignor, last: LastAssignment) -> bytes | None:
@@ -112,15 +114,20 @@ def sync_group(
 
 
 def heartbeat(config: ConsumerConfig, generation: Generation) -> Heartbeat:
-    version = config.profile.heartbeat_version
     return Heartbeat(
         config.group_id,
         generation.member_id,
-        config.group_instance_id if version >= _HEARTBEAT_WITH_INSTANCE else None,
+        heartbeat_instance(config),
         generation.id,
-        version,
+        config.profile.heartbeat_version,
         config.client_id,
     )
+
+
+def heartbeat_instance(config: ConsumerConfig) -> str | None:
+    """The group.instance.id that its heartbeats carry."""
+    told = config.profile.heartbeat_version >= _HEARTBEAT_WITH_INSTANCE
+    return config.group_instance_id if told else None
 
 
 def leave_group(config: ConsumerConfig, generation: Generation, reason: str) -> LeaveGroup:

@@ -31,7 +31,7 @@ from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.group import ClassicGroup
-from groupstorm.coordinator.heartbeats import handle_heartbeat
+from groupstorm.coordinator.heartbeats import handle_heartbeat, heartbeat
 from groupstorm.coordinator.joins import handle_join
 from groupstorm.coordinator.leaves import handle_leave
 from groupstorm.coordinator.loading import end_transaction, load, move, snapshot, unload
@@ -126,6 +126,18 @@ class GroupCoordinator:
             shard.fault(request.group, getattr(request, "member_id", None), fault)
             self._refuse(request, answer, Error.UNKNOWN_SERVER_ERROR)
         return shard.take_effects()
+
+    def heartbeat(
+        self, group: str, member_id: str, group_instance_id: str | None, generation: int, now_ms: int
+    ) -> Error | None:
+        """The error that `handle` would answer a Heartbeat with, where nothing else would come of it: for
+        drivers with very many. None where the answer has to wait for a write: then only `handle` can give
+        it."""
+        shard = self._shard
+        if shard.writes.holds_answers(group):
+            return None
+        shard.now_ms = now_ms
+        return heartbeat(shard, group, member_id, group_instance_id, generation)
 
     def _refuse(self, request: Request, answer: Answer, error: Error) -> None:
         if answer.done or isinstance(request, ListGroups):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
 
 from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.messages import Response
@@ -13,13 +12,19 @@ from groupstorm.coordinator.records import Record
 Reply = tuple[Hashable, Response]
 
 
-class Effects(NamedTuple):
+class Effects:
     """``replies`` in the order in which they were completed, ``events`` in the order of the changes,
     ``records`` handed to the append policy."""
 
-    replies: list[Reply]
-    events: list[Event]
-    records: list[Record]
+    __slots__ = ("events", "records", "replies")
+
+    def __init__(self, replies: list[Reply], events: list[Event], records: list[Record]) -> None:
+        self.replies = replies
+        self.events = events
+        self.records = records
+
+    def __repr__(self) -> str:
+        return f"<Effects replies={self.replies} events={self.events} records={self.records}>"
 
 
 class Answer:

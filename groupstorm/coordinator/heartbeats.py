@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from groupstorm.coordinator.effects import Answer
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.states import PREPARING_REBALANCE
@@ -17,24 +16,29 @@ _ROUND_IS_OPEN = HeartbeatResponse(Error.REBALANCE_IN_PROGRESS)
 
 
 def handle_heartbeat(shard: Shard, request: Heartbeat, answer: Answer) -> None:
-    """REBALANCE_IN_PROGRESS in PreparingRebalance; either way the session starts again."""
-    group = shard.groups.get(request.group)
-    error = _validate(group, request)
-    member = None if group is None else group.members.get(request.member_id)
-    if error or group is None or member is None:
+    """One that is not refused is answered behind the writes that came before it."""
+    error = heartbeat(shard, request.group, request.member_id, request.group_instance_id, request.generation)
+    if error is NO_ERROR:
+        shard.writes.answer_in_turn(request, answer, _FINE)
+    elif error is Error.REBALANCE_IN_PROGRESS:
+        shard.writes.answer_in_turn(request, answer, _ROUND_IS_OPEN)
+    else:
         shard.answer(answer, HeartbeatResponse(error))
-        return
-    shard.restart_session(group, member)
-    response = _ROUND_IS_OPEN if group.state is PREPARING_REBALANCE else _FINE
-    shard.writes.answer_in_turn(request, answer, response)
 
 
-def _validate(group: ClassicGroup | None, request: Heartbeat) -> Error:
-    if not request.group:
+def heartbeat(
+    shard: Shard, group_name: str, member_id: str, group_instance_id: str | None, generation: int
+) -> Error:
+    """REBALANCE_IN_PROGRESS in PreparingRebalance; unless it is refused the session starts again."""
+    if not group_name:
         return Error.INVALID_GROUP_ID
+    group = shard.groups.get(group_name)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
-    error = group.validate(request.member_id, request.group_instance_id)
-    if not error and request.generation != group.generation:
+    error = group.validate(member_id, group_instance_id)
+    if error is not NO_ERROR:
+        return error
+    if generation != group.generation:
         return Error.ILLEGAL_GENERATION
-    return error
+    shard.restart_session(group, group.members[member_id])
+    return Error.REBALANCE_IN_PROGRESS if group.state is PREPARING_REBALANCE else NO_ERROR

@@ -167,6 +167,10 @@ class Writes:
         if refuse is not None and error is not None:
             refuse(error)
 
+    def holds_answers(self, group: str) -> bool:
+        """Whether an answer of this group would have to wait for a write."""
+        return group in self._pending
+
     def answer_in_turn(self, request: GroupRequest, answer: Answer, response: Response) -> None:
         """Answer when the group's writes so far are done; if the last one fails, so does this request."""
         pending = self._pending.get(request.group)

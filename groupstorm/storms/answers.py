@@ -29,7 +29,7 @@ def answer_of(response: Response) -> tuple[str, str | None]:
         error = _leaving(response)
     else:
         error = response.error
-    return _NAMES[kind, error]
+    return NAMES[kind, error]
 
 
 class _Names(dict[tuple[type, Error], tuple[str, str | None]]):
@@ -41,4 +41,5 @@ class _Names(dict[tuple[type, Error], tuple[str, str | None]]):
         return names
 
 
-_NAMES = _Names()
+#: (type of the response, error) -> Kafka's names of the API and the error.
+NAMES = _Names()

@@ -73,7 +73,7 @@ def _rare_garbage_collection() -> Iterator[None]:
     """A storm makes millions of objects that live long or die without cycles: look for cycles rarely."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(1_000_000, 50, 1000)
+    gc.set_threshold(10_000_000, 50, 1000)
     try:
         yield
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -75,8 +74,11 @@ class Stage(Protocol):
     group: str
     records: Records
     checkers: Checkers
-    #: (API, error) -> how many answers.
-    requests: Counter[tuple[str, str | None]]
+
+    @property
+    def requests(self) -> Mapping[tuple[str, str | None], int]:
+        """(API, error) -> how many answers."""
+        ...
 
     @property
     def clock(self) -> Timetable: ...

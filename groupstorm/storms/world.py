@@ -13,16 +13,17 @@ from groupstorm.assignors.leadermemory import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
+from groupstorm.clients.requests import heartbeat_instance
 from groupstorm.coordinator import events as coordinator_events
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import OffsetCommit, Request
+from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, Request
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.coordinator.states import GroupState
-from groupstorm.storms.answers import answer_of
+from groupstorm.storms.answers import NAMES, answer_of
 from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.checkers import Checkers
 from groupstorm.storms.clock import Clock
@@ -83,7 +84,7 @@ class World:
         self.leader_memory = LeaderMemory()
         self.consumers: dict[str, VirtualConsumer] = {}
         self.consumers_by_id: dict[str, VirtualConsumer] = {}
-        self.requests: Counter[tuple[str, str | None]] = Counter()
+        self.requests: dict[tuple[str, str | None], int] = {}
         self._sink = sink
         self._told: list[Told] = []
         self._incarnations: Counter[str] = Counter()
@@ -94,6 +95,8 @@ class World:
         self._topic_changes: list[tuple[int, Mapping[str, int]]] = [
             (-1, dict.fromkeys(topic_names(settings), settings.integer("partitions")))
         ]
+        #: All that there are now; empty: not listed yet.
+        self._partitions: tuple[TopicPartition, ...] = ()
         self.coordinator = GroupCoordinator(
             CoordinatorConfig.from_mapping({name: str(settings.integer(name)) for name in BROKER_SETTINGS}),
             member_ids=SeededMemberIds(scenario.seed),
@@ -157,6 +160,17 @@ class World:
         """A request has arrived: its answer goes to ``exchange``, now or later."""
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, exchange))
 
+    def heartbeat(self, config: ConsumerConfig, generation: Generation) -> Error | None:
+        """A heartbeat of ``generation`` has arrived: its answer; None where it has to wait for a write."""
+        now_ms = self.clock.now_us // 1000
+        error = self.coordinator.heartbeat(
+            GROUP, generation.member_id, heartbeat_instance(config), generation.id, now_ms
+        )
+        if error is not None:
+            answer = NAMES[HeartbeatResponse, error]
+            self.requests[answer] = self.requests.get(answer, 0) + 1
+        return error
+
     def patience(self, timeout_ms: int) -> Patience:
         """Of all who wait so long for an answer."""
         patience = self._patience.get(timeout_ms)
@@ -169,18 +183,19 @@ class World:
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, on_answer))
 
     def _carry_out(self, effects: Effects) -> None:
-        replies, events, _ = effects
-        if events:
+        if effects.events:
             now_us, tell = self.clock.now_us, self._told.append
-            for event in events:
+            for event in effects.events:
                 if type(event) in _WATCHED:
                     self._react(event)
                 else:
                     tell((now_us, _COORDINATOR, event))
             if len(self._told) >= TOLD_AT_ONCE:
                 self.hand_over()
-        for token, response in replies:
-            self.requests[answer_of(response)] += 1
+        requests = self.requests
+        for token, response in effects.replies:
+            answer = answer_of(response)
+            requests[answer] = requests.get(answer, 0) + 1
             if type(token) is Exchange:
                 token.answered(response)
             elif type(token) is partial:
@@ -260,8 +275,12 @@ class World:
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
-        topics = self._topic_changes[-1][1]
-        return tuple(TopicPartition(topic, p) for topic, count in topics.items() for p in range(count))
+        if not self._partitions:
+            topics = self._topic_changes[-1][1]
+            self._partitions = tuple(
+                [TopicPartition(topic, p) for topic, count in topics.items() for p in range(count)]
+            )
+        return self._partitions
 
     def add_partitions(self, topic: str, count: int) -> None:
         """``topic`` has ``count`` partitions from now on (it cannot shrink)."""
@@ -269,6 +288,7 @@ class World:
         before = topics[topic]
         topics[topic] = max(before, count)
         self._topic_changes.append((self.clock.now_us, topics))
+        self._partitions = ()
         created = tuple(str(TopicPartition(topic, p)) for p in range(before, topics[topic]))
         self.trace(Source.WORLD, PartitionsCreated(GROUP, (topic,), created))
         for consumer in self.consumers.values():
@@ -322,7 +342,7 @@ class World:
 
     def count(self, api: str, error: str | None, number: int) -> None:
         if number:
-            self.requests[api, error] += number
+            self.requests[api, error] = self.requests.get((api, error), 0) + number
 
     # -- the state of things ---------------------------------------------------------------------
 

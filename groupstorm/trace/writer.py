@@ -77,7 +77,11 @@ class ParquetWriter:
         self._schema = arrow_schema()
         from pyarrow import parquet
 
-        self._writer = parquet.ParquetWriter(self._partial, self._schema, compression="zstd")
+        # numbers are mostly times and counts: a dictionary of them takes time and is larger than they are
+        texts = [column.name for column in COLUMNS if column.type is ColumnType.TEXT]
+        self._writer = parquet.ParquetWriter(
+            self._partial, self._schema, compression="zstd", use_dictionary=texts
+        )
         self._batch = _Batch()
         self._written = 0
 
@@ -158,12 +162,15 @@ class _Batch:
     def as_record_batch(self, schema: pyarrow.Schema, first_seq: int) -> pyarrow.RecordBatch:
         """The rows, numbered from ``first_seq``."""
         import pyarrow
-        from pyarrow.compute import sort_indices
+        from pyarrow.compute import cumulative_sum, sort_indices
 
         parts = list(self._of_type.values())
+        rows = len(self.times)
         back = sort_indices(pyarrow.array([place for part in parts for place in part.places]))
 
         def column(field: pyarrow.Field) -> pyarrow.Array:
+            if not any(field.name in part.columns for part in parts):
+                return pyarrow.nulls(rows, field.type)
             pieces = [
                 pyarrow.array(part.columns[field.name], type=field.type)
                 if field.name in part.columns
@@ -174,18 +181,12 @@ class _Batch:
 
         names = [pyarrow.repeat(part.name, len(part.places)) for part in parts]
         common = {
-            "seq": range(first_seq, first_seq + len(self.times)),
-            "time_us": self.times,
-            "source": self.sources,
+            "seq": cumulative_sum(pyarrow.repeat(1, rows), start=first_seq - 1),
+            "time_us": pyarrow.array(self.times, type=pyarrow.int64()),
+            "source": pyarrow.array(self.sources, type=pyarrow.string()),
+            "event": pyarrow.concat_arrays(names).take(back),
         }
-        columns = [
-            pyarrow.array(common[field.name], type=field.type)
-            if field.name in common
-            else pyarrow.concat_arrays(names).take(back)
-            if field.name == "event"
-            else column(field)
-            for field in schema
-        ]
+        columns = [common[field.name] if field.name in common else column(field) for field in schema]
         return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -15,7 +15,8 @@ class DeafToRebalances(GroupCoordinator):
 
     def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:
         effects = super().handle(request, now_ms, token)
-        return effects._replace(replies=[_unheard(reply) for reply in effects.replies])
+        effects.replies = [_unheard(reply) for reply in effects.replies]
+        return effects
 
 
 def _unheard(reply: Reply) -> Reply:

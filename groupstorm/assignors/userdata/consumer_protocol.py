@@ -138,10 +138,22 @@ def decode_subscription(data: bytes) -> Subscription:
 
 def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
     """ConsumerProtocol.serializeSubscription: lists sorted; fields that ``version`` lacks are dropped."""
-    version = _writable_version(version)
     topics, user_data, owned, generation, rack, _ = subscription
-    owned_part = _owned_part(tuple(owned)) if version >= OWNED_SINCE else b""
-    return _front(version, tuple(topics), user_data) + owned_part + _end(version, generation, rack)
+    return write_subscription(version, tuple(topics), user_data, tuple(owned), generation, rack)
+
+
+def write_subscription(
+    version: int,
+    topics: tuple[str, ...],
+    user_data: bytes | None,
+    owned: tuple[TopicPartition, ...],
+    generation: int,
+    rack: str | None,
+) -> bytes:
+    """`encode_subscription` field by field."""
+    version = _writable_version(version)
+    owned_part = _owned_part(owned) if version >= OWNED_SINCE else b""
+    return _front(version, topics, user_data) + owned_part + _end(version, generation, rack)
 
 
 @lru_cache(maxsize=256)
