@@ -7,17 +7,17 @@ again, would cost several times as much.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import insort_right
 from collections.abc import Callable
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any
 
-#: Time, negative; what to call with what.
+#: Time; what to call with what.
 Due = tuple[int, Callable[..., None], tuple[Any, ...]]
 
 _BUCKET_BITS = 10  # a bucket's width: 1,024 us
-_MINUS_TIME = itemgetter(0)
+_TIME = itemgetter(0)
 
 
 class _Buckets(dict[int, list[Due]]):
@@ -40,14 +40,15 @@ class Clock:
     ``limit_us``: `run` does only what is due before it.
     """
 
-    __slots__ = ("_buckets", "_ordered", "limit_us", "now_us")
+    __slots__ = ("_buckets", "_done", "_ordered", "limit_us", "now_us")
 
     def __init__(self) -> None:
         self.now_us = 0
         self.limit_us = 0
         self._buckets = _Buckets()
-        #: The number of the bucket that is in order, the first to come at its end; -1: none.
+        #: The number of the bucket that is in order (-1: none), and how much of it is done.
         self._ordered = -1
+        self._done = 0
 
     def at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None:
         """Call ``action(*arguments)`` at ``time_us``. Raises ValueError for a time that has passed."""
@@ -56,9 +57,9 @@ class Clock:
         number = time_us >> _BUCKET_BITS
         bucket = self._buckets[number]
         if number != self._ordered:
-            bucket.append((-time_us, action, arguments))
+            bucket.append((time_us, action, arguments))
         else:
-            bucket.insert(bisect_left(bucket, (-time_us,)), (-time_us, action, arguments))
+            insort_right(bucket, (time_us, action, arguments), self._done, key=_TIME)
 
     def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None:
         """Call ``action(*arguments)`` in ``delay_us`` (not negative)."""
@@ -70,17 +71,16 @@ class Clock:
         while buckets.numbers:
             self._ordered = number = buckets.numbers[0]
             bucket = buckets[number]
-            bucket.reverse()  # of equals the first comes last: at the end
-            bucket.sort(key=_MINUS_TIME)
-            while bucket:
-                due = bucket.pop()
-                minus_time_us, action, arguments = due
-                if -minus_time_us >= self.limit_us:
-                    bucket.append(due)
-                    bucket.reverse()  # as if nothing had been put in order
+            bucket.sort(key=_TIME)  # equals stay as they came
+            self._done = 0
+            while self._done < len(bucket):
+                time_us, action, arguments = bucket[self._done]
+                if time_us >= self.limit_us:
+                    del bucket[: self._done]
                     self._ordered = -1
                     return
-                self.now_us = -minus_time_us
+                self._done += 1
+                self.now_us = time_us
                 if arguments:
                     action(*arguments)
                 else:
