@@ -7,13 +7,21 @@ gives the same numbers in any process on any machine: integers only.
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
 
-_MASK = (1 << 64) - 1
-_GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's increment: 2^64 / golden ratio
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+# SplitMix64 is arithmetic of 64 bits. Nothing is cut down to 64 bits on the way, because what lies above
+# changes nothing below; where this module is compiled, it is cut for nothing. So the constants are signed,
+# and shifts to the right take the bits that they want.
+_GOLDEN: Final = -0x61C8_8646_80B5_83EB  # 2^64 / golden ratio
+_FIRST: Final = -0x40A7_B892_E31B_1A47
+_SECOND: Final = -0x6B2F_B644_ECCE_EE15
 
 #: Draws lie in [0, DRAW_SPAN).
-DRAW_BITS = 32
-DRAW_SPAN = 1 << DRAW_BITS
+DRAW_BITS: Final = 32
+DRAW_SPAN: Final = 1 << DRAW_BITS
 
 
 class Stream:
@@ -23,19 +31,20 @@ class Stream:
 
     def __init__(self, seed: int, *name: str | int) -> None:
         text = "/".join(str(part) for part in (seed, *name))
-        self._base = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+        digest = blake2b(text.encode(), digest_size=8).digest()
+        self._base: i64 = int.from_bytes(digest, "big", signed=True)
 
-    def at(self, index: int) -> int:
-        """An integer in [0, DRAW_SPAN), from SplitMix64's finaliser."""
-        z = (self._base + index * _GOLDEN) & _MASK
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-        return (z ^ (z >> 31)) >> DRAW_BITS
+    def at(self, index: i64) -> int:
+        """An integer in [0, DRAW_SPAN), from SplitMix64's finaliser; ``index`` has at most 63 bits."""
+        z: i64 = self._base + index * _GOLDEN
+        z = (z ^ (z >> 30 & 0x3_FFFF_FFFF)) * _FIRST
+        z = (z ^ (z >> 27 & 0x1F_FFFF_FFFF)) * _SECOND
+        return (z ^ (z >> 31 & 0x1_FFFF_FFFF)) >> 32 & 0xFFFF_FFFF
 
-    def pair(self, index: int) -> tuple[int, int]:
+    def pair(self, index: i64) -> tuple[int, int]:
         """Two integers in [0, DRAW_SPAN) for the price of one; the first is `at(index)`."""
-        z = (self._base + index * _GOLDEN) & _MASK
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-        z ^= z >> 31
-        return z >> DRAW_BITS, z & (DRAW_SPAN - 1)
+        z: i64 = self._base + index * _GOLDEN
+        z = (z ^ (z >> 30 & 0x3_FFFF_FFFF)) * _FIRST
+        z = (z ^ (z >> 27 & 0x1F_FFFF_FFFF)) * _SECOND
+        z ^= z >> 31 & 0x1_FFFF_FFFF
+        return z >> 32 & 0xFFFF_FFFF, z & 0xFFFF_FFFF
