@@ -19,8 +19,11 @@ from groupstorm.trace.schema import COLUMNS, SCHEMA_VERSION, ColumnType, Source
 if TYPE_CHECKING:
     import pyarrow
 
-ROWS_PER_BATCH = 32_768
-"""Rows that are held in memory before they are written."""
+LINES_PER_WRITE = 32_768
+"""Lines of JSON that are held in memory before they are written."""
+
+ROWS_PER_GROUP = 131_072
+"""Rows of a row group of Parquet: each group has its dictionaries, so that few and large ones are smaller."""
 
 
 class JsonLinesWriter:
@@ -40,7 +43,7 @@ class JsonLinesWriter:
         row = as_mapping(values(self.rows, time_us, source, event))
         self._lines.append(self._encode(row))
         self.rows += 1
-        if len(self._lines) >= ROWS_PER_BATCH:
+        if len(self._lines) >= LINES_PER_WRITE:
             self._flush()
 
     def add_all(self, told: Iterable[Told]) -> None:
@@ -90,7 +93,7 @@ class ParquetWriter:
 
     def add_all(self, told: Iterable[Told]) -> None:
         self._batch.add_all(told)
-        if len(self._batch.times) >= ROWS_PER_BATCH:
+        if len(self._batch.times) >= ROWS_PER_GROUP:
             self._flush()
 
     def _flush(self) -> None:
@@ -115,15 +118,30 @@ class ParquetWriter:
         self._partial.unlink(missing_ok=True)
 
 
-class _EventsOfOneType:
-    """``places``: in which rows of the batch they stand. ``columns``: their values, field by field."""
+class _Events:
+    """Those of one type and source. ``places``: in which rows of the batch they stand. ``columns``: their
+    values, field by field."""
 
-    __slots__ = ("columns", "name", "places")
+    __slots__ = ("columns", "name", "places", "source")
 
-    def __init__(self, event_type: type) -> None:
+    def __init__(self, event_type: type, source: Source) -> None:
         self.name, fields, _ = layout(event_type)
+        self.source = source
         self.places: list[int] = []
         self.columns: dict[str, list[Any]] = {field: [] for field in fields}
+
+    def column(self, field: pyarrow.Field) -> pyarrow.Array:
+        """Their values of the schema's ``field``."""
+        import pyarrow
+
+        values = self.columns.get(field.name)
+        if values is None:
+            return pyarrow.nulls(len(self.places), field.type)
+        first = values[0]
+        # the group, the generation, no error: most are the same objects, which are soon counted
+        if first is values[-1] and isinstance(first, str | int | None) and values.count(first) == len(values):
+            return pyarrow.repeat(pyarrow.scalar(first, field.type), len(values))
+        return pyarrow.array(values, type=field.type)
 
 
 class _Batch:
@@ -133,61 +151,57 @@ class _Batch:
     few of the columns, and a row of its own for every event would cost more than the file.
     """
 
-    __slots__ = ("_of_type", "sources", "times")
+    __slots__ = ("_events", "times")
 
     def __init__(self) -> None:
         self.times: list[int] = []
-        self.sources: list[Source] = []
-        self._of_type: dict[type, _EventsOfOneType] = {}
+        self._events: dict[tuple[type, Source], _Events] = {}
 
     def add_all(self, told: Iterable[Told]) -> None:
         place = len(self.times)
-        by_type: dict[type, list[TracedEvent]] = {}
+        new: dict[tuple[type, Source], list[TracedEvent]] = {}
         for time_us, source, event in told:
             self.times.append(time_us)
-            self.sources.append(source)
-            kind = type(event)
-            if kind not in by_type:
-                by_type[kind] = []
-                if kind not in self._of_type:
-                    self._of_type[kind] = _EventsOfOneType(kind)
-            by_type[kind].append(event)
-            self._of_type[kind].places.append(place)
+            key = type(event), source
+            if key not in new:
+                new[key] = []
+                if key not in self._events:
+                    self._events[key] = _Events(*key)
+            new[key].append(event)
+            self._events[key].places.append(place)
             place += 1
-        for kind, events in by_type.items():
-            columns = self._of_type[kind].columns.values()
-            for column, new in zip(columns, zip(*events, strict=True), strict=True):
-                column.extend(new)
+        for key, events in new.items():
+            columns = self._events[key].columns.values()
+            for column, added in zip(columns, zip(*events, strict=True), strict=True):
+                column.extend(added)
 
     def as_record_batch(self, schema: pyarrow.Schema, first_seq: int) -> pyarrow.RecordBatch:
         """The rows, numbered from ``first_seq``."""
         import pyarrow
         from pyarrow.compute import cumulative_sum, sort_indices
 
-        parts = list(self._of_type.values())
+        parts = list(self._events.values())
         rows = len(self.times)
         back = sort_indices(pyarrow.array([place for part in parts for place in part.places]))
 
-        def column(field: pyarrow.Field) -> pyarrow.Array:
-            if not any(field.name in part.columns for part in parts):
-                return pyarrow.nulls(rows, field.type)
-            pieces = [
-                pyarrow.array(part.columns[field.name], type=field.type)
-                if field.name in part.columns
-                else pyarrow.nulls(len(part.places), field.type)
-                for part in parts
-            ]
+        def in_order(pieces: Iterable[pyarrow.Array]) -> pyarrow.Array:
             return pyarrow.concat_arrays(pieces).take(back)
 
-        names = [pyarrow.repeat(part.name, len(part.places)) for part in parts]
-        common = {
-            "seq": cumulative_sum(pyarrow.repeat(1, rows), start=first_seq - 1),
-            "time_us": pyarrow.array(self.times, type=pyarrow.int64()),
-            "source": pyarrow.array(self.sources, type=pyarrow.string()),
-            "event": pyarrow.concat_arrays(names).take(back),
-        }
-        columns = [common[field.name] if field.name in common else column(field) for field in schema]
-        return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+        def column(field: pyarrow.Field) -> pyarrow.Array:
+            match field.name:
+                case "seq":
+                    return cumulative_sum(pyarrow.repeat(1, rows), start=first_seq - 1)
+                case "time_us":
+                    return pyarrow.array(self.times, type=field.type)
+                case "source":
+                    return in_order(pyarrow.repeat(str(part.source), len(part.places)) for part in parts)
+                case "event":
+                    return in_order(pyarrow.repeat(part.name, len(part.places)) for part in parts)
+            if any(field.name in part.columns for part in parts):
+                return in_order(part.column(field) for part in parts)
+            return pyarrow.nulls(rows, field.type)
+
+        return pyarrow.RecordBatch.from_arrays([column(field) for field in schema], schema=schema)
 
 
 TraceWriter = JsonLinesWriter | ParquetWriter
