@@ -178,30 +178,33 @@ class _Batch:
     def as_record_batch(self, schema: pyarrow.Schema, first_seq: int) -> pyarrow.RecordBatch:
         """The rows, numbered from ``first_seq``."""
         import pyarrow
-        from pyarrow.compute import cumulative_sum, sort_indices
+        from pyarrow.compute import sort_indices
 
-        parts = list(self._events.values())
+        places = [place for part in self._events.values() for place in part.places]
+        back = sort_indices(pyarrow.array(places))
+        columns = [self._column(field, back, first_seq) for field in schema]
+        return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _column(self, field: pyarrow.Field, back: pyarrow.Array, first_seq: int) -> pyarrow.Array:
+        """One of the schema's; ``back``: where the rows stand, type by type."""
+        import pyarrow
+        from pyarrow.compute import cumulative_sum
+
+        parts = self._events.values()
         rows = len(self.times)
-        back = sort_indices(pyarrow.array([place for part in parts for place in part.places]))
-
-        def in_order(pieces: Iterable[pyarrow.Array]) -> pyarrow.Array:
-            return pyarrow.concat_arrays(pieces).take(back)
-
-        def column(field: pyarrow.Field) -> pyarrow.Array:
-            match field.name:
-                case "seq":
-                    return cumulative_sum(pyarrow.repeat(1, rows), start=first_seq - 1)
-                case "time_us":
-                    return pyarrow.array(self.times, type=field.type)
-                case "source":
-                    return in_order(pyarrow.repeat(str(part.source), len(part.places)) for part in parts)
-                case "event":
-                    return in_order(pyarrow.repeat(part.name, len(part.places)) for part in parts)
-            if any(field.name in part.columns for part in parts):
-                return in_order(part.column(field) for part in parts)
+        if field.name == "seq":
+            return cumulative_sum(pyarrow.repeat(1, rows), start=first_seq - 1)
+        if field.name == "time_us":
+            return pyarrow.array(self.times, type=field.type)
+        if field.name == "source":
+            pieces = [pyarrow.repeat(str(part.source), len(part.places)) for part in parts]
+        elif field.name == "event":
+            pieces = [pyarrow.repeat(part.name, len(part.places)) for part in parts]
+        elif any(field.name in part.columns for part in parts):
+            pieces = [part.column(field) for part in parts]
+        else:
             return pyarrow.nulls(rows, field.type)
-
-        return pyarrow.RecordBatch.from_arrays([column(field) for field in schema], schema=schema)
+        return pyarrow.concat_arrays(pieces).take(back)
 
 
 TraceWriter = JsonLinesWriter | ParquetWriter
