@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
@@ -321,40 +322,43 @@ class VirtualConsumer:
         return self.later(duration_us, plan)
 
     def _commit_positions(self, _: CommitPositions) -> Any:
-        request = self.offset_commit(self.clock.now_us)
-        if request is None:
+        positions = self.work.positions(self.clock.now_us)
+        if not positions:
             return NO_ERROR
-        sent, step = self.membership.generation, self._step
-
-        def answered(response: Response | Disconnected) -> None:
-            if isinstance(response, OffsetCommitResponse):
-                error = first_error(response)
-                if error is NO_ERROR:
-                    self.world.commit(request)
-                    self.pulse.commits_superseded()
-                self.membership.commit_answered(error, sent)
-                self.completed(step, error)
-            else:
-                self.completed(step, response)
-
-        self.connection.send(request, self.config.request_timeout_ms, answered)
+        sent = self.membership.generation
+        self.connection.send(
+            self.offset_commit(positions, sent),
+            self.config.request_timeout_ms,
+            partial(self._commit_answered, positions, sent, self._step),
+        )
         return TAKES_TIME
+
+    def _commit_answered(
+        self,
+        positions: Mapping[TopicPartition, int],
+        sent: Generation,
+        step: int,
+        response: Response | Disconnected,
+    ) -> None:
+        if not isinstance(response, OffsetCommitResponse):
+            self.completed(step, response)
+            return
+        error = first_error(response)
+        if error is NO_ERROR:
+            self.world.commit(positions)
+            self.pulse.commits_superseded()
+        self.membership.commit_answered(error, sent)
+        self.completed(step, error)
 
     def _run_callback(self, operation: RunCallback) -> Any:
         return self._listener.run(operation)
 
-    def offset_commit(self, at_us: int, sent: Generation | None = None) -> OffsetCommit | None:
-        """A commit of every position as it was at ``at_us``; None when nothing is owned.
-
-        ``sent``: the generation at that time, when it may have changed since.
-        """
+    def offset_commit(self, positions: Mapping[TopicPartition, int], sent: Generation) -> OffsetCommit:
+        """A commit of these, sent in that generation."""
         offsets: dict[str, dict[int, CommittedOffset]] = {}
-        for owned in self.work.partitions:
-            position = self.work.position(owned, at_us)
-            offsets.setdefault(owned.topic, {})[owned.partition] = CommittedOffset(position)
-        if not offsets:
-            return None
-        return offset_commit(self.config, sent or self.membership.generation, offsets)
+        for (topic, partition), position in positions.items():
+            offsets.setdefault(topic, {})[partition] = CommittedOffset(position)
+        return offset_commit(self.config, sent, offsets)
 
     # -- what befalls the process ----------------------------------------------------------------
 

@@ -6,12 +6,14 @@ In exact mode every one is real. Both give the same trace.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from groupstorm.assignors.contract import RebalanceProtocol
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, OffsetCommitResponse
+from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.storms.answers import first_error
 from groupstorm.storms.contacts import ContactStream
@@ -238,9 +240,7 @@ class Pulse:
         k = stream.last_arrived(self._world.clock.now_us)
         if k > stream.flushed and k not in stream.real:
             stream.flushed = k
-            request = self._consumer.offset_commit(stream.sent_us(k))
-            if request is not None:
-                self._world.commit(request)
+            self._world.commit(self._consumer.work.positions(stream.sent_us(k)))
 
     def _make_real(self, stream: ContactStream, k: int) -> None:
         if not self._world.exact and k not in stream.real:
@@ -281,16 +281,21 @@ class Pulse:
         self._answer(stream, k, error)
 
     def _commit_arrives(self, stream: ContactStream, k: int) -> None:
-        request = self._consumer.offset_commit(stream.sent_us(k), stream.generation)
-        if request is not None:
-            self._world.ask(request, partial(self._commit_answered, stream, k, request))
+        positions = self._consumer.work.positions(stream.sent_us(k))
+        if positions:
+            request = self._consumer.offset_commit(positions, stream.generation)
+            self._world.ask(request, partial(self._commit_answered, stream, k, positions))
 
     def _commit_answered(
-        self, stream: ContactStream, k: int, request: OffsetCommit, response: OffsetCommitResponse
+        self,
+        stream: ContactStream,
+        k: int,
+        positions: Mapping[TopicPartition, int],
+        response: OffsetCommitResponse,
     ) -> None:
         error = first_error(response)
         if error is NO_ERROR:
-            self._world.commit(request)
+            self._world.commit(positions)
         self._answer(stream, k, error)
 
     def _answer(self, stream: ContactStream, k: int, error: Error) -> None:

@@ -19,7 +19,7 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, Request
+from groupstorm.coordinator.messages import HeartbeatResponse, Request
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.coordinator.states import GroupState
@@ -294,11 +294,9 @@ class World:
         for consumer in self.consumers.values():
             consumer.metadata_may_have_changed()
 
-    def commit(self, request: OffsetCommit) -> None:
-        """Positions that the coordinator has accepted."""
-        for topic, offsets in request.offsets.items():
-            for partition, committed in offsets.items():
-                self.records.committed[TopicPartition(topic, partition)] = committed.offset
+    def commit(self, positions: Mapping[TopicPartition, int]) -> None:
+        """The coordinator has accepted these."""
+        self.records.committed.update(positions)
 
     def committed(self, partitions: tuple[TopicPartition, ...]) -> tuple[int, ...]:
         """The group's committed offsets; -1 where there is none."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.generation import Generation
 from groupstorm.clients.operations import CallbackKind, Disconnected, RunCallback
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import OffsetCommit, OffsetCommitResponse, Response
+from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.answers import first_error
 from groupstorm.storms.consumer import TAKES_TIME
 from groupstorm.storms.rebalance_listener import RebalanceListener
@@ -33,28 +34,22 @@ class TaskListener(RebalanceListener):
         thread = self._stream_thread
         closing = operation.cause == CLOSE
         thread.suspend(operation.partitions, CLOSE if closing else _CAUSES[operation.kind])
-        request = None
+        positions: Mapping[TopicPartition, int] = {}
         if operation.kind is CallbackKind.REVOKED and not closing:
-            request = self._commit_of(operation.partitions)
+            # TaskManager.handleRevocation commits what it suspends
+            positions = self._positions(operation.partitions)
         duration_us = self._let_go(operation)
         thread.given_up(operation.partitions)
-        if request is None:
+        if not positions:
             return thread.later(duration_us)
-        return self._commit(request, duration_us)
+        return self._commit(positions, duration_us)
 
-    def _commit_of(self, partitions: tuple[TopicPartition, ...]) -> OffsetCommit | None:
-        """TaskManager.handleRevocation commits what it suspends."""
-        request = self._stream_thread.offset_commit(self._stream_thread.clock.now_us)
-        if request is None:
-            return None
-        offsets = {
-            topic: chosen
-            for topic, own in request.offsets.items()
-            if (chosen := {p: offset for p, offset in own.items() if (topic, p) in partitions})
-        }
-        return request._replace(offsets=offsets) if offsets else None
+    def _positions(self, partitions: tuple[TopicPartition, ...]) -> Mapping[TopicPartition, int]:
+        """Of those of them that it owns."""
+        owned = self._stream_thread.work.positions(self._stream_thread.clock.now_us)
+        return {partition: position for partition, position in owned.items() if partition in partitions}
 
-    def _commit(self, request: OffsetCommit, duration_us: int) -> Any:
+    def _commit(self, positions: Mapping[TopicPartition, int], duration_us: int) -> Any:
         """Whatever the answer is, the callback returns; what was not committed is processed again."""
         thread = self._stream_thread
         sent, returned = thread.membership.generation, thread.expected_result()
@@ -63,10 +58,11 @@ class TaskListener(RebalanceListener):
             if isinstance(response, OffsetCommitResponse):
                 error = first_error(response)
                 if error is Error.NONE:
-                    thread.world.commit(request)
+                    thread.world.commit(positions)
                 thread.membership.commit_answered(error, sent)
             thread.clock.after(duration_us, returned, None)
 
+        request = thread.offset_commit(positions, sent)
         thread.connection.send(request, thread.config.request_timeout_ms, answered)
         return TAKES_TIME
 
