@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, java_sorted
 from groupstorm.javahash import hash_order
@@ -24,6 +24,11 @@ class RebalanceProtocol(StrEnum):
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"
+
+
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+EAGER: Final = RebalanceProtocol.EAGER
+COOPERATIVE: Final = RebalanceProtocol.COOPERATIVE
 
 
 class TopicMetadata(NamedTuple):

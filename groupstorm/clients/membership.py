@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
-from groupstorm.assignors.contract import Assignor, RebalanceProtocol
+from groupstorm.assignors.contract import COOPERATIVE, EAGER, Assignor, RebalanceProtocol
 from groupstorm.assignors.userdata import Assignment, TopicPartition, decode_assignment
 from groupstorm.clients import events, requests
 from groupstorm.clients.causes import CLOSING, RejoinCause, needs_member_id
@@ -161,7 +161,7 @@ class Membership(Standing):
 
     def _on_join_prepare(self) -> Flow:
         """Before a JoinGroup: commit, then give up what has to be given up (onJoinPrepare)."""
-        eager = self.rebalance_protocol is RebalanceProtocol.EAGER
+        eager = self.rebalance_protocol is EAGER
         if self.config.enable_auto_commit and self.owned:
             if eager:
                 yield StopProcessing(self.owned)
@@ -303,7 +303,7 @@ class Membership(Standing):
             owned, kept = set(before), set(assigned)
             added = tuple([tp for tp in assigned if tp not in owned])
             revoked = tuple([tp for tp in before if tp not in kept])
-        if revoked and self.rebalance_protocol is RebalanceProtocol.COOPERATIVE:
+        if revoked and self.rebalance_protocol is COOPERATIVE:
             yield from self._give_up(CallbackKind.REVOKED, revoked, "assignment")
             self.request_rejoin(RejoinCause.REVOKED_PARTITIONS)
         self._last_assignments[self.generation.protocol or ""] = (self._told, self.generation.id)
@@ -321,6 +321,6 @@ class Membership(Standing):
 
 def common_rebalance_protocol(assignors: Sequence[Assignor]) -> RebalanceProtocol:
     """COOPERATIVE if every assignor supports it, else EAGER (ConsumerCoordinator, KIP-429)."""
-    if all(RebalanceProtocol.COOPERATIVE in assignor.protocols for assignor in assignors):
-        return RebalanceProtocol.COOPERATIVE
-    return RebalanceProtocol.EAGER
+    if all(COOPERATIVE in assignor.protocols for assignor in assignors):
+        return COOPERATIVE
+    return EAGER

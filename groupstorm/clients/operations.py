@@ -7,7 +7,7 @@ out (in virtual time, or over TCP) and sends the result back. Nothing here does 
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.messages import JoinGroupResponse, Request
@@ -47,6 +47,10 @@ class CallbackKind(Enum):
     REVOKED = "onPartitionsRevoked"
     ASSIGNED = "onPartitionsAssigned"
     LOST = "onPartitionsLost"
+
+
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+ASSIGNED: Final = CallbackKind.ASSIGNED
 
 
 class RunCallback(NamedTuple):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
-from groupstorm.assignors.contract import Assignor, RebalanceProtocol, subscription_user_data
+from groupstorm.assignors.contract import COOPERATIVE, Assignor, subscription_user_data
 from groupstorm.assignors.userdata import Assignment, TopicPartition
 from groupstorm.assignors.userdata.consumer_protocol import write_subscription
 from groupstorm.assignors.userdata.sticky import encode_sticky
@@ -31,6 +32,9 @@ _JOIN_GROUP_WITH_REASON, _LEAVE_GROUP_WITH_REASON = 8, 5
 #: The first with the protocol that was chosen (KIP-559).
 _SYNC_GROUP_WITH_PROTOCOL = 5
 
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+_GENERATION: Final = CooperativeUserData.GENERATION
+
 #: What an assignor was last told: its assignment (None: never) and the generation of that.
 LastAssignment = tuple[Assignment | None, int]
 NEVER_ASSIGNED: LastAssignment = (None, NO_GENERATION)
@@ -46,8 +50,7 @@ def subscription(
     """What a member tells one assignor (ConsumerCoordinator.metadata)."""
     profile = config.profile
     user_data = _user_data(profile, assignor, last)
-    is_cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
-    tells_generation = is_cooperative or profile.eager_tells_generation
+    tells_generation = profile.eager_tells_generation or COOPERATIVE in assignor.protocols
     return write_subscription(
         profile.subscription_version(assignor.name),
         config.topics,
@@ -59,12 +62,10 @@ def subscription(
 
 
 def _user_data(profile: ClientProfile, assignor: Assignor, last: LastAssignment) -> bytes | None:
-    if assignor.name != COOPERATIVE_STICKY:
-        return subscription_user_data(assignor, *last)
     assignment, generation = last
+    if assignor.name != COOPERATIVE_STICKY or profile.cooperative_user_data is _GENERATION:
+        return subscription_user_data(assignor, assignment, generation)
     match profile.cooperative_user_data:
-        case CooperativeUserData.GENERATION:
-            return subscription_user_data(assignor, *last)
         case CooperativeUserData.NONE:
             return None
         case _ if assignment is not None:

@@ -16,7 +16,7 @@ from groupstorm.clients.causes import REASONS, RejoinCause
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.generation import Generation
 from groupstorm.clients.refusals import COORDINATOR_MOVED, COORDINATOR_UNKNOWN, GENERATION_RESET
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
 from groupstorm.coordinator.messages import (
     NO_GENERATION,
     NO_MEMBER_ID,
@@ -40,6 +40,7 @@ UNJOINED: Final = MemberState.UNJOINED
 PREPARING_REBALANCE: Final = MemberState.PREPARING_REBALANCE
 COMPLETING_REBALANCE: Final = MemberState.COMPLETING_REBALANCE
 STABLE: Final = MemberState.STABLE
+_GROUP_REBALANCING: Final = RejoinCause.GROUP_REBALANCING
 
 
 class Standing:
@@ -104,9 +105,9 @@ class Standing:
 
     def heartbeat_answered(self, error: Error, sent: Generation) -> None:
         """HeartbeatResponseHandler: ``sent`` is the generation that the request carried."""
-        if error is Error.REBALANCE_IN_PROGRESS:
+        if error is REBALANCE_IN_PROGRESS:
             if self.state is STABLE:
-                self.request_rejoin(RejoinCause.GROUP_REBALANCING)
+                self.request_rejoin(_GROUP_REBALANCING)
         elif error in GENERATION_RESET:
             if sent == self.generation:
                 if error is Error.FENCED_INSTANCE_ID:
@@ -118,9 +119,11 @@ class Standing:
 
     def commit_answered(self, error: Error, sent: Generation) -> None:
         """OffsetCommitResponseHandler: what a rejected commit tells the member."""
-        if error is Error.REBALANCE_IN_PROGRESS:
+        if error is NO_ERROR:
+            return
+        if error is REBALANCE_IN_PROGRESS:
             if self.state is STABLE:
-                self.request_rejoin(RejoinCause.GROUP_REBALANCING)
+                self.request_rejoin(_GROUP_REBALANCING)
                 self._rejoin_reason = "offset commit failed since group is already rebalancing"
         elif error is Error.FENCED_INSTANCE_ID:
             if sent == self.generation:

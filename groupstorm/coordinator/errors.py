@@ -150,3 +150,4 @@ class Error(IntEnum):
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 NO_ERROR: Final = Error.NONE
+REBALANCE_IN_PROGRESS: Final = Error.REBALANCE_IN_PROGRESS

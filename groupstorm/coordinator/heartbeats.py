@@ -6,13 +6,13 @@ Kafka: GroupMetadataManager.classicGroupHeartbeatToClassicGroup.
 from __future__ import annotations
 
 from groupstorm.coordinator.effects import Answer
-from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
 from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.states import PREPARING_REBALANCE
 
 _FINE = HeartbeatResponse(NO_ERROR)
-_ROUND_IS_OPEN = HeartbeatResponse(Error.REBALANCE_IN_PROGRESS)
+_ROUND_IS_OPEN = HeartbeatResponse(REBALANCE_IN_PROGRESS)
 
 
 def handle_heartbeat(shard: Shard, request: Heartbeat, answer: Answer) -> None:
@@ -20,7 +20,7 @@ def handle_heartbeat(shard: Shard, request: Heartbeat, answer: Answer) -> None:
     error = heartbeat(shard, request.group, request.member_id, request.group_instance_id, request.generation)
     if error is NO_ERROR:
         shard.writes.answer_in_turn(request, answer, _FINE)
-    elif error is Error.REBALANCE_IN_PROGRESS:
+    elif error is REBALANCE_IN_PROGRESS:
         shard.writes.answer_in_turn(request, answer, _ROUND_IS_OPEN)
     else:
         shard.answer(answer, HeartbeatResponse(error))
@@ -41,4 +41,4 @@ def heartbeat(
     if generation != group.generation:
         return Error.ILLEGAL_GENERATION
     shard.restart_session(group, group.members[member_id])
-    return Error.REBALANCE_IN_PROGRESS if group.state is PREPARING_REBALANCE else NO_ERROR
+    return REBALANCE_IN_PROGRESS if group.state is PREPARING_REBALANCE else NO_ERROR

@@ -21,7 +21,7 @@ from groupstorm.coordinator.messages import NO_MEMBER_ID, JoinGroup, JoinGroupRe
 from groupstorm.coordinator.rebalances import rebalance_or_complete
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.states import EMPTY, PREPARING_REBALANCE, STABLE, Cause
+from groupstorm.coordinator.states import EMPTY, MEMBER_UPDATED, PREPARING_REBALANCE, STABLE, Cause
 from groupstorm.coordinator.static_members import replace_static_member
 from groupstorm.coordinator.timers import TimerKind
 from groupstorm.coordinator.writes import Write
@@ -190,7 +190,7 @@ def _update(
         shard.events.append(events.MemberUpdated(*who))
     shard.events.append(events.JoinParked(*who))
     is_leader = group.leader == member.member_id and group.state is STABLE
-    cause = Cause.LEADER_REJOINED if is_leader else Cause.MEMBER_UPDATED
+    cause = Cause.LEADER_REJOINED if is_leader else MEMBER_UPDATED
     return rebalance_or_complete(shard, group, cause, member.member_id)
 
 

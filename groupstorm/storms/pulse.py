@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from groupstorm.assignors.contract import RebalanceProtocol
+from groupstorm.assignors.contract import COOPERATIVE
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse
 from groupstorm.coordinator.sessions import IN_TOUCH
 from groupstorm.storms.answers import first_error
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from groupstorm.storms.consumer import VirtualConsumer
     from groupstorm.storms.world import World
 
-
-#: Looked up on the class, a member costs as much as a call before Python 3.12.
-_REBALANCE_IN_PROGRESS: Final = Error.REBALANCE_IN_PROGRESS
 
 HEARTBEAT = "Heartbeat"
 OFFSET_COMMIT = "OffsetCommit"
@@ -82,7 +79,7 @@ class Pulse:
         if self._held_since_us is not None and profile.heartbeats_while_syncing:
             # An overdue heartbeat leaves as soon as the assignor has let go of the client's lock.
             return max(self._held_since_us + interval_us, now_us)
-        cooperative = membership.rebalance_protocol is RebalanceProtocol.COOPERATIVE
+        cooperative = membership.rebalance_protocol is COOPERATIVE
         return profile.first_heartbeat_us(now_us, interval_us, self._last_heartbeat_us, cooperative)
 
     def hold(self, duration_us: int) -> None:
@@ -276,7 +273,7 @@ class Pulse:
 
     def _heartbeat_heard(self, stream: ContactStream, k: int, error: Error) -> None:
         """The coordinator has answered."""
-        if error is NO_ERROR or error is _REBALANCE_IN_PROGRESS:
+        if error is NO_ERROR or error is REBALANCE_IN_PROGRESS:
             self._in_touch = False  # it has started the session again
         self._answer(stream, k, error)
 

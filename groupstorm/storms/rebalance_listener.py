@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import events
 from groupstorm.clients.generation import Generation
-from groupstorm.clients.operations import CallbackKind, Disconnected, RunCallback
+from groupstorm.clients.operations import ASSIGNED, CallbackKind, Disconnected, RunCallback
 from groupstorm.coordinator.messages import OffsetFetch, Response
 from groupstorm.storms.records import names
 from groupstorm.storms.restoring import State
@@ -38,7 +38,7 @@ class RebalanceListener:
 
     def run(self, operation: RunCallback) -> Any:
         """Carry the operation out: its result, or that it takes time."""
-        if operation.kind is CallbackKind.ASSIGNED:
+        if operation.kind is ASSIGNED:
             return self._take(operation.partitions)
         return self._give_up(operation)
 

@@ -22,7 +22,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, Request
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.sessions import IN_TOUCH
-from groupstorm.coordinator.states import GroupState
+from groupstorm.coordinator.states import PREPARING_REBALANCE, GroupState
 from groupstorm.storms.answers import NAMES, answer_of
 from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.checkers import Checkers
@@ -329,7 +329,7 @@ class World:
         return (
             group is not None
             and group.generation == generation.id
-            and group.state is not GroupState.PREPARING_REBALANCE
+            and group.state is not PREPARING_REBALANCE
             and group.members.get(generation.member_id) is not None
         )
 
