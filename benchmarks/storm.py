@@ -1,26 +1,31 @@
 """Ten thousand members, twenty full rebalances, one virtual hour: how long it takes and where the time goes.
 
-    ./dev bench storm                    the whole size, trace to Parquet
-    python -m benchmarks.storm --small   a tenth of it, and exact against analytic heartbeats
-    python -m benchmarks.storm --compiled   with the modules that ./dev compile has compiled
-    python -m benchmarks.storm --no-commits   enable.auto.commit=false: nothing but the group protocol
+    ./dev bench storm                       the whole size, trace to Parquet
+    python -m benchmarks.storm --small      a tenth of it, and exact against analytic heartbeats
+    python -m benchmarks.storm --kind compiled    only with the modules that ./dev compile has compiled
 
-Times are of one process on one core. Machines differ: compare the ratios, not the seconds.
+Each run is a process of its own on one core, without and with Kafka's default commits
+(enable.auto.commit); pure Python and compiled run in turns. Machines differ, and busy ones differ by the
+minute: compare the ratios, not the seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import json
 import os
 import resource
+import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
 from cProfile import Profile
 from pathlib import Path
 from pstats import Stats
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import yaml
 
@@ -32,22 +37,21 @@ REBALANCES = 20
 HOUR_MS = 3_600_000
 
 COMPILED = Path("build/compiled")
+PURE_KIND, COMPILED_KIND = "pure Python", "compiled"
+
+LINE = "{:<33}{:>7}{:>7}{:>13}{:>13}{:>7}{:>7}"
 
 
-def use_compiled() -> None:
-    """Begin anew with the compiled copy of the package; the process is replaced."""
-    if not COMPILED.is_dir():
-        sys.exit(f"{COMPILED} is not there: ./dev compile makes it")
-    made = COMPILED.stat().st_mtime
-    if any(source.stat().st_mtime > made for source in Path("groupstorm").rglob("*.py")):
-        sys.exit(f"{COMPILED} is older than the sources: ./dev compile makes it anew")
-    arguments = [each for each in sys.argv[1:] if each != "--compiled"]
-    os.environ["PYTHONPATH"] = os.pathsep.join((str(COMPILED), "."))
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "benchmarks.storm", *arguments])
+class Measured(NamedTuple):
+    """One run: CPU seconds, the process's memory at its peak, rows of the trace and what its file takes."""
 
-
-def is_compiled() -> bool:
-    return not str(clock.__file__).endswith(".py")
+    kind: str
+    commits: bool
+    exact: bool
+    cpu_seconds: float
+    memory_mib: int
+    rows: int
+    file_mb: float
 
 
 def scenario(members: int, commits: bool = True) -> ResolvedScenario:
@@ -71,6 +75,45 @@ def scenario(members: int, commits: bool = True) -> ResolvedScenario:
     return parse(yaml.safe_dump(document), "yaml", "benchmark").resolve(None, 1, {})
 
 
+def storm(members: int, commits: bool, exact: bool) -> Measured:
+    """Run it in this process, its trace written as Parquet."""
+    with TemporaryDirectory(prefix="groupstorm-bench-") as folder:
+        started = time.process_time()
+        result = run(scenario(members, commits), Path(folder, "run"), "parquet", exact)
+        cpu_seconds = time.process_time() - started
+        file_mb = result.trace.stat().st_size / 1e6
+    kind = PURE_KIND if str(clock.__file__).endswith(".py") else COMPILED_KIND
+    memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return Measured(kind, commits, exact, cpu_seconds, memory_mib, result.events, file_mb)
+
+
+def in_its_own_process(kind: str, members: int, commits: bool, exact: bool) -> Measured:
+    """Run it with a fresh interpreter."""
+    path = os.pathsep.join((str(COMPILED), ".")) if kind == COMPILED_KIND else "."
+    options = [f"--members={members}", *["--commits"] * commits, *["--exact"] * exact]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "benchmarks.storm", "--one", *options],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    measured = Measured(*json.loads(done.stdout))
+    if measured.kind != kind:
+        sys.exit(f"{kind} was to be measured, and {measured.kind} ran")
+    return measured
+
+
+def why_not_compiled() -> str | None:
+    """What is wrong with the compiled copy; None where it is there and up to date."""
+    if not COMPILED.is_dir():
+        return f"{COMPILED} is not there: ./dev compile makes it"
+    made = COMPILED.stat().st_mtime
+    if any(source.stat().st_mtime > made for source in Path("groupstorm").rglob("*.py")):
+        return f"{COMPILED} is older than the sources: ./dev compile makes it anew"
+    return None
+
+
 def heap_events_per_second(events: int = 500_000) -> float:
     """The upper bound: a bare heap of callbacks that do nothing."""
     heap: list[tuple[int, int]] = []
@@ -82,19 +125,13 @@ def heap_events_per_second(events: int = 500_000) -> float:
     return events / (time.process_time() - started)
 
 
-def storm(members: int, folder: Path, exact: bool = False, commits: bool = True) -> tuple[float, int]:
-    """CPU seconds and rows of one run, its trace written as Parquet."""
-    started = time.process_time()
-    result = run(scenario(members, commits), folder, "parquet", exact)
-    return time.process_time() - started, result.events
-
-
-def where_the_time_goes(members: int, folder: Path, commits: bool) -> list[tuple[str, float]]:
-    """Shares of the time by room, under the profiler."""
+def where_the_time_goes(members: int) -> list[tuple[str, float]]:
+    """Shares of the time by room, under the profiler, in pure Python and with commits."""
     profile = Profile()
-    profile.enable()
-    run(scenario(members, commits), folder, "parquet")
-    profile.disable()
+    with TemporaryDirectory(prefix="groupstorm-bench-") as folder:
+        profile.enable()
+        run(scenario(members), Path(folder, "run"), "parquet")
+        profile.disable()
     shares: Counter[str] = Counter()
     entries = Stats(profile).stats  # type: ignore[attr-defined]  # filled by the constructor
     for (file, _, _), (_, _, own_seconds, _, _) in entries.items():
@@ -105,38 +142,61 @@ def where_the_time_goes(members: int, folder: Path, commits: bool) -> list[tuple
     return [(room, seconds / total) for room, seconds in shares.most_common(8)]
 
 
+def compare(members: int, kinds: Iterable[str], exact_too: bool) -> None:
+    """Run all, and print each line as soon as it is known."""
+    bound = heap_events_per_second()
+    print(f"{members:,} members, {members:,} partitions, {REBALANCES} full rebalances, one virtual hour")
+    print(f"a bare heap does {bound:,.0f} events/s here\n")
+    headings = ("", "CPU s", "ratio", "us a member", "heap events", "peak", "file")
+    units = ("", "", "", "and round", "a row", "MiB", "MB")
+    for cells in (headings, units):
+        print(LINE.format(*cells))
+    first: float | None = None
+    for commits in (False, True):
+        for kind in kinds:
+            for exact in (False, True) if exact_too else (False,):
+                one = in_its_own_process(kind, members, commits, exact)
+                first = first or one.cpu_seconds
+                cells = (
+                    f"{kind}, {'with' if commits else 'no'} commits" + ", exact" * exact,
+                    f"{one.cpu_seconds:.1f}",
+                    f"{one.cpu_seconds / first:.2f}",
+                    f"{one.cpu_seconds / (members * REBALANCES) * 1e6:.0f}",
+                    f"{bound * one.cpu_seconds / one.rows:.0f}",
+                    f"{one.memory_mib:,}",
+                    f"{one.file_mb:.1f}",
+                )
+                print(LINE.format(*cells), flush=True)
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     arguments.add_argument("--members", type=int, default=10_000)
     arguments.add_argument("--small", action="store_true", help="a tenth of the size, exact mode as well")
-    arguments.add_argument("--compiled", action="store_true", help="use what ./dev compile has made")
-    arguments.add_argument("--no-commits", action="store_true", help="enable.auto.commit=false")
+    arguments.add_argument("--kind", choices=("pure", "compiled"), help="only this (default: what there is)")
+    only_one = arguments.add_argument_group("one run in this process, its figures as JSON")
+    only_one.add_argument("--one", action="store_true")
+    only_one.add_argument("--commits", action="store_true", help="enable.auto.commit=true")
+    only_one.add_argument("--exact", action="store_true", help="heartbeats one by one")
     chosen = arguments.parse_args()
-    if chosen.compiled:
-        use_compiled()
+    if chosen.one:
+        print(json.dumps(storm(chosen.members, chosen.commits, chosen.exact)))
+        return
+    obstacle = None if chosen.kind == "pure" else why_not_compiled()
+    if chosen.kind == "compiled" and obstacle is not None:
+        sys.exit(obstacle)
+    kinds = [PURE_KIND] if obstacle or chosen.kind == "pure" else [PURE_KIND, COMPILED_KIND]
+    if chosen.kind == "compiled":
+        kinds = [COMPILED_KIND]
     members = chosen.members // 10 if chosen.small else chosen.members
-    bound = heap_events_per_second()
-    with TemporaryDirectory(prefix="groupstorm-bench-") as temporary:
-        folder = Path(temporary)
-        seconds, rows = storm(members, folder / "analytic", commits=not chosen.no_commits)
-        memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(f"{members:,} members, {members:,} partitions, {REBALANCES} full rebalances, one virtual hour")
-        kind = "compiled" if is_compiled() else "pure Python"
-        print(f"  {kind}, {'without' if chosen.no_commits else 'with'} commits")
-        print(f"  {seconds:.1f} s of CPU, {memory_mib:,} MiB at the peak, {rows:,} rows to Parquet")
-        print(f"  {seconds / (members * REBALANCES) * 1e6:.0f} us per member and rebalance")
-        print(
-            f"  one row per {bound * seconds / rows:.0f} events of a bare heap ({bound:,.0f} events/s here)"
-        )
-        if chosen.small:
-            exact_seconds, _ = storm(members, folder / "exact", exact=True, commits=not chosen.no_commits)
-            print(f"  exact heartbeats take {exact_seconds / seconds:.1f} times as long")
-        print("where the time goes (own time, under the profiler, a tenth of the members):")
-        tenth = max(100, members // 10)
-        for room, share in where_the_time_goes(tenth, folder / "profile", not chosen.no_commits):
-            print(f"  {share:5.1%}  {room}")
+    compare(members, kinds, exact_too=chosen.small)
+    if obstacle is not None:
+        print(f"\nnot measured, compiled: {obstacle}")
+    print("\nwhere the time goes (pure Python, own time under the profiler, a tenth of the members):")
+    for room, share in where_the_time_goes(max(100, members // 10)):
+        print(f"  {share:5.1%}  {room}")
 
 
 if __name__ == "__main__":
