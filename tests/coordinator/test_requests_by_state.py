@@ -14,7 +14,7 @@ from tests.coordinator.world import World, no_delay
 PARKED = None
 
 
-def _in_state(state: str) -> World:
+def in_state(state: str) -> World:
     """m1 leads and m2 follows, both of generation 1 or later; empty: they have left."""
     world = World(no_delay())
     if state == "no group":
@@ -111,7 +111,7 @@ _CASES = [
 
 @pytest.mark.parametrize(("what", "state", "answer"), _CASES)
 def test_answer(what: str, state: str, answer: Error | None) -> None:
-    assert _ASK[what](_in_state(state)) is answer
+    assert _ASK[what](in_state(state)) is answer
 
 
 def test_all_is_asked() -> None:
@@ -151,7 +151,7 @@ def test_session_timeout_bounds(session: int, refused: bool) -> None:
 
 
 def test_the_lost_answer_is_given_again_and_only_the_leader_gets_the_members() -> None:
-    world = _in_state("CompletingRebalance")
+    world = in_state("CompletingRebalance")
     leader, follower = world.joined(world.join("m1")), world.joined(world.join("m2"))
     assert [member.member_id for member in leader.members] == sorted(world.group.members)
     assert follower.members == ()
@@ -160,7 +160,7 @@ def test_the_lost_answer_is_given_again_and_only_the_leader_gets_the_members() -
 
 
 def test_a_second_join_replaces_the_parked_first_one() -> None:
-    world = _in_state("Stable")
+    world = in_state("Stable")
     first = world.join("m1")
     second = world.join("m1")
     world.join("m2")
@@ -169,7 +169,7 @@ def test_a_second_join_replaces_the_parked_first_one() -> None:
 
 
 def test_a_second_sync_replaces_the_parked_first_one() -> None:
-    world = _in_state("CompletingRebalance")
+    world = in_state("CompletingRebalance")
     first, second = world.sync("m2"), world.sync("m2")
     world.sync("m1", {"m2": b"plan"})
     assert world.error(first) is None
@@ -177,7 +177,7 @@ def test_a_second_sync_replaces_the_parked_first_one() -> None:
 
 
 def test_whom_the_leader_leaves_out_gets_no_bytes_at_all() -> None:
-    world = _in_state("CompletingRebalance")
+    world = in_state("CompletingRebalance")
     token = world.sync("m2")
     world.sync("m1", {"m1": b"all", "ghost": b"none"})
     assert world.synced(token).assignment == b""
@@ -185,7 +185,7 @@ def test_whom_the_leader_leaves_out_gets_no_bytes_at_all() -> None:
 
 
 def test_only_the_leaders_plan_counts() -> None:
-    world = _in_state("CompletingRebalance")
+    world = in_state("CompletingRebalance")
     token = world.sync("m2", {"m2": b"mine"})
     assert world.error(token) is PARKED
     world.sync("m1", {"m2": b"the leader's"})
@@ -193,7 +193,7 @@ def test_only_the_leaders_plan_counts() -> None:
 
 
 def test_sync_answers_name_type_and_protocol_and_errors_do_not() -> None:
-    world = _in_state("Stable")
+    world = in_state("Stable")
     answer = world.synced(world.sync("m2", kind="consumer", protocol="range"))
     assert (answer.protocol_type, answer.protocol) == ("consumer", "range")
     refused = world.replies[world.send(SyncGroup("g", "x", None, 1, None, None, (), 5))]
@@ -201,7 +201,7 @@ def test_sync_answers_name_type_and_protocol_and_errors_do_not() -> None:
 
 
 def test_parked_joins_of_those_who_leave_are_told_to_start_again() -> None:
-    world = _in_state("PreparingRebalance")
+    world = in_state("PreparingRebalance")
     token = world.join()
     assert world.leave("m3") == [Error.NONE]
     assert (world.joined(token).error, world.joined(token).member_id) == (_UNKNOWN, "")
@@ -219,7 +219,7 @@ def test_a_batch_of_leavers_brings_one_rebalance() -> None:
 
 
 def test_a_batch_in_which_nobody_is_known_changes_nothing() -> None:
-    world = _in_state("Stable")
+    world = in_state("Stable")
     assert world.leave("ghost", "", ("", "i9")) == [_UNKNOWN] * 3
     assert world.state == "Stable"
 
