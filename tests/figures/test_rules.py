@@ -2,136 +2,13 @@
 
 from __future__ import annotations
 
-from groupstorm.clients import events as member_events
 from groupstorm.coordinator import events
 from groupstorm.storms import events as world_events
-from groupstorm.storms.figures import Figures, FiguresAccumulator, figures_by_group
-from groupstorm.storms.figures.coordinator_view import is_cooperative
 from groupstorm.storms.figures.moves import moves_needed
-from groupstorm.trace.rows import TracedEvent, as_mapping, values
 from groupstorm.trace.schema import Source
+from tests.figures.tracing import Trace
 
-SECOND = 1_000_000
 TOPIC = frozenset({"t"})
-
-
-class Trace:
-    """Writes a trace in seconds, one method per row."""
-
-    def __init__(self, group: str = "g", members_told: bool = True) -> None:
-        self.group = group
-        self.members_told = members_told
-        self.rows: list[tuple[int, Source, TracedEvent]] = []
-        self.state = "Empty"
-
-    def add(self, at_s: float, source: Source, event: TracedEvent) -> None:
-        self.rows.append((int(at_s * SECOND), source, event))
-
-    def scenario(self, *partitions: str, record_rate: int = 0, process_rate: int = 1) -> None:
-        started = world_events.ScenarioStarted(self.group, "{}", partitions, record_rate, process_rate)
-        self.add(0, Source.WORLD, started)
-
-    def state_to(
-        self,
-        at_s: float,
-        state: str,
-        generation: int,
-        cause: str = "x",
-        by: str = "",
-        protocol: str = "range",
-    ) -> None:
-        event = events.GroupStateChanged(
-            self.group, self.state, state, generation, cause, by or None, protocol, None, 1
-        )
-        self.state = state
-        self.add(at_s, Source.COORDINATOR, event)
-
-    def start(self, at_s: float, member: str, topics: tuple[str, ...] = ("t",)) -> None:
-        if self.members_told:
-            self.add(at_s, Source.MEMBER, member_events.MemberStarted(self.group, member, None, topics))
-        added = events.MemberAdded(self.group, member, f"{member}-id", None, 0, "new-member")
-        self.add(at_s, Source.COORDINATOR, added)
-
-    def remove(self, at_s: float, member: str) -> None:
-        event = events.MemberRemoved(self.group, member, f"{member}-id", None, 0, "session-expired")
-        self.add(at_s, Source.COORDINATOR, event)
-
-    def join(self, at_s: float, member: str, generation: int) -> None:
-        event = events.JoinAnswered(self.group, member, f"{member}-id", generation, None)
-        self.add(at_s, Source.COORDINATOR, event)
-
-    def park(self, at_s: float, member: str, generation: int) -> None:
-        self.add(at_s, Source.COORDINATOR, events.JoinParked(self.group, member, f"{member}-id", generation))
-
-    def sync(self, at_s: float, member: str, generation: int, *partitions: str, member_id: str = "") -> None:
-        who = (self.group, member, member_id or f"{member}-id", generation)
-        self.add(at_s, Source.COORDINATOR, events.SyncAnswered(*who, None, partitions))
-
-    def take(
-        self, at_s: float, member: str, generation: int, *partitions: str, at: int = 0, callback_s: float = 0
-    ) -> None:
-        who = (self.group, member, f"{member}-id", generation)
-        positions = (at,) * len(partitions)
-        event = member_events.PartitionsAssigned(*who, partitions, positions, int(callback_s * SECOND))
-        self.add(at_s, Source.MEMBER, event)
-
-    def revoke(
-        self,
-        at_s: float,
-        member: str,
-        generation: int,
-        *partitions: str,
-        at: int = 0,
-        callback_s: float = 0,
-        cause: str = "rebalance",
-    ) -> None:
-        who = (self.group, member, f"{member}-id", generation)
-        where = (partitions, (at,) * len(partitions), (at,) * len(partitions))
-        event = member_events.PartitionsRevoked(*who, *where, int(callback_s * SECOND), cause)
-        self.add(at_s, Source.MEMBER, event)
-
-    def crash(self, at_s: float, member: str, generation: int, *partitions: str, at: int = 0) -> None:
-        who = (self.group, member, f"{member}-id", generation)
-        where = (partitions, (at,) * len(partitions), (at,) * len(partitions))
-        self.add(at_s, Source.MEMBER, member_events.MemberCrashed(*who, *where))
-
-    def pause(self, at_s: float, member: str, *partitions: str, at: int = 0) -> None:
-        who = (self.group, member, f"{member}-id")
-        event = member_events.MemberPaused(*who, partitions, (at,) * len(partitions), 0, "pause")
-        self.add(at_s, Source.MEMBER, event)
-
-    def resume(self, at_s: float, member: str, *partitions: str, at: int = 0) -> None:
-        who = (self.group, member, f"{member}-id")
-        event = member_events.MemberResumed(*who, partitions, (at,) * len(partitions))
-        self.add(at_s, Source.MEMBER, event)
-
-    def rejoin(self, at_s: float, member: str, cause: str = "group-rebalancing") -> None:
-        event = member_events.RejoinRequested(self.group, member, f"{member}-id", 0, cause)
-        self.add(at_s, Source.MEMBER, event)
-
-    def end(self, at_s: float) -> None:
-        self.add(at_s, Source.WORLD, world_events.ScenarioEnded(self.group))
-
-    def round(
-        self, at_s: float, generation: int, plan: dict[str, tuple[str, ...]], cause: str = "x", at: int = 0
-    ) -> None:
-        """A whole generation in one instant; who owned something else gives it up before."""
-        self.state_to(at_s, "PreparingRebalance", generation - 1, cause)
-        self.state_to(at_s, "CompletingRebalance", generation)
-        for member in plan:
-            self.join(at_s, member, generation)
-        self.state_to(at_s, "Stable", generation)
-        for member, partitions in plan.items():
-            self.sync(at_s, member, generation, *partitions)
-        if self.members_told:
-            for member, partitions in plan.items():
-                self.take(at_s, member, generation, *partitions, at=at)
-
-    def figures(self) -> Figures:
-        accumulator = FiguresAccumulator()
-        for row in self.rows:
-            accumulator.add(*row)
-        return accumulator.figures()
 
 
 def test_gaps_count_from_the_first_complete_assignment() -> None:
@@ -342,84 +219,6 @@ def test_moves_needed() -> None:
     assert moves_needed({}, {"a": TOPIC, "b": frozenset({"u"})}, 3) is None
 
 
-def coordinator_trace(protocol: str) -> Trace:
-    """What a coordinator sees of two members, one of which comes later, and joins again to share."""
-    trace = Trace(members_told=False)
-    trace.start(0, "a")
-    trace.state_to(0, "PreparingRebalance", 0, "new-member", "a-id")
-    trace.state_to(3, "CompletingRebalance", 1, protocol=protocol)
-    trace.join(3, "a", 1)
-    trace.state_to(3, "Stable", 1)
-    trace.sync(3, "a", 1, "t-0", "t-1")
-    trace.start(10, "b")
-    trace.state_to(10, "PreparingRebalance", 1, "new-member", "b-id")
-    trace.park(10, "b", 1)
-    trace.park(12, "a", 1)
-    trace.state_to(12, "CompletingRebalance", 2, protocol=protocol)
-    trace.join(12, "a", 2)
-    trace.join(12, "b", 2)
-    trace.state_to(13, "Stable", 2)
-    trace.sync(13, "a", 2, "t-0")
-    return trace
-
-
-def test_the_coordinators_view_of_an_eager_group() -> None:
-    trace = coordinator_trace("range")
-    assert trace.figures().moves == 0  # b's SyncGroup is not answered yet
-    trace.sync(14, "b", 2, "t-1")
-    trace.remove(20, "a")
-    trace.state_to(25, "PreparingRebalance", 2)
-    figures = trace.figures()
-    assert figures.unowned_partition_seconds == 1 + 2 + 5
-    assert figures.nobody_consuming_seconds == 1
-    assert figures.revoked_and_returned == 1
-    assert figures.moves == 1
-    assert figures.rounds_per_change == 1
-    assert figures.idle_members_max == 0
-    unknown: tuple[str, ...] = (
-        "paused_partition_seconds",
-        "dual_owner_seconds",
-        "moves_lower_bound",
-        "imbalance_max",
-    )
-    unknown += ("records_processed", "lag_peak", "requests", "errors", "commits_rejected", "invariants")
-    assert [name for name in unknown if getattr(figures, name) is not None] == []
-
-
-def test_the_coordinators_view_of_a_cooperative_group() -> None:
-    trace = coordinator_trace("cooperative-sticky")
-    trace.sync(14, "b", 2, "t-1")
-    trace.sync(15, "a", 2, "t-0")
-    figures = trace.figures()
-    assert figures.unowned_partition_seconds == 1  # t-1 between the two answers
-    assert figures.revoked_and_returned == 0
-
-
-def test_a_static_member_that_comes_back_keeps_its_name_in_the_coordinators_view() -> None:
-    trace = Trace(members_told=False)
-    trace.add(0, Source.COORDINATOR, events.MemberAdded("g", "rdkafka", "id-1", "i", 0, "static-member"))
-    trace.state_to(0, "PreparingRebalance", 0)
-    trace.state_to(3, "CompletingRebalance", 1)
-    trace.state_to(3, "Stable", 1)
-    trace.sync(3, "rdkafka", 1, "t-0", member_id="id-1")
-    trace.add(10, Source.COORDINATOR, events.MemberReplaced("g", "rdkafka", "id-2", "id-1", "i", 1))
-    trace.sync(11, "rdkafka", 1, "t-0", member_id="id-2")
-    trace.rejoin(12, "never-read")  # rows of members play no part in it
-    figures = trace.figures()
-    assert figures.unowned_partition_seconds == 1
-    assert figures.revoked_and_returned == 0
-    assert figures.moves == 0
-
-
-def test_which_protocols_are_cooperative() -> None:
-    assert is_cooperative("cooperative-sticky")
-    assert is_cooperative("constrained-cooperative-sticky")
-    assert is_cooperative("stream")
-    assert not is_cooperative("stream-join-sticky")
-    assert not is_cooperative("range")
-    assert not is_cooperative(None)
-
-
 def test_requests_and_invariants_are_summed_by_name() -> None:
     trace = Trace()
     trace.scenario("t-0")
@@ -437,14 +236,3 @@ def test_requests_and_invariants_are_summed_by_name() -> None:
     assert figures.commits_rejected == {"ILLEGAL_GENERATION": 2}
     assert figures.invariants == {"one_owner": "broke: t-0"}
     assert figures.answer.endswith("violated: one_owner.")
-
-
-def test_groups_of_one_trace_are_apart_and_end_with_it() -> None:
-    one, other = coordinator_trace("range"), Trace("h", members_told=False)
-    other.start(40, "x")
-    rows = [as_mapping(values(seq, *row)) for seq, row in enumerate([*one.rows, *other.rows])]
-    found = figures_by_group(rows)
-    assert list(found) == ["g", "h"]
-    assert found["g"].generations == 2
-    assert found["g"].unowned_partition_seconds == 1 + 28
-    assert found["h"].settled_after_ms is None

@@ -16,7 +16,7 @@ from groupstorm.pipeline.terminal import why
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.figures import Figures, FiguresAccumulator
 from tests.figures.synthetic import trace
-from tests.figures.test_rules import coordinator_trace
+from tests.figures.tracing import coordinator_trace
 from tests.pipeline.traces import write_trace
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from groupstorm.coordinator.server.codec import ResponseTypes, request_type, res
 from groupstorm.coordinator.server.codec.schemas import field_names
 from groupstorm.coordinator.server.config import OPTIONS
 from tests.server import wire
-from tests.server.asking import ASKING, versions
+from tests.server.asking import versions
+from tests.server.asking_all import ASKING
 from tests.server.desk import Desk
 from tests.server.random_messages import random_message
 

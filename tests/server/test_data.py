@@ -21,7 +21,6 @@ from groupstorm.coordinator.server.journal import JournalError, decode, encode
 from groupstorm.problems import InputError
 from tests.server import wire
 from tests.server.asking import (
-    TransactionalProducer,
     alter_configs,
     commit,
     create,
@@ -39,6 +38,7 @@ from tests.server.asking import (
 )
 from tests.server.desk import Desk
 from tests.server.test_serve import PATIENCE_S, serving
+from tests.server.transactional import TransactionalProducer
 from tests.server.wire import RawClient
 
 OPTIONS = {"group.initial.rebalance.delay.ms": "0"}

@@ -10,7 +10,8 @@ import pytest
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.server.apis import APIS
 from tests.server import wire
-from tests.server.asking import ASKING, join, metadata, versions
+from tests.server.asking import join, metadata, versions
+from tests.server.asking_all import ASKING
 from tests.server.desk import PEER, Desk
 
 ERROR = Error.REQUEST_TIMED_OUT

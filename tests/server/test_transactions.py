@@ -10,7 +10,6 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.transactions import Marker, Transactions, TransactionState
 from tests.server import wire
 from tests.server.asking import (
-    TransactionalProducer,
     delete_topics,
     fetch_fields,
     list_offsets,
@@ -19,6 +18,7 @@ from tests.server.asking import (
     versions,
 )
 from tests.server.desk import Desk
+from tests.server.transactional import TransactionalProducer
 
 
 def committed(desk: Desk, offset: int = 0, **more: Any) -> Any:

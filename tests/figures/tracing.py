@@ -1,0 +1,152 @@
+"""Traces of a few rows, written by hand."""
+
+from __future__ import annotations
+
+from groupstorm.clients import events as member_events
+from groupstorm.coordinator import events
+from groupstorm.storms import events as world_events
+from groupstorm.storms.figures import Figures, FiguresAccumulator
+from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.schema import Source
+
+SECOND = 1_000_000
+
+
+class Trace:
+    """Writes a trace in seconds, one method per row."""
+
+    def __init__(self, group: str = "g", members_told: bool = True) -> None:
+        self.group = group
+        self.members_told = members_told
+        self.rows: list[tuple[int, Source, TracedEvent]] = []
+        self.state = "Empty"
+
+    def add(self, at_s: float, source: Source, event: TracedEvent) -> None:
+        self.rows.append((int(at_s * SECOND), source, event))
+
+    def scenario(self, *partitions: str, record_rate: int = 0, process_rate: int = 1) -> None:
+        started = world_events.ScenarioStarted(self.group, "{}", partitions, record_rate, process_rate)
+        self.add(0, Source.WORLD, started)
+
+    def state_to(
+        self,
+        at_s: float,
+        state: str,
+        generation: int,
+        cause: str = "x",
+        by: str = "",
+        protocol: str = "range",
+    ) -> None:
+        event = events.GroupStateChanged(
+            self.group, self.state, state, generation, cause, by or None, protocol, None, 1
+        )
+        self.state = state
+        self.add(at_s, Source.COORDINATOR, event)
+
+    def start(self, at_s: float, member: str, topics: tuple[str, ...] = ("t",)) -> None:
+        if self.members_told:
+            self.add(at_s, Source.MEMBER, member_events.MemberStarted(self.group, member, None, topics))
+        added = events.MemberAdded(self.group, member, f"{member}-id", None, 0, "new-member")
+        self.add(at_s, Source.COORDINATOR, added)
+
+    def remove(self, at_s: float, member: str) -> None:
+        event = events.MemberRemoved(self.group, member, f"{member}-id", None, 0, "session-expired")
+        self.add(at_s, Source.COORDINATOR, event)
+
+    def join(self, at_s: float, member: str, generation: int) -> None:
+        event = events.JoinAnswered(self.group, member, f"{member}-id", generation, None)
+        self.add(at_s, Source.COORDINATOR, event)
+
+    def park(self, at_s: float, member: str, generation: int) -> None:
+        self.add(at_s, Source.COORDINATOR, events.JoinParked(self.group, member, f"{member}-id", generation))
+
+    def sync(self, at_s: float, member: str, generation: int, *partitions: str, member_id: str = "") -> None:
+        who = (self.group, member, member_id or f"{member}-id", generation)
+        self.add(at_s, Source.COORDINATOR, events.SyncAnswered(*who, None, partitions))
+
+    def take(
+        self, at_s: float, member: str, generation: int, *partitions: str, at: int = 0, callback_s: float = 0
+    ) -> None:
+        who = (self.group, member, f"{member}-id", generation)
+        positions = (at,) * len(partitions)
+        event = member_events.PartitionsAssigned(*who, partitions, positions, int(callback_s * SECOND))
+        self.add(at_s, Source.MEMBER, event)
+
+    def revoke(
+        self,
+        at_s: float,
+        member: str,
+        generation: int,
+        *partitions: str,
+        at: int = 0,
+        callback_s: float = 0,
+        cause: str = "rebalance",
+    ) -> None:
+        who = (self.group, member, f"{member}-id", generation)
+        where = (partitions, (at,) * len(partitions), (at,) * len(partitions))
+        event = member_events.PartitionsRevoked(*who, *where, int(callback_s * SECOND), cause)
+        self.add(at_s, Source.MEMBER, event)
+
+    def crash(self, at_s: float, member: str, generation: int, *partitions: str, at: int = 0) -> None:
+        who = (self.group, member, f"{member}-id", generation)
+        where = (partitions, (at,) * len(partitions), (at,) * len(partitions))
+        self.add(at_s, Source.MEMBER, member_events.MemberCrashed(*who, *where))
+
+    def pause(self, at_s: float, member: str, *partitions: str, at: int = 0) -> None:
+        who = (self.group, member, f"{member}-id")
+        event = member_events.MemberPaused(*who, partitions, (at,) * len(partitions), 0, "pause")
+        self.add(at_s, Source.MEMBER, event)
+
+    def resume(self, at_s: float, member: str, *partitions: str, at: int = 0) -> None:
+        who = (self.group, member, f"{member}-id")
+        event = member_events.MemberResumed(*who, partitions, (at,) * len(partitions))
+        self.add(at_s, Source.MEMBER, event)
+
+    def rejoin(self, at_s: float, member: str, cause: str = "group-rebalancing") -> None:
+        event = member_events.RejoinRequested(self.group, member, f"{member}-id", 0, cause)
+        self.add(at_s, Source.MEMBER, event)
+
+    def end(self, at_s: float) -> None:
+        self.add(at_s, Source.WORLD, world_events.ScenarioEnded(self.group))
+
+    def round(
+        self, at_s: float, generation: int, plan: dict[str, tuple[str, ...]], cause: str = "x", at: int = 0
+    ) -> None:
+        """A whole generation in one instant; who owned something else gives it up before."""
+        self.state_to(at_s, "PreparingRebalance", generation - 1, cause)
+        self.state_to(at_s, "CompletingRebalance", generation)
+        for member in plan:
+            self.join(at_s, member, generation)
+        self.state_to(at_s, "Stable", generation)
+        for member, partitions in plan.items():
+            self.sync(at_s, member, generation, *partitions)
+        if self.members_told:
+            for member, partitions in plan.items():
+                self.take(at_s, member, generation, *partitions, at=at)
+
+    def figures(self) -> Figures:
+        accumulator = FiguresAccumulator()
+        for row in self.rows:
+            accumulator.add(*row)
+        return accumulator.figures()
+
+
+def coordinator_trace(protocol: str) -> Trace:
+    """What a coordinator sees of two members, one of which comes later, and joins again to share."""
+    trace = Trace(members_told=False)
+    trace.start(0, "a")
+    trace.state_to(0, "PreparingRebalance", 0, "new-member", "a-id")
+    trace.state_to(3, "CompletingRebalance", 1, protocol=protocol)
+    trace.join(3, "a", 1)
+    trace.state_to(3, "Stable", 1)
+    trace.sync(3, "a", 1, "t-0", "t-1")
+    trace.start(10, "b")
+    trace.state_to(10, "PreparingRebalance", 1, "new-member", "b-id")
+    trace.park(10, "b", 1)
+    trace.park(12, "a", 1)
+    trace.state_to(12, "CompletingRebalance", 2, protocol=protocol)
+    trace.join(12, "a", 2)
+    trace.join(12, "b", 2)
+    trace.state_to(13, "Stable", 2)
+    trace.sync(13, "a", 2, "t-0")
+    return trace
