@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from groupstorm.clients import requests
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.generation import Generation
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     Heartbeat,
     JoinGroup,
@@ -47,7 +51,7 @@ def emulate(session: Session, recording: Recording, monkeypatch: pytest.MonkeyPa
             sender = who[getattr(request, "client_id", "")]
             rows.append({"ms": world.clock.now_us // 1000, "who": sender, **fields})
 
-    handle, ask = World.handle, World.ask
+    handle, ask, heartbeat = World.handle, World.ask, World.heartbeat
 
     def handling(world: World, request: Request, exchange: Exchange) -> None:
         note(world, request)
@@ -57,8 +61,15 @@ def emulate(session: Session, recording: Recording, monkeypatch: pytest.MonkeyPa
         note(world, request)
         ask(world, request, on_answer)
 
+    def beating(world: World, config: ConsumerConfig, generation: Generation) -> Error | None:
+        error = heartbeat(world, config, generation)
+        if error is not None:  # or it is asked as a request
+            note(world, requests.heartbeat(config, generation))
+        return error
+
     monkeypatch.setattr(World, "handle", handling)
     monkeypatch.setattr(World, "ask", asking)
+    monkeypatch.setattr(World, "heartbeat", beating)
     resolved = parse(yaml.safe_dump(_document(session, recording)), "yaml", "recording").resolve(
         None, seed, {}
     )
