@@ -38,6 +38,7 @@ HOUR_MS = 3_600_000
 
 COMPILED = Path("build/compiled")
 PURE_KIND, COMPILED_KIND = "pure Python", "compiled"
+KINDS = {"pure": PURE_KIND, "compiled": COMPILED_KIND}
 
 LINE = "{:<33}{:>7}{:>7}{:>13}{:>13}{:>7}{:>7}"
 
@@ -175,7 +176,7 @@ def main() -> None:
     )
     arguments.add_argument("--members", type=int, default=10_000)
     arguments.add_argument("--small", action="store_true", help="a tenth of the size, exact mode as well")
-    arguments.add_argument("--kind", choices=("pure", "compiled"), help="only this (default: what there is)")
+    arguments.add_argument("--kind", choices=KINDS, help="only this (default: what there is)")
     only_one = arguments.add_argument_group("one run in this process, its figures as JSON")
     only_one.add_argument("--one", action="store_true")
     only_one.add_argument("--commits", action="store_true", help="enable.auto.commit=true")
@@ -184,12 +185,12 @@ def main() -> None:
     if chosen.one:
         print(json.dumps(storm(chosen.members, chosen.commits, chosen.exact)))
         return
-    obstacle = None if chosen.kind == "pure" else why_not_compiled()
-    if chosen.kind == "compiled" and obstacle is not None:
+    kinds = [PURE_KIND, COMPILED_KIND] if chosen.kind is None else [KINDS[chosen.kind]]
+    obstacle = why_not_compiled() if COMPILED_KIND in kinds else None
+    if obstacle is not None:
+        kinds.remove(COMPILED_KIND)
+    if not kinds:
         sys.exit(obstacle)
-    kinds = [PURE_KIND] if obstacle or chosen.kind == "pure" else [PURE_KIND, COMPILED_KIND]
-    if chosen.kind == "compiled":
-        kinds = [COMPILED_KIND]
     members = chosen.members // 10 if chosen.small else chosen.members
     compare(members, kinds, exact_too=chosen.small)
     if obstacle is not None:

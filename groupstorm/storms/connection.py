@@ -174,7 +174,7 @@ class Connection:
     def find_coordinator(self, on_found: Callable[[], None]) -> None:
         """A round trip to any broker, once there is a way to one."""
         clock, latency = self.world.clock, self.world.latency
-        self.world.count("FindCoordinator", None, 1)
+        self.world.count(("FindCoordinator", None), 1)
         reachable_us = max(clock.now_us, self.broken_until_us)
         there, back = self._draws()
         clock.at(reachable_us + latency.at(there) + latency.at(back), on_found)

@@ -227,7 +227,7 @@ class Pulse:
                     world.out_of_touch(stream.generation.member_id, stream.arrival_us(arrived))
             if not world.exact:
                 # Those that arrived were fine, or they would have been made real.
-                world.count(stream.api, None, stream.computed(arrived))
+                world.count((stream.api, None), stream.computed(arrived))
         return last
 
     def _flush(self, stream: ContactStream) -> None:

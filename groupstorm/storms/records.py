@@ -119,8 +119,6 @@ class Work:
 
     def positions(self, now_us: int) -> dict[TopicPartition, int]:
         """The positions of all that it owns, in order."""
-        if len(self._running) == 1 and not self._standing:
-            return {only: self._records.position(*run, now_us) for only, run in self._running.items()}
         return {partition: self.position(partition, now_us) for partition in self.partitions}
 
     @property

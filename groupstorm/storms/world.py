@@ -167,8 +167,7 @@ class World:
             GROUP, generation.member_id, heartbeat_instance(config), generation.id, now_ms
         )
         if error is not None:
-            answer = NAMES[HeartbeatResponse, error]
-            self.requests[answer] = self.requests.get(answer, 0) + 1
+            self.count(NAMES[HeartbeatResponse, error], 1)
         return error
 
     def patience(self, timeout_ms: int) -> Patience:
@@ -192,10 +191,8 @@ class World:
                     tell((now_us, _COORDINATOR, event))
             if len(self._told) >= TOLD_AT_ONCE:
                 self.hand_over()
-        requests = self.requests
         for token, response in effects.replies:
-            answer = answer_of(response)
-            requests[answer] = requests.get(answer, 0) + 1
+            self.count(answer_of(response), 1)
             if type(token) is Exchange:
                 token.answered(response)
             elif type(token) is partial:
@@ -338,9 +335,10 @@ class World:
         consumer = self.consumers.get(name)
         return None if consumer is None else consumer.membership.generation.id
 
-    def count(self, api: str, error: str | None, number: int) -> None:
+    def count(self, answer: tuple[str, str | None], number: int) -> None:
+        """``number`` requests of an API were answered with an error, or without one (None)."""
         if number:
-            self.requests[api, error] = self.requests.get((api, error), 0) + number
+            self.requests[answer] = self.requests.get(answer, 0) + number
 
     # -- the state of things ---------------------------------------------------------------------
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from groupstorm.clients import events as member_events
 from groupstorm.coordinator import events as coordinator_events
@@ -11,11 +15,23 @@ from groupstorm.problems import InputError
 from groupstorm.storms import events as world_events
 from groupstorm.trace.directory import DirectorySink
 from groupstorm.trace.reader import read_rows, trace_files
-from groupstorm.trace.rows import COLUMN_NAMES, event_name, layout
+from groupstorm.trace.rows import COLUMN_NAMES, TracedEvent, event_name, layout
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import open_writer
 
 PENDING = coordinator_events.MemberPending("g", "c1", "c1-x")
+#: Of one type from two sources, with the same values and with others, with none and with some.
+TELLING: Sequence[Callable[[int], tuple[Source, TracedEvent]]] = (
+    lambda _: (Source.COORDINATOR, PENDING),
+    lambda _: (Source.WORLD, PENDING),
+    lambda at: (Source.COORDINATOR, coordinator_events.MemberPending("g", f"c{at}", f"c{at}-x")),
+    lambda at: (Source.COORDINATOR, coordinator_events.JoinAnswered("g", "c1", "c1-x", 1000 + at % 2, None)),
+    lambda at: (Source.COORDINATOR, coordinator_events.JoinAnswered("g", "c1", "c1-x", -1, f"ERROR_{at}")),
+    lambda at: (
+        Source.MEMBER,
+        member_events.PartitionsAssigned("g", "c1", "c1-x", 1, ("t-0",) * (at % 3), (at,) * (at % 3), at),
+    ),
+)
 ASSIGNED = member_events.PartitionsAssigned("g", "c1", "c1-x", 1, ("t-0", "t-1"), (5, 0), 250)
 
 
@@ -55,6 +71,23 @@ def test_what_is_written_is_read_back(tmp_path: Path, trace_format: str) -> None
          "positions": [5, 0], "duration_us": 250},
     ]  # fmt: skip
     assert [path.name for path in tmp_path.iterdir()] == [f"trace.{trace_format}"]
+
+
+@given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 12), st.integers(1, 7))
+def test_parquet_holds_the_rows_of_the_lines(kinds: list[int], rows_per_group: int, at_once: int) -> None:
+    """In any order, some columns being the same in all rows of a group, and the groups of any size."""
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
+    told = [(time_us, *TELLING[kind](time_us)) for time_us, kind in enumerate(kinds)]
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("groupstorm.trace.writer.ROWS_PER_GROUP", rows_per_group)
+        for trace_format in ("jsonl", "parquet"):
+            where = Path(folder, trace_format)
+            where.mkdir()
+            writer = open_writer(where, "trace", trace_format)
+            for begin in range(0, len(told), at_once):
+                writer.add_all(told[begin : begin + at_once])
+            writer.close()
+        assert list(read_rows(Path(folder, "parquet"))) == list(read_rows(Path(folder, "jsonl")))
 
 
 @pytest.mark.parametrize("trace_format", ["jsonl", "parquet"])

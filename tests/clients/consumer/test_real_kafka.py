@@ -17,7 +17,7 @@ import pytest
 
 from groupstorm.assignors.userdata import decode_assignment
 from groupstorm.clients import events
-from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
+from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.consumer import CooperativeConsumer, TopicPartition
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
@@ -26,6 +26,7 @@ from groupstorm.clients.wire.connection import Api, RequestTypes
 from groupstorm.clients.wire.security import PLAINTEXT, AuthenticationRefused, Security
 from groupstorm.coordinator.server.config import Endpoint
 from tests.clients.consumer.applications import GROUP, QUICK, TOPIC, Application, until
+from tests.conformance.programs.building import ProgramUnavailable, kafka_java
 from tests.oracle.build import OracleUnavailable, build
 from tests.oracle.member.members import JavaMember
 from tests.oracle.member.situation import Act
@@ -42,18 +43,19 @@ OPTIONS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.m
 async def kafka(
     options: Mapping[str, str] = {}, security: Security = PLAINTEXT
 ) -> AsyncIterator[RunningBroker]:
-    """With the topic, and a coordinator that is ready."""
-    aiokafka = pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
-    assert aiokafka
+    """With the topic, and a coordinator that is ready. Skipped where it is not installed; one that does not
+    start, or does not go on, fails the test."""
+    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
     try:
-        async with jvm({**OPTIONS, **options}) as broker:
-            cluster = Cluster(broker.bootstrap, "admin", 10_000, security)
-            await create_topics(cluster, {TOPIC: PARTITIONS})
-            await await_coordinator(cluster, GROUP)
-            cluster.close()
-            yield broker
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
+        kafka_java()
+    except ProgramUnavailable as missing:
+        pytest.skip(str(missing))
+    async with jvm({**OPTIONS, **options}) as broker:
+        cluster = Cluster(broker.bootstrap, "admin", 10_000, security)
+        await create_topics(cluster, {TOPIC: PARTITIONS})
+        await await_coordinator(cluster, GROUP)
+        cluster.close()
+        yield broker
 
 
 class Production:
