@@ -1,8 +1,8 @@
 """Kafka's options of the group coordinator, by name, with Kafka's defaults and bounds.
 
-Source: GroupCoordinatorConfig.CONFIG_DEF of Kafka 4.3.1. Options that mean nothing to an
-emulator (threads, buffers, the offsets topic's files) or belong to other kinds of groups are
-checked as Kafka checks them, and have no effect.
+Source: GroupCoordinatorConfig.CONFIG_DEF of Kafka 4.3.1. Options that an emulator has no use for (threads,
+buffers, the offsets topic's files) and options of other kinds of groups are checked as Kafka checks them,
+and have no effect.
 """
 
 from __future__ import annotations
@@ -19,21 +19,25 @@ INT_MAX = 2**31 - 1
 _INT_MIN = -(2**31)
 _LONG_MAX = 2**63 - 1
 
-#: How long a new member may be parked in JoinGroup, in ms: its connection is muted meanwhile, so that
-#: nobody sees it go (GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS).
+#: How long a new member may be parked in JoinGroup, in ms. Its connection is muted meanwhile, so that the
+#: broker would not notice its end (GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS).
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 
-#: Our own option: which Kafka's defects are kept.
+#: Our own option: whether the coordinator keeps the defects of Kafka 4.3.1.
 COMPATIBILITY = "groupstorm.compatibility"
 
 
 class Compatibility(StrEnum):
-    """Which Kafka decides where two releases differ."""
+    """How exactly the coordinator is Kafka 4.3.1's. docs/coordinator.md names every difference."""
 
-    #: To the letter: members whose metadata breaks the subscription's format freeze their group.
+    #: To the letter, with the defects that leave requests without an answer.
     KAFKA_4_3_1 = "4.3.1"
-    #: Their joins are answered.
-    KAFKA_4_4_0 = "4.4.0"
+    #: These defects are repaired: every request is answered.
+    REPAIRED = "4.3.1-repaired"
+
+
+#: Another spelling of "4.3.1-repaired", from a time when only one defect was repaired, as Kafka 4.4.0 does.
+_FORMER_SPELLINGS = {"4.4.0": Compatibility.REPAIRED.value}
 
 
 class _Int(NamedTuple):
@@ -74,7 +78,7 @@ def _timeouts(kind: str, max_size: _Int) -> dict[str, _Option]:
 
 
 OPTIONS: dict[str, _Option] = {
-    COMPATIBILITY: _Choice(Compatibility.KAFKA_4_4_0, tuple(Compatibility)),
+    COMPATIBILITY: _Choice(Compatibility.REPAIRED, tuple(Compatibility)),
     # the classic protocol
     "group.initial.rebalance.delay.ms": _Int(3_000),
     "group.min.session.timeout.ms": _Int(6_000),
@@ -131,7 +135,7 @@ _ORDERED: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
-    """The options that a classic group feels, in milliseconds and bytes."""
+    """The options that have an effect on classic groups, in milliseconds and bytes."""
 
     initial_rebalance_delay_ms: int = 3_000
     min_session_timeout_ms: int = 6_000
@@ -141,11 +145,11 @@ class CoordinatorConfig:
     commit_timeout_ms: int = 5_000
     offsets_retention_ms: int = 7 * 24 * 60 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
-    compatibility: Compatibility = Compatibility.KAFKA_4_4_0
+    compatibility: Compatibility = Compatibility.REPAIRED
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> CoordinatorConfig:
-        """Kafka's options by name, values as text or as what they are; `InputError` names what is wrong."""
+        """Kafka's options by name, values as text or typed; `InputError` names the option that is wrong."""
         parsed = {name: _default(option) for name, option in OPTIONS.items()}
         for name, value in values.items():
             if name not in OPTIONS:
@@ -177,6 +181,8 @@ def _parse(name: str, option: _Option, value: Any) -> Any:
             return parse_int(name, value, option.at_least, option.at_most)
         case _Choice():
             text = value.strip().lower() if isinstance(value, str) else value
+            if name == COMPATIBILITY and isinstance(text, str):
+                text = _FORMER_SPELLINGS.get(text, text)
             if text not in option.values:
                 raise InputError(f"{name}: {value!r} is not one of {', '.join(option.values)}")
             return text
@@ -185,7 +191,7 @@ def _parse(name: str, option: _Option, value: Any) -> Any:
 
 
 def parse_int(name: str, value: Any, at_least: int = _INT_MIN, at_most: int = INT_MAX) -> int:
-    """A whole number, or the text of one, within its bounds; `InputError` where it is not."""
+    """A whole number, or the text of one, within its bounds; otherwise `InputError`."""
     number = value
     if isinstance(value, str):
         try:

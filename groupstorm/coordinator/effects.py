@@ -1,20 +1,20 @@
-"""What a call to the coordinator brings about, for its driver to carry out."""
+"""The effects of a call to the coordinator, which its driver carries out."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 
-from groupstorm.coordinator.events import Event
 from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.records import Record
+from groupstorm.trace.events.coordinator import Event
 
-#: A response for the request that came with the token, perhaps many calls ago.
+#: The token of a request, perhaps of many calls ago, and its response.
 Reply = tuple[Hashable, Response]
 
 
 class Effects:
     """``replies`` in the order in which they were completed, ``events`` in the order of the changes,
-    ``records`` handed to the append policy."""
+    ``records`` in the order in which the append policy got them."""
 
     __slots__ = ("events", "records", "replies")
 
@@ -27,8 +27,8 @@ class Effects:
         return f"<Effects replies={self.replies} events={self.events} records={self.records}>"
 
 
-class Answer:
-    """The answer that one request is still due: given at most once."""
+class PendingReply:
+    """The reply that the request with this token waits for. It is given at most once."""
 
     __slots__ = ("done", "token")
 

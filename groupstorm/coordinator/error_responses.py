@@ -1,4 +1,4 @@
-"""The answer that says only what went wrong, for each kind of request (Kafka: getErrorResponse)."""
+"""The response that carries only an error, for each kind of request (Kafka: getErrorResponse)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GroupRequest = (
 
 
 def error_response(request: GroupRequest, error: Error) -> Response:
-    """The response to ``request`` that carries ``error``, where that API has a place for it."""
+    """The response to ``request`` that carries ``error`` in the field that the API has for it."""
     response: Response
     match request:
         case JoinGroup():
@@ -69,7 +69,7 @@ def error_response(request: GroupRequest, error: Error) -> Response:
 
 
 def _leave(request: LeaveGroup, error: Error) -> LeaveGroupResponse:
-    """An unknown group is told as members that are unknown (GroupCoordinatorService.leaveGroup)."""
+    """If the group is unknown, every member is (GroupCoordinatorService.leaveGroup)."""
     if error is not Error.UNKNOWN_MEMBER_ID:
         return LeaveGroupResponse(error)
     members = [LeftMember(who.member_id, who.group_instance_id, error) for who in request.members]

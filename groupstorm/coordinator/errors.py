@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Error(IntEnum):
-    """What a response says went wrong; ``NONE`` where nothing did."""
+    """The error of a response; ``NONE`` if there is none."""
 
     __hash__ = int.__hash__  # Enum's own is a Python function: errors are looked up at every answer
 

@@ -1,15 +1,14 @@
-"""What goes wrong inside the coordinator itself, as against what a client did wrong.
+"""Exceptions where Kafka throws inside the coordinator; an error of a client is no exception.
 
-Kafka throws IllegalStateException and the like there, logs it, leaves the group as the statement
-before left it, and answers UNKNOWN_SERVER_ERROR. So does this coordinator, and it emits
-`events.OperationFailed`.
+Kafka throws IllegalStateException and the like, logs it, leaves the group as the last statement left it, and
+answers UNKNOWN_SERVER_ERROR. `failures` says how this coordinator goes on.
 """
 
 from __future__ import annotations
 
 
 class CoordinatorFault(Exception):
-    """An operation cannot go on; a sentence says why."""
+    """An operation cannot go on; the text says why."""
 
 
 class IllegalTransition(CoordinatorFault):

@@ -1,50 +1,49 @@
-"""A coordinator takes over: groups as their records say, sessions that begin anew; or gives up.
+"""A coordinator begins with the records of another, hands groups over, or gives up.
 
-Kafka: GroupMetadataManager.replay, onLoaded, onUnloaded; OffsetMetadataManager.replay,
-replayEndTransactionMarker.
+Kafka: GroupMetadataManager.replay; OffsetMetadataManager.replay, replayEndTransactionMarker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from groupstorm.coordinator import events
-from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.group import ClassicGroup, Member
-from groupstorm.coordinator.messages import JoinGroupResponse
+from groupstorm.coordinator.classic.group_records import restored_group, simple_group
+from groupstorm.coordinator.classic.moving import on_group_loaded, unload_group
+from groupstorm.coordinator.failures import attempt
 from groupstorm.coordinator.offsets import StoredOffset
-from groupstorm.coordinator.rebalances import prepare_rebalance
+from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
     AppendCause,
     GroupMetadataRecord,
     GroupTombstone,
-    MemberRecord,
     OffsetCommitRecord,
     Record,
     TransactionEndRecord,
 )
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.states import Cause, GroupState
-from groupstorm.coordinator.subscriptions import take_subscriptions
-from groupstorm.coordinator.writes import Write
 
-#: The queue in which markers of transactions are written: they are of no group.
+#: The name under which markers of transactions queue: they are of no group.
 _NO_GROUP = ""
 
 
 def load(shard: Shard, records: Iterable[Record]) -> list[Write]:
-    """Everything that was written, in its order; then the sessions of all members begin."""
+    """Replay the records in their order, then begin the sessions of all members."""
     for record in records:
         _replay(shard, record)
     return [write for name in shard.groups.keys() for write in _on_loaded(shard, name)]  # noqa: SIM118
+
+
+def _on_loaded(shard: Shard, name: str) -> list[Write]:
+    group = shard.groups[name]
+    write = attempt(shard, name, None, on_group_loaded, (shard, group))
+    return [] if write is None else [write]
 
 
 def _replay(shard: Shard, record: Record) -> None:
     match record:
         case GroupMetadataRecord():
             shard.written[record.group] = record
-            shard.groups.put(record.group, _group(record))
+            shard.groups.put(record.group, restored_group(record))
         case GroupTombstone(group):
             shard.written.pop(group, None)
             shard.groups.remove(group)
@@ -61,9 +60,7 @@ def _replay_offset(shard: Shard, record: OffsetCommitRecord) -> None:
         shard.pending_offsets.remove(*where)
         return
     if record.group not in shard.groups:
-        group = ClassicGroup(record.group)
-        group.state_since_ms, group.committed = record.committed_at_ms, True
-        shard.groups.put(record.group, group)
+        shard.groups.put(record.group, simple_group(record.group, record.committed_at_ms))
     number = shard.writes.next_number()
     stored = StoredOffset(record.committed, record.committed_at_ms, record.expires_at_ms, number)
     if record.producer_id is None:
@@ -72,72 +69,27 @@ def _replay_offset(shard: Shard, record: OffsetCommitRecord) -> None:
         shard.pending_offsets.put(record.producer_id, *where, stored)
 
 
-def _group(record: GroupMetadataRecord) -> ClassicGroup:
-    """The group of the last record: stable if it has members, whatever it was doing since."""
-    group = ClassicGroup(record.group)
-    group.state = GroupState.STABLE if record.roster else GroupState.EMPTY
-    group.state_since_ms = record.state_since_ms
-    group.generation, group.protocol_type = record.generation, record.protocol_type
-    group.protocol, group.leader = record.protocol, record.leader
-    for one in record.roster:
-        group.add(_member(record, one), None)
-    group.committed = True
-    take_subscriptions(group, Compatibility.KAFKA_4_4_0)  # what was written was read once already
-    return group
-
-
-def _member(record: GroupMetadataRecord, one: MemberRecord) -> Member:
-    member = Member(
-        one.member_id,
-        one.group_instance_id,
-        (one.client_id, one.client_host),
-        (one.session_timeout_ms, one.rebalance_timeout_ms),
-        record.protocol_type or "",
-        ((record.protocol or "", one.metadata),),
-    )
-    member.assignment = one.assignment
-    return member
-
-
-def _on_loaded(shard: Shard, name: str) -> list[Write]:
-    group = shard.groups[name]
-    shard.emit(events.GroupCreated(name, "loaded"))
-    for member in group.members.values():
-        shard.restart_session(group, member)
-    if len(group.members) <= shard.config.max_size:
-        return []
-    write = prepare_rebalance(shard, group, Cause.OVER_CAPACITY, None)
-    return [] if write is None else [write]
-
-
 def move(shard: Shard, names: Iterable[str]) -> list[Write]:
-    """These groups get another coordinator: who is parked is told, and what was written is read back."""
+    """Another coordinator takes these groups over: unload each, and restore it from its written record."""
     writes = []
     for name in names:
         group = shard.groups.get(name)
         if group is None:
             continue
-        _unload(shard, group)
+        unload_group(shard, group)
         written = shard.written.get(name)
         if written is not None:
-            shard.groups.put(name, _group(written))
+            shard.groups.put(name, restored_group(written))
         elif name in shard.offsets or shard.pending_offsets.of_group(name):
-            shard.groups.put(name, _simple_group(shard, group))
+            shard.groups.put(name, simple_group(name, shard.now_ms))
         else:
             continue
         writes += _on_loaded(shard, name)
     return writes
 
 
-def _simple_group(shard: Shard, before: ClassicGroup) -> ClassicGroup:
-    """A group that only offsets speak of (OffsetMetadataManager.replay)."""
-    group = ClassicGroup(before.name)
-    group.state_since_ms, group.committed = shard.now_ms, True
-    return group
-
-
 def snapshot(shard: Shard) -> list[Record]:
-    """What is written of every group, and all offsets in the order in which they were committed."""
+    """The written record of every group, and all offsets in the order in which they were committed."""
     numbered = []
     for name in shard.groups.keys():  # noqa: SIM118
         numbered += [
@@ -160,21 +112,13 @@ def _offset_record(
 
 
 def unload(shard: Shard) -> None:
-    """The coordinator ends: nobody stays without an answer."""
+    """The coordinator ends: answer every parked request."""
     for name in shard.groups.keys():  # noqa: SIM118
-        _unload(shard, shard.groups[name])
-
-
-def _unload(shard: Shard, group: ClassicGroup) -> None:
-    for member in group.members.values():
-        refusal = JoinGroupResponse(Error.NOT_COORDINATOR, member_id=member.member_id)
-        shard.answer_join(group, member, refusal)
-        shard.answer_sync(group, member, Error.NOT_COORDINATOR)
-    shard.delete_group(group, Cause.UNLOADED)
+        unload_group(shard, shard.groups[name])
 
 
 def end_transaction(shard: Shard, producer_id: int, is_commit: bool) -> Write:
-    """The marker of a producer's transaction: its offsets count from now on, or never."""
+    """Write the marker of a producer's transaction: the pending offsets count from now on, or never."""
     return Write(
         _NO_GROUP,
         [TransactionEndRecord(producer_id, is_commit)],
@@ -184,7 +128,8 @@ def end_transaction(shard: Shard, producer_id: int, is_commit: bool) -> Write:
 
 
 def apply_transaction_end(shard: Shard, producer_id: int, is_commit: bool) -> None:
-    """Of an offset that was committed meanwhile outside of the transaction, the later one stays."""
+    """Take over the pending offsets. If an offset was committed outside of the transaction too, the later
+    commit stays."""
     for group, topic, partition, stored in shard.pending_offsets.take(producer_id):
         present = shard.offsets.get(group, topic, partition)
         if is_commit and (present is None or stored.number > present.number):

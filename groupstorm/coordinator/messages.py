@@ -95,7 +95,7 @@ class HeartbeatResponse(NamedTuple):
 
 
 class LeavingMember(NamedTuple):
-    """Who leaves: by member id, or (static members) by instance id with an empty member id."""
+    """A member that leaves, by member id, or (static members) by instance id with an empty member id."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -123,7 +123,7 @@ class LeaveGroupResponse(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
-    """A committed position: ``leader_epoch`` -1 and ``metadata`` "" where there is none."""
+    """A committed position; without leader epoch or metadata these are -1 and ""."""
 
     offset: int
     leader_epoch: int = -1
@@ -178,14 +178,14 @@ class OffsetFetch(NamedTuple):
 
 
 class OffsetFetchResponse(NamedTuple):
-    """Offset -1 where nothing was committed."""
+    """A partition without committed offset has offset -1."""
 
     error: Error
     partitions: tuple[tuple[str, int, CommittedOffset, Error], ...] = ()
 
 
 class OffsetDelete(NamedTuple):
-    """OffsetDelete 0: forget what is committed for these partitions (KIP-496)."""
+    """OffsetDelete 0: delete the committed offsets of these partitions (KIP-496)."""
 
     group: str
     topics: Mapping[str, tuple[int, ...]]

@@ -1,25 +1,24 @@
 """OffsetCommit, TxnOffsetCommit and OffsetFetch.
 
 Version notes
-* OffsetCommit 7: group.instance.id (KIP-345). 9: GROUP_ID_NOT_FOUND where a group is not there (KIP-848).
+* OffsetCommit 7: group.instance.id (KIP-345). 9: GROUP_ID_NOT_FOUND if the group does not exist (KIP-848).
 * OffsetCommit 2-4 may say how long the offsets are kept; since 5 the broker's setting counts (KIP-211).
-* OffsetFetch 7: require stable (KIP-447): wait for the writes in flight, and say of which partitions
-  an offset waits for its transaction.
+* OffsetFetch 7: require stable (KIP-447): wait for the writes under way, and name the partitions of
+  which an offset waits for its transaction.
 
-Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffsets, fetchAllOffsets;
-ClassicGroup.validateOffsetCommit.
+Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffsets, fetchAllOffsets.
 """
 
 from __future__ import annotations
 
-from groupstorm.coordinator import events
+from groupstorm.coordinator.classic.changes import create_group, restart_session
+from groupstorm.coordinator.classic.offset_rules import validate_commit, validate_txn_commit
+from groupstorm.coordinator.classic.states import PREPARING_REBALANCE, STABLE
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.effects import Answer
+from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import (
-    NO_MEMBER_ID,
     CommittedOffset,
     OffsetCommit,
     OffsetCommitResponse,
@@ -28,86 +27,60 @@ from groupstorm.coordinator.messages import (
     TxnOffsetCommit,
 )
 from groupstorm.coordinator.offsets import StoredOffset
+from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
-from groupstorm.coordinator.writes import Write
+from groupstorm.coordinator.writes import answer_in_turn
+from groupstorm.trace.events import coordinator as events
 
-_GROUP_ID_NOT_FOUND_SINCE = 9
 _NOTHING = CommittedOffset(-1)
 _NO_RETENTION = -1
 
 
-def handle_commit(shard: Shard, request: OffsetCommit, answer: Answer) -> Write | None:
-    """Store the offsets if the sender may; a member's commit counts as a heartbeat."""
+def handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> Write | None:
+    """Store the offsets if the sender may commit; a member's commit counts as a heartbeat."""
     group = shard.groups.get(request.group)
-    error = _validate(group, request)
+    error = validate_commit(group, request)
     if error:
-        shard.answer(answer, error_response(request, error))
-        _tell(shard, request, error)
+        _refuse(shard, request, reply, error)
         return None
     if group is None:
-        # Somebody who manages its partitions itself: its offsets get a group without members.
-        group = shard.create_group(request.group, "offset-commit")
+        # The sender manages its partitions itself: its offsets get a group without members.
+        group = create_group(shard, request.group, "offset-commit")
     if group.state in (STABLE, PREPARING_REBALANCE):
-        shard.restart_session(group, group.members[request.member_id])
-    if _is_kept(shard, request):
-        return _store(shard, request, answer)
+        restart_session(shard, group, group.members[request.member_id])
+    return _store(shard, request, reply)
+
+
+def check_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> None:
+    """Handle a member's commit but for the offsets: they are neither stored nor emitted."""
+    group = shard.groups.get(request.group)
+    error = validate_commit(group, request)
+    if error or group is None:
+        shard.answer(reply, error_response(request, error))
+        return
+    if group.state in (STABLE, PREPARING_REBALANCE):
+        restart_session(shard, group, group.members[request.member_id])
     results = [
         (topic, partition, NO_ERROR) for topic, offsets in request.offsets.items() for partition in offsets
     ]
-    shard.writes.answer_in_turn(request, answer, OffsetCommitResponse(tuple(results)))
-    return None
+    answer_in_turn(shard, request, reply, OffsetCommitResponse(tuple(results)))
 
 
-def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, answer: Answer) -> Write | None:
-    """Keep the offsets until the transaction ends; sessions do not feel it."""
+def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingReply) -> Write | None:
+    """Keep the offsets until the transaction ends. It does not count as a heartbeat."""
     group = shard.groups.get(request.group)
-    error = _validate_txn(group, request)
+    error = validate_txn_commit(group, request)
     if error:
-        shard.answer(answer, error_response(request, error))
-        _tell(shard, request, error)
+        _refuse(shard, request, reply, error)
         return None
     if group is None:
-        shard.create_group(request.group, "offset-commit")
-    return _store(shard, request, answer)
+        create_group(shard, request.group, "offset-commit")
+    return _store(shard, request, reply)
 
 
-def _validate_txn(group: ClassicGroup | None, request: TxnOffsetCommit) -> Error:
-    """As for OffsetCommit, but producers that name no member are believed, and may commit at any time:
-    older versions had no place to name one."""
-    outside = request.generation < 0
-    if group is None:
-        return NO_ERROR if outside else Error.ILLEGAL_GENERATION
-    nameless = request.member_id == NO_MEMBER_ID and request.group_instance_id is None
-    if outside and (nameless or group.state is EMPTY):
-        return NO_ERROR
-    error = group.validate(request.member_id, request.group_instance_id)
-    return error or (NO_ERROR if request.generation == group.generation else Error.ILLEGAL_GENERATION)
-
-
-def _validate(group: ClassicGroup | None, request: OffsetCommit) -> Error:
-    """Members of the present generation may commit, except between join and sync; outsiders while
-    the group is empty, or not there yet."""
-    outside = request.generation < 0
-    if group is None:
-        known = request.version >= _GROUP_ID_NOT_FOUND_SINCE
-        refused = Error.GROUP_ID_NOT_FOUND if known else Error.ILLEGAL_GENERATION
-        return NO_ERROR if outside else refused
-    if outside and group.state is EMPTY:
-        return NO_ERROR
-    if outside and request.member_id == NO_MEMBER_ID and request.group_instance_id is None:
-        return Error.UNKNOWN_MEMBER_ID
-    error = group.validate(request.member_id, request.group_instance_id)
-    if not error and request.generation != group.generation:
-        return Error.ILLEGAL_GENERATION
-    if not error and group.state is COMPLETING_REBALANCE:
-        return Error.REBALANCE_IN_PROGRESS
-    return error
-
-
-def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, answer: Answer) -> Write | None:
-    """Write what can be stored; a partition whose metadata is too long is refused alone."""
+def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, reply: PendingReply) -> Write | None:
+    """Write the offsets. A partition whose metadata is too long is refused, the others are written."""
     limit = shard.config.offset_metadata_max_bytes
     written: list[tuple[str, int, StoredOffset]] = []
     expires_at_ms = _expires_at_ms(shard, request)
@@ -123,16 +96,16 @@ def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, answer: Answer
     response = OffsetCommitResponse(tuple(results))
     first_error = NO_ERROR if len(written) == len(results) else Error.OFFSET_METADATA_TOO_LARGE
     if not written:
-        shard.writes.answer_in_turn(request, answer, response)
-        _tell(shard, request, first_error)
+        answer_in_turn(shard, request, reply, response)
+        _emit_commit(shard, request, first_error)
         return None
 
     def on_written(error: Error | None) -> None:
         if error is None:
-            shard.answer(answer, response)
+            shard.answer(reply, response)
         elif producer_id is None and shard.config.compatibility is Compatibility.KAFKA_4_3_1:
             shard.offsets.take_back(request.group, written)
-        _tell(shard, request, error or first_error)
+        _emit_commit(shard, request, error or first_error)
 
     def apply() -> None:
         for topic, partition, stored in written:
@@ -152,11 +125,6 @@ def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, answer: Answer
     return Write(request.group, records, cause, on_written, apply)
 
 
-def _is_kept(shard: Shard, request: OffsetCommit | TxnOffsetCommit) -> bool:
-    """Members' offsets are not where the coordinator's driver knows their positions."""
-    return shard.keeps_offsets or request.generation < 0
-
-
 def _expires_at_ms(shard: Shard, request: OffsetCommit | TxnOffsetCommit) -> int | None:
     if isinstance(request, TxnOffsetCommit) or request.retention_ms == _NO_RETENTION:
         return None
@@ -168,9 +136,12 @@ def _java_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
 
 
-def _tell(shard: Shard, request: OffsetCommit | TxnOffsetCommit, error: Error) -> None:
-    if not _is_kept(shard, request):
-        return
+def _refuse(shard: Shard, request: OffsetCommit | TxnOffsetCommit, reply: PendingReply, error: Error) -> None:
+    shard.answer(reply, error_response(request, error))
+    _emit_commit(shard, request, error)
+
+
+def _emit_commit(shard: Shard, request: OffsetCommit | TxnOffsetCommit, error: Error) -> None:
     partitions: list[str] = []
     positions: list[int] = []
     for topic, offsets in request.offsets.items():
@@ -188,10 +159,10 @@ def _tell(shard: Shard, request: OffsetCommit | TxnOffsetCommit, error: Error) -
     )
 
 
-def handle_fetch(shard: Shard, request: OffsetFetch, answer: Answer) -> None:
-    """What is committed; -1 where nothing is, also for groups that do not exist.
+def handle_fetch(shard: Shard, request: OffsetFetch, reply: PendingReply) -> None:
+    """Answer with the committed offsets; -1 for a partition without one, and for groups that do not exist.
 
-    With ``require_stable`` the answer waits for the group's writes in flight and tells what was
+    With ``require_stable`` the answer waits for the group's writes under way. It has the offsets that were
     committed when the request came.
     """
     known = shard.committed_group(request.group) is not None
@@ -213,9 +184,9 @@ def handle_fetch(shard: Shard, request: OffsetFetch, answer: Answer) -> None:
         ]
     response = OffsetFetchResponse(NO_ERROR, tuple(found))
     if request.require_stable:
-        shard.writes.answer_in_turn(request, answer, response)
+        answer_in_turn(shard, request, reply, response)
     else:
-        shard.answer(answer, response)
+        shard.answer(reply, response)
 
 
 def _found(

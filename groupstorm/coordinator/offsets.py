@@ -1,4 +1,4 @@
-"""Committed offsets: what OffsetCommit stores and OffsetFetch reads.
+"""Committed offsets: OffsetCommit stores them, OffsetFetch reads them.
 
 Kafka: OffsetMetadataManager's tables. Offsets of open transactions wait apart from them, by
 producer (`PendingOffsets`).
@@ -67,7 +67,7 @@ class Offsets:
     def read_group(self, group: str) -> Iterator[tuple[str, int, StoredOffset]]:
         """Everything that the group has committed, as a read at the last committed offset finds it.
 
-        After `take_back` what had been replaced comes twice, until a write succeeds: in Kafka 4.3.1 the
+        After `take_back` replaced offsets come twice, until a write succeeds: in Kafka 4.3.1 the
         snapshot keeps it in its delta although the revert has put it back into the table
         (SnapshottableHashTable.executeRevert, HistoricalIterator).
         """
@@ -77,10 +77,10 @@ class Offsets:
                 yield topic, partition, stored
 
     def take_back(self, group: str, written: Sequence[tuple[str, int, StoredOffset]]) -> None:
-        """These offsets were put, their write failed, and the tables are reverted as Kafka 4.3.1 does it.
+        """The write of these offsets failed: revert the tables as Kafka 4.3.1 does.
 
-        What was put goes; what it had replaced comes back, but behind the other keys of its slot; a table
-        that has grown stays grown (SnapshottableHashTable.executeRevert).
+        The new offsets are removed. The offsets that they replaced return, but behind the other keys of their
+        slots. A table that has grown stays grown (SnapshottableHashTable.executeRevert).
         """
         topics = self._groups.get(group)
         if topics is None:
@@ -106,7 +106,7 @@ class Offsets:
                 topics.remove(topic)
 
     def written(self) -> None:
-        """A write succeeded: the snapshot that the last reverts have left their marks in is gone."""
+        """A write succeeded: the snapshot with the marks of the last reverts is gone."""
         self._overwritten.clear()
 
     def groups_with(self, topic: str) -> list[str]:
@@ -114,7 +114,7 @@ class Offsets:
         return [group for group, topics in self._groups.items() if topic in topics]
 
     def remove(self, group: str, topic: str, partition: int) -> None:
-        """Forget one offset, if there is one, and the tables that it leaves empty."""
+        """Delete one offset, if it exists, and the tables that are empty then."""
         topics = self._groups.get(group)
         partitions = topics.get(topic) if topics is not None else None
         if topics is None or partitions is None:
@@ -155,19 +155,19 @@ class PendingOffsets:
         ]
 
     def remove(self, group: str, topic: str, partition: int) -> None:
-        """A tombstone takes the offsets that wait along."""
+        """Remove the offsets that wait for a transaction: a tombstone was written."""
         for producer_id in list(self._open.get(group, {}).get((topic, partition), ())):
             self._drop(producer_id, group, topic, partition)
 
     def take(self, producer_id: int) -> list[tuple[str, str, int, StoredOffset]]:
-        """The producer's transaction has ended: what waited for it."""
+        """Remove and return the offsets that waited for the producer's transaction."""
         rows = [(*key, stored) for key, stored in self._by_producer.get(producer_id, {}).items()]
         for group, topic, partition, _ in rows:
             self._drop(producer_id, group, topic, partition)
         return rows
 
     def rows(self) -> Iterator[tuple[int, str, str, int, StoredOffset]]:
-        """Producer id, group, topic, partition and offset of all that wait."""
+        """Producer id, group, topic, partition and offset of every waiting offset."""
         for producer_id, rows in self._by_producer.items():
             for key, stored in rows.items():
                 yield producer_id, *key, stored

@@ -1,6 +1,6 @@
-"""What the coordinator writes to the offsets topic, and the policy that says how that goes.
+"""The records that the coordinator writes to the offsets topic, and the policy of their appends.
 
-The records name what was written; nothing here makes bytes of them. Kafka: GroupMetadataValue,
+Records are values: nothing here makes bytes of them. Kafka: GroupMetadataValue,
 OffsetCommitValue.
 """
 
@@ -17,7 +17,7 @@ from groupstorm.coordinator.messages import CommittedOffset
 class MemberRecord(NamedTuple):
     """A member as its group's record holds it (GroupMetadataValue.MemberMetadata).
 
-    ``metadata`` is that of the chosen protocol alone: a group that is read back knows no other.
+    ``metadata`` is that of the chosen protocol alone: a restored group knows no other.
     """
 
     member_id: str
@@ -31,9 +31,10 @@ class MemberRecord(NamedTuple):
 
 
 class GroupMetadataRecord(NamedTuple):
-    """A generation of a group: ``members`` of them, under ``leader`` (None: nobody is left).
+    """A generation of a group of ``members`` members under ``leader``.
 
-    ``roster`` holds the members themselves where the coordinator was asked for whole records.
+    A group without members has no leader and, in its first record, no protocol type (Kafka writes "").
+    ``roster`` holds the members themselves if the coordinator was asked for whole records.
     ``state_since_ms``: when the group came into the state that this record is written in.
     """
 
@@ -48,7 +49,7 @@ class GroupMetadataRecord(NamedTuple):
 
 
 class GroupTombstone(NamedTuple):
-    """The group is gone."""
+    """The group no longer exists."""
 
     group: str
 
@@ -64,11 +65,11 @@ class OffsetCommitRecord(NamedTuple):
     expires_at_ms: int | None = None
     """Set only by versions of OffsetCommit that say how long (2-4)."""
     producer_id: int | None = None
-    """Of the transaction that the offset waits for."""
+    """The producer of the transaction that the offset waits for."""
 
 
 class TransactionEndRecord(NamedTuple):
-    """The marker that decides over a producer's pending offsets."""
+    """The marker that commits or drops a producer's pending offsets."""
 
     producer_id: int
     is_commit: bool
@@ -82,17 +83,17 @@ class AppendCause(StrEnum):
 
     EMPTY_GROUP = "empty-group"  # a group is new, or its last member has gone
     STATIC_MEMBER = "static-member"  # a static member came back and the group stays as it is
-    GENERATION = "generation"  # the leader's plan
+    GENERATION = "generation"  # the leader's assignments
     OFFSET_COMMIT = "offset-commit"
     TXN_OFFSET_COMMIT = "txn-offset-commit"  # offsets that wait for a transaction
-    TRANSACTION_END = "transaction-end"  # which is committed, or not
+    TRANSACTION_END = "transaction-end"  # a transaction is committed or aborted
     TOPICS_DELETED = "topics-deleted"  # offsets of topics that are gone
     OFFSETS_DELETED = "offsets-deleted"  # OffsetDelete
     GROUP_DELETED = "group-deleted"  # DeleteGroups
     EXPIRED = "expired"  # offsets.retention.minutes are over
 
 
-#: How an append goes: the records of one write and their cause -> (delay in ms until it is committed,
+#: The outcome of an append: the records of one write and their cause -> (delay in ms until it is committed,
 #: the error it ends in, or None). An append never completes before an earlier one of its group.
 AppendPolicy = Callable[[Sequence[Record], AppendCause], tuple[int, Error | None]]
 
@@ -103,7 +104,7 @@ def immediate(records: Sequence[Record], cause: AppendCause) -> tuple[int, Error
     return 0, None
 
 
-#: Errors of an append, turned into those that clients of the group protocol know.
+#: Errors of an append -> errors that clients of the group protocol know.
 _APPEND_ERRORS = {
     Error.UNKNOWN_TOPIC_OR_PARTITION: Error.COORDINATOR_NOT_AVAILABLE,
     Error.NOT_ENOUGH_REPLICAS: Error.COORDINATOR_NOT_AVAILABLE,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import IntEnum
 from heapq import heappop, heappush
 from typing import Final
 
 
 class TimerKind(IntEnum):
-    """What is due."""
+    """What happens at a deadline."""
 
     SESSION = 0  # of a member, a new member or a pending id (Kafka: heartbeat-<group>-<member>)
     JOIN = 1  # the round closes, or its initial delay is over (join-<group>)
@@ -20,16 +19,20 @@ class TimerKind(IntEnum):
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 SESSION: Final = TimerKind.SESSION
+JOIN: Final = TimerKind.JOIN
+SYNC: Final = TimerKind.SYNC
+APPEND: Final = TimerKind.APPEND
+EXPIRATION: Final = TimerKind.EXPIRATION
 
 
 _Key = tuple[TimerKind, str, str]
 
 
 class Timer:
-    """What is due when; it counts while it is the one that is set under its key.
+    """A deadline and what it is for. It counts while it is the one that is set under its key.
 
-    ``key``: its kind, its group, and the member id or "" where it is the whole group's. ``payload``: what
-    the setter wants to know then.
+    ``key``: the kind, the group, and the member id or "" if the timer is the whole group's. ``payload``: what
+    the setter wants to know at the deadline.
     """
 
     __slots__ = ("deadline_ms", "key", "payload")
@@ -41,52 +44,51 @@ class Timer:
 
 
 class Timers:
-    """Virtual or real milliseconds; setting a timer again is a new set.
+    """Timers in virtual or real milliseconds. A timer that is set again stands behind its equals.
 
-    A member's session is set again with every request: timers lie by their deadline, in the order of
-    setting, and only deadlines that are new go into a heap. One that was set again or cancelled stays
-    where it lay, until it comes first there. ``on_earlier`` is told a deadline that is set and comes before
-    all others, so that nobody has to ask after every call.
+    Every request sets its member's session timer again, so setting has to be cheap: a timer is appended to
+    the list of its deadline, and only a deadline without a list goes into the heap. A timer that was set
+    again or cancelled stays in its old list as a leftover. `next_deadline` drops leftovers when their list
+    comes first: it skips the timers that are not the one under their key, and drops a list that it has
+    passed. So a list lives until its deadline, which bounds the leftovers: one for each time that a timer
+    was set within the longest timeout. In exchange no timer is ever looked for in a list or in the heap.
     """
 
-    __slots__ = ("_deadlines", "_due", "_on_earlier", "_passed", "_set")
+    __slots__ = ("_deadlines", "_due", "_passed", "_set")
 
-    def __init__(self, on_earlier: Callable[[int], None] | None = None) -> None:
-        self._on_earlier = on_earlier
+    def __init__(self) -> None:
         self._set: dict[_Key, Timer] = {}
         self._due: dict[int, list[Timer]] = {}
         self._deadlines: list[int] = []
-        #: How many of those with the earliest deadline are taken, or are not set any more.
+        #: How many timers of the earliest list are taken or leftovers.
         self._passed = 0
 
     def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
-        """(Re)set the timer of this kind; ``name``: the member id, or "" where it is the whole group's."""
+        """Set the timer of this kind, or set it again; ``name``: the member id, or "" for the whole group."""
         key = (kind, group, name)
         self._set[key] = timer = Timer(key, deadline_ms, payload)
         due = self._due.get(deadline_ms)
         if due is None:
             self._due[deadline_ms] = [timer]
-            self._begin(deadline_ms)
+            self._add_deadline(deadline_ms)
         else:
             due.append(timer)
 
-    def _begin(self, deadline_ms: int) -> None:
-        """Nothing was due then so far."""
+    def _add_deadline(self, deadline_ms: int) -> None:
+        """The first timer with this deadline is set."""
         deadlines = self._deadlines
         is_earliest = not deadlines or deadline_ms < deadlines[0]
         if is_earliest and self._passed:
             del self._due[deadlines[0]][: self._passed]
             self._passed = 0
         heappush(deadlines, deadline_ms)
-        if is_earliest and self._on_earlier is not None:
-            self._on_earlier(deadline_ms)
 
     def cancel(self, kind: TimerKind, group: str, name: str = "") -> None:
         """Forget the timer, if it is set."""
         self._set.pop((kind, group, name), None)
 
     def next_deadline(self) -> int | None:
-        """The earliest deadline; None where nothing is set."""
+        """The earliest deadline; None if no timer is set."""
         deadlines, is_set = self._deadlines, self._set.get
         while deadlines:
             deadline_ms = deadlines[0]
@@ -111,7 +113,7 @@ class Timers:
         return timer
 
     def deadline_of(self, kind: TimerKind, group: str, name: str = "") -> int | None:
-        """When this timer is due; None where it is not set."""
+        """When this timer is due; None if it is not set."""
         timer = self._set.get((kind, group, name))
         return None if timer is None else timer.deadline_ms
 

@@ -1,4 +1,4 @@
-"""What a client label remembers from the answers to it, and how steps refer to that."""
+"""The memory of client labels, filled from their answers, and the variables of steps that refer to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class InvalidStep(Exception):
 
 
 class Client:
-    """One label's memory."""
+    """The memory of one label."""
 
     def __init__(self) -> None:
         self.member = ""
@@ -43,7 +43,7 @@ class Client:
         self.last: str | None = None
 
     def sent(self, kind: str, request: Request) -> None:
-        """Joins and syncs may be parked: from now on the last answer is pending."""
+        """A join or sync may be parked: until its answer comes, the last answer is pending."""
         if isinstance(request, JoinGroup | SyncGroup):
             self.last = f"{kind}:{PENDING}"
 
@@ -76,7 +76,7 @@ class Client:
 
 
 class Clients:
-    """All labels of a scenario, and the variables that steps may use."""
+    """All labels of a scenario, and the variables of its steps."""
 
     def __init__(self, names: Names) -> None:
         self._names = names

@@ -1,4 +1,4 @@
-"""Typed access to a step's fields: a missing one has its default, null is null."""
+"""Typed access to a step's fields: a missing field has its default, null is null."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHORT_MAX = 2**15 - 1
 
 
 class Fields:
-    """One step, read field by field; whatever does not fit is an `InvalidStep` naming the field."""
+    """One step, read field by field; a value of another type is an `InvalidStep` that names the field."""
 
     def __init__(self, step: Mapping[str, Any]) -> None:
         self._step = step
@@ -55,7 +55,7 @@ class Fields:
 
 
 def whole_number(name: str, value: Any, highest: int) -> int:
-    """A whole number of that size, signed."""
+    """A whole number between -highest - 1 and highest."""
     if isinstance(value, bool) or not isinstance(value, int) or not -highest - 1 <= value <= highest:
         raise InvalidStep(f"{name}: {value!r} is no whole number between {-highest - 1} and {highest}")
     return value
@@ -69,6 +69,9 @@ def partition_number(name: str, text: str) -> int:
 
 
 def from_base64(name: str, value: Any) -> bytes:
+    """The bytes of a base64 text. Python callers may give the bytes themselves."""
+    if isinstance(value, bytes):
+        return value
     if not isinstance(value, str):
         raise InvalidStep(f"{name}: {value!r} is no base64 text")
     try:

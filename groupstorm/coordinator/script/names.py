@@ -1,4 +1,4 @@
-"""Ids: how they are drawn, and the short names m1, m2, ... that stand for them in the output."""
+"""Draws member ids, and gives them the short names m1, m2, ... of the output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def scenario_uuid(scenario_id: str | int, number: int) -> uuid.UUID:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text could be one of our names."""
+    """Whether a text has the form of these names."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -37,7 +37,7 @@ class Names:
         return member_id
 
     def see(self, ids: Iterable[str]) -> None:
-        """Name those that were drawn and have no name yet, in the order in which they were drawn."""
+        """Name the ids that were drawn and have no name yet, in the order of drawing."""
         new = {member_id for member_id in ids if member_id in self._drawn and member_id not in self._names}
         for member_id in sorted(new, key=self._drawn.__getitem__):
             name = f"m{len(self._names) + 1}"
@@ -45,15 +45,15 @@ class Names:
             self._ids[name] = member_id
 
     def name(self, member_id: str) -> str:
-        """The id's name; an id that was not drawn here stands for itself."""
+        """The id's name; an id that was not drawn here is its own name."""
         return self._names.get(member_id, member_id)
 
     def member_id(self, name: str) -> str:
-        """The id of that name; "no-m3" where m3 does not exist yet."""
+        """The id of a name; "no-m3" if m3 does not exist yet."""
         return self._ids.get(name, f"no-{name}")
 
     def key(self, name: str) -> tuple[int, int, str]:
-        """Sort key: our names first, by number, then the rest as text."""
+        """Sort key: the names first, by number, then other ids as text."""
         return (0, int(name[1:]), "") if name in self._ids else (1, 0, name)
 
     @property

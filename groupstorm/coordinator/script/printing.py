@@ -1,4 +1,4 @@
-"""Answers and states as JSON values: the coordinator's own, before any version cuts them."""
+"""Answers and states as JSON values, before an answer is cut to the request's version."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import base64
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from groupstorm.coordinator.descriptions import CLASSIC_TYPE
-from groupstorm.coordinator.group import ClassicGroup
+from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.listing import CLASSIC_TYPE
 from groupstorm.coordinator.messages import (
     DeleteGroupResponse,
     DescribeGroupResponse,
@@ -29,7 +29,7 @@ def _base64(data: bytes) -> str:
 
 
 def ids_in_response(response: Response) -> Iterator[str]:
-    """The member ids that an answer shows."""
+    """The member ids in an answer."""
     match response:
         case JoinGroupResponse():
             yield response.member_id
@@ -40,7 +40,7 @@ def ids_in_response(response: Response) -> Iterator[str]:
 
 
 def ids_in_groups(groups: Iterable[ClassicGroup]) -> Iterator[str]:
-    """The member ids that the state shows."""
+    """The member ids in the state of groups."""
     for group in groups:
         yield from group.members
         yield from group.pending_members
@@ -50,7 +50,7 @@ def ids_in_groups(groups: Iterable[ClassicGroup]) -> Iterator[str]:
 
 
 def print_response(response: Response, names: Names) -> dict[str, Any]:
-    """The fields of an answer, behind t, step, kind and as."""
+    """The fields of an answer that follow t, step, kind and as."""
     match response:
         case JoinGroupResponse():
             return _join(response, names)

@@ -1,4 +1,4 @@
-"""Steps become requests: defaults, variables, subscriptions and plans filled in."""
+"""Makes requests of steps: fills in defaults, variables, subscriptions and assignments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PROTOCOL_SINCE_SYNC = 5
 
 
 class Scene(NamedTuple):
-    """What a step may refer to."""
+    """The state that a step may refer to."""
 
     clients: Clients
     names: Names
@@ -50,7 +50,7 @@ class Scene(NamedTuple):
 
 
 def build_request(step: Mapping[str, Any], label: str, scene: Scene) -> Request:
-    """The request of a step; `InvalidStep` where there is none."""
+    """The request of a step; `InvalidStep` if it cannot be made into one."""
     op = step.get("op")
     builder = _BUILDERS.get(op) if isinstance(op, str) else None
     if builder is None:
@@ -59,7 +59,7 @@ def build_request(step: Mapping[str, Any], label: str, scene: Scene) -> Request:
 
 
 def append_error(step: Mapping[str, Any]) -> Error | None:
-    """Why the records that the request makes cannot be appended."""
+    """The error that the append of the request's records ends in, if the step names one."""
     name = step.get("append_error")
     if name is None:
         return None

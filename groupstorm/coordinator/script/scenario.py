@@ -18,7 +18,7 @@ from groupstorm.problems import InputError
 #: Keys of `config` that are no options of the broker.
 _OWN_KEYS = ("topics", "racks", "groups")
 
-#: Options of one group and their smallest values (GroupConfig); those without numbers are not looked at.
+#: Options of one group and their smallest values (GroupConfig); options that are not numbers are not checked.
 _GROUP_OPTIONS = {
     "consumer.session.timeout.ms": 1,
     "consumer.heartbeat.interval.ms": 1,
@@ -38,7 +38,7 @@ _GROUP_OPTIONS = {
 
 
 class ScenarioFailed(Exception):
-    """The scenario is one, but cannot be run; the message says why."""
+    """The line is a scenario that cannot be run; the message says why."""
 
 
 class Scenario(NamedTuple):
@@ -48,7 +48,7 @@ class Scenario(NamedTuple):
 
 
 def read_scenario(line: str, place: str) -> Scenario:
-    """Parse one line; `InputError`, naming ``place``, where it is no scenario."""
+    """Parse one line; `InputError`, naming ``place``, if it is not a scenario."""
     try:
         value = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as problem:
@@ -75,9 +75,9 @@ def _short(value: Any) -> str:
 
 
 def broker_config(scenario: Scenario) -> CoordinatorConfig:
-    """The broker's options, as Kafka 4.3.1 takes them: names that it does not know have no effect.
+    """The broker's options, as Kafka 4.3.1 reads them: names that Kafka does not know have no effect.
 
-    `ScenarioFailed` where Kafka would refuse the values.
+    `ScenarioFailed` if Kafka would refuse a value.
     """
     options = {name: value for name, value in scenario.config.items() if name in OPTIONS}
     options[COMPATIBILITY] = Compatibility.KAFKA_4_3_1
@@ -110,7 +110,7 @@ def initial_topics(scenario: Scenario) -> dict[str, int]:
 
 
 def partition_counts(topics: Any) -> dict[str, int]:
-    """Check an object of topics; `InputError` names the wrong one."""
+    """Check an object of topics; the `InputError` names the wrong topic."""
     if not isinstance(topics, dict):
         raise InputError(f"{_short(topics)} does not give a number of partitions by topic")
     for topic, count in topics.items():

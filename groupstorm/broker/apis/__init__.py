@@ -1,0 +1,94 @@
+"""The APIs that this broker serves: one file per API key, registered here.
+
+Not served: access control, quotas, replication and its administration, log directories, telemetry,
+delegation tokens, DescribeProducers and the listing of transactions, the KIP-848, share and streams groups. A
+request of an API that is not here closes the connection, as an unknown key does in Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from groupstorm.broker.apis import (
+    key_00_produce,
+    key_01_fetch,
+    key_02_list_offsets,
+    key_03_metadata,
+    key_08_offset_commit,
+    key_09_offset_fetch,
+    key_10_find_coordinator,
+    key_11_join_group,
+    key_12_heartbeat,
+    key_13_leave_group,
+    key_14_sync_group,
+    key_15_describe_groups,
+    key_16_list_groups,
+    key_17_sasl_handshake,
+    key_18_api_versions,
+    key_19_create_topics,
+    key_20_delete_topics,
+    key_21_delete_records,
+    key_22_init_producer_id,
+    key_23_offset_for_leader_epoch,
+    key_24_add_partitions_to_txn,
+    key_25_add_offsets_to_txn,
+    key_26_end_txn,
+    key_28_txn_offset_commit,
+    key_32_describe_configs,
+    key_36_sasl_authenticate,
+    key_37_create_partitions,
+    key_42_delete_groups,
+    key_44_incremental_alter_configs,
+    key_47_offset_delete,
+    key_60_describe_cluster,
+    key_75_describe_topic_partitions,
+)
+from groupstorm.broker.apis.api import Api
+from groupstorm.broker.releases import capped
+
+_WITHOUT_API_VERSIONS = (
+    key_00_produce.API,
+    key_01_fetch.API,
+    key_02_list_offsets.API,
+    key_03_metadata.API,
+    key_08_offset_commit.API,
+    key_09_offset_fetch.API,
+    key_10_find_coordinator.API,
+    key_11_join_group.API,
+    key_12_heartbeat.API,
+    key_13_leave_group.API,
+    key_14_sync_group.API,
+    key_15_describe_groups.API,
+    key_16_list_groups.API,
+    key_17_sasl_handshake.API,
+    key_19_create_topics.API,
+    key_20_delete_topics.API,
+    key_21_delete_records.API,
+    key_22_init_producer_id.API,
+    key_23_offset_for_leader_epoch.API,
+    key_24_add_partitions_to_txn.API,
+    key_25_add_offsets_to_txn.API,
+    key_26_end_txn.API,
+    key_28_txn_offset_commit.API,
+    key_32_describe_configs.API,
+    key_36_sasl_authenticate.API,
+    key_37_create_partitions.API,
+    key_42_delete_groups.API,
+    key_44_incremental_alter_configs.API,
+    key_47_offset_delete.API,
+    key_60_describe_cluster.API,
+    key_75_describe_topic_partitions.API,
+)
+
+
+def apis_of(release: str) -> Mapping[int, Api]:
+    """The APIs by key, in the versions that both this release of Kafka and this broker have."""
+    table = {api.key: api for api in capped(_WITHOUT_API_VERSIONS, release)}
+    own = key_18_api_versions.api_versions(table, release)
+    table.update({api.key: api for api in capped((own,), release)})
+    return MappingProxyType(table)
+
+
+#: All APIs, by key.
+APIS: Mapping[int, Api] = apis_of("4.x")

@@ -1,0 +1,247 @@
+"""The arguments and the results of the handlers of the APIs."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from groupstorm.broker.changes import (
+    BatchAppended,
+    Change,
+    GroupConfigured,
+    ProducerIdsTaken,
+    RecordsDeleted,
+    TopicConfigured,
+    TopicCreated,
+    TopicDeleted,
+    TopicGrown,
+)
+from groupstorm.broker.cluster import Cluster
+from groupstorm.broker.config import BrokerConfig
+from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
+from groupstorm.broker.log.partition import Appended, PartitionLog
+from groupstorm.broker.log.topics import Topic, Topics
+from groupstorm.broker.producer_ids import ProducerIds
+from groupstorm.broker.transactions import Marker, Partition, Transactions
+from groupstorm.coordinator import messages
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.protocol.codec import ResponseTypes
+from groupstorm.protocol.codec.shape import EPOCH, MILLISECOND
+from groupstorm.protocol.endpoints import Endpoint
+
+#: One of kio's responses; which class depends on API and version.
+KioMessage: TypeAlias = Any
+
+NO_AUTHORIZED_OPERATIONS = -(2**31)
+"""The client did not ask for them (MetadataResponse.AUTHORIZED_OPERATIONS_OMITTED)."""
+
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+class Call(NamedTuple):
+    """One request: ``message`` is kio's dataclass of that version, ``types`` makes the response."""
+
+    version: int
+    message: KioMessage
+    types: ResponseTypes
+    client_id: str
+    client_host: str
+    """As Java prints an address: /127.0.0.1"""
+    reached_at: Endpoint
+    """Our end of the connection, as the client sees it."""
+    now_ms: int
+    node: int
+    """Which of the brokers was asked."""
+
+
+@dataclass(slots=True)
+class BrokerState:
+    """The state that all handlers share. The groups are the coordinator's."""
+
+    config: BrokerConfig
+    cluster_id: str
+    topics: Topics
+    producer_ids: ProducerIds = field(default_factory=ProducerIds)
+    sessions: dict[int, FetchSessions] = field(default_factory=dict)
+    """Fetch sessions, by broker."""
+    transactions: Transactions = field(init=False)
+    group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    metadata_cache: dict[tuple[object, ...], list[bytes]] = field(default_factory=dict)
+    appended: list[PartitionLog] = field(default_factory=list)
+    """Logs that this request has changed: fetches may wait for them."""
+    changes: list[Change] = field(default_factory=list)
+    """The changes of this request, in order, for the journal."""
+    deleted_topics: list[str] = field(default_factory=list)
+    """Topics that this request has deleted: the groups' offsets of them are deleted too."""
+    coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
+    """For DescribeConfigs."""
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.topics.cluster
+
+    def __post_init__(self) -> None:
+        self.transactions = Transactions(self.take_producer_id, self.config.transaction_max_timeout_ms)
+        slots = self.config.max_incremental_fetch_session_cache_slots
+        for node in self.cluster.nodes:
+            self.sessions[node] = FetchSessions(slots, draw_session_id)
+
+    def note_append(self, topic: Topic, partition: int, appended: Appended) -> None:
+        """Note an appended batch, unless it was a repetition."""
+        if appended.data is not None:
+            self.appended.append(topic.partitions[partition])
+            self.changes.append(BatchAppended(topic.name, partition, appended.data))
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int,
+        replication_factor: int,
+        configs: Mapping[str, str] | None = None,
+        replicas: Sequence[tuple[int, ...]] | None = None,
+    ) -> Topic:
+        """Raises TopicError."""
+        topic = self.topics.create(name, partitions, replication_factor, configs, replicas)
+        where = (topic.number, tuple(topic.replicas), dict(topic.configs))
+        self.changes.append(TopicCreated(name, topic.topic_id, *where))
+        return topic
+
+    def take_producer_id(self) -> int:
+        taken = self.producer_ids.take()
+        self.changes.append(ProducerIdsTaken(self.producer_ids.next_id))
+        return taken
+
+    def delete_topic(self, topic: Topic) -> None:
+        """Delete a topic: fetches that wait for it are answered, and its committed offsets are deleted."""
+        self.topics.delete(topic)
+        self.changes.append(TopicDeleted(topic.name))
+        self.transactions.forget_topic(topic.name)
+        self.appended.extend(topic.partitions)
+        self.deleted_topics.append(topic.name)
+
+    def grow_topic(self, topic: Topic, partitions: int, replicas: Sequence[tuple[int, ...]] | None) -> None:
+        """Raises TopicError."""
+        self.topics.grow(topic, partitions, replicas)
+        self.changes.append(TopicGrown(topic.name, tuple(topic.replicas)))
+
+    def configure_topic(self, topic: Topic, configs: Mapping[str, str]) -> None:
+        self.topics.configure(topic, configs)
+        self.changes.append(TopicConfigured(topic.name, dict(configs)))
+
+    def configure_group(self, group: str, configs: Mapping[str, str]) -> None:
+        self.group_configs[group] = dict(configs)
+        self.changes.append(GroupConfigured(group, dict(configs)))
+
+    def delete_records(self, topic: Topic, partition: int, before_offset: int) -> None:
+        log = topic.partitions[partition]
+        log.delete_before(before_offset)
+        self.appended.append(log)
+        self.changes.append(RecordsDeleted(topic.name, partition, log.start_offset))
+
+    def expire_records(self, now_ms: int) -> None:
+        """Drop the records that are older than their topic's retention.ms."""
+        for topic in self.topics:
+            for partition, log in enumerate(topic.partitions):
+                if log.expire(now_ms):
+                    self.appended.append(log)
+                    self.changes.append(RecordsDeleted(topic.name, partition, log.start_offset))
+
+    def offsets_partition(self, group: str) -> Partition:
+        """The partition of the offsets topic that holds a group's offsets."""
+        return OFFSETS_TOPIC, self.cluster.groups.partition_of(group)
+
+    def write_markers(self, now_ms: int) -> list[Marker]:
+        """Write the markers of ended transactions into the partitions of topics. The markers are returned:
+        the group coordinator ends the transactions of its offsets."""
+        markers, self.transactions.markers = self.transactions.markers, []
+        for marker in markers:
+            for name, index in marker.partitions:
+                topic = self.topics.get(name)
+                if topic is None or topic.partition(index) is None:
+                    continue
+                log = topic.partitions[index]
+                appended = log.append_marker(marker.producer_id, marker.epoch, marker.is_commit, now_ms)
+                self.note_append(topic, index, appended)
+        return markers
+
+    def endpoint(self, node: int, call: Call) -> Endpoint:
+        """The address of a broker, for the client of this call."""
+        return self.cluster.endpoint(node, call.reached_at, self.config.advertised_listeners)
+
+    def coordinates_group(self, call: Call, group: str) -> bool:
+        """Whether the broker that was asked coordinates this group."""
+        return self.cluster.groups.node_of(group) == call.node
+
+    def coordinates_transactions(self, call: Call, transactional_id: str) -> bool:
+        """Whether the broker that was asked coordinates this transactional id."""
+        return self.cluster.transactions.node_of(transactional_id) == call.node
+
+
+class Done(NamedTuple):
+    """The response to the request."""
+
+    response: KioMessage
+
+
+class Encoded(NamedTuple):
+    """The response to the request, as bytes."""
+
+    body: list[bytes]
+
+
+class NoAnswer(NamedTuple):
+    """Nothing is sent (acks=0). ``close``: why the connection is closed instead, or None."""
+
+    close: str | None = None
+
+
+class AskCoordinator(NamedTuple):
+    """Ask the group coordinator; ``finish`` makes the response of its answers as soon as it has given all."""
+
+    requests: Sequence[messages.Request]
+    finish: Callable[[Sequence[Any]], KioMessage]
+
+
+class Wait(NamedTuple):
+    """Respond with ``finish()`` as soon as ``is_ready()`` after one of ``logs`` has grown, or at the
+    deadline."""
+
+    deadline_ms: int
+    logs: Sequence[PartitionLog]
+    is_ready: Callable[[], bool]
+    finish: Callable[[], KioMessage]
+
+
+Outcome: TypeAlias = Done | Encoded | NoAnswer | AskCoordinator | Wait
+Handler: TypeAlias = Callable[[BrokerState, Call], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API, in the versions that this broker serves."""
+
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+    handle: Handler
+    advertised_min_version: int | None = None
+    """The lowest version in ApiVersions, if another one."""
+
+
+def authorized_operations(asked: bool, operations: Sequence[int]) -> int:
+    """The bit field of AclOperation codes: without an authorizer everything is allowed."""
+    return sum(1 << code for code in operations) if asked else NO_AUTHORIZED_OPERATIONS
+
+
+def timestamp(time_ms: int | None) -> datetime.datetime | None:
+    """Milliseconds as kio's fields hold them."""
+    return None if time_ms is None else EPOCH + datetime.timedelta(milliseconds=time_ms)
+
+
+def milliseconds(duration: Any) -> int:
+    """A timedelta of kio's as an integer."""
+    return int(duration // MILLISECOND)

@@ -1,0 +1,219 @@
+"""Fetch (key 1), versions 4-18.
+
+* v4: isolation level: committed reads end at the last stable offset, and the response names the aborted
+  transactions among the records (KIP-98). v5: log start offset. v7: fetch sessions (KIP-227). v9: the leader
+  epoch is checked. v12: flexible. v13: topic ids instead of names (KIP-516). v15-18: fields for replicas and
+  new leaders.
+* A fetch waits up to max_wait_ms for min_bytes (DelayedFetch). With an error in any partition it does not
+  wait.
+* Records of a partition without any are empty, never null: librdkafka rejects null (KAFKA-18646).
+* The first batch of a response may exceed the limits (KIP-74).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, Wait, milliseconds
+from groupstorm.broker.apis.lookup import NO_EPOCH, find_log, find_topic
+from groupstorm.broker.fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    NO_SESSION,
+    FetchSession,
+    PartitionKey,
+    Shown,
+)
+from groupstorm.broker.log.batches import last_offset
+from groupstorm.broker.log.partition import NO_OFFSET, PartitionLog
+from groupstorm.coordinator.errors import Error
+
+_READ_COMMITTED = 1
+_NO_REPLICA = -1
+_FIRST_WITH_TOPIC_IDS = 13
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One partition of the request: its log, or the error."""
+
+    key: PartitionKey
+    partition: Any
+    log: PartitionLog | None
+    error: Error
+    committed_only: bool
+
+    def present_error(self) -> Error:
+        """The error now: retention, or a deletion, may have come while the fetch has waited."""
+        if self.error is not Error.NONE or self.log is None:
+            return self.error
+        if self.log.is_gone:
+            by_id = not isinstance(self.key[0], str)
+            return Error.UNKNOWN_TOPIC_ID if by_id else Error.UNKNOWN_TOPIC_OR_PARTITION
+        known = self.log.has_offset(self.partition.fetch_offset)
+        return Error.NONE if known else Error.OFFSET_OUT_OF_RANGE
+
+    def until(self) -> int | None:
+        """Committed reads end in front of the first open transaction."""
+        return self.log.last_stable_offset if self.committed_only and self.log is not None else None
+
+
+def handle(state: BrokerState, call: Call) -> Done | Wait:
+    session, is_full, error = _session(state, call)
+    if error is not Error.NONE:
+        return Done(call.types.response(error_code=error, session_id=NO_SESSION, responses=()))
+    wanted = _wanted(call) if session is None else session.partitions
+    asked = [_ask(state, call, key, partition) for key, partition in wanted.items()]
+    max_bytes = min(call.message.max_bytes, state.config.fetch_max_bytes)
+    max_wait_ms = milliseconds(call.message.max_wait)
+
+    def is_ready() -> bool:
+        return _is_ready(asked, call.message.min_bytes)
+
+    def finish() -> Any:
+        return _response(call, asked, max_bytes, session, is_full)
+
+    if max_wait_ms <= 0 or not asked or is_ready():
+        return Done(finish())
+    logs = [one.log for one in asked if one.log is not None]
+    return Wait(call.now_ms + max_wait_ms, logs, is_ready, finish)
+
+
+API = Api(1, "Fetch", 4, 18, handle)
+
+
+def _session(state: BrokerState, call: Call) -> tuple[FetchSession | None, bool, Error]:
+    """The session, whether the response must name every partition, and the error if there is no session
+    (FetchManager.newContext)."""
+    message = call.message
+    session_id = getattr(message, "session_id", NO_SESSION)
+    epoch = getattr(message, "session_epoch", FINAL_EPOCH)
+    sessions = state.sessions[call.node]
+    uses_topic_ids = call.version >= _FIRST_WITH_TOPIC_IDS
+    if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+        sessions.end(session_id)
+        session = None
+        if epoch == INITIAL_EPOCH and message.topics:
+            session = sessions.begin(uses_topic_ids, call.now_ms)
+        if session is not None:
+            session.change(_wanted(call), ())
+        return session, True, Error.NONE
+    session, error = sessions.use(session_id, epoch, uses_topic_ids, call.now_ms)
+    if session is not None:
+        session.change(_wanted(call), _forgotten(call))
+        if not session.partitions:
+            sessions.end(session_id)
+            return None, True, Error.NONE
+    return session, False, error
+
+
+def _wanted(call: Call) -> dict[PartitionKey, Any]:
+    return {
+        (_name(topic), partition.partition): partition
+        for topic in call.message.topics
+        for partition in topic.partitions
+    }
+
+
+def _forgotten(call: Call) -> Iterable[PartitionKey]:
+    return [
+        (_name(topic), number) for topic in call.message.forgotten_topics_data for number in topic.partitions
+    ]
+
+
+def _name(topic: Any) -> Any:
+    return topic.topic_id if hasattr(topic, "topic_id") else topic.topic
+
+
+class _Named:
+    """A topic, for `find_topic`."""
+
+    __slots__ = ("topic", "topic_id")
+
+    def __init__(self, name: str | uuid.UUID | None) -> None:
+        self.topic = name if isinstance(name, str) else None
+        self.topic_id = None if isinstance(name, str) else name
+
+
+def _ask(state: BrokerState, call: Call, key: PartitionKey, partition: Any) -> _Asked:
+    topic, error = find_topic(state.topics, _Named(key[0]), "topic")
+    log = None
+    if topic is not None:
+        epoch = getattr(partition, "current_leader_epoch", NO_EPOCH)
+        log, error = find_log(state, call, topic, key[1], epoch)
+    return _Asked(key, partition, log, error, call.message.isolation_level == _READ_COMMITTED)
+
+
+def _is_ready(asked: list[_Asked], min_bytes: int) -> bool:
+    available = 0
+    for one in asked:
+        if one.log is None or one.present_error() is not Error.NONE:
+            return True
+        wanted = one.partition
+        available += one.log.readable_bytes(wanted.fetch_offset, wanted.partition_max_bytes, one.until())
+        if available >= min_bytes:
+            return True
+    return available >= min_bytes
+
+
+def _response(
+    call: Call, asked: list[_Asked], max_bytes: int, session: FetchSession | None, is_full: bool
+) -> Any:
+    topics: dict[Any, list[Any]] = {}
+    left = max_bytes
+    anything = False
+    for one in asked:
+        error = one.present_error()
+        records: list[bytes] = []
+        if error is Error.NONE and one.log is not None:
+            limit = min(one.partition.partition_max_bytes, left)
+            until = one.until()
+            records = one.log.read(one.partition.fetch_offset, limit, not anything, until)
+        data = b"".join(records)
+        anything = anything or bool(data)
+        left = max(0, left - len(data))
+        has_changed = _has_changed(session, one, error, data)
+        if is_full or has_changed:
+            topics.setdefault(one.key[0], []).append(_partition(call, one, error, data, records))
+    responses = tuple(
+        call.types.make("FetchableTopicResponse", topic=name, topic_id=name, partitions=tuple(partitions))
+        for name, partitions in topics.items()
+    )
+    session_id = NO_SESSION if session is None else session.session_id
+    return call.types.response(error_code=Error.NONE, session_id=session_id, responses=responses)
+
+
+def _has_changed(session: FetchSession | None, asked: _Asked, error: Error, data: bytes) -> bool:
+    if session is None:
+        return True
+    log = asked.log if error is Error.NONE else None
+    shown = Shown(NO_OFFSET, NO_OFFSET) if log is None else Shown(log.end_offset, log.start_offset)
+    return session.has_changed(asked.key, shown, bool(data) or error is not Error.NONE)
+
+
+def _partition(call: Call, asked: _Asked, error: Error, data: bytes, batches: list[bytes]) -> Any:
+    log = asked.log if error is Error.NONE else None
+    return call.types.make(
+        "PartitionData",
+        partition_index=asked.key[1],
+        error_code=error,
+        high_watermark=log.end_offset if log is not None else NO_OFFSET,
+        last_stable_offset=log.last_stable_offset if log is not None else NO_OFFSET,
+        log_start_offset=log.start_offset if log is not None else NO_OFFSET,
+        aborted_transactions=_aborted(call, asked, log, batches) if asked.committed_only else None,
+        preferred_read_replica=_NO_REPLICA,
+        records=data,
+    )
+
+
+def _aborted(call: Call, asked: _Asked, log: PartitionLog | None, batches: list[bytes]) -> tuple[Any, ...]:
+    if log is None or not batches:
+        return ()
+    offset, until = asked.partition.fetch_offset, last_offset(batches[-1]) + 1
+    return tuple(
+        call.types.make("AbortedTransaction", producer_id=one.producer_id, first_offset=one.first_offset)
+        for one in log.aborted(offset, until)
+    )

@@ -1,0 +1,87 @@
+"""OffsetCommit (key 8), versions 2-10.
+
+* v6: leader epoch. v7: group.instance.id. v10: topic ids instead of names (KIP-848).
+* Partitions that do not exist are answered here, UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID, and
+  the others go on; the coordinator is not asked if nothing is left (KafkaApis.handleOffsetCommitRequest).
+* v2-4 may say how long the offsets are kept (KIP-211).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done, milliseconds
+from groupstorm.broker.apis.lookup import find_topic, same_topic
+from groupstorm.coordinator import messages
+from groupstorm.coordinator.errors import Error
+
+_NO_RETENTION = -1
+
+
+def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
+    message = call.message
+    names: list[str | None] = []
+    refused: dict[tuple[int, int], Error] = {}
+    offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
+    for index, asked in enumerate(message.topics):
+        topic, error = find_topic(state.topics, asked)
+        names.append(None if topic is None else topic.name)
+        for partition in asked.partitions:
+            if topic is None or topic.partition(partition.partition_index) is None:
+                known_topic = topic is not None
+                refused[index, partition.partition_index] = (
+                    Error.UNKNOWN_TOPIC_OR_PARTITION if known_topic else error
+                )
+                continue
+            offsets.setdefault(topic.name, {})[partition.partition_index] = messages.CommittedOffset(
+                partition.committed_offset,
+                getattr(partition, "committed_leader_epoch", -1),
+                partition.committed_metadata or "",
+            )
+
+    def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Any:
+        decided: dict[tuple[str | None, int], Error] = {
+            (name, partition): error for answer in answers for name, partition, error in answer.partitions
+        }
+        return _response(call, names, refused, decided)
+
+    if not offsets:
+        return Done(finish(()))
+    request = messages.OffsetCommit(
+        group=message.group_id,
+        member_id=message.member_id,
+        group_instance_id=getattr(message, "group_instance_id", None),
+        generation=message.generation_id_or_member_epoch,
+        offsets=offsets,
+        version=call.version,
+        client_id=call.client_id,
+        retention_ms=_retention_ms(message),
+    )
+    return AskCoordinator((request,), finish)
+
+
+API = Api(8, "OffsetCommit", 2, 10, handle)
+
+
+def _retention_ms(message: Any) -> int:
+    retention = getattr(message, "retention_time", None)
+    return _NO_RETENTION if retention is None else milliseconds(retention)
+
+
+def _response(
+    call: Call,
+    names: Sequence[str | None],
+    refused: dict[tuple[int, int], Error],
+    decided: dict[tuple[str | None, int], Error],
+) -> Any:
+    make = call.types.make
+    topics = []
+    for index, (asked, name) in enumerate(zip(call.message.topics, names, strict=True)):
+        partitions = []
+        for partition in asked.partitions:
+            number = partition.partition_index
+            error = refused.get((index, number)) or decided.get((name, number), Error.UNKNOWN_SERVER_ERROR)
+            partitions.append(make("OffsetCommitResponsePartition", partition_index=number, error_code=error))
+        topics.append(make("OffsetCommitResponseTopic", partitions=tuple(partitions), **same_topic(asked)))
+    return call.types.response(topics=tuple(topics))

@@ -1,0 +1,56 @@
+"""FindCoordinator (key 10), versions 0-6.
+
+* v0 asks for groups only; v1 adds the key type; v4 asks for several keys at once (KIP-699).
+* Groups and transactional ids are spread over the brokers by their partitions of the internal topics. Share
+  groups are not emulated: their key type gets INVALID_REQUEST, which clients do not retry.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.coordinator.errors import Error
+
+_GROUP, _TRANSACTION = 0, 1
+_NO_NODE = -1
+_FIRST_BATCHED_VERSION = 4
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    message, types = call.message, call.types
+    key_type = getattr(message, "key_type", _GROUP)
+    if call.version < _FIRST_BATCHED_VERSION:
+        return Done(types.response(**_answer(state, call, key_type, message.key)))
+    coordinators = tuple(
+        types.make("Coordinator", key=key, **_answer(state, call, key_type, key))
+        for key in message.coordinator_keys
+    )
+    return Done(types.response(coordinators=coordinators))
+
+
+API = Api(10, "FindCoordinator", 0, 6, handle)
+
+
+def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str, Any]:
+    if key_type not in (_GROUP, _TRANSACTION):
+        sentence = f"key type {key_type}: only coordinators of groups and of transactions are emulated"
+        return {
+            "error_code": Error.INVALID_REQUEST,
+            "error_message": sentence,
+            "node_id": _NO_NODE,
+            "host": "",
+            "port": -1,
+        }
+    # From version 4 on Kafka leaves the message of a success empty, before it says NONE.
+    message = "NONE" if call.version < _FIRST_BATCHED_VERSION else ""
+    coordinators = state.cluster.groups if key_type == _GROUP else state.cluster.transactions
+    node = coordinators.node_of(key)
+    endpoint = state.endpoint(node, call)
+    return {
+        "error_code": Error.NONE,
+        "error_message": message,
+        "node_id": node,
+        "host": endpoint.host,
+        "port": endpoint.port,
+    }

@@ -1,0 +1,57 @@
+"""LeaveGroup (key 13), versions 0-5.
+
+* v0-2 name one member, and its error is the response's. v3: several members, each with its error
+  (KIP-345). v5: the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.coordinator import messages
+from groupstorm.coordinator.errors import Error
+
+_FIRST_BATCHED_VERSION = 3
+
+
+def read_leave(message: Any, version: int, client_id: str) -> messages.LeaveGroup:
+    """The request of kio's message of this version."""
+    if version < _FIRST_BATCHED_VERSION:
+        members: tuple[messages.LeavingMember, ...] = (messages.LeavingMember(message.member_id),)
+    else:
+        members = tuple(
+            messages.LeavingMember(one.member_id, one.group_instance_id, getattr(one, "reason", None))
+            for one in message.members
+        )
+    return messages.LeaveGroup(group=message.group_id, members=members, version=version, client_id=client_id)
+
+
+def handle(_state: BrokerState, call: Call) -> AskCoordinator:
+    request = read_leave(call.message, call.version, call.client_id)
+
+    def finish(answers: Sequence[messages.LeaveGroupResponse]) -> Any:
+        return _response(call, answers[0])
+
+    return AskCoordinator((request,), finish)
+
+
+API = Api(13, "LeaveGroup", 0, 5, handle)
+
+
+def _response(call: Call, answer: messages.LeaveGroupResponse) -> Any:
+    if call.version < _FIRST_BATCHED_VERSION:
+        errors = (answer.error, *(member.error for member in answer.members))
+        first = next((error for error in errors if error is not Error.NONE), Error.NONE)
+        return call.types.response(error_code=first)
+    members = tuple(
+        call.types.make(
+            "MemberResponse",
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            error_code=member.error,
+        )
+        for member in answer.members
+    )
+    return call.types.response(error_code=answer.error, members=members)

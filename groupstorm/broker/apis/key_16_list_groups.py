@@ -1,0 +1,40 @@
+"""ListGroups (key 16), versions 0-5. v4: filter by state (KIP-518). v5: filter by type (KIP-848).
+
+Each broker lists the groups that it coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.coordinator import messages
+
+
+def handle(state: BrokerState, call: Call) -> AskCoordinator:
+    request = messages.ListGroups(
+        states=tuple(getattr(call.message, "states_filter", ())),
+        types=tuple(getattr(call.message, "types_filter", ())),
+        version=call.version,
+    )
+
+    def finish(answers: Sequence[messages.ListGroupsResponse]) -> Any:
+        answer = answers[0]
+        groups = tuple(
+            call.types.make(
+                "ListedGroup",
+                group_id=one.group,
+                protocol_type=one.protocol_type,
+                group_state=one.state,
+                group_type=one.group_type,
+            )
+            for one in answer.groups
+            if state.coordinates_group(call, one.group)
+        )
+        return call.types.response(error_code=answer.error, groups=groups)
+
+    return AskCoordinator((request,), finish)
+
+
+API = Api(16, "ListGroups", 0, 5, handle)

@@ -1,0 +1,74 @@
+"""ApiVersions (key 18), versions 0-4.
+
+* The response always has header version 0, so that a client can read it before it knows anything
+  (KIP-511); kio's schema says so too.
+* An unknown version is answered in version 0 with UNSUPPORTED_VERSION and the range of this API
+  alone; the request is not read.
+* v3: the client's software name and version must look like ones, else INVALID_REQUEST. The answer names the
+  features: transaction.version 2 (KIP-890). v4: features whose lowest level is 0 (KAFKA-17011).
+* Produce is advertised from 0 though 3 is the lowest served: older librdkafka reads "no Produce 0" as
+  "cannot compress" (KAFKA-18659).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, Handler
+from groupstorm.broker.releases import transaction_version
+from groupstorm.coordinator.errors import Error
+from groupstorm.protocol.codec import ResponseTypes
+
+KEY = 18
+MAX_VERSION = 4
+_FIRST_WITH_FEATURES = 3
+_TRANSACTIONS = "transaction.version"
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def api_versions(served: Mapping[int, Api], release: str) -> Api:
+    """The API itself; ``served`` is read with each request, because it holds this API too."""
+    level = transaction_version(release)
+
+    def handle(_state: BrokerState, call: Call) -> Done:
+        message = call.message
+        if call.version >= 3 and not (
+            _SOFTWARE.fullmatch(message.client_software_name)
+            and _SOFTWARE.fullmatch(message.client_software_version)
+        ):
+            return Done(call.types.response(error_code=Error.INVALID_REQUEST, api_keys=()))
+        keys = tuple(_range(call.types, api) for _, api in sorted(served.items()))
+        return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **_features(call, level)))
+
+    checked: Handler = handle
+    return Api(KEY, "ApiVersions", 0, MAX_VERSION, checked)
+
+
+def _features(call: Call, level: int) -> dict[str, Any]:
+    if call.version < _FIRST_WITH_FEATURES or not level:
+        return {}
+    # a lowest level of 0 is more than clients of version 3 can read
+    least = 0 if call.version >= MAX_VERSION else 1
+    make = call.types.make
+    supported = make("SupportedFeatureKey", name=_TRANSACTIONS, min_version=least, max_version=level)
+    finalized = make(
+        "FinalizedFeatureKey", name=_TRANSACTIONS, max_version_level=level, min_version_level=level
+    )
+    return {
+        "supported_features": (supported,),
+        "finalized_features_epoch": 0,
+        "finalized_features": (finalized,),
+    }
+
+
+def unsupported_version(types: ResponseTypes, max_version: int) -> Any:
+    """The response to an unknown version; ``types``: those of version 0, ``max_version``: the highest one."""
+    own_range = types.make("ApiVersion", api_key=KEY, min_version=0, max_version=max_version)
+    return types.response(error_code=Error.UNSUPPORTED_VERSION, api_keys=(own_range,))
+
+
+def _range(types: ResponseTypes, api: Api) -> Any:
+    least = api.min_version if api.advertised_min_version is None else api.advertised_min_version
+    return types.make("ApiVersion", api_key=api.key, min_version=least, max_version=api.max_version)

@@ -1,0 +1,133 @@
+"""CreateTopics (key 19), versions 2-7.
+
+* v4: -1 partitions or replicas ask for the broker's defaults. v5: the answer holds numbers of
+  partitions and replicas, and the configuration. v7: the topic id.
+* The checks are those of ReplicationControlManager and LogConfig. Replicas are names only: every partition is
+  there once, and its leader never fails.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.config_entries import topic_entries
+from groupstorm.broker.log.topics import Topic, TopicError
+from groupstorm.broker.topic_configs import TOPIC_OPTIONS, ConfigError, check
+from groupstorm.coordinator.errors import Error
+
+_DEFAULT = -1
+_FIRST_WITH_CONFIGS = 5
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    times_asked = Counter(asked.name for asked in call.message.topics)
+    results = []
+    for asked in call.message.topics:
+        try:
+            if times_asked[asked.name] > 1:
+                raise TopicError(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
+            results.append(_created(state, call, asked, *_create(state, call, asked)))
+        except TopicError as problem:
+            results.append(_refused(call, asked, problem))
+    return Done(call.types.response(topics=tuple(results)))
+
+
+API = Api(19, "CreateTopics", 2, 7, handle)
+
+
+def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, int, int]:
+    """The topic (none if the request is for validation only), its partitions and replicas of each."""
+    replicas = assigned_replicas(state, asked.assignments)
+    configs = _configs(asked)
+    if replicas:
+        if asked.num_partitions != _DEFAULT or asked.replication_factor != _DEFAULT:
+            sentence = "with a replica assignment, partitions and replication factor must be -1"
+            raise TopicError(Error.INVALID_REQUEST, sentence)
+        partitions, factor = len(replicas), len(replicas[0])
+    else:
+        partitions, factor = _numbers(state, asked)
+    if call.message.validate_only:
+        state.topics.check_new(asked.name, partitions)
+        return None, partitions, factor
+    return state.create_topic(asked.name, partitions, factor, configs, replicas), partitions, factor
+
+
+def _numbers(state: BrokerState, asked: Any) -> tuple[int, int]:
+    config, brokers = state.config, len(state.cluster.nodes)
+    partitions = config.num_partitions if asked.num_partitions == _DEFAULT else int(asked.num_partitions)
+    factor = int(asked.replication_factor)
+    if factor == _DEFAULT:
+        factor = config.default_replication_factor
+    if not 1 <= factor <= brokers:
+        sentence = f"replication factor {factor}: there are {brokers} broker(s)"
+        raise TopicError(Error.INVALID_REPLICATION_FACTOR, sentence)
+    return partitions, factor
+
+
+def assigned_replicas(state: BrokerState, assignments: Any, first: int = 0) -> list[tuple[int, ...]]:
+    """The replicas that a request names, by partition from ``first`` on; [] if it names none.
+
+    Raises TopicError for gaps, unknown brokers, and unequal numbers of replicas.
+    """
+    by_index = {one.partition_index: tuple(one.broker_ids) for one in assignments or ()}
+    if sorted(by_index) != list(range(first, first + len(assignments or ()))):
+        sentence = f"partitions of an assignment count from {first}, no gaps"
+        raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+    replicas = [by_index[index] for index in sorted(by_index)]
+    for one in replicas:
+        if not one or len(set(one)) < len(one) or not set(one) <= set(state.cluster.nodes):
+            nodes = ", ".join(map(str, state.cluster.nodes))
+            sentence = f"replicas {list(one)}: expected different ones of the brokers {nodes}"
+            raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+    if len(set(map(len, replicas))) > 1:
+        sentence = "the partitions of an assignment have one number of replicas"
+        raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+    return replicas
+
+
+def _configs(asked: Any) -> dict[str, str]:
+    try:
+        return {one.name: check(TOPIC_OPTIONS, "topic", one.name, one.value) for one in asked.configs}
+    except ConfigError as problem:
+        raise TopicError(Error.INVALID_CONFIG, str(problem)) from problem
+
+
+def _created(
+    state: BrokerState, call: Call, asked: Any, topic: Topic | None, partitions: int, factor: int
+) -> Any:
+    configs = _configs(asked)
+    return call.types.make(
+        "CreatableTopicResult",
+        name=asked.name,
+        topic_id=None if topic is None else topic.topic_id,
+        error_code=Error.NONE,
+        error_message=None,
+        num_partitions=partitions,
+        replication_factor=factor,
+        configs=tuple(
+            call.types.make(
+                "CreatableTopicConfigs",
+                name=entry.name,
+                value=entry.value,
+                read_only=False,
+                config_source=entry.source,
+                is_sensitive=False,
+            )
+            for entry in topic_entries(configs, state.config)
+        )
+        if call.version >= _FIRST_WITH_CONFIGS
+        else (),
+    )
+
+
+def _refused(call: Call, asked: Any, problem: TopicError) -> Any:
+    return call.types.make(
+        "CreatableTopicResult",
+        name=asked.name,
+        topic_id=None,
+        error_code=problem.error,
+        error_message=str(problem),
+        configs=(),
+    )

@@ -1,0 +1,65 @@
+"""DeleteTopics (key 20), versions 1-6.
+
+* v3: TOPIC_DELETION_DISABLED has a name of its own; before, INVALID_REQUEST. v5: error messages. v6: topics
+  may be named by id (KIP-516).
+* The broker deletes the records at once, and with them the offsets that groups have committed for them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.log.topics import Topic
+from groupstorm.coordinator.errors import Error
+
+_FIRST_WITH_IDS = 6
+_FIRST_SAYING_DISABLED = 3
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    asked = _asked(call)
+    times = Counter(asked)
+    responses = []
+    for name, topic_id in asked:
+        topic, error = _find(state, call, name, topic_id)
+        if times[name, topic_id] > 1:
+            error = Error.INVALID_REQUEST
+        if topic is not None and error is Error.NONE:
+            state.delete_topic(topic)
+        responses.append(_response(call, name, topic_id, topic, error))
+    return Done(call.types.response(responses=tuple(responses)))
+
+
+API = Api(20, "DeleteTopics", 1, 6, handle)
+
+
+def _asked(call: Call) -> list[tuple[str | None, Any]]:
+    if call.version < _FIRST_WITH_IDS:
+        return [(name, None) for name in call.message.topic_names]
+    return [(one.name, one.topic_id) for one in call.message.topics]
+
+
+def _find(state: BrokerState, call: Call, name: str | None, topic_id: Any) -> tuple[Topic | None, Error]:
+    if not state.config.delete_topic_enable:
+        told = call.version >= _FIRST_SAYING_DISABLED
+        return None, Error.TOPIC_DELETION_DISABLED if told else Error.INVALID_REQUEST
+    if (name is None) == (topic_id is None):
+        return None, Error.INVALID_REQUEST
+    if name is not None:
+        topic = state.topics.get(name)
+        return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_OR_PARTITION
+    topic = state.topics.get_by_id(topic_id)
+    return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_ID
+
+
+def _response(call: Call, name: str | None, topic_id: Any, topic: Topic | None, error: Error) -> Any:
+    known = topic is not None and error is Error.NONE
+    return call.types.make(
+        "DeletableTopicResult",
+        name=topic.name if topic is not None and known else name,
+        topic_id=topic.topic_id if topic is not None and known else topic_id,
+        error_code=error,
+        error_message=None if error is Error.NONE else error.name,
+    )

@@ -1,0 +1,49 @@
+"""InitProducerId (key 22), versions 0-6.
+
+* Without a transactional id every request gets a new producer id with epoch 0 (KIP-98).
+* v3: a producer that recovers names what it had (KIP-360). v4: PRODUCER_FENCED; before,
+  INVALID_PRODUCER_EPOCH. v6: two-phase commit (KIP-939), which is refused as a broker refuses it that has it
+  disabled.
+"""
+
+from __future__ import annotations
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, milliseconds
+from groupstorm.broker.transactions import NONE, Producer
+from groupstorm.coordinator.errors import Error
+
+_FIRST_SAYING_FENCED = 4
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    producer = _init(state, call)
+    error = producer.error
+    if error is Error.PRODUCER_FENCED and call.version < _FIRST_SAYING_FENCED:
+        error = Error.INVALID_PRODUCER_EPOCH
+    response = call.types.response(
+        error_code=error,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        ongoing_txn_producer_id=NONE,
+        ongoing_txn_producer_epoch=NONE,
+    )
+    return Done(response)
+
+
+API = Api(22, "InitProducerId", 0, 6, handle)
+
+
+def _init(state: BrokerState, call: Call) -> Producer:
+    message = call.message
+    expected = getattr(message, "producer_id", NONE), getattr(message, "producer_epoch", NONE)
+    if (expected[0] == NONE) != (expected[1] == NONE):
+        return Producer(Error.INVALID_REQUEST)
+    transactional_id = message.transactional_id
+    if transactional_id is None:
+        return Producer(Error.NONE, state.take_producer_id(), 0)
+    if not state.coordinates_transactions(call, transactional_id):
+        return Producer(Error.NOT_COORDINATOR)
+    if getattr(message, "enable2_pc", False) or getattr(message, "keep_prepared_txn", False):
+        return Producer(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    timeout_ms = milliseconds(message.transaction_timeout)
+    return state.transactions.init_producer_id(transactional_id, timeout_ms, expected, call.now_ms)

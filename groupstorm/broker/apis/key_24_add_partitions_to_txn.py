@@ -1,0 +1,79 @@
+"""AddPartitionsToTxn (key 24), versions 0-5.
+
+* v0-3: one producer, before it writes to partitions for the first time in its transaction (KIP-98). v2:
+  PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
+* v4-5: brokers among each other, several transactions at once, or verification only (KIP-890).
+* If one partition does not exist, none is added: the others are OPERATION_NOT_ATTEMPTED.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.transactions import Partition
+from groupstorm.coordinator.errors import Error
+
+_FIRST_BATCHED_VERSION = 4
+_FIRST_SAYING_FENCED = 2
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    message = call.message
+    if call.version < _FIRST_BATCHED_VERSION:
+        who = (message.v3_and_below_transactional_id, message.v3_and_below_producer_id)
+        errors = _add(state, call, *who, message.v3_and_below_producer_epoch, message.v3_and_below_topics)
+        return Done(call.types.response(results_by_topic_v3_and_below=_topics(call, errors)))
+    results = tuple(
+        call.types.make(
+            "AddPartitionsToTxnResult",
+            transactional_id=one.transactional_id,
+            topic_results=_topics(call, _transaction(state, call, one)),
+        )
+        for one in message.transactions
+    )
+    return Done(call.types.response(error_code=Error.NONE, results_by_transaction=results))
+
+
+API = Api(24, "AddPartitionsToTxn", 0, 5, handle)
+
+
+def _transaction(state: BrokerState, call: Call, one: Any) -> dict[Partition, Error]:
+    who = (one.transactional_id, one.producer_id, one.producer_epoch)
+    if one.verify_only:
+        return {row: state.transactions.verify(*who, row) for row in _partitions(one.topics)}
+    return _add(state, call, *who, one.topics)
+
+
+def _partitions(topics: Any) -> list[Partition]:
+    return [(topic.name, number) for topic in topics for number in topic.partitions]
+
+
+def _add(
+    state: BrokerState, call: Call, transactional_id: str, producer_id: int, epoch: int, topics: Any
+) -> dict[Partition, Error]:
+    partitions = _partitions(topics)
+    if not state.coordinates_transactions(call, transactional_id):
+        return dict.fromkeys(partitions, Error.NOT_COORDINATOR)
+    unknown = {row for row in partitions if state.topics.partition(*row) is None}
+    if unknown:
+        told = {True: Error.UNKNOWN_TOPIC_OR_PARTITION, False: Error.OPERATION_NOT_ATTEMPTED}
+        return {row: told[row in unknown] for row in partitions}
+    who = (transactional_id, producer_id, epoch)
+    error = state.transactions.add_partitions(*who, partitions, call.now_ms)
+    if error is Error.PRODUCER_FENCED and call.version < _FIRST_SAYING_FENCED:
+        error = Error.INVALID_PRODUCER_EPOCH
+    return dict.fromkeys(partitions, error)
+
+
+def _topics(call: Call, errors: dict[Partition, Error]) -> tuple[Any, ...]:
+    by_topic: dict[str, list[Any]] = {}
+    for (name, number), error in errors.items():
+        result = call.types.make(
+            "AddPartitionsToTxnPartitionResult", partition_index=number, partition_error_code=error
+        )
+        by_topic.setdefault(name, []).append(result)
+    return tuple(
+        call.types.make("AddPartitionsToTxnTopicResult", name=name, results_by_partition=tuple(results))
+        for name, results in by_topic.items()
+    )

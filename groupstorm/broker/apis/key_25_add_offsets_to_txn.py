@@ -1,0 +1,26 @@
+"""AddOffsetsToTxn (key 25), versions 0-4: the transaction will commit offsets of a group (KIP-98).
+
+v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.coordinator.errors import Error
+
+_FIRST_SAYING_FENCED = 2
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    message = call.message
+    if not state.coordinates_transactions(call, message.transactional_id):
+        return Done(call.types.response(error_code=Error.NOT_COORDINATOR))
+    who = (message.transactional_id, message.producer_id, message.producer_epoch)
+    partitions = (state.offsets_partition(message.group_id),)
+    error = state.transactions.add_partitions(*who, partitions, call.now_ms)
+    if error is Error.PRODUCER_FENCED and call.version < _FIRST_SAYING_FENCED:
+        error = Error.INVALID_PRODUCER_EPOCH
+    return Done(call.types.response(error_code=error))
+
+
+API = Api(25, "AddOffsetsToTxn", 0, 4, handle)

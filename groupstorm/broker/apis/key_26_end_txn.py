@@ -1,0 +1,37 @@
+"""EndTxn (key 26), versions 0-5: commit or abort (KIP-98).
+
+* v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
+* v5: the answer has the producer's id and epoch for its next transaction (KIP-890).
+* The broker writes the markers before it answers: no client sees the transaction between the two.
+"""
+
+from __future__ import annotations
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.coordinator.errors import Error
+
+_FIRST_SAYING_FENCED = 2
+_FIRST_OF_TRANSACTION_VERSION_2 = 5
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    message = call.message
+    if not state.coordinates_transactions(call, message.transactional_id):
+        return Done(call.types.response(error_code=Error.NOT_COORDINATOR))
+    producer = state.transactions.end(
+        message.transactional_id,
+        message.producer_id,
+        message.producer_epoch,
+        message.committed,
+        version_2=call.version >= _FIRST_OF_TRANSACTION_VERSION_2,
+    )
+    error = producer.error
+    if error is Error.PRODUCER_FENCED and call.version < _FIRST_SAYING_FENCED:
+        error = Error.INVALID_PRODUCER_EPOCH
+    response = call.types.response(
+        error_code=error, producer_id=producer.producer_id, producer_epoch=producer.epoch
+    )
+    return Done(response)
+
+
+API = Api(26, "EndTxn", 0, 5, handle)

@@ -1,0 +1,99 @@
+"""TxnOffsetCommit (key 28), versions 0-5: offsets that count when the transaction is committed (KIP-98).
+
+* v2: leader epoch. v3: member, instance and generation (KIP-447). v4: TRANSACTION_ABORTABLE. v5: the group is
+  added to the transaction by this request (KIP-890).
+* Partitions that do not exist are answered here, as for OffsetCommit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done
+from groupstorm.coordinator import messages
+from groupstorm.coordinator.errors import Error
+
+_FIRST_SAYING_ABORTABLE = 4
+_FIRST_ADDING_THE_GROUP = 5
+
+
+def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
+    message = call.message
+    errors: dict[tuple[str, int], Error] = {}
+    offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
+    for topic in message.topics:
+        for partition in topic.partitions:
+            key = (topic.name, partition.partition_index)
+            errors[key] = Error.NONE
+            if state.topics.partition(*key) is None:
+                errors[key] = Error.UNKNOWN_TOPIC_OR_PARTITION
+                continue
+            offsets.setdefault(topic.name, {})[partition.partition_index] = messages.CommittedOffset(
+                partition.committed_offset,
+                getattr(partition, "committed_leader_epoch", -1),
+                partition.committed_metadata or "",
+            )
+
+    def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Any:
+        for answer in answers:
+            errors.update({(topic, number): error for topic, number, error in answer.partitions})
+        return _response(call, errors)
+
+    if not offsets:
+        return Done(finish(()))
+    error = _check(state, call)
+    if error is not Error.NONE:
+        partitions = [(topic, number, error) for topic, numbers in offsets.items() for number in numbers]
+        return Done(finish([messages.OffsetCommitResponse(tuple(partitions))]))
+    request = messages.TxnOffsetCommit(
+        group=message.group_id,
+        producer_id=message.producer_id,
+        member_id=getattr(message, "member_id", messages.NO_MEMBER_ID),
+        group_instance_id=getattr(message, "group_instance_id", None),
+        generation=getattr(message, "generation_id", messages.NO_GENERATION),
+        offsets=offsets,
+        version=call.version,
+        client_id=call.client_id,
+    )
+    return AskCoordinator((request,), finish)
+
+
+API = Api(28, "TxnOffsetCommit", 0, 5, handle)
+
+
+def _check(state: BrokerState, call: Call) -> Error:
+    message = call.message
+    if not message.group_id:
+        return Error.INVALID_GROUP_ID
+    if not state.coordinates_group(call, message.group_id):
+        return Error.NOT_COORDINATOR
+    who = (message.transactional_id, message.producer_id, message.producer_epoch)
+    partition = state.offsets_partition(message.group_id)
+    if call.version >= _FIRST_ADDING_THE_GROUP:
+        error = state.transactions.add_partitions(*who, (partition,), call.now_ms)
+        return Error.INVALID_PRODUCER_EPOCH if error is Error.PRODUCER_FENCED else error
+    error = state.transactions.verify(*who, partition)
+    if error is Error.INVALID_TXN_STATE and call.version >= _FIRST_SAYING_ABORTABLE:
+        return Error.TRANSACTION_ABORTABLE
+    return error
+
+
+def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Any:
+    make = call.types.make
+    topics = tuple(
+        make(
+            "TxnOffsetCommitResponseTopic",
+            name=topic.name,
+            partitions=tuple(
+                make(
+                    "TxnOffsetCommitResponsePartition",
+                    partition_index=one.partition_index,
+                    error_code=errors[topic.name, one.partition_index],
+                )
+                for one in topic.partitions
+            ),
+        )
+        for topic in call.message.topics
+    )
+    return call.types.response(topics=topics)

@@ -1,0 +1,88 @@
+"""DescribeConfigs (key 32), versions 1-4: topics, brokers, groups.
+
+v1: synonyms, the places that a value may come from (KIP-226). v3: types and documentation (KIP-569).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.config_entries import (
+    Entry,
+    broker_entries,
+    group_entries,
+    topic_entries,
+)
+from groupstorm.coordinator.errors import Error
+
+#: ConfigResource.Type
+TOPIC, BROKER, GROUP = 2, 4, 32
+
+
+class ResourceError(ValueError):
+    """A resource that cannot be described or changed; ``error`` is the client's."""
+
+    def __init__(self, error: Error, sentence: str) -> None:
+        super().__init__(sentence)
+        self.error = error
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    results = tuple(_result(state, call, asked) for asked in call.message.resources)
+    return Done(call.types.response(results=results))
+
+
+API = Api(32, "DescribeConfigs", 1, 4, handle)
+
+
+def _result(state: BrokerState, call: Call, asked: Any) -> Any:
+    error, sentence, entries = Error.NONE, None, list[Entry]()
+    try:
+        names = asked.configuration_keys
+        entries = [entry for entry in _entries(state, call, asked) if names is None or entry.name in names]
+    except ResourceError as problem:
+        error, sentence = problem.error, str(problem)
+    return call.types.make(
+        "DescribeConfigsResult",
+        error_code=error,
+        error_message=sentence,
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        configs=tuple(_entry(call, entry) for entry in entries),
+    )
+
+
+def _entries(state: BrokerState, call: Call, asked: Any) -> Iterable[Entry]:
+    kind, name = asked.resource_type, asked.resource_name
+    if kind == TOPIC:
+        topic = state.topics.get(name)
+        if topic is None:
+            raise ResourceError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]} does not exist")
+        return topic_entries(topic.configs, state.config)
+    if kind == GROUP:
+        return group_entries(state.group_configs.get(name, {}), state.config)
+    if kind == BROKER:
+        if name and name != str(call.node):
+            raise ResourceError(Error.INVALID_REQUEST, f"broker {name[:20]} is asked about itself alone")
+        return broker_entries(state.config, state.coordinator_config) if name else ()
+    raise ResourceError(Error.INVALID_REQUEST, f"resources of type {kind} are not served")
+
+
+def _entry(call: Call, entry: Entry) -> Any:
+    synonyms = entry.synonyms if call.message.include_synonyms else ()
+    return call.types.make(
+        "DescribeConfigsResourceResult",
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=False,
+        synonyms=tuple(
+            call.types.make("DescribeConfigsSynonym", name=one.name, value=one.value, source=one.source)
+            for one in synonyms
+        ),
+        config_type=entry.kind,
+        documentation=None,
+    )

@@ -1,0 +1,54 @@
+"""CreatePartitions (key 37), versions 0-3: a topic grows (KIP-195); the checks are
+ReplicationControlManager's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.key_19_create_topics import assigned_replicas
+from groupstorm.broker.log.topics import TopicError
+from groupstorm.coordinator.errors import Error
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    times = Counter(asked.name for asked in call.message.topics)
+    results = []
+    for asked in call.message.topics:
+        error, sentence = Error.NONE, None
+        try:
+            if times[asked.name] > 1:
+                raise TopicError(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
+            _grow(state, call, asked)
+        except TopicError as problem:
+            error, sentence = problem.error, str(problem)
+        result = call.types.make(
+            "CreatePartitionsTopicResult", name=asked.name, error_code=error, error_message=sentence
+        )
+        results.append(result)
+    return Done(call.types.response(results=tuple(results)))
+
+
+API = Api(37, "CreatePartitions", 0, 3, handle)
+
+
+def _grow(state: BrokerState, call: Call, asked: Any) -> None:
+    topic = state.topics.get(asked.name)
+    if topic is None:
+        raise TopicError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {asked.name} does not exist")
+    state.topics.check_grown(topic, asked.count)
+    replicas = None
+    if asked.assignments is not None:
+        present = len(topic.partitions)
+        placed = [
+            SimpleNamespace(partition_index=present + index, broker_ids=one.broker_ids)
+            for index, one in enumerate(asked.assignments)
+        ]
+        replicas = assigned_replicas(state, placed, present)
+        if len(replicas) != asked.count - present:
+            sentence = f"{len(replicas)} assignments for {asked.count - present} new partitions"
+            raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+    if not call.message.validate_only:
+        state.grow_topic(topic, asked.count, replicas)

@@ -1,0 +1,59 @@
+"""OffsetDelete (key 47), version 0: a group forgets what it has committed for partitions (KIP-496).
+
+Partitions that do not exist are answered here, UNKNOWN_TOPIC_OR_PARTITION
+(KafkaApis.handleOffsetDeleteRequest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done
+from groupstorm.coordinator import messages
+from groupstorm.coordinator.errors import Error
+
+
+def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
+    errors: dict[tuple[str, int], Error] = {}
+    wanted: dict[str, tuple[int, ...]] = {}
+    for topic in call.message.topics:
+        for one in topic.partitions:
+            known = state.topics.partition(topic.name, one.partition_index) is not None
+            errors[topic.name, one.partition_index] = (
+                Error.NONE if known else Error.UNKNOWN_TOPIC_OR_PARTITION
+            )
+            if known:
+                wanted[topic.name] = (*wanted.get(topic.name, ()), one.partition_index)
+
+    def finish(answers: Sequence[messages.OffsetDeleteResponse]) -> Any:
+        (answer,) = answers
+        if answer.error is not Error.NONE:
+            return call.types.response(error_code=answer.error, topics=())
+        errors.update({(name, number): error for name, number, error in answer.partitions})
+        return _response(call, errors)
+
+    return AskCoordinator((messages.OffsetDelete(call.message.group_id, wanted, call.client_id),), finish)
+
+
+API = Api(47, "OffsetDelete", 0, 0, handle)
+
+
+def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Any:
+    make = call.types.make
+    topics = tuple(
+        make(
+            "OffsetDeleteResponseTopic",
+            name=topic.name,
+            partitions=tuple(
+                make(
+                    "OffsetDeleteResponsePartition",
+                    partition_index=one.partition_index,
+                    error_code=errors[topic.name, one.partition_index],
+                )
+                for one in topic.partitions
+            ),
+        )
+        for topic in call.message.topics
+    )
+    return call.types.response(error_code=Error.NONE, topics=topics)

@@ -1,0 +1,69 @@
+"""DescribeTopicPartitions (key 75), version 0: topics in order of their names, a page at a time (KIP-966)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, authorized_operations
+from groupstorm.broker.apis.key_03_metadata import TOPIC_OPERATIONS
+from groupstorm.broker.log.partition import LEADER_EPOCH
+from groupstorm.broker.log.topics import Topic
+from groupstorm.coordinator.errors import Error
+
+#: max.request.partition.size.limit
+_MOST = 2000
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    cursor = call.message.cursor
+    start, first = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
+    named = {topic.name for topic in call.message.topics} or {topic.name for topic in state.topics}
+    left = max(1, min(call.message.response_partition_limit, _MOST))
+    topics, next_cursor = [], None
+    for name in sorted(name for name in named if name >= start):
+        if left == 0:
+            next_cursor = call.types.make("Cursor", topic_name=name, partition_index=0)
+            break
+        topic = state.topics.get(name)
+        if topic is None:
+            topics.append(_topic(call, name, None, range(0)))
+            continue
+        begin = max(0, first) if name == start else 0
+        numbers = range(begin, min(len(topic.partitions), begin + left))
+        left -= len(numbers)
+        topics.append(_topic(call, name, topic, numbers))
+        if numbers.stop < len(topic.partitions):
+            next_cursor = call.types.make("Cursor", topic_name=name, partition_index=numbers.stop)
+            break
+    return Done(call.types.response(topics=tuple(topics), next_cursor=next_cursor))
+
+
+API = Api(75, "DescribeTopicPartitions", 0, 0, handle)
+
+
+def _topic(call: Call, name: str, topic: Topic | None, numbers: range) -> Any:
+    return call.types.make(
+        "DescribeTopicPartitionsResponseTopic",
+        error_code=Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_OR_PARTITION,
+        name=name,
+        topic_id=None if topic is None else topic.topic_id,
+        is_internal=topic is not None and topic.is_internal,
+        partitions=() if topic is None else tuple(_partition(call, topic, number) for number in numbers),
+        topic_authorized_operations=authorized_operations(topic is not None, TOPIC_OPERATIONS),
+    )
+
+
+def _partition(call: Call, topic: Topic, number: int) -> Any:
+    replicas = topic.replicas[number]
+    return call.types.make(
+        "DescribeTopicPartitionsResponsePartition",
+        error_code=Error.NONE,
+        partition_index=number,
+        leader_id=replicas[0],
+        leader_epoch=LEADER_EPOCH,
+        replica_nodes=replicas,
+        isr_nodes=replicas,
+        eligible_leader_replicas=(),
+        last_known_elr=(),
+        offline_replicas=(),
+    )

@@ -1,0 +1,75 @@
+"""Topics as requests name them: by name, or by id in the versions that came with KIP-516 and KIP-848."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from groupstorm.broker.apis.api import BrokerState, Call
+from groupstorm.broker.log.partition import LEADER_EPOCH, PartitionLog
+from groupstorm.broker.log.topics import Topic, Topics
+from groupstorm.coordinator.errors import Error
+
+NO_EPOCH = -1
+
+
+def find_topic(topics: Topics, asked: Any, name_field: str = "name") -> tuple[Topic | None, Error]:
+    """The topic of a part of a request, and the error if there is none.
+
+    ``asked`` has either ``topic_id`` or the field that holds a name, as its version has it.
+    """
+    name = getattr(asked, name_field, None)
+    if name is None:
+        topic = topics.get_by_id(asked.topic_id)
+        return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_ID
+    topic = topics.get(name)
+    return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def answer_partitions(
+    state: BrokerState,
+    call: Call,
+    structure: str,
+    answer: Callable[[BrokerState, Call, Topic | None, Any], Any],
+    name_field: str = "name",
+) -> tuple[Any, ...]:
+    """A ``structure`` for each topic of a request, and in it ``answer`` to each of its partitions."""
+    return tuple(
+        call.types.make(
+            structure,
+            **{name_field: getattr(asked, name_field)},
+            partitions=tuple(
+                answer(state, call, state.topics.get(getattr(asked, name_field)), partition)
+                for partition in asked.partitions
+            ),
+        )
+        for asked in call.message.topics
+    )
+
+
+class Led(NamedTuple):
+    """A partition's log if the broker that was asked leads it, else the error."""
+
+    log: PartitionLog | None
+    error: Error
+
+
+def find_log(
+    state: BrokerState, call: Call, topic: Topic | None, partition: int, epoch: int = NO_EPOCH
+) -> Led:
+    """The log of a partition, to read or write it. ``epoch``: the leader's, as the client knows it
+    (Partition.checkCurrentLeaderEpoch)."""
+    log = None if topic is None else topic.partition(partition)
+    if topic is None or log is None:
+        return Led(None, Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic.replicas[partition][0] != call.node:
+        return Led(None, Error.NOT_LEADER_OR_FOLLOWER)
+    if epoch not in (NO_EPOCH, LEADER_EPOCH):
+        error = Error.UNKNOWN_LEADER_EPOCH if epoch > LEADER_EPOCH else Error.FENCED_LEADER_EPOCH
+        return Led(None, error)
+    return Led(log, Error.NONE)
+
+
+def same_topic(asked: Any, name_field: str = "name") -> dict[str, Any]:
+    """Name and id of the request, for the response's fields of the same names."""
+    return {name_field: getattr(asked, name_field, ""), "topic_id": getattr(asked, "topic_id", None)}

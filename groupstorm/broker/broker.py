@@ -1,0 +1,353 @@
+"""A broker without sockets: frames and `now` in, responses and events out.
+
+`receive`, `next_deadline` and `fire` are its surface, as `handle`, `next_deadline` and `fire` are the
+coordinator's; the asyncio shell and the tests drive the broker in the same way. The broker serves one request
+of a connection at a time: responses leave in the order of the requests, and a parked JoinGroup mutes its
+connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from groupstorm.broker.apis import apis_of
+from groupstorm.broker.apis.api import (
+    OFFSETS_TOPIC,
+    Api,
+    AskCoordinator,
+    BrokerState,
+    Call,
+    Done,
+    Encoded,
+    NoAnswer,
+    Outcome,
+    Wait,
+)
+from groupstorm.broker.apis.error_answers import error_answer
+from groupstorm.broker.apis.key_18_api_versions import KEY as API_VERSIONS
+from groupstorm.broker.apis.key_18_api_versions import unsupported_version
+from groupstorm.broker.changes import Change
+from groupstorm.broker.config import INT32_MAX
+from groupstorm.broker.delayed_fetches import DelayedFetches
+from groupstorm.broker.releases import NEWEST
+from groupstorm.broker.restoring import changed_transaction, snapshot
+from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
+from groupstorm.coordinator.effects import Effects
+from groupstorm.coordinator.error_responses import error_response
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import JoinGroup, ListGroups, OffsetCommit, Request, TxnOffsetCommit
+from groupstorm.protocol.codec import (
+    CodecError,
+    ResponseTypes,
+    decoder,
+    encoder,
+    request_type,
+    response_types,
+)
+from groupstorm.protocol.framing import frame as framed
+from groupstorm.protocol.headers import Header, peek, read_header, response_header
+from groupstorm.trace.events.coordinator import Event
+
+_FIRST_FLEXIBLE_API_VERSIONS = 3
+
+#: Handles one request.
+_Handle = Callable[[Api, Call], Outcome]
+
+
+class _Token(NamedTuple):
+    """Assigns a reply of the coordinator to a connection's request and to one of its questions."""
+
+    connection: int
+    question: int
+
+
+@dataclass(slots=True)
+class _InFlight:
+    """The request that a connection waits for."""
+
+    correlation_id: int
+    types: ResponseTypes
+    node: int
+    asked: AskCoordinator | None = None
+    missing: int = 0
+    replies: list[Any] | None = None
+
+
+@cache
+def _codecs(
+    api_key: int, version: int
+) -> tuple[bool, Callable[[bytes, int], tuple[Any, int]], ResponseTypes]:
+    """Whether the version is a flexible one, the decoder of its requests, and the types of its responses."""
+    message_type = request_type(api_key, version)
+    return message_type.__flexible__, decoder(message_type), response_types(api_key, version)
+
+
+class Broker:
+    """The brokers of this process. A single one leads every partition and coordinates every group.
+
+    ``release``: the Kafka whose versions are advertised (`releases.RELEASES`).
+    """
+
+    def __init__(
+        self,
+        state: BrokerState,
+        coordinator: Coordinator,
+        release: str = NEWEST,
+        loaded: Sequence[Event] = (),
+    ) -> None:
+        """``loaded``: what the coordinator did before this, to be told with the first step."""
+        self.state = state
+        self.loaded = loaded
+        self._apis = apis_of(release)
+        self._retention_check_ms: int | None = None
+        self._coordinator = coordinator
+        self._in_flight: dict[int, _InFlight] = {}
+        self._fetches = DelayedFetches()
+
+    def receive(self, connection: int, peer: Peer, frame: bytes, now_ms: int) -> BrokerEffects:
+        """Serve one frame of a connection that has no request in flight.
+
+        A frame that cannot be understood closes the connection, as in Kafka, except an unknown version of
+        ApiVersions, which is answered. No frame raises.
+        """
+        return self._serve(connection, peer, frame, now_ms, self._do)
+
+    def _do(self, api: Api, call: Call) -> Outcome:
+        return api.handle(self.state, call)
+
+    def refuse(self, connection: int, peer: Peer, frame: bytes, error: Error, now_ms: int) -> BrokerEffects:
+        """Answer a frame with ``error``, without carrying it out."""
+
+        def answer(api: Api, call: Call) -> Outcome:
+            response = error_answer(api, self.state, call, error)
+            return NoAnswer() if response is None else Done(response)
+
+        return self._serve(connection, peer, frame, now_ms, answer)
+
+    def expire_session(self, group: str, member_id: str, now_ms: int) -> BrokerEffects:
+        """See `GroupCoordinator.expire_session`."""
+        collected = BrokerEffects([], [])
+        self._take_effects(self._coordinator.expire_session(group, member_id, now_ms), collected)
+        return self._with_changes(collected)
+
+    def _serve(
+        self, connection: int, peer: Peer, frame: bytes, now_ms: int, handle: _Handle
+    ) -> BrokerEffects:
+        collected = BrokerEffects([], [])
+        try:
+            outcome = self._dispatch(connection, peer, frame, now_ms, handle)
+            self._follow_up(now_ms, collected)
+            self._carry_out(connection, outcome, now_ms, collected)
+        except CodecError as problem:
+            self.forget(connection)
+            collected.outputs.append(ConnectionOutput(connection, None, str(problem)))
+        self._wake_fetches(collected)
+        return self._with_changes(collected)
+
+    @property
+    def coordinator(self) -> Coordinator:
+        """The group coordinator, to look at."""
+        return self._coordinator
+
+    def next_deadline(self) -> int | None:
+        """When to call `fire`, in the milliseconds of `now_ms`; None: not before the next frame."""
+        deadlines = (
+            self._coordinator.next_deadline(),
+            self._fetches.next_deadline(),
+            self.state.transactions.next_deadline(),
+            self._retention_check_ms,
+        )
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def fire(self, now_ms: int) -> BrokerEffects:
+        """Carry out every timer whose deadline has passed."""
+        collected = BrokerEffects([], [])
+        self._take_effects(self._coordinator.fire(now_ms), collected)
+        self.state.transactions.fire(now_ms)
+        self._check_retention(now_ms)
+        self._follow_up(now_ms, collected)
+        self._wake_fetches(collected)
+        for connection, response in self._fetches.expire(now_ms):
+            self._answer(connection, response, collected)
+        return self._with_changes(collected)
+
+    def forget(self, connection: int) -> None:
+        """Forget a closed connection. Groups do not see it, as Kafka's coordinator sees no connections."""
+        self._in_flight.pop(connection, None)
+        self._fetches.forget(connection)
+
+    def move_coordinator(self, group: str, node: int | None, now_ms: int) -> BrokerEffects:
+        """Another broker, the next one unless ``node`` names one, takes over the partition of the offsets
+        topic that holds this group, with all groups of that partition, as when its leader changes in Kafka.
+
+        Raises ValueError if there is no such broker.
+        """
+        collected = BrokerEffects([], [])
+        self._move_partition(group, node, now_ms, collected)
+        return self._with_changes(collected)
+
+    def move_every_coordinator(self, now_ms: int) -> BrokerEffects:
+        """The next broker takes over each partition of the offsets topic that holds groups."""
+        partition_of = self.state.cluster.groups.partition_of
+        one_each = {partition_of(group): group for group in self._coordinator.groups}
+        collected = BrokerEffects([], [])
+        for group in one_each.values():
+            self._move_partition(group, None, now_ms, collected)
+        return self._with_changes(collected)
+
+    def _move_partition(self, group: str, node: int | None, now_ms: int, collected: BrokerEffects) -> None:
+        self.state.cluster.groups.move(group, node)
+        partition_of = self.state.cluster.groups.partition_of
+        moved = [one for one in self._coordinator.groups if partition_of(one) == partition_of(group)]
+        self._take_effects(self._coordinator.move(moved, now_ms), collected)
+
+    def snapshot(self) -> Iterable[Change]:
+        """The changes that a new journal begins with."""
+        return snapshot(self.state, self._coordinator.snapshot())
+
+    def _with_changes(self, collected: BrokerEffects) -> BrokerEffects:
+        if not self.state.changes and not self.state.transactions.changed:
+            return collected
+        changed, self.state.transactions.changed = self.state.transactions.changed, {}
+        self.state.changes += [changed_transaction(one) for one in changed.values()]
+        changes, self.state.changes = self.state.changes, []
+        return collected._replace(changes=changes)
+
+    def stop(self, now_ms: int) -> BrokerEffects:
+        """Answer every parked request: groups with NOT_COORDINATOR, fetches with their records so far."""
+        collected = BrokerEffects([], [])
+        self._take_effects(self._coordinator.unload(now_ms), collected)
+        for connection, response in self._fetches.finish_all():
+            self._answer(connection, response, collected)
+        return collected
+
+    def _follow_up(self, now_ms: int, collected: BrokerEffects) -> None:
+        """Ends of transactions and deletions of topics reach the groups' offsets."""
+        for marker in self.state.write_markers(now_ms):
+            if any(topic == OFFSETS_TOPIC for topic, _ in marker.partitions):
+                effects = self._coordinator.end_transaction(marker.producer_id, marker.is_commit, now_ms)
+                self._take_effects(effects, collected)
+        deleted, self.state.deleted_topics = self.state.deleted_topics, []
+        if deleted:
+            self._take_effects(self._coordinator.on_topics_deleted(deleted, now_ms), collected)
+
+    def _check_retention(self, now_ms: int) -> None:
+        """Every log.retention.check.interval.ms, from the first request on."""
+        if self._retention_check_ms is None or now_ms < self._retention_check_ms:
+            return
+        self._retention_check_ms = now_ms + self.state.config.log_retention_check_interval_ms
+        self.state.expire_records(now_ms)
+
+    def _dispatch(self, connection: int, peer: Peer, frame: bytes, now_ms: int, handle: _Handle) -> Outcome:
+        api_key, version = peek(frame)
+        if self._retention_check_ms is None:
+            self._retention_check_ms = now_ms + self.state.config.log_retention_check_interval_ms
+        api = self._apis.get(api_key)
+        if api is None:
+            raise CodecError(f"API key {api_key} is not served")
+        if not api.min_version <= version <= api.max_version:
+            return self._unsupported(connection, peer, api, version, frame)
+        flexible, decode, types = _codecs(api_key, version)
+        header = read_header(frame, flexible)
+        message, _ = decode(frame, header.body_at)
+        self._in_flight[connection] = _InFlight(header.correlation_id, types, self._node(peer))
+        return handle(api, self._call(header, peer, message, types, now_ms))
+
+    def _call(self, header: Header, peer: Peer, message: Any, types: ResponseTypes, now_ms: int) -> Call:
+        who = (header.client_id, peer.host, peer.reached_at)
+        return Call(header.version, message, types, *who, now_ms, self._node(peer))
+
+    def _node(self, peer: Peer) -> int:
+        return self.state.cluster.nodes[0] if peer.node is None else peer.node
+
+    def _unsupported(self, connection: int, peer: Peer, api: Api, version: int, frame: bytes) -> Outcome:
+        if api.key != API_VERSIONS:
+            versions = f"from version {api.min_version} to {api.max_version}"
+            raise CodecError(f"{api.name} is served {versions}, not {version}")
+        header = read_header(frame, flexible=version >= _FIRST_FLEXIBLE_API_VERSIONS)
+        types = response_types(API_VERSIONS, 0)
+        self._in_flight[connection] = _InFlight(header.correlation_id, types, self._node(peer))
+        return Done(unsupported_version(types, api.max_version))
+
+    def _carry_out(self, connection: int, outcome: Outcome, now_ms: int, collected: BrokerEffects) -> None:
+        match outcome:
+            case Done(response):
+                self._answer(connection, response, collected)
+            case Encoded(body):
+                self._send(connection, body, collected)
+            case NoAnswer(close):
+                self.forget(connection)
+                collected.outputs.append(ConnectionOutput(connection, None, close))
+            case Wait():
+                self._fetches.park(connection, outcome)
+            case AskCoordinator():
+                self._ask(connection, outcome, now_ms, collected)
+
+    def _ask(self, connection: int, asked: AskCoordinator, now_ms: int, collected: BrokerEffects) -> None:
+        in_flight = self._in_flight[connection]
+        in_flight.asked = asked
+        in_flight.missing = len(asked.requests)
+        in_flight.replies = [None] * in_flight.missing
+        if not asked.requests:
+            self._answer(connection, asked.finish(()), collected)
+        for question, request in enumerate(asked.requests):
+            token = _Token(connection, question)
+            error = self._refusal(request, in_flight.node)
+            if error is not Error.NONE and not isinstance(request, ListGroups):
+                self._take_reply(token, error_response(request, error), collected)
+                continue
+            self._take_effects(self._coordinator.handle(request, now_ms, token), collected)
+
+    def _refusal(self, request: Request, node: int) -> Error:
+        """The error if the group is another broker's, or one group too many."""
+        if isinstance(request, ListGroups):
+            return Error.NONE
+        if self.state.cluster.groups.node_of(request.group) != node:
+            return Error.NOT_COORDINATOR
+        most = self.state.config.groupstorm_max_groups
+        if most < INT32_MAX and isinstance(request, JoinGroup | OffsetCommit | TxnOffsetCommit):
+            groups = self._coordinator.groups
+            if len(groups) >= most and request.group not in groups:
+                return Error.POLICY_VIOLATION
+        return Error.NONE
+
+    def _take_effects(self, effects: Effects, collected: BrokerEffects) -> None:
+        collected.events.extend(effects.events)
+        self.state.changes += effects.records
+        for token, response in effects.replies:
+            if isinstance(token, _Token):
+                self._take_reply(token, response, collected)
+
+    def _take_reply(self, token: _Token, response: Any, collected: BrokerEffects) -> None:
+        in_flight = self._in_flight.get(token.connection)
+        if in_flight is None or in_flight.asked is None or in_flight.replies is None:
+            return  # the client has closed its connection
+        in_flight.replies[token.question] = response
+        in_flight.missing -= 1
+        if in_flight.missing == 0:
+            self._answer(token.connection, in_flight.asked.finish(in_flight.replies), collected)
+
+    def _wake_fetches(self, collected: BrokerEffects) -> None:
+        if self.state.appended:
+            appended, self.state.appended = self.state.appended, []
+            for connection, response in self._fetches.appended(appended):
+                self._answer(connection, response, collected)
+
+    def _answer(self, connection: int, response: Any, collected: BrokerEffects) -> None:
+        try:
+            body: Sequence[bytes] = encoder(self._in_flight[connection].types.root)(response)
+        except CodecError as problem:
+            # e.g. a member id made of a client id of 32,767 bytes: Kafka closes the connection too
+            self.forget(connection)
+            collected.outputs.append(ConnectionOutput(connection, None, str(problem)))
+            return
+        self._send(connection, body, collected)
+
+    def _send(self, connection: int, body: Iterable[bytes], collected: BrokerEffects) -> None:
+        in_flight = self._in_flight.pop(connection)
+        header_version = in_flight.types.root.__header_schema__.__version__
+        header = response_header(in_flight.correlation_id, flexible=header_version > 0)
+        collected.outputs.append(ConnectionOutput(connection, framed([header, *body])))

@@ -1,0 +1,82 @@
+"""The brokers of this process: where each listens, which partitions it leads, which groups it coordinates.
+
+All of them share one state. A broker refuses requests for the partitions and groups of the others, as in a
+cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groupstorm.javahash import signed, string_hash
+from groupstorm.protocol.endpoints import Endpoint
+
+#: Kafka's default of offsets.topic.num.partitions and transaction.state.log.num.partitions.
+DEFAULT_PARTITIONS = 50
+
+
+class Coordinators:
+    """The coordinators of groups, or of transactional ids: the leaders of the internal topic's partitions
+    (GroupMetadataManager.partitionFor, TransactionStateManager.partitionFor)."""
+
+    def __init__(self, nodes: Sequence[int], partitions: int) -> None:
+        self._nodes = nodes
+        self._partitions = partitions
+        self._moved: dict[int, int] = {}
+
+    def partition_of(self, key: str) -> int:
+        """The partition of the internal topic that holds the state of a group or a transactional id."""
+        return (signed(string_hash(key)) & 0x7FFF_FFFF) % self._partitions
+
+    def node_of(self, key: str) -> int:
+        """The broker that coordinates this group or transactional id."""
+        if len(self._nodes) == 1:
+            return self._nodes[0]
+        partition = self.partition_of(key)
+        return self._moved.get(partition, self._nodes[partition % len(self._nodes)])
+
+    def move(self, key: str, node: int | None = None) -> None:
+        """Another broker, the next one unless ``node`` names one, takes over the partition of this key.
+
+        Raises ValueError if there is no such broker.
+        """
+        if node is None:
+            node = self._nodes[(self._nodes.index(self.node_of(key)) + 1) % len(self._nodes)]
+        if node not in self._nodes:
+            raise ValueError(f"there is no broker {node}: {', '.join(map(str, self._nodes))}")
+        self._moved[self.partition_of(key)] = node
+
+
+class Cluster:
+    """``nodes``: the brokers' ids; the other two: how many partitions the internal topics have."""
+
+    def __init__(
+        self,
+        nodes: Sequence[int] = (1,),
+        group_partitions: int = DEFAULT_PARTITIONS,
+        transaction_partitions: int = DEFAULT_PARTITIONS,
+    ) -> None:
+        self.nodes = tuple(nodes)
+        #: The ports of the brokers that listen already.
+        self.ports: dict[int, int] = {}
+        self.groups = Coordinators(self.nodes, group_partitions)
+        self.transactions = Coordinators(self.nodes, transaction_partitions)
+
+    @property
+    def controller(self) -> int:
+        """The broker that Metadata calls the controller; every broker can do its work, as in KRaft."""
+        return self.nodes[0]
+
+    def endpoint(self, node: int, reached_at: Endpoint, advertised: Endpoint | None) -> Endpoint:
+        """The address of a node for a client that has connected to ``reached_at``.
+
+        Advertised brokers have consecutive ports, the first one that of the setting.
+        """
+        if advertised is not None:
+            return Endpoint(advertised.host, advertised.port + self.nodes.index(node))
+        return Endpoint(reached_at.host, self.ports.get(node, reached_at.port))
+
+    def replicas(self, first: int, partition: int, count: int) -> tuple[int, ...]:
+        """``count`` brokers for a partition, the leader in front; topics begin at different ones."""
+        size = len(self.nodes)
+        return tuple(self.nodes[(first + partition + step) % size] for step in range(count))

@@ -1,0 +1,161 @@
+"""The broker's own settings, by Kafka's names and with Kafka's defaults (ServerConfigs, ServerLogConfigs).
+
+The group coordinator has its own (`groupstorm.coordinator.config`). `groupstorm.broker.settings` says which
+of both `groupstorm serve --set` takes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
+
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_LISTENER = re.compile(
+    r"(?:(?P<name>[A-Za-z0-9_]+)://)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+):(?P<port>\d{1,5})"
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Advertised(Endpoint):
+    """The address that clients are sent to; ``protocol``: one of `PROTOCOLS`, None: the listener's."""
+
+    protocol: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """The settings apart from the groups'. Field names are Kafka's with underscores for dots."""
+
+    node_id: int = 1
+    """The id under which the broker appears in Metadata."""
+    broker_rack: str | None = None
+    auto_create_topics_enable: bool = True
+    num_partitions: int = 1
+    """Partitions of a topic that is created on demand, or without a number."""
+    message_max_bytes: int = 1_048_588
+    """The largest record batch."""
+    log_retention_bytes: int = -1
+    """Per partition: the oldest batches beyond this size are dropped; -1 keeps all."""
+    log_retention_ms: int = 604_800_000
+    """Batches whose newest record is older are dropped; -1 keeps all."""
+    log_retention_check_interval_ms: int = 300_000
+    default_replication_factor: int = 1
+    """Of topics that are created on demand, or without a number."""
+    delete_topic_enable: bool = True
+    fetch_max_bytes: int = 57_671_680
+    """The most that one Fetch returns."""
+    max_incremental_fetch_session_cache_slots: int = 1000
+    """How many fetch sessions there are at most, on each broker (KIP-227)."""
+    transaction_max_timeout_ms: int = 900_000
+    """The longest timeout that a transactional producer may ask for."""
+    max_connections: int = INT32_MAX
+    """Of each broker; further ones are closed at once."""
+    connections_max_idle_ms: int = 600_000
+    """A connection without requests is closed after so long; below 0: never."""
+    groupstorm_max_groups: int = INT32_MAX
+    """Our own: a request that would make one more group is refused."""
+    groupstorm_max_topics: int = INT32_MAX
+    groupstorm_max_partitions: int = INT32_MAX
+    """Our own: of all topics together."""
+    offsets_topic_num_partitions: int = 50
+    """By which groups are spread over several brokers."""
+    transaction_state_log_num_partitions: int = 50
+    """By which transactional ids are spread over several brokers."""
+    socket_request_max_bytes: int = 104_857_600
+    """The largest request; a larger one closes the connection before it is read."""
+    sasl_enabled_mechanisms: tuple[str, ...] = SASL_MECHANISMS
+    """The mechanisms that a client may choose from."""
+    sasl_server_max_receive_size: int = 524_288
+    """The largest request of a client that has not authenticated."""
+    connections_max_reauth_ms: int = 0
+    """After so long a client must authenticate again (KIP-368); 0: never."""
+    connection_failed_authentication_delay_ms: int = 100
+    """How long the answer to a failed authentication waits."""
+    advertised_listeners: Advertised | None = None
+    """Where clients are sent; None: the address at which they have reached the broker."""
+
+    @classmethod
+    def from_mapping(cls, options: Mapping[str, str]) -> BrokerConfig:
+        """Settings by Kafka's names, those of `OPTIONS`. Raises InputError naming the one that is wrong."""
+        values: dict[str, Any] = {
+            name.replace(".", "_"): OPTIONS[name](name, text) for name, text in options.items()
+        }
+        return dataclasses.replace(cls(), **values)
+
+
+def _boolean(name: str, text: str) -> bool:
+    if text.strip().lower() not in ("true", "false"):
+        raise InputError(f"option {name}={text}: expected true or false")
+    return text.strip().lower() == "true"
+
+
+def _integer(least: int, most: int) -> Callable[[str, str], int]:
+    def parse(name: str, text: str) -> int:
+        digits = text.strip()
+        if re.fullmatch(r"[+-]?[0-9]{1,19}", digits) and least <= int(digits) <= most:
+            return int(digits)
+        raise InputError(f"option {name}={text}: expected an integer from {least} to {most}")
+
+    return parse
+
+
+def _text(name: str, text: str) -> str:
+    if not text:
+        raise InputError(f"option {name}: expected a text that is not empty")
+    return text
+
+
+def _advertised(name: str, text: str) -> Advertised:
+    match = _LISTENER.fullmatch(text.strip())
+    if match is None or not 0 < int(match["port"]) < 2**16:
+        raise InputError(f"option {name}={text}: expected one [PROTOCOL://]HOST:PORT")
+    protocol = match["name"].upper() if match["name"] else None
+    if protocol not in (None, *PROTOCOLS):
+        raise InputError(f"option {name}={text}: expected one of {', '.join(PROTOCOLS)} as protocol")
+    return Advertised(match["host"].strip("[]"), int(match["port"]), protocol)
+
+
+def _mechanisms(name: str, text: str) -> tuple[str, ...]:
+    mechanisms = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    if not set(mechanisms) <= set(SASL_MECHANISMS):
+        raise InputError(f"option {name}={text}: expected some of {', '.join(SASL_MECHANISMS)}, with commas")
+    return mechanisms
+
+
+#: How each setting is read.
+OPTIONS: dict[str, Callable[[str, str], object]] = {
+    "node.id": _integer(0, INT32_MAX),
+    "broker.rack": _text,
+    "auto.create.topics.enable": _boolean,
+    "num.partitions": _integer(1, INT32_MAX),
+    "message.max.bytes": _integer(0, INT32_MAX),
+    "log.retention.bytes": _integer(-1, INT64_MAX),
+    "log.retention.ms": _integer(-1, INT64_MAX),
+    "log.retention.check.interval.ms": _integer(1, INT64_MAX),
+    "default.replication.factor": _integer(1, 2**15 - 1),
+    "delete.topic.enable": _boolean,
+    "fetch.max.bytes": _integer(1024, INT32_MAX),
+    "max.incremental.fetch.session.cache.slots": _integer(0, INT32_MAX),
+    "transaction.max.timeout.ms": _integer(1, INT32_MAX),
+    "max.connections": _integer(0, INT32_MAX),
+    "connections.max.idle.ms": _integer(-1, INT64_MAX),
+    "groupstorm.max.groups": _integer(0, INT32_MAX),
+    "groupstorm.max.topics": _integer(0, INT32_MAX),
+    "groupstorm.max.partitions": _integer(0, INT32_MAX),
+    "offsets.topic.num.partitions": _integer(1, INT32_MAX),
+    "transaction.state.log.num.partitions": _integer(1, INT32_MAX),
+    "socket.request.max.bytes": _integer(1, INT32_MAX),
+    "sasl.enabled.mechanisms": _mechanisms,
+    "sasl.server.max.receive.size": _integer(1, INT32_MAX),
+    "connections.max.reauth.ms": _integer(0, INT64_MAX),
+    "connection.failed.authentication.delay.ms": _integer(0, INT32_MAX),
+    "advertised.listeners": _advertised,
+}

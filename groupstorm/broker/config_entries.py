@@ -1,0 +1,129 @@
+"""Configurations as DescribeConfigs and CreateTopics show them: value, type and source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from groupstorm.broker.config import OPTIONS, Advertised, BrokerConfig
+from groupstorm.broker.topic_configs import (
+    GROUP_OPTIONS,
+    TOPIC_OPTIONS,
+    ConfigType,
+    Option,
+    default_of,
+)
+from groupstorm.coordinator.config import CoordinatorConfig
+
+
+class ConfigSource(IntEnum):
+    """DescribeConfigsResponse.ConfigSource."""
+
+    TOPIC = 1
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    GROUP = 8
+
+
+class Synonym(NamedTuple):
+    """One of the sources of a value; the first one with a value counts."""
+
+    name: str
+    value: str
+    source: ConfigSource
+
+
+class Entry(NamedTuple):
+    name: str
+    value: str
+    kind: ConfigType
+    read_only: bool
+    synonyms: tuple[Synonym, ...]
+
+    @property
+    def source(self) -> ConfigSource:
+        return self.synonyms[0].source
+
+
+def topic_entries(configs: Mapping[str, str], broker: BrokerConfig) -> Iterator[Entry]:
+    """All configurations of a topic, by name."""
+    return _entries(TOPIC_OPTIONS, configs, ConfigSource.TOPIC, broker)
+
+
+def group_entries(configs: Mapping[str, str], broker: BrokerConfig) -> Iterator[Entry]:
+    """All configurations of a group, by name."""
+    return _entries(GROUP_OPTIONS, configs, ConfigSource.GROUP, broker)
+
+
+def _entries(
+    options: Mapping[str, Option], configs: Mapping[str, str], own: ConfigSource, broker: BrokerConfig
+) -> Iterator[Entry]:
+    defaults = BrokerConfig()
+    for name, option in options.items():
+        synonyms = []
+        if name in configs:
+            synonyms.append(Synonym(name, configs[name], own))
+        value, default = default_of(option, broker), default_of(option, defaults)
+        if value != default and option.broker is not None:
+            synonyms.append(Synonym(option.broker, value, ConfigSource.STATIC_BROKER))
+        synonyms.append(Synonym(option.broker or name, default, ConfigSource.DEFAULT))
+        yield Entry(name, synonyms[0].value, option.kind, False, tuple(synonyms))
+
+
+#: The group coordinator's settings -> field, type, and how many of the field's units are one.
+_COORDINATOR_OPTIONS: Mapping[str, tuple[str, ConfigType, int]] = {
+    "group.initial.rebalance.delay.ms": ("initial_rebalance_delay_ms", ConfigType.INT, 1),
+    "group.max.session.timeout.ms": ("max_session_timeout_ms", ConfigType.INT, 1),
+    "group.max.size": ("max_size", ConfigType.INT, 1),
+    "group.min.session.timeout.ms": ("min_session_timeout_ms", ConfigType.INT, 1),
+    "offset.metadata.max.bytes": ("offset_metadata_max_bytes", ConfigType.INT, 1),
+    "offsets.commit.timeout.ms": ("commit_timeout_ms", ConfigType.INT, 1),
+    "offsets.retention.check.interval.ms": ("offsets_retention_check_interval_ms", ConfigType.LONG, 1),
+    "offsets.retention.minutes": ("offsets_retention_ms", ConfigType.INT, 60_000),
+}
+
+
+def broker_entries(broker: BrokerConfig, coordinator: CoordinatorConfig) -> list[Entry]:
+    """The broker's own settings and its group coordinator's; they cannot be changed while it runs."""
+    return sorted([*_own_entries(broker), *_coordinator_entries(coordinator)])
+
+
+def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
+    defaults = CoordinatorConfig()
+    for name, (field, kind, one) in _COORDINATOR_OPTIONS.items():
+        value, default = getattr(coordinator, field) // one, getattr(defaults, field) // one
+        yield _fixed(name, str(value), str(default), kind)
+
+
+def _own_entries(broker: BrokerConfig) -> Iterator[Entry]:
+    defaults = BrokerConfig()
+    for name in OPTIONS:
+        field = name.replace(".", "_")
+        value, default = getattr(broker, field), getattr(defaults, field)
+        yield _fixed(name, shown(value), shown(default), _kind(default))
+
+
+def _fixed(name: str, value: str, default: str, kind: ConfigType) -> Entry:
+    """A setting that the broker was started with."""
+    synonyms = [Synonym(name, default, ConfigSource.DEFAULT)]
+    if value != default:
+        synonyms.insert(0, Synonym(name, value, ConfigSource.STATIC_BROKER))
+    return Entry(name, value, kind, True, tuple(synonyms))
+
+
+def _kind(value: object) -> ConfigType:
+    if isinstance(value, bool):
+        return ConfigType.BOOLEAN
+    return ConfigType.LONG if isinstance(value, int) else ConfigType.STRING
+
+
+def shown(value: object) -> str:
+    """A value of `BrokerConfig` as Kafka writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Advertised):
+        return f"{value.protocol or 'PLAINTEXT'}://{value.host}:{value.port}"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return "" if value is None else str(value)

@@ -1,0 +1,82 @@
+"""The tables of docs/serve.md that are made from the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from groupstorm.broker.apis import APIS
+from groupstorm.broker.config import OPTIONS, BrokerConfig
+from groupstorm.broker.config_entries import shown
+from groupstorm.broker.settings import COORDINATOR_SETTINGS, SETTINGS
+from groupstorm.broker.topic_configs import EFFECTIVE, TOPIC_OPTIONS
+from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
+
+#: What each setting does.
+SETTING_NOTES: Mapping[str, str] = {
+    "advertised.listeners": "where clients are sent, `PROTOCOL://HOST:PORT` or `HOST:PORT`; none: to where "
+    "they have reached the broker",
+    "auto.create.topics.enable": "whether a topic that Metadata asks for is created",
+    "broker.rack": "the rack of every broker in Metadata",
+    "connection.failed.authentication.delay.ms": "how long the answer to a failed authentication waits",
+    "connections.max.idle.ms": "a connection without requests is closed after so long; negative: never",
+    "connections.max.reauth.ms": "after so long a client must authenticate again; 0: never",
+    "default.replication.factor": "replicas of a topic that is created without a number of them",
+    "delete.topic.enable": "whether topics can be deleted",
+    "fetch.max.bytes": "the most that one Fetch returns",
+    "group.initial.rebalance.delay.ms": "how long a new group waits for more members",
+    "group.max.session.timeout.ms": "the longest session timeout that a member may ask for",
+    "group.max.size": "members of a group",
+    "group.min.session.timeout.ms": "the shortest session timeout that a member may ask for",
+    "groupstorm.compatibility": "the Kafka whose rules count, see [coordinator](coordinator.md)",
+    "groupstorm.max.groups": "ours: groups of all brokers together",
+    "groupstorm.max.partitions": "ours: partitions of all topics together",
+    "groupstorm.max.topics": "ours: topics",
+    "log.retention.bytes": "per partition: the oldest batches beyond this size are dropped; -1: none",
+    "log.retention.check.interval.ms": "how often the age of batches is checked",
+    "log.retention.ms": "batches whose newest record is older are dropped; -1: none",
+    "max.connections": "connections of each broker; further ones are closed at once",
+    "max.incremental.fetch.session.cache.slots": "fetch sessions of each broker",
+    "message.max.bytes": "the largest record batch",
+    "node.id": "the id of the first broker; the others have the ids behind it",
+    "num.partitions": "partitions of a topic that is created without a number of them",
+    "offset.metadata.max.bytes": "the largest metadata of a committed offset",
+    "offsets.retention.check.interval.ms": "how often committed offsets are checked for their age",
+    "offsets.retention.minutes": "how long the offsets of an empty group are kept",
+    "offsets.topic.num.partitions": "how groups are spread over several brokers",
+    "sasl.enabled.mechanisms": "the mechanisms that a client may choose from",
+    "sasl.server.max.receive.size": "the largest request of a client that has not authenticated yet",
+    "socket.request.max.bytes": "the largest request",
+    "transaction.max.timeout.ms": "the longest timeout that a transactional producer may ask for",
+    "transaction.state.log.num.partitions": "how transactional ids are spread over several brokers",
+}
+
+
+def settings_table() -> str:
+    """Every setting that `--set` takes, with its default."""
+    rows = [(f"`{name}`", _default(name), SETTING_NOTES[name]) for name in SETTINGS]
+    return _table(("setting", "default", ""), rows)
+
+
+def _default(name: str) -> str:
+    if name in COORDINATOR_SETTINGS:
+        return f"`{COORDINATOR_OPTIONS[name].default}`"
+    assert name in OPTIONS
+    value = shown(getattr(BrokerConfig(), name.replace(".", "_")))
+    return f"`{value}`" if value else "none"
+
+
+def topic_configs_table() -> str:
+    """The configurations of topics that do something here, with their defaults."""
+    rows = [(f"`{name}`", f"`{TOPIC_OPTIONS[name].default}`") for name in sorted(EFFECTIVE)]
+    return _table(("configuration", "default"), rows)
+
+
+def apis_table() -> str:
+    """Every API that is served, with its versions."""
+    rows = [(api.name, str(api.key), f"{api.min_version}-{api.max_version}") for api in APIS.values()]
+    return _table(("API", "key", "versions"), rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -1,0 +1,133 @@
+"""The format of the journal of `serve --data`: changes to bytes, and back.
+
+One frame holds all changes of one step of the broker: a kill leaves the whole step or nothing of it. A frame
+is four bytes of length, four of crc32c, a line of JSON, and the byte strings to which the line points. An
+incomplete frame at the end was being written when the process ended.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import typing
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, get_args, get_origin, get_type_hints
+
+import crc32c
+
+from groupstorm.broker.changes import Change
+
+_HEAD = struct.Struct(">II")
+_VERSION = 1
+
+
+class JournalError(ValueError):
+    """Bytes that are not a journal."""
+
+
+def encode(changes: Iterable[Change]) -> bytes:
+    """One frame."""
+    blobs: list[bytes] = []
+    rows = [[type(change).__name__, *_plain(tuple(change), blobs)] for change in changes]
+    lengths = [len(blob) for blob in blobs]
+    line = json.dumps([_VERSION, lengths, rows], separators=(",", ":")).encode()
+    payload = b"".join((line, b"\n", *blobs))
+    return _HEAD.pack(len(payload), crc32c.crc32c(payload)) + payload
+
+
+def decode(data: bytes) -> tuple[list[Change], int]:
+    """The changes of all complete frames, and the position behind the last one. Raises JournalError for a
+    complete frame that cannot be understood."""
+    changes: list[Change] = []
+    at = 0
+    while at + _HEAD.size <= len(data):
+        size, checksum = _HEAD.unpack_from(data, at)
+        start = at + _HEAD.size
+        payload = data[start : start + size]
+        if len(payload) < size:
+            break
+        if crc32c.crc32c(payload) != checksum:
+            if start + size >= len(data):
+                break
+            raise JournalError(f"the checksum of the frame at byte {at} is wrong")
+        try:
+            changes += _read(payload)
+        except (ValueError, TypeError, KeyError, IndexError) as problem:
+            raise JournalError(f"the frame at byte {at} is not understood: {problem}") from problem
+        at = start + size
+    return changes, at
+
+
+def _plain(value: Any, blobs: list[bytes]) -> Any:
+    """The value in JSON's types; a byte string goes into ``blobs`` and becomes its index."""
+    if isinstance(value, bytes):
+        blobs.append(value)
+        return len(blobs) - 1
+    if isinstance(value, uuid.UUID):
+        return value.hex
+    if isinstance(value, tuple | list):
+        return [_plain(one, blobs) for one in value]
+    return value
+
+
+def _read(payload: bytes) -> Iterator[Change]:
+    line, _, rest = payload.partition(b"\n")
+    version, lengths, rows = json.loads(line)
+    if version != _VERSION:
+        raise ValueError(f"version {version}, expected {_VERSION}")
+    blobs, at = [], 0
+    for length in lengths:
+        blobs.append(rest[at : at + length])
+        at += length
+    if at != len(rest):
+        raise ValueError(f"{len(rest)} bytes of byte strings, announced are {at}")
+    for name, *values in rows:
+        yield _READERS[name](values, blobs)
+
+
+_Reader = Callable[[Any, list[bytes]], Any]
+
+
+def _reader(kind: Any) -> _Reader:
+    """Reads what `_plain` makes of a value of this type."""
+    arguments = [one for one in get_args(kind) if one is not type(None)]
+    if get_origin(kind) is tuple:
+        return _tuple_reader(arguments)
+    if arguments and get_origin(kind) is not dict:
+        read = _reader(arguments[0])
+        return lambda value, blobs: None if value is None else read(value, blobs)
+    if hasattr(kind, "_fields"):
+        return _named_tuple_reader(kind)
+    if kind is bytes:
+        return lambda value, blobs: blobs[value]
+    if kind is uuid.UUID:
+        return lambda value, _: uuid.UUID(hex=value)
+    plain = dict if get_origin(kind) is dict else kind
+    return lambda value, _: _checked(value, plain)
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
+
+
+def _tuple_reader(arguments: list[Any]) -> _Reader:
+    if arguments[-1] is ...:
+        read = _reader(arguments[0])
+        return lambda value, blobs: tuple(read(one, blobs) for one in value)
+    readers = [_reader(one) for one in arguments]
+    return lambda value, blobs: tuple(read(one, blobs) for read, one in zip(readers, value, strict=True))
+
+
+def _named_tuple_reader(kind: Any) -> _Reader:
+    readers = [_reader(one) for one in get_type_hints(kind).values()]
+
+    def read(values: Any, blobs: list[bytes]) -> Any:
+        return kind(*(read_one(one, blobs) for read_one, one in zip(readers, values, strict=True)))
+
+    return read
+
+
+_READERS: dict[str, _Reader] = {kind.__name__: _named_tuple_reader(kind) for kind in typing.get_args(Change)}

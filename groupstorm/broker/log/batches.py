@@ -1,0 +1,210 @@
+"""Record batches, magic 2 (KIP-98): the fields that a broker reads.
+
+Layout (DefaultRecordBatch): base offset 0, length 8, leader epoch 12, magic 16, crc 17, attributes 21,
+last offset delta 23, base timestamp 27, max timestamp 35, producer id 43, producer epoch 51, base
+sequence 53, record count 57, records 61. The checksum covers everything from the attributes on, so
+that base offset and leader epoch can be written without touching it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import crc32c
+
+from groupstorm.coordinator.errors import Error
+
+HEADER_BYTES = 61
+LENGTH_END = 12
+"""The batch's length counts from here on."""
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_BEFORE_COVERED = struct.Struct(">qiibI")
+_COVERED = struct.Struct(">hiqqqhii")
+_MAGIC = 2
+_CRC_AT = 17
+_CRC_STARTS = 21
+_MAX_TIMESTAMP_AT = 35
+#: In a marker: behind the batch's header, the record's five numbers and the key's version.
+_MARKER_KIND_AT = HEADER_BYTES + 7
+_COMMIT_KIND = b"\0\1"
+_LOG_APPEND_TIME = 0x08
+_PLACED = struct.Struct(">qii")
+_COMPRESSION_MASK = 0x07
+_ZSTD = 4
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
+_ZSTD_FIRST_PRODUCE_VERSION = 7
+NO_PRODUCER_ID = -1
+
+
+class BatchError(ValueError):
+    """Records that a broker refuses with ``error``."""
+
+    def __init__(self, error: Error, sentence: str) -> None:
+        super().__init__(sentence)
+        self.error = error
+
+
+class _RawHeader(NamedTuple):
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count_of_records: int
+
+
+class Batch(NamedTuple):
+    """The header of one record batch and all its bytes."""
+
+    data: bytes
+    attributes: int
+    last_offset_delta: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def is_commit_marker(self) -> bool:
+        """Whether this control batch commits (ControlRecordType)."""
+        return self.data[_MARKER_KIND_AT : _MARKER_KIND_AT + 2] == _COMMIT_KIND
+
+    @property
+    def compression(self) -> int:
+        return self.attributes & _COMPRESSION_MASK
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence numbers wrap around to 0 (DefaultRecordBatch.incrementSequence)."""
+        return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
+
+
+def parse_stored(records: bytes) -> tuple[Batch, int] | None:
+    """The first batch of ``records``, as `placed_at` has written it, and its base offset; None if the batch
+    is incomplete: the end of a file that was being written."""
+    if len(records) < HEADER_BYTES:
+        return None
+    header = _RawHeader._make(_HEADER.unpack_from(records))
+    size = LENGTH_END + header.length
+    if header.magic != _MAGIC or not HEADER_BYTES <= size <= len(records):
+        return None
+    data = records[:size]
+    if crc32c.crc32c(memoryview(data)[_CRC_STARTS:]) != header.crc:
+        return None
+    return _batch(data, header), header.base_offset
+
+
+def marker_batch(producer_id: int, producer_epoch: int, is_commit: bool, now_ms: int) -> Batch:
+    """The control batch that ends a transaction (EndTransactionMarker,
+    MemoryRecords.withEndTransactionMarker).
+
+    One record: key version 0 and kind (0 aborts, 1 commits), value version 0 and coordinator epoch 0.
+    """
+    kind = _COMMIT_KIND if is_commit else b"\0\0"
+    body = b"\0\0\0" + b"\x08" + b"\0\0" + kind + b"\x0c" + bytes(6) + b"\0"
+    records = bytes((len(body) << 1,)) + body
+    attributes = _TRANSACTIONAL | _CONTROL
+    covered = _COVERED.pack(attributes, 0, now_ms, now_ms, producer_id, producer_epoch, -1, 1) + records
+    size = HEADER_BYTES + len(records)
+    data = _BEFORE_COVERED.pack(0, size - LENGTH_END, 0, _MAGIC, crc32c.crc32c(covered)) + covered
+    return Batch(data, attributes, 0, now_ms, producer_id, producer_epoch, -1)
+
+
+def stamped(batch: Batch, now_ms: int) -> Batch:
+    """The batch with the broker's time, for topics whose message.timestamp.type is LogAppendTime
+    (DefaultRecordBatch.setMaxTimestamp)."""
+    attributes = batch.attributes | _LOG_APPEND_TIME
+    covered = bytearray(memoryview(batch.data)[_CRC_STARTS:])
+    struct.pack_into(">h", covered, 0, attributes)
+    struct.pack_into(">q", covered, _MAX_TIMESTAMP_AT - _CRC_STARTS, now_ms)
+    head = batch.data[:_CRC_AT] + struct.pack(">I", crc32c.crc32c(covered))
+    return batch._replace(data=head + bytes(covered), attributes=attributes, max_timestamp_ms=now_ms)
+
+
+def parse_produced(records: bytes | None, produce_version: int, max_bytes: int) -> Batch:
+    """The one batch that a producer may send per partition. Raises BatchError.
+
+    The checks of ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords and
+    LogValidator that do not need the records themselves.
+    """
+    if not records:
+        raise BatchError(Error.INVALID_RECORD, "a produce request carries one record batch per partition")
+    if len(records) < HEADER_BYTES:
+        raise BatchError(Error.CORRUPT_MESSAGE, f"a record batch of {len(records)} bytes is too short")
+    header = _RawHeader._make(_HEADER.unpack_from(records))
+    magic, length = header.magic, header.length
+    if magic != _MAGIC:
+        raise BatchError(Error.INVALID_RECORD, f"record batches have magic {_MAGIC}, not {magic}")
+    size = LENGTH_END + length
+    if not HEADER_BYTES <= size <= len(records):
+        raise BatchError(Error.CORRUPT_MESSAGE, f"a record batch announces {length} bytes of {len(records)}")
+    if size < len(records):
+        raise BatchError(Error.INVALID_RECORD, "a produce request carries only one batch per partition")
+    if size > max_bytes:
+        raise BatchError(Error.MESSAGE_TOO_LARGE, f"a record batch of {size} bytes, allowed are {max_bytes}")
+    if crc32c.crc32c(memoryview(records)[_CRC_STARTS:]) != header.crc:
+        raise BatchError(Error.CORRUPT_MESSAGE, "the checksum of a record batch is wrong")
+    batch = _batch(records, header)
+    _check_header(batch, header.base_offset, header.count_of_records, produce_version)
+    return batch
+
+
+def _batch(data: bytes, header: _RawHeader) -> Batch:
+    return Batch(
+        data,
+        header.attributes,
+        header.last_offset_delta,
+        header.max_timestamp_ms,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+    )
+
+
+def _check_header(batch: Batch, base_offset: int, count: int, produce_version: int) -> None:
+    if batch.compression > _ZSTD:
+        raise BatchError(Error.CORRUPT_MESSAGE, f"compression {batch.compression} does not exist")
+    if batch.compression == _ZSTD and produce_version < _ZSTD_FIRST_PRODUCE_VERSION:
+        raise BatchError(Error.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with version 7 of Produce (KIP-110)")
+    if base_offset != 0:
+        raise BatchError(Error.INVALID_RECORD, f"a produced batch begins at offset 0, not {base_offset}")
+    if count <= 0 or batch.last_offset_delta != count - 1:
+        raise BatchError(
+            Error.INVALID_RECORD, f"a batch of {count} records with last offset {batch.last_offset_delta}"
+        )
+    if batch.attributes & _CONTROL:
+        raise BatchError(Error.INVALID_RECORD, "control batches are the broker's to write")
+    if batch.is_transactional and batch.producer_id == NO_PRODUCER_ID:
+        raise BatchError(Error.INVALID_RECORD, "a transactional batch has a producer id")
+    if batch.producer_id != NO_PRODUCER_ID and (batch.base_sequence < 0 or batch.producer_epoch < 0):
+        raise BatchError(Error.INVALID_RECORD, f"an idempotent producer's sequence {batch.base_sequence}")
+
+
+def last_offset(placed: bytes) -> int:
+    """The offset of the last record of a batch in a log."""
+    header = _RawHeader._make(_HEADER.unpack_from(placed))
+    return header.base_offset + header.last_offset_delta
+
+
+def placed_at(batch: Batch, offset: int, leader_epoch: int) -> bytes:
+    """The batch's bytes with its offset and leader epoch in the log."""
+    head = _PLACED.pack(offset, len(batch.data) - LENGTH_END, leader_epoch)
+    return head + memoryview(batch.data)[_PLACED.size :]

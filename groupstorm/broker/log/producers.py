@@ -1,0 +1,90 @@
+"""Idempotent producers of one partition: repetitions and batches out of order (KIP-98, KIP-360).
+
+The rules are those of ProducerStateManager, ProducerStateEntry and ProducerAppendInfo.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from groupstorm.broker.log.batches import NO_PRODUCER_ID, Batch, BatchError
+from groupstorm.coordinator.errors import Error
+
+#: A producer has at most five requests in flight, so that a repeated batch is one of the last five
+#: (ProducerStateEntry.NUM_BATCHES_TO_RETAIN).
+BATCHES_KEPT = 5
+#: Producers kept per partition; Kafka forgets them by time (producer.id.expiration.ms), we by number.
+PRODUCERS_KEPT = 10_000
+
+
+class _Appended(NamedTuple):
+    base_sequence: int
+    last_sequence: int
+    base_offset: int
+
+
+@dataclass(slots=True)
+class _Producer:
+    epoch: int
+    batches: deque[_Appended] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))
+
+
+class Producers:
+    """The producers that wrote to one partition."""
+
+    def __init__(self) -> None:
+        self._producers: dict[int, _Producer] = {}
+
+    def repeated(self, batch: Batch) -> int | None:
+        """The offset of this batch if it is one of the producer's last batches, or None."""
+        producer = self._producers.get(batch.producer_id)
+        if producer is None or producer.epoch != batch.producer_epoch:
+            return None
+        for appended in producer.batches:
+            if appended[:2] == (batch.base_sequence, batch.last_sequence):
+                return appended.base_offset
+        return None
+
+    def check(self, batch: Batch) -> None:
+        """Raises BatchError for an old epoch or a sequence number that does not follow."""
+        producer = self._producers.get(batch.producer_id)
+        if batch.producer_id == NO_PRODUCER_ID or producer is None:
+            return
+        if batch.producer_epoch < producer.epoch:
+            raise BatchError(
+                Error.INVALID_PRODUCER_EPOCH,
+                f"epoch {batch.producer_epoch} of producer {batch.producer_id}, which is at {producer.epoch}",
+            )
+        expected = 0
+        if batch.producer_epoch == producer.epoch and producer.batches:
+            expected = (producer.batches[-1].last_sequence + 1) & 0x7FFF_FFFF
+        if batch.base_sequence != expected:
+            raise BatchError(
+                Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"sequence {batch.base_sequence} of producer {batch.producer_id}, expected {expected}",
+            )
+
+    def transaction_ended(self, producer_id: int, producer_epoch: int) -> None:
+        """Note a marker. With a newer epoch the sequence numbers begin at 0 again (KIP-890)."""
+        producer = self._producers.pop(producer_id, None)
+        if producer is None or producer.epoch != producer_epoch:
+            producer = _Producer(producer_epoch)
+        self._producers[producer_id] = producer
+        self._forget_the_oldest()
+
+    def appended(self, batch: Batch, base_offset: int) -> None:
+        """Note a batch that was checked and appended."""
+        if batch.producer_id == NO_PRODUCER_ID:
+            return
+        producer = self._producers.pop(batch.producer_id, None)
+        if producer is None or producer.epoch != batch.producer_epoch:
+            producer = _Producer(batch.producer_epoch)
+        producer.batches.append(_Appended(batch.base_sequence, batch.last_sequence, base_offset))
+        self._producers[batch.producer_id] = producer  # most recent last
+        self._forget_the_oldest()
+
+    def _forget_the_oldest(self) -> None:
+        if len(self._producers) > PRODUCERS_KEPT:
+            del self._producers[next(iter(self._producers))]

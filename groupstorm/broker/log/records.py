@@ -1,0 +1,92 @@
+"""Timestamps of the records inside a batch that has no compression, or gzip.
+
+A record (DefaultRecord): length, attributes, timestamp delta, offset delta, key, value, headers; the numbers
+are zigzag varints. Only the first four are read.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_HEAD = struct.Struct(">21xhiqq14xi")
+_RECORDS_AT = 61
+_COMPRESSION_MASK = 0x07
+_GZIP = 1
+_LOG_APPEND_TIME = 0x08
+#: The most that is unpacked to look for a timestamp: a batch may unpack to any size.
+_MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+
+
+class Stamp(NamedTuple):
+    """A record's timestamp and its number in the batch."""
+
+    timestamp_ms: int
+    offset_delta: int
+
+
+def first_record_since(batch: bytes, timestamp_ms: int, start_offset: int) -> Stamp | None:
+    """The first record of that time or later, from ``start_offset`` on.
+
+    A batch with another compression counts as its first record.
+    """
+    (base_offset,) = struct.unpack_from(">q", batch)
+    seen = False
+    for stamp in _stamps(batch):
+        seen = True
+        if stamp.timestamp_ms >= timestamp_ms and base_offset + stamp.offset_delta >= start_offset:
+            return stamp
+    return None if seen else Stamp(_HEAD.unpack_from(batch)[3], 0)
+
+
+def record_of_max_timestamp(batch: bytes) -> int:
+    """The record with the highest timestamp; of a batch with another compression the first."""
+    highest = _HEAD.unpack_from(batch)[3]
+    return next((delta for timestamp_ms, delta in _stamps(batch) if timestamp_ms >= highest), 0)
+
+
+def _stamps(batch: bytes) -> Iterator[Stamp]:
+    attributes, _, base_ms, max_ms, count = _HEAD.unpack_from(batch)
+    if attributes & _LOG_APPEND_TIME:
+        yield Stamp(max_ms, 0)
+        return
+    records = _unpacked(batch[_RECORDS_AT:], attributes & _COMPRESSION_MASK)
+    at = 0
+    try:
+        for _ in range(count):
+            size, start = _varint(records, at)
+            delta_ms, after = _varint(records, start + 1)
+            offset_delta, _ = _varint(records, after)
+            yield Stamp(base_ms + delta_ms, offset_delta)
+            if size < 0:
+                return
+            at = start + size
+    except IndexError:
+        return
+
+
+def _unpacked(records: bytes, compression: int) -> bytes:
+    if compression == 0:
+        return records
+    if compression != _GZIP:
+        return b""
+    try:
+        return zlib.decompressobj(wbits=31).decompress(records, _MAX_UNPACKED_BYTES)
+    except zlib.error:
+        return b""
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A zigzag number and the position behind it. Raises IndexError at the end of the data."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+        if shift > 63:
+            raise IndexError(at)

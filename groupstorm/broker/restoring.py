@@ -1,0 +1,160 @@
+"""From a journal to a broker's state, and from the state to the shortest journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
+
+from groupstorm.broker.apis.api import BrokerState
+from groupstorm.broker.changes import (
+    BatchAppended,
+    Change,
+    ClusterNamed,
+    GroupConfigured,
+    ProducerIdsTaken,
+    RecordsDeleted,
+    TopicConfigured,
+    TopicCreated,
+    TopicDeleted,
+    TopicGrown,
+    TransactionChanged,
+)
+from groupstorm.broker.journal import JournalError
+from groupstorm.broker.log.batches import parse_stored
+from groupstorm.broker.log.partition import PartitionLog
+from groupstorm.broker.log.topics import Topic
+from groupstorm.broker.transactions import Transaction, TransactionState
+from groupstorm.coordinator.records import Record
+
+
+def restore(state: BrokerState, changes: Iterable[Change], now_ms: int) -> list[Record]:
+    """Apply the changes of a journal to a new state. Return the records that the group coordinator loads.
+
+    Raises JournalError for changes that contradict each other.
+    """
+    records: list[Record] = []
+    for change in changes:
+        apply = _APPLY.get(type(change))
+        if apply is None:
+            records.append(cast("Record", change))
+            continue
+        try:
+            apply(state, change, now_ms)
+        except (LookupError, ValueError) as problem:
+            raise JournalError(
+                f"{type(change).__name__} does not fit what was before: {problem}"
+            ) from problem
+    return records
+
+
+def _name_cluster(state: BrokerState, change: ClusterNamed, _now_ms: int) -> None:
+    state.cluster_id = change.cluster_id
+
+
+def _create(state: BrokerState, change: TopicCreated, _now_ms: int) -> None:
+    state.topics.restore(change.name, change.topic_id, change.number, change.replicas, change.configs)
+
+
+def _topic(state: BrokerState, name: str) -> Topic:
+    topic = state.topics.get(name)
+    if topic is None:
+        raise LookupError(f"there is no topic {name}")
+    return topic
+
+
+def _log(state: BrokerState, name: str, partition: int) -> PartitionLog:
+    return _topic(state, name).partitions[partition]
+
+
+def _grow(state: BrokerState, change: TopicGrown, _now_ms: int) -> None:
+    topic = _topic(state, change.name)
+    new = change.replicas[len(topic.partitions) :]
+    state.topics.grow(topic, len(change.replicas), new)
+
+
+def _delete(state: BrokerState, change: TopicDeleted, _now_ms: int) -> None:
+    state.topics.delete(_topic(state, change.name))
+
+
+def _configure(state: BrokerState, change: TopicConfigured, _now_ms: int) -> None:
+    state.topics.configure(_topic(state, change.name), change.configs)
+
+
+def _configure_group(state: BrokerState, change: GroupConfigured, _now_ms: int) -> None:
+    state.group_configs[change.group] = change.configs
+
+
+def _append(state: BrokerState, change: BatchAppended, _now_ms: int) -> None:
+    stored = parse_stored(change.data)
+    if stored is None:
+        raise ValueError("it is no whole record batch")
+    _log(state, change.name, change.partition).restore(*stored)
+
+
+def _delete_records(state: BrokerState, change: RecordsDeleted, _now_ms: int) -> None:
+    _log(state, change.name, change.partition).begin_at(change.before_offset)
+
+
+def _take_producer_ids(state: BrokerState, change: ProducerIdsTaken, _now_ms: int) -> None:
+    state.producer_ids.next_id = change.next_id
+
+
+def _change_transaction(state: BrokerState, change: TransactionChanged, now_ms: int) -> None:
+    changed = {"state": TransactionState(change.state), "partitions": set(change.partitions)}
+    transaction = Transaction(**(change._asdict() | changed))
+    state.transactions.restore(transaction, now_ms)
+
+
+_APPLY = cast(
+    "dict[type, Callable[[BrokerState, Change, int], None]]",
+    {
+        ClusterNamed: _name_cluster,
+        TopicCreated: _create,
+        TopicGrown: _grow,
+        TopicDeleted: _delete,
+        TopicConfigured: _configure,
+        GroupConfigured: _configure_group,
+        BatchAppended: _append,
+        RecordsDeleted: _delete_records,
+        ProducerIdsTaken: _take_producer_ids,
+        TransactionChanged: _change_transaction,
+    },
+)
+
+
+def snapshot(state: BrokerState, records: Iterable[Record]) -> Iterator[Change]:
+    """The changes from an empty state to this one; ``records`` are the group coordinator's."""
+    yield ClusterNamed(state.cluster_id)
+    yield ProducerIdsTaken(state.producer_ids.next_id)
+    for group, configs in state.group_configs.items():
+        yield GroupConfigured(group, configs)
+    for topic in state.topics:
+        yield created(topic)
+        for index, log in enumerate(topic.partitions):
+            for data in log.batches():
+                yield BatchAppended(topic.name, index, data)
+            if log.start_offset:
+                yield RecordsDeleted(topic.name, index, log.start_offset)
+    for transaction in state.transactions:
+        yield changed_transaction(transaction)
+    yield from records
+
+
+def created(topic: Topic) -> TopicCreated:
+    """The topic as it is now."""
+    return TopicCreated(topic.name, topic.topic_id, topic.number, tuple(topic.replicas), dict(topic.configs))
+
+
+def changed_transaction(transaction: Transaction) -> TransactionChanged:
+    """The transaction as it is now."""
+    return TransactionChanged(
+        transaction.transactional_id,
+        transaction.producer_id,
+        transaction.epoch,
+        transaction.last_epoch,
+        transaction.previous_producer_id,
+        transaction.timeout_ms,
+        transaction.state.value,
+        tuple(sorted(transaction.partitions)),
+        transaction.started_ms,
+    )

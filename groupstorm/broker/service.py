@@ -1,0 +1,150 @@
+"""`groupstorm serve`: a broker until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import resource
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, closing, nullcontext
+from pathlib import Path
+
+from groupstorm.broker.broker import Broker
+from groupstorm.broker.broker_journal import BrokerJournal, MakeBroker
+from groupstorm.broker.broker_trace import BrokerTrace
+from groupstorm.broker.console_log import log_closed, log_events, log_problem
+from groupstorm.broker.security.connection import connections
+from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
+from groupstorm.broker.shell import OnEvents, Server
+from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.trace.events.coordinator import Event
+
+#: Every event is readable in the trace within this time.
+TRACE_ROTATION_S = 2.0
+
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Where a broker listens and which folders it writes into. ``address_option``: host and port as the user
+    has named them, for messages."""
+
+    host: str
+    port: int
+    address_option: str
+    trace: Path | None = None
+    data: Path | None = None
+    security: ListenerSecurity = PLAINTEXT
+
+
+#: Receives the addresses, one per broker.
+OnReady = Callable[[Sequence[Endpoint]], None]
+#: Stands beside a server while it serves.
+Companion = Callable[[Server], AbstractAsyncContextManager[object]]
+
+
+def serve(
+    make_broker: MakeBroker, options: ServeOptions, on_ready: OnReady, companion: Companion = nullcontext
+) -> None:
+    """Listen, call ``on_ready`` with the addresses, serve until SIGINT or SIGTERM.
+
+    Raises InputError if the address cannot be listened on or a folder cannot be used, and OutputError, at the
+    end, if the trace is incomplete or the journal could not be written.
+    """
+    _raise_file_limit()
+    with asyncio.Runner(loop_factory=_fastest_loop()) as runner:
+        runner.run(_serve(make_broker, options, on_ready, companion))
+
+
+def _raise_file_limit() -> None:
+    """Each connection is an open file; the system's soft limit is often 1,024."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _fastest_loop() -> LoopFactory | None:
+    """uvloop if it is installed (extra `speed`): less CPU per request, see benchmarks/server.py."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: LoopFactory = uvloop.new_event_loop
+    return factory
+
+
+async def _serve(
+    make_broker: MakeBroker, options: ServeOptions, on_ready: OnReady, companion: Companion
+) -> None:
+    start_ms = time.time_ns() // 1_000_000
+    ended = asyncio.Event()
+    with ExitStack() as open_folders:
+        journal = None
+        if options.data is not None:
+            journal = open_folders.enter_context(closing(BrokerJournal(options.data, ended.set, log_problem)))
+        broker = make_broker((), start_ms) if journal is None else journal.restart(make_broker, start_ms)
+        trace = None
+        if options.trace is not None:
+            named = f"--trace {options.trace}"
+            trace = open_folders.enter_context(closing(BrokerTrace(options.trace, named, log_problem)))
+        server = Server(
+            broker,
+            log_events if trace is None else _log_and_trace(trace),
+            log_closed,
+            None if journal is None else journal.add,
+            start_ms,
+            connections(options.security),
+        )
+        await _listen(server, options)
+        _follow_signals(server, ended)
+        on_ready(server.endpoints)
+        await _serve_until(ended, server, trace, companion)
+    if journal is not None:
+        journal.check()
+    if trace is not None:
+        trace.check()
+
+
+def _log_and_trace(trace: BrokerTrace) -> OnEvents:
+    def on_events(time_us: int, events: Sequence[Event]) -> None:
+        log_events(time_us, events)
+        trace.add(time_us, events)
+
+    return on_events
+
+
+async def _listen(server: Server, options: ServeOptions) -> None:
+    try:
+        await server.start(options.host, options.port)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise InputError(f"{options.address_option}: cannot listen there: {reason}") from problem
+
+
+async def _serve_until(
+    ended: asyncio.Event, server: Server, trace: BrokerTrace | None, companion: Companion
+) -> None:
+    rotation = None if trace is None else asyncio.ensure_future(_rotate_regularly(trace))
+    try:
+        async with companion(server):
+            await ended.wait()
+    finally:
+        if rotation is not None:
+            rotation.cancel()
+        await server.stop()
+
+
+async def _rotate_regularly(trace: BrokerTrace) -> None:
+    while True:
+        await asyncio.sleep(TRACE_ROTATION_S)
+        trace.rotate()
+
+
+def _follow_signals(server: Server, ended: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    loop.add_signal_handler(signal.SIGUSR1, server.apply, Broker.move_every_coordinator)

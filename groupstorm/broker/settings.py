@@ -1,0 +1,67 @@
+"""What `groupstorm serve --set` takes: every setting of Kafka's that does something here, and no other.
+
+A setting of Kafka's that would do nothing is refused with the reason: somebody who sets it expects an effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from groupstorm.broker.config import OPTIONS as BROKER_OPTIONS
+from groupstorm.broker.config import BrokerConfig
+from groupstorm.coordinator.config import COMPATIBILITY, CoordinatorConfig
+from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
+from groupstorm.problems import InputError
+
+#: Those of the group coordinator.
+COORDINATOR_SETTINGS = (
+    "group.initial.rebalance.delay.ms",
+    "group.min.session.timeout.ms",
+    "group.max.session.timeout.ms",
+    "group.max.size",
+    "offset.metadata.max.bytes",
+    "offsets.retention.minutes",
+    "offsets.retention.check.interval.ms",
+    COMPATIBILITY,
+)
+
+#: All of them, sorted.
+SETTINGS = tuple(sorted({*BROKER_OPTIONS, *COORDINATOR_SETTINGS}))
+
+#: Why a setting of Kafka's would do nothing, by the beginning of its name.
+REFUSED: Mapping[str, str] = {
+    "offsets.commit.timeout.ms": "a commit is written at once and cannot time out",
+    "offsets.load.buffer.size": "the offsets topic has no files",
+    "offsets.topic.segment.bytes": "the offsets topic has no files",
+    "offsets.topic.compression.codec": "the offsets topic has no files",
+    "offsets.topic.replication.factor": "the offsets topic has no replicas",
+    "group.coordinator.rebalance.protocols": "groups of the classic protocol alone are served",
+    "group.coordinator.": "the coordinator has no threads and no buffers",
+    "group.consumer.": "groups of the consumer protocol (KIP-848) are not served",
+    "group.share.": "share groups (KIP-932) are not served",
+    "group.streams.": "streams groups (KIP-1071) are not served",
+}
+
+
+def read_settings(settings: Mapping[str, str]) -> tuple[BrokerConfig, CoordinatorConfig]:
+    """The broker's configuration and its group coordinator's. Raises InputError, which names the setting."""
+    for name in settings:
+        if name not in SETTINGS:
+            raise InputError(f"option {name}: {_reason(name)}")
+    broker = BrokerConfig.from_mapping(_only(settings, BROKER_OPTIONS))
+    coordinator = CoordinatorConfig.from_mapping(_only(settings, COORDINATOR_OPTIONS))
+    return broker, coordinator
+
+
+def _only(settings: Mapping[str, str], known: Mapping[str, object]) -> dict[str, str]:
+    return {name: value for name, value in settings.items() if name in known}
+
+
+def _reason(name: str) -> str:
+    if name in COORDINATOR_OPTIONS:
+        why = next(why for beginning, why in REFUSED.items() if name.startswith(beginning))
+        return f"a setting of Kafka's that would do nothing here: {why}; leave it out"
+    near = get_close_matches(name, SETTINGS, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"not known here; {hint}accepted are {', '.join(SETTINGS)}"

@@ -1,0 +1,66 @@
+"""What a broker without sockets is given and gives: its coordinator, clients, outputs, events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from groupstorm.broker.changes import Change
+from groupstorm.coordinator.effects import Effects
+from groupstorm.coordinator.messages import Request
+from groupstorm.coordinator.records import Record
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.trace.events.coordinator import Event
+
+
+class Coordinator(Protocol):
+    """What the broker needs of `groupstorm.coordinator.GroupCoordinator`."""
+
+    def handle(self, request: Request, now_ms: int, token: Any, /) -> Effects: ...
+
+    def on_topics_deleted(self, topics: Sequence[str], now_ms: int, /) -> Effects: ...
+
+    def end_transaction(self, producer_id: int, is_commit: bool, now_ms: int, /) -> Effects: ...
+
+    def move(self, groups: Iterable[str], now_ms: int, /) -> Effects: ...
+
+    def unload(self, now_ms: int, /) -> Effects: ...
+
+    def expire_session(self, group: str, member_id: str, now_ms: int, /) -> Effects: ...
+
+    def snapshot(self) -> list[Record]: ...
+
+    @property
+    def groups(self) -> Sequence[str]: ...
+
+    def next_deadline(self) -> int | None: ...
+
+    def fire(self, now_ms: int, /) -> Effects: ...
+
+
+class Peer(NamedTuple):
+    """The client of a connection. ``host``: its address as Java prints it; ``reached_at``: the broker's
+    address as the client sees it; ``node``: the id of that broker, None: the first."""
+
+    host: str
+    reached_at: Endpoint
+    node: int | None = None
+
+
+class ConnectionOutput(NamedTuple):
+    """The end of a connection's request: send ``payload`` if there is one, then serve the next request or
+    close the connection."""
+
+    connection: int
+    payload: bytes | None
+    close: str | None = None
+    """Why the connection is closed; None: it stays open."""
+
+
+class BrokerEffects(NamedTuple):
+    """What one call of the broker brought about. A journal must hold ``changes`` before a client gets its
+    output."""
+
+    outputs: list[ConnectionOutput]
+    events: list[Event]
+    changes: Sequence[Change] = ()

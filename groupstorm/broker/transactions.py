@@ -1,0 +1,285 @@
+"""The transaction coordinator: the producer of each transactional id, and the partitions of its transaction.
+
+It decides as the group coordinator does: requests and `now` in, decisions out. The end of a transaction names
+the partitions that get a marker. The caller writes the markers at once: no client sees a transaction between
+Prepare and Complete.
+
+Kafka: TransactionCoordinator, TransactionMetadata (KIP-98, KIP-360, KIP-447, KIP-890). "Version 2" below is
+transaction.version=2: the producer's epoch grows by one at the end of every transaction, and a producer adds
+a partition by writing to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from groupstorm.coordinator.errors import Error
+
+#: Kafka's NO_PRODUCER_ID and NO_PRODUCER_EPOCH.
+NONE = -1
+#: The last epoch that a producer may have; the one above is kept for fencing it (Short.MAX_VALUE - 1).
+_LAST_EPOCH = 2**15 - 2
+
+#: Topic and partition number.
+Partition = tuple[str, int]
+
+
+class TransactionState(StrEnum):
+    """As DescribeTransactions names them. Prepare* begin and end within one call here."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+
+
+@dataclass(slots=True)
+class Transaction:
+    """One transactional id and its transaction."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int = NONE
+    last_epoch: int = NONE
+    """The epoch before: repeated requests may still name it."""
+    previous_producer_id: int = NONE
+    """The producer id before, if its epochs had run out."""
+    timeout_ms: int = 0
+    state: TransactionState = TransactionState.EMPTY
+    partitions: set[Partition] = field(default_factory=set)
+    started_ms: int = NONE
+
+
+class Producer(NamedTuple):
+    """Error, producer id and epoch, for InitProducerId and EndTxn 5."""
+
+    error: Error
+    producer_id: int = NONE
+    epoch: int = NONE
+
+
+class Marker(NamedTuple):
+    """The marker for the partitions of a transaction that has ended."""
+
+    producer_id: int
+    epoch: int
+    is_commit: bool
+    partitions: tuple[Partition, ...]
+
+
+class Transactions:
+    """Transactional ids and their transactions. ``markers`` and ``changed`` collect what the caller writes
+    after every call."""
+
+    def __init__(
+        self,
+        new_producer_id: Callable[[], int],
+        max_timeout_ms: int = 900_000,
+        check_interval_ms: int = 10_000,
+    ) -> None:
+        """``check_interval_ms``: how often timeouts of transactions are checked
+        (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
+        self.markers: list[Marker] = []
+        self.changed: dict[str, Transaction] = {}
+        self._new_producer_id = new_producer_id
+        self._max_timeout_ms = max_timeout_ms
+        self._check_interval_ms = check_interval_ms
+        self._by_id: dict[str, Transaction] = {}
+        self._ongoing: set[str] = set()
+        self._check_at_ms: int | None = None
+
+    def __iter__(self) -> Iterator[Transaction]:
+        return iter(self._by_id.values())
+
+    def get(self, transactional_id: str) -> Transaction | None:
+        return self._by_id.get(transactional_id)
+
+    def restore(self, transaction: Transaction, now_ms: int) -> None:
+        """Take a transaction of the journal."""
+        self._by_id[transaction.transactional_id] = transaction
+        if transaction.state is TransactionState.ONGOING:
+            self._note_ongoing(transaction, now_ms)
+        else:
+            self._ongoing.discard(transaction.transactional_id)
+
+    def init_producer_id(
+        self, transactional_id: str, timeout_ms: int, expected: tuple[int, int], now_ms: int
+    ) -> Producer:
+        """Assign a producer id and an epoch; an earlier producer of the transactional id is fenced.
+
+        ``expected``: producer id and epoch of a producer that recovers from an error, else -1 and -1. An open
+        transaction is aborted, and the producer asks again (CONCURRENT_TRANSACTIONS).
+        """
+        if not transactional_id:
+            return Producer(Error.INVALID_REQUEST)
+        if not 0 < timeout_ms <= self._max_timeout_ms:
+            return Producer(Error.INVALID_TRANSACTION_TIMEOUT)
+        known = self._by_id.get(transactional_id)
+        transaction = known or Transaction(transactional_id, self._new_producer_id())
+        if not _may_init(transaction, *expected):
+            return Producer(Error.PRODUCER_FENCED)
+        if transaction.state is TransactionState.ONGOING:
+            self._end(transaction, is_commit=False, bump=True)
+            return Producer(Error.CONCURRENT_TRANSACTIONS)
+        error = self._next_epoch(transaction, expected[1])
+        if error is not Error.NONE:
+            return Producer(error)
+        transaction.timeout_ms = timeout_ms
+        transaction.state = TransactionState.EMPTY
+        self._by_id[transactional_id] = transaction
+        self._note(transaction)
+        return Producer(Error.NONE, transaction.producer_id, transaction.epoch)
+
+    def _next_epoch(self, transaction: Transaction, expected_epoch: int) -> Error:
+        """TransactionMetadata.prepareIncrementProducerEpoch, prepareProducerIdRotation."""
+        if expected_epoch not in (NONE, transaction.epoch) and transaction.epoch != NONE:
+            # a repeated request gets the same answer
+            return Error.NONE if expected_epoch == transaction.last_epoch else Error.PRODUCER_FENCED
+        self._bump(transaction)
+        if expected_epoch == NONE:
+            transaction.last_epoch = NONE
+        return Error.NONE
+
+    def _bump(self, transaction: Transaction) -> None:
+        transaction.last_epoch = transaction.epoch
+        if transaction.epoch >= _LAST_EPOCH:
+            transaction.previous_producer_id = transaction.producer_id
+            transaction.producer_id, transaction.epoch = self._new_producer_id(), 0
+        else:
+            transaction.epoch += 1
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: Iterable[Partition],
+        now_ms: int,
+    ) -> Error:
+        """Add partitions to the transaction; the first ones begin it."""
+        transaction, error = self._checked(transactional_id, producer_id, epoch)
+        if transaction is None or error is not Error.NONE:
+            return error
+        new = set(partitions) - transaction.partitions
+        is_ongoing = transaction.state is TransactionState.ONGOING
+        if is_ongoing and not new:
+            return Error.NONE
+        if not is_ongoing:
+            transaction.partitions.clear()
+            transaction.state, transaction.started_ms = TransactionState.ONGOING, now_ms
+            self._note_ongoing(transaction, now_ms)
+        transaction.partitions |= new
+        self._note(transaction)
+        return Error.NONE
+
+    def verify(self, transactional_id: str, producer_id: int, epoch: int, partition: Partition) -> Error:
+        """NONE if a partition is part of the producer's open transaction, else INVALID_TXN_STATE (KIP-890,
+        part 1); INVALID_PRODUCER_EPOCH for a producer that another one has fenced."""
+        transaction, error = self._checked(transactional_id, producer_id, epoch)
+        if error is Error.PRODUCER_FENCED:
+            return Error.INVALID_PRODUCER_EPOCH
+        if transaction is None or error is not Error.NONE:
+            return error
+        is_open = transaction.state is TransactionState.ONGOING and partition in transaction.partitions
+        return Error.NONE if is_open else Error.INVALID_TXN_STATE
+
+    def _checked(
+        self, transactional_id: str, producer_id: int, epoch: int
+    ) -> tuple[Transaction | None, Error]:
+        if not transactional_id:
+            return None, Error.INVALID_REQUEST
+        transaction = self._by_id.get(transactional_id)
+        if transaction is None or transaction.producer_id != producer_id:
+            return None, Error.INVALID_PRODUCER_ID_MAPPING
+        return transaction, Error.NONE if transaction.epoch == epoch else Error.PRODUCER_FENCED
+
+    def end(
+        self, transactional_id: str, producer_id: int, epoch: int, is_commit: bool, version_2: bool
+    ) -> Producer:
+        """Commit or abort. With version 2 the result has the epoch of the next transaction, and an abort
+        needs no transaction."""
+        transaction, error = self._checked(transactional_id, producer_id, epoch)
+        known = self._by_id.get(transactional_id)
+        complete = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
+        if version_2 and known is not None and _is_repeated(known, producer_id, epoch):
+            transaction, error, is_repeated = known, Error.NONE, True
+        else:
+            # before version 2 a repeated request looks like the first one
+            is_repeated = not version_2 and known is not None and known.state is not TransactionState.ONGOING
+        if transaction is None or error is not Error.NONE:
+            return Producer(error)
+        if is_repeated:
+            same = transaction.state is complete
+            return _answer(transaction) if same else Producer(Error.INVALID_TXN_STATE)
+        if transaction.state is not TransactionState.ONGOING and not (version_2 and not is_commit):
+            return Producer(Error.INVALID_TXN_STATE)
+        self._end(transaction, is_commit, bump=version_2)
+        return _answer(transaction)
+
+    def _end(self, transaction: Transaction, is_commit: bool, bump: bool) -> None:
+        """The marker carries the new epoch, so that every partition refuses the old one."""
+        producer_id = transaction.producer_id
+        if bump:
+            self._bump(transaction)
+        epoch = transaction.epoch if transaction.producer_id == producer_id else _LAST_EPOCH + 1
+        complete = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
+        partitions = tuple(sorted(transaction.partitions))
+        transaction.partitions.clear()
+        transaction.state, transaction.started_ms = complete, NONE
+        self._ongoing.discard(transaction.transactional_id)
+        self._note(transaction)
+        if partitions:
+            self.markers.append(Marker(producer_id, epoch, is_commit, partitions))
+
+    def forget_topic(self, topic: str) -> None:
+        """Remove a deleted topic from all transactions: it gets no marker."""
+        for transactional_id in self._ongoing:
+            transaction = self._by_id[transactional_id]
+            transaction.partitions = {row for row in transaction.partitions if row[0] != topic}
+
+    def next_deadline(self) -> int | None:
+        """When to call `fire`, in ms."""
+        return self._check_at_ms if self._ongoing else None
+
+    def fire(self, now_ms: int) -> None:
+        """Abort the transactions that have taken longer than their timeout, and fence their producers."""
+        if self._check_at_ms is None or now_ms < self._check_at_ms:
+            return
+        for transactional_id in sorted(self._ongoing):
+            transaction = self._by_id[transactional_id]
+            if transaction.started_ms + transaction.timeout_ms < now_ms:
+                self._end(transaction, is_commit=False, bump=True)
+        self._check_at_ms = now_ms + self._check_interval_ms if self._ongoing else None
+
+    def _note_ongoing(self, transaction: Transaction, now_ms: int) -> None:
+        self._ongoing.add(transaction.transactional_id)
+        if self._check_at_ms is None:
+            self._check_at_ms = now_ms + self._check_interval_ms
+
+    def _note(self, transaction: Transaction) -> None:
+        self.changed[transaction.transactional_id] = transaction
+
+
+def _may_init(transaction: Transaction, producer_id: int, epoch: int) -> bool:
+    """Whether the producer that names this id and epoch has not been fenced by another one
+    (TransactionCoordinator.prepareInitProducerIdTransit)."""
+    if NONE in (producer_id, transaction.epoch):
+        return True
+    if producer_id == transaction.producer_id:
+        return True
+    return producer_id == transaction.previous_producer_id and epoch >= _LAST_EPOCH
+
+
+def _is_repeated(transaction: Transaction, producer_id: int, epoch: int) -> bool:
+    """Whether an EndTxn is a repetition: it names the epoch before the one that the first EndTxn has made."""
+    ended = transaction.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+    if not ended or transaction.last_epoch == NONE or epoch != transaction.last_epoch:
+        return False
+    return producer_id in (transaction.producer_id, transaction.previous_producer_id)
+
+
+def _answer(transaction: Transaction) -> Producer:
+    return Producer(Error.NONE, transaction.producer_id, transaction.epoch)

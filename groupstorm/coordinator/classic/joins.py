@@ -1,0 +1,216 @@
+"""JoinGroup: which members the group takes, under which ids, and the round that follows.
+
+Version notes
+* 0: no rebalance timeout. The broker puts the session timeout in its place.
+* 4: a member without an id is sent back with one: MEMBER_ID_REQUIRED (KIP-394).
+* 5: group.instance.id (KIP-345); static members need no second join.
+* 9: a static leader that comes back is told to skip its assignment (KIP-814).
+
+Kafka: GroupMetadataManager.classicGroupJoin and below, GroupCoordinatorService.joinGroup.
+"""
+
+from __future__ import annotations
+
+from groupstorm.coordinator.classic.changes import create_group, emit_member_removed, restart_session
+from groupstorm.coordinator.classic.group import ClassicGroup, Member
+from groupstorm.coordinator.classic.group_records import empty_group_record
+from groupstorm.coordinator.classic.rebalances import rebalance_or_complete
+from groupstorm.coordinator.classic.replies import answer_join
+from groupstorm.coordinator.classic.states import EMPTY, MEMBER_UPDATED, PREPARING_REBALANCE, STABLE
+from groupstorm.coordinator.classic.static_members import replace_static_member
+from groupstorm.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.messages import NO_MEMBER_ID, JoinGroup, JoinGroupResponse
+from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.records import AppendCause, group_append_error
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.timers import SESSION
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause
+
+#: First version of JoinGroup that wants a known member id (JoinGroupRequest.requiresKnownMemberId).
+_KNOWN_MEMBER_ID_SINCE = 4
+
+
+def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write | None:
+    """Answer at once, or park the request in the group's round."""
+    group = shard.groups.get(request.group)
+    error = _check(shard, request, group)
+    if error:
+        return _refuse(shard, request, reply, error)
+    is_new_group = group is None
+    if group is None:
+        group = create_group(shard, request.group, "join")
+    write = _join_group(shard, request, reply, group)
+    if is_new_group and write is None:
+        # The answer does not wait for this record, but if the record fails, the group is gone again.
+        write = Write(group.name, [empty_group_record(group)], AppendCause.EMPTY_GROUP)
+        write.then(lambda error: _on_group_written(shard, request, reply, error))
+    return write
+
+
+def _on_group_written(shard: Shard, request: JoinGroup, reply: PendingReply, error: Error | None) -> None:
+    if error is not None:
+        response = JoinGroupResponse(group_append_error(error))
+        answer_join(shard, reply, request.group, request.client_id, request.member_id, response)
+
+
+def _check(shard: Shard, request: JoinGroup, group: ClassicGroup | None) -> Error:
+    """The error of a request that is refused in every state of the group."""
+    config = shard.config
+    if not request.group:
+        return Error.INVALID_GROUP_ID
+    if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
+        return Error.INVALID_SESSION_TIMEOUT
+    if group is None and request.member_id != NO_MEMBER_ID:
+        return Error.UNKNOWN_MEMBER_ID
+    return NO_ERROR
+
+
+def _refuse(shard: Shard, request: JoinGroup, reply: PendingReply, error: Error) -> Write | None:
+    """Answer with an error and the request's member id."""
+    response = JoinGroupResponse(error, member_id=request.member_id)
+    answer_join(shard, reply, request.group, request.client_id, request.member_id, response)
+    return None
+
+
+def _join_group(shard: Shard, request: JoinGroup, reply: PendingReply, group: ClassicGroup) -> Write | None:
+    if not _has_room(shard, group, request.member_id):
+        _forget_refused(shard, group, request.member_id)
+        response = JoinGroupResponse(Error.GROUP_MAX_SIZE_REACHED)
+        answer_join(shard, reply, group.name, request.client_id, request.member_id, response)
+        return None
+    if not group.supports(request.protocol_type, request.protocols):
+        return _refuse(shard, request, reply, Error.INCONSISTENT_GROUP_PROTOCOL)
+    if request.member_id == NO_MEMBER_ID:
+        return _join_without_id(shard, request, reply, group)
+    if request.member_id in group.pending_members:
+        if request.group_instance_id is not None:
+            raise CoordinatorFault(f"pending member {request.member_id!r} joined as a static one")
+        return _add(shard, request, reply, group, request.member_id, Cause.PENDING_MEMBER)
+    return _join_again(shard, request, reply, group)
+
+
+def _has_room(shard: Shard, group: ClassicGroup, member_id: str) -> bool:
+    """Members of the group always have room, except in an open round: there the first to join have it
+    (GMM.acceptJoiningMember)."""
+    if group.state is EMPTY:
+        return True
+    if group.state is PREPARING_REBALANCE:
+        if group.awaiting_join < shard.config.max_size:
+            return True
+        member = group.members.get(member_id)
+        return member is not None and member.join is not None
+    return group.members.get(member_id) is not None or len(group.members) < shard.config.max_size
+
+
+def _forget_refused(shard: Shard, group: ClassicGroup, member_id: str) -> None:
+    if member_id in group.pending_members:
+        shard.emit(events.PendingMemberRemoved(group.name, member_id, Cause.GROUP_FULL))
+    member = group.remove(member_id)
+    if member is not None:
+        emit_member_removed(shard, group, member, Cause.GROUP_FULL)
+
+
+def _join_without_id(
+    shard: Shard, request: JoinGroup, reply: PendingReply, group: ClassicGroup
+) -> Write | None:
+    """A new member, or a static one that comes back. No check can refuse it any more, so its id is drawn."""
+    instance = request.group_instance_id
+    member_id = shard.member_ids(request.client_id if instance is None else instance)
+    if instance is not None:
+        known = group.static_members.get(instance)
+        if known is not None:
+            return replace_static_member(shard, request, reply, group, known, member_id)
+        return _add(shard, request, reply, group, member_id, Cause.STATIC_MEMBER)
+    if request.version < _KNOWN_MEMBER_ID_SINCE:
+        return _add(shard, request, reply, group, member_id, Cause.NEW_MEMBER)
+    group.pending_members[member_id] = request.client_id
+    deadline_ms = shard.now_ms + request.session_timeout_ms
+    shard.timers.set(SESSION, group.name, member_id, deadline_ms)
+    shard.emit(events.MemberPending(group.name, request.client_id, member_id))
+    response = JoinGroupResponse(Error.MEMBER_ID_REQUIRED, member_id=member_id)
+    answer_join(shard, reply, group.name, request.client_id, member_id, response)
+    return None
+
+
+def _add(
+    shard: Shard, request: JoinGroup, reply: PendingReply, group: ClassicGroup, member_id: str, cause: Cause
+) -> Write | None:
+    """Add a member and park its join. A round opens or goes on (GMM.addMemberThenRebalanceOrCompleteJoin)."""
+    member = Member(
+        member_id,
+        request.group_instance_id,
+        (request.client_id, request.client_host),
+        (request.session_timeout_ms, request.rebalance_timeout_ms),
+        request.protocol_type,
+        request.protocols,
+    )
+    member.is_new = True
+    if group.state is PREPARING_REBALANCE and group.previous_state is EMPTY:
+        group.new_member_added = True
+    group.add(member, reply)
+    shard.emit(
+        events.MemberAdded(
+            group.name, member.client_id, member_id, member.group_instance_id, group.generation, cause
+        )
+    )
+    shard.emit(events.JoinParked(group.name, member.client_id, member_id, group.generation))
+    restart_session(shard, group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
+    return rebalance_or_complete(shard, group, cause, member_id)
+
+
+def _join_again(shard: Shard, request: JoinGroup, reply: PendingReply, group: ClassicGroup) -> Write | None:
+    """A member joins again: in an open round, as the reason for one, or in a retry
+    (GMM.classicGroupJoinExistingMember)."""
+    error = group.validate(request.member_id, request.group_instance_id)
+    if error:
+        response = JoinGroupResponse(error, member_id=request.member_id, protocol=None)
+        answer_join(shard, reply, group.name, request.client_id, request.member_id, response)
+        return None
+    member = group.members[request.member_id]
+    changed = member.protocols != request.protocols
+    is_leader = group.leader == request.member_id
+    if group.state is EMPTY:
+        return _refuse(shard, request, reply, Error.UNKNOWN_MEMBER_ID)
+    if group.state is PREPARING_REBALANCE or changed or (group.state is STABLE and is_leader):
+        return _update(shard, request, reply, group, member)
+    _answer_retry(shard, reply, group, member, is_leader)
+    return None
+
+
+def _update(
+    shard: Shard, request: JoinGroup, reply: PendingReply, group: ClassicGroup, member: Member
+) -> Write | None:
+    """Take the new metadata and park the join (GMM.updateMemberThenRebalanceOrCompleteJoin).
+
+    It replaces a join that is parked already: that one will never be answered.
+    """
+    changed = member.protocols != request.protocols
+    timeouts_ms = (request.session_timeout_ms, request.rebalance_timeout_ms)
+    group.update(member, request.protocols, timeouts_ms, reply)
+    who = (group.name, member.client_id, member.member_id, group.generation)
+    if changed:
+        shard.emit(events.MemberUpdated(*who))
+    shard.emit(events.JoinParked(*who))
+    is_leader = group.leader == member.member_id and group.state is STABLE
+    cause = Cause.LEADER_REJOINED if is_leader else MEMBER_UPDATED
+    return rebalance_or_complete(shard, group, cause, member.member_id)
+
+
+def _answer_retry(
+    shard: Shard, reply: PendingReply, group: ClassicGroup, member: Member, is_leader: bool
+) -> None:
+    """The metadata is the same: the first answer may be lost, so the member gets the generation again."""
+    response = JoinGroupResponse(
+        NO_ERROR,
+        group.generation,
+        member.member_id,
+        group.leader or "",
+        group.protocol_type,
+        group.protocol,
+        members=group.described_members() if is_leader else (),
+    )
+    answer_join(shard, reply, group.name, member.client_id, member.member_id, response)

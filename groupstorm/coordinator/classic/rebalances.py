@@ -1,0 +1,169 @@
+"""A round: it opens, waits for the members, closes with a new generation, and hands out the assignments.
+
+Kafka: GroupMetadataManager.prepareRebalance, maybeCompleteJoinPhase, completeClassicGroupJoin,
+tryCompleteInitialRebalanceElseSchedule, propagateAssignment. A function that may write returns the write, and
+its caller submits it, as Kafka returns records: a request is answered after its write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from groupstorm.coordinator.classic.changes import emit_member_removed, restart_session, transition
+from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.classic.group_records import group_record
+from groupstorm.coordinator.classic.replies import answer_parked_join, answer_parked_sync
+from groupstorm.coordinator.classic.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
+from groupstorm.coordinator.classic.subscriptions import take_subscriptions
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.messages import JoinGroupResponse
+from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.records import AppendCause
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.timers import JOIN, SESSION, SYNC
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause
+
+
+class InitialDelay(NamedTuple):
+    """The delay of a new group's first round, and the time by which it may still be extended."""
+
+    delay_ms: int
+    remaining_ms: int
+
+
+def rebalance_or_complete(
+    shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None
+) -> Write | None:
+    """Open a round, or close the open one if it can close (GMM.maybePrepareRebalanceOrCompleteJoin)."""
+    if group.state is PREPARING_REBALANCE:
+        return maybe_complete_join(shard, group, member_id)
+    return prepare_rebalance(shard, group, cause, member_id)
+
+
+def prepare_rebalance(shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None) -> Write | None:
+    """Open a round. A group that was empty first waits for more members (KIP-134)."""
+    if group.state is COMPLETING_REBALANCE:
+        hand_out(shard, group, {}, Error.REBALANCE_IN_PROGRESS)
+    group.pending_sync.clear()
+    shard.timers.cancel(SYNC, group.name)
+    if group.state is EMPTY:
+        delay_ms = shard.config.initial_rebalance_delay_ms
+        remaining_ms = max(group.rebalance_timeout_ms() - delay_ms, 0)
+        _set_join_timer(shard, group, delay_ms, InitialDelay(delay_ms, remaining_ms))
+        transition(shard, group, cause, member_id)
+        return None
+    transition(shard, group, cause, member_id)
+    if group.all_joined():
+        return complete_join(shard, group, Cause.ALL_JOINED, member_id)
+    _set_join_timer(shard, group, group.rebalance_timeout_ms(), None)
+    return None
+
+
+def _set_join_timer(shard: Shard, group: ClassicGroup, delay_ms: int, initial: InitialDelay | None) -> None:
+    shard.timers.set(JOIN, group.name, "", shard.now_ms + delay_ms, initial)
+
+
+def maybe_complete_join(shard: Shard, group: ClassicGroup, member_id: str | None) -> Write | None:
+    """Close the round if all have joined, unless it is a first round: that one waits for its whole delay
+    (GMM.maybeCompleteJoinPhase)."""
+    if group.state is PREPARING_REBALANCE and group.previous_state is not EMPTY and group.all_joined():
+        return complete_join(shard, group, Cause.ALL_JOINED, member_id)
+    return None
+
+
+def on_join_timer(shard: Shard, group: ClassicGroup, initial: InitialDelay | None) -> Write | None:
+    """The round's time is over. While new members join, the initial delay is extended, at most to the
+    rebalance timeout (GMM.tryCompleteInitialRebalanceElseSchedule)."""
+    if initial is None:
+        return complete_join(shard, group, Cause.REBALANCE_TIMEOUT, None)
+    if not group.new_member_added or initial.remaining_ms == 0:
+        return complete_join(shard, group, Cause.INITIAL_DELAY, None)
+    group.new_member_added = False
+    delay_ms = min(shard.config.initial_rebalance_delay_ms, initial.remaining_ms)
+    remaining_ms = max(initial.remaining_ms - initial.delay_ms, 0)
+    _set_join_timer(shard, group, delay_ms, InitialDelay(delay_ms, remaining_ms))
+    shard.emit(events.InitialDelayExtended(group.name, delay_ms * 1000))
+    return None
+
+
+def complete_join(shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None) -> Write | None:
+    """Close the round: remove the dynamic members that did not join again; the others get the new generation.
+
+    If no member joined and static members remain, the round stays open until their sessions end.
+    """
+    shard.timers.cancel(JOIN, group.name)
+    if group.awaiting_join != len(group.members):
+        _remove_absent(shard, group)
+    if not group.elect_joined_leader() and group.members:
+        # with a timeout of 0 this timer would fire again at the same instant, for ever
+        _set_join_timer(shard, group, max(group.rebalance_timeout_ms(), 1), None)
+        return None
+    _next_generation(shard, group, cause, member_id)
+    if group.state is EMPTY:
+        return Write(group.name, [group_record(shard, group)], AppendCause.EMPTY_GROUP)
+    _answer_joins(shard, group)
+    timeout_ms = group.rebalance_timeout_ms()
+    shard.timers.set(SYNC, group.name, "", shard.now_ms + timeout_ms, group.generation)
+    return None
+
+
+def _remove_absent(shard: Shard, group: ClassicGroup) -> None:
+    for member in group.members.values():
+        if member.join is None and member.group_instance_id is None:
+            group.remove(member.member_id)
+            shard.timers.cancel(SESSION, group.name, member.member_id)
+            emit_member_removed(shard, group, member, Cause.REBALANCE_TIMEOUT)
+
+
+def _next_generation(shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None) -> None:
+    """Count the generation up, choose the protocol, change the state. A fault leaves the steps before it done
+    (ClassicGroup.initNextGeneration)."""
+    group.generation += 1
+    group.protocol = group.select_protocol() if group.members else None
+    take_subscriptions(group, shard.config.compatibility)
+    transition(shard, group, cause if group.members else Cause.NO_MEMBERS, member_id)
+    group.pending_sync.clear()
+
+
+def _answer_joins(shard: Shard, group: ClassicGroup) -> None:
+    """Every member gets the generation, the leader the metadata of all. Their sessions begin."""
+    generation, leader, protocol_type, protocol = (
+        group.generation,
+        group.leader or "",
+        group.protocol_type,
+        group.protocol,
+    )
+    for member_id, member in group.members.items():
+        members = group.described_members() if member_id == leader else ()
+        response = JoinGroupResponse(
+            NO_ERROR, generation, member_id, leader, protocol_type, protocol, False, members
+        )
+        answer_parked_join(shard, group, member, response)
+        restart_session(shard, group, member)
+        member.is_new = False
+        group.pending_sync[member_id] = None
+
+
+def hand_out(shard: Shard, group: ClassicGroup, plan: Mapping[str, bytes], error: Error) -> None:
+    """Set every member's assignment and answer the parked syncs with it, or with ``error``
+    (GMM.propagateAssignment). An answered sync restarts the session."""
+    for member_id, member in group.members.items():
+        member.assignment = plan.get(member_id, b"")
+        if answer_parked_sync(shard, group, member, error):
+            restart_session(shard, group, member)
+
+
+def on_sync_timer(shard: Shard, group: ClassicGroup, generation: int) -> Write | None:
+    """Members that were given the generation and did not sync go, static ones too
+    (GMM.expirePendingSync)."""
+    in_generation = group.state in (COMPLETING_REBALANCE, STABLE)
+    if generation != group.generation or not in_generation or not group.pending_sync:
+        return None
+    for member_id in list(group.pending_sync):
+        member = group.remove(member_id)
+        shard.timers.cancel(SESSION, group.name, member_id)
+        if member is not None:
+            emit_member_removed(shard, group, member, Cause.SYNC_TIMEOUT)
+    return prepare_rebalance(shard, group, Cause.SYNC_TIMEOUT, None)

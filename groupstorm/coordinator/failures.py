@@ -1,0 +1,80 @@
+"""An operation on a group breaks off: the group fails, loudly and alone.
+
+Two kinds of exceptions end an operation:
+
+* `CoordinatorFault`: Kafka throws at the same place. Kafka answers the request with UNKNOWN_SERVER_ERROR and
+  leaves the group as the last statement left it. The coordinator does the same, but a group that would then
+  wait for ever fails, unless ``groupstorm.compatibility`` asks for Kafka 4.3.1 to the letter.
+* Any other exception is a defect of this coordinator. The group fails, whatever the setting.
+
+Either way `events.OperationFailed` is emitted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from groupstorm.coordinator.classic.failures import fail_group, is_stalled
+from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.messages import Request
+from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.shard import Shard
+from groupstorm.trace.events import coordinator as events
+
+_log = logging.getLogger("groupstorm.coordinator")
+
+
+def attempt(
+    shard: Shard,
+    group_name: str,
+    cause: str | None,
+    operation: Callable[..., Write | None],
+    arguments: tuple[Any, ...],
+) -> Write | None:
+    """Run an operation on one group; the write that the caller has to submit, if there is one.
+
+    ``cause``: the member id behind the operation. If the operation breaks off, `broken_off` goes on.
+    """
+    try:
+        return operation(*arguments)
+    except Exception as problem:  # noqa: BLE001  # `broken_off` says why
+        return broken_off(shard, group_name, cause, problem)
+
+
+def broken_off(
+    shard: Shard,
+    group_name: str,
+    cause: Request | str | None,
+    problem: Exception,
+    refuse: Callable[..., None] | None = None,
+    arguments: tuple[Any, ...] = (),
+) -> Write | None:
+    """An operation on a group has ended with ``problem``: emit that, and answer the request with ``refuse``.
+
+    If the group fails, its other parked requests are answered too, and the write is the record of the emptied
+    group. Both callers catch every exception, because the other groups must go on, and a parked request
+    behind a traceback would wait for ever. Nothing is hidden: the event, the log and every parked client
+    say so.
+    """
+    if isinstance(problem, CoordinatorFault):
+        _emit(shard, group_name, cause, str(problem))
+    else:
+        _log.error("group %r failed", group_name, exc_info=problem)
+        _emit(shard, group_name, cause, f"{type(problem).__name__}: {problem}")
+    if refuse is not None:
+        refuse(*arguments)
+    if isinstance(problem, CoordinatorFault):
+        to_the_letter = shard.config.compatibility is Compatibility.KAFKA_4_3_1
+        if to_the_letter or not is_stalled(shard, group_name):
+            return None
+    return fail_group(shard, group_name)
+
+
+def _emit(shard: Shard, group_name: str, cause: Request | str | None, detail: str) -> None:
+    member_id = cause if cause is None or isinstance(cause, str) else getattr(cause, "member_id", None)
+    group = shard.groups.get(group_name)
+    generation = -1 if group is None else group.generation
+    shard.emit(events.OperationFailed(group_name, member_id, generation, detail))

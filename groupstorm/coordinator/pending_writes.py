@@ -1,0 +1,106 @@
+"""Writes to the offsets topic that are under way: plain state, on which `writes` works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.error_responses import GroupRequest
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.records import AppendCause, Record
+
+#: Called once: with None when the records are committed, or with the error that ended the write.
+Completion = Callable[[Error | None], None]
+
+
+class Write:
+    """Records of one operation. ``apply`` makes the committed records visible to reads."""
+
+    __slots__ = (
+        "apply",
+        "cause",
+        "complete",
+        "created",
+        "deferred",
+        "due_ms",
+        "error",
+        "group",
+        "name",
+        "records",
+        "refuse",
+    )
+
+    def __init__(
+        self,
+        group: str,
+        records: Sequence[Record],
+        cause: AppendCause,
+        complete: Completion | None = None,
+        apply: Callable[[], None] | None = None,
+    ) -> None:
+        self.group = group
+        self.records = records
+        self.cause = cause
+        self.complete = complete
+        self.apply = apply
+        #: Answers the request behind this write with an error, unless the request has its answer.
+        self.refuse: Callable[[Error], None] | None = None
+        #: Groups that exist only if this write succeeds.
+        self.created: list[ClassicGroup] = []
+        #: Answers of operations without records that came after this write.
+        self.deferred: list[tuple[GroupRequest, PendingReply, Response]] = []
+        self.error: Error | None = None
+        self.due_ms = 0
+        self.name = ""
+
+    def then(self, completion: Completion) -> None:
+        """Call ``completion`` too, after the completion that the write has already."""
+        first = self.complete
+
+        def both(error: Error | None) -> None:
+            if first is not None:
+                first(error)
+            completion(error)
+
+        self.complete = both
+
+
+class PendingWrites:
+    """The writes under way, by group and in their order."""
+
+    __slots__ = ("_by_group", "_names", "_numbers", "created")
+
+    def __init__(self) -> None:
+        self._by_group: dict[str, list[Write]] = {}
+        self._names = 0
+        self._numbers = 0
+        #: Groups that no write covers yet: they exist only if the next write succeeds.
+        self.created: list[ClassicGroup] = []
+
+    def next_number(self) -> int:
+        """Count a record, as its offset in the offsets topic does."""
+        self._numbers += 1
+        return self._numbers
+
+    def of_group(self, group: str) -> Sequence[Write]:
+        """The group's writes under way, the oldest first."""
+        return self._by_group.get(group, ())
+
+    def __contains__(self, group: str) -> bool:
+        """Whether a write of this group is under way."""
+        return group in self._by_group
+
+    def add(self, write: Write) -> None:
+        """The write is under way, behind those of its group; it gets the name of its timer."""
+        self._by_group.setdefault(write.group, []).append(write)
+        self._names += 1
+        write.name = str(self._names)
+
+    def remove(self, write: Write) -> None:
+        """The write has ended."""
+        writes = self._by_group[write.group]
+        writes.remove(write)
+        if not writes:
+            del self._by_group[write.group]

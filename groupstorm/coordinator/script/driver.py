@@ -1,0 +1,156 @@
+"""Drives a coordinator in virtual time: steps, requests and time in, answers and events out.
+
+    driver = Driver(CoordinatorConfig(), names=Names("example"))
+    outcome = driver.send_step({"op": "join", "as": "a"}, token=1)
+    for outcome in driver.advance(3_000):
+        ...
+
+`groupstorm script`, the transcripts and the `World` of the tests stand on this class. The driver keeps the
+clock, remembers for each client label what the answers to it said, and decides how the next append goes.
+What an outcome looks like on the screen is the caller's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.effects import Effects
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import Request, Response
+from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.script.clients import Clients
+from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.script.requests import Scene, append_error, build_request
+from groupstorm.trace.events.coordinator import Event
+
+#: More timers than this at one instant do not end by themselves.
+_TIMERS_AT_ONCE_MAX = 100_000
+
+
+class EndlessTimers(Exception):
+    """Timers set each other again and again at one instant."""
+
+
+class Sent(NamedTuple):
+    """A request and the client label that sent it. ``by_members``: a LeaveGroup that named its members."""
+
+    token: Hashable
+    kind: str
+    label: str
+    request: Request
+    by_members: bool = False
+
+
+class Answered(NamedTuple):
+    """A request and the answer to it."""
+
+    sent: Sent
+    response: Response
+
+
+class Outcome(NamedTuple):
+    """What one call to the coordinator brought about: answers in the order of completion, and events."""
+
+    answers: list[Answered]
+    events: list[Event]
+
+
+class Driver:
+    """One coordinator, its clock and its clients.
+
+    ``member_ids``: draws the member ids, by default those of ``names``. ``coordinator``: makes the
+    coordinator, as `GroupCoordinator` does. ``append_delay_ms`` and ``append_error`` say how appends go from
+    now on; ``appended`` keeps all records if ``keeps_records`` is set.
+    """
+
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        *,
+        names: Names,
+        member_ids: Callable[[str], str] | None = None,
+        topics: Mapping[str, int] | None = None,
+        coordinator: Callable[..., GroupCoordinator] = GroupCoordinator,
+        keeps_records: bool = False,
+    ) -> None:
+        self.now_ms = 0
+        self.clients = Clients(names)
+        self.topics = dict(topics or {})
+        self.append_delay_ms = 0
+        self.append_error: Error | None = None
+        self.appended: list[tuple[list[Record], AppendCause]] = []
+        #: Requests without an answer, by their token.
+        self.unanswered: dict[Hashable, Sent] = {}
+        self._names = names
+        self._keeps_records = keeps_records
+        options: dict[str, Any] = {"whole_records": True} if keeps_records else {}
+        self.coordinator = coordinator(
+            config, member_ids=member_ids or names.draw, append=self._append, **options
+        )
+
+    def _append(self, records: Sequence[Record], cause: AppendCause) -> tuple[int, Error | None]:
+        if self._keeps_records:
+            self.appended.append((list(records), cause))
+        return self.append_delay_ms, self.append_error
+
+    def request(self, step: Mapping[str, Any], label: str) -> Request:
+        """The request of a step; `InvalidStep` if it cannot be made into one."""
+        return build_request(step, label, Scene(self.clients, self._names, self.topics))
+
+    def send_step(self, step: Mapping[str, Any], token: Hashable) -> Outcome:
+        """Send the request of a step of `groupstorm script`, for the client that it names."""
+        label = step.get("as", "")
+        request = self.request(step, label)
+        error = append_error(step)
+        sent = Sent(token, str(step["op"]), label, request, by_members="members" in step)
+        before = self.append_error
+        self.append_error = error or before
+        try:
+            return self.send(sent)
+        finally:
+            self.append_error = before
+
+    def send(self, sent: Sent) -> Outcome:
+        """Send a request; the answer comes now or in a later outcome."""
+        self.clients.get(sent.label).sent(sent.kind, sent.request)
+        self.unanswered[sent.token] = sent
+        effects = self.coordinator.handle(sent.request, self.now_ms, sent.token)
+        return self.receive(effects, own=sent.token)
+
+    def receive(self, effects: Effects, own: Hashable = None) -> Outcome:
+        """Take what a call to the coordinator brought about.
+
+        Clients remember the answers in the order of completion, the answer to the request ``own`` last.
+        """
+        answers = [Answered(self.unanswered.pop(token), response) for token, response in effects.replies]
+        for sent, response in sorted(answers, key=lambda answer: answer.sent.token == own):
+            member_id = getattr(sent.request, "member_id", None)
+            client = self.clients.get(sent.label)
+            client.answered(sent.kind, member_id, response, by_members=sent.by_members)
+        return Outcome(answers, effects.events)
+
+    def fire_due(self) -> Iterator[Outcome]:
+        """Fire the timers of this instant one by one, in the order in which they were set."""
+        for _ in range(_TIMERS_AT_ONCE_MAX):
+            effects = self.coordinator.fire_one(self.now_ms)
+            if effects is None:
+                return
+            yield self.receive(effects)
+        raise EndlessTimers(f"at {self.now_ms} ms timers set each other without end")
+
+    def instants(self, until_ms: int) -> Iterator[int]:
+        """Move the clock from deadline to deadline before ``until_ms``, then to it; the caller fires what is
+        due at each."""
+        while (deadline_ms := self.coordinator.next_deadline()) is not None and deadline_ms < until_ms:
+            self.now_ms = max(deadline_ms, self.now_ms)
+            yield self.now_ms
+        self.now_ms = until_ms
+        yield until_ms
+
+    def advance(self, duration_ms: int) -> Iterator[Outcome]:
+        """Let time pass; every timer fires at its own millisecond, those at the end included."""
+        for _ in self.instants(self.now_ms + duration_ms):
+            yield from self.fire_due()

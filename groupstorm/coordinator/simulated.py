@@ -1,0 +1,131 @@
+"""The coordinator of storms: heartbeats that are computed instead of sent, offsets that are not stored.
+
+The decisions are those of `GroupCoordinator`. docs/coordinator.md describes the arrangement under "What
+storms add".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, cast
+
+from groupstorm.coordinator.classic.group import ClassicGroup, Member
+from groupstorm.coordinator.classic.heartbeats import heartbeat
+from groupstorm.coordinator.classic.sessions import expiring_member
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.coordinator import HANDLERS, GroupCoordinator, Handler
+from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import OffsetCommit
+from groupstorm.coordinator.offset_requests import check_commit, handle_commit
+from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.records import AppendPolicy, immediate
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.timers import SESSION, Timer, Timers
+
+#: (group, member id, deadline in ms) -> when the member last sent a request, in ms, if that is later than
+#: the coordinator knows, or `IN_TOUCH`. A time that leads to the same deadline again means: other members,
+#: whose sessions end at the same millisecond, were silent before this one. The coordinator asks again behind
+#: them.
+LastContact = Callable[[str, str, int], int | None]
+
+#: Later than any time: heartbeats come often enough. The session cannot end until `out_of_touch` says that
+#: they have stopped, or another request starts the session again.
+IN_TOUCH: Final = 1 << 62
+
+
+class ObservedTimers(Timers):
+    """Timers that call ``on_earlier`` with a deadline that comes before all others."""
+
+    __slots__ = ("_on_earlier",)
+
+    def __init__(self, on_earlier: Callable[[int], None]) -> None:
+        super().__init__()
+        self._on_earlier = on_earlier
+
+    def _add_deadline(self, deadline_ms: int) -> None:
+        is_earliest = not self._deadlines or deadline_ms < self._deadlines[0]
+        super()._add_deadline(deadline_ms)
+        if is_earliest:
+            self._on_earlier(deadline_ms)
+
+
+def _handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> Write | None:
+    """Check and answer a member's commit, but neither store it nor emit an event."""
+    if request.generation < 0:
+        return handle_commit(shard, request, reply)
+    check_commit(shard, request, reply)
+    return None
+
+
+_WITHOUT_OFFSETS: dict[type, Handler] = HANDLERS | {OffsetCommit: cast("Handler", _handle_commit)}
+
+
+class SimulatedGroupCoordinator(GroupCoordinator):
+    """`GroupCoordinator` for a driver in virtual time that computes heartbeats and knows the positions."""
+
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        *,
+        member_ids: Callable[[str], str],
+        append: AppendPolicy = immediate,
+        whole_records: bool = False,
+        last_contact: LastContact | None = None,
+        keeps_offsets: bool = True,
+        on_earlier: Callable[[int], None] | None = None,
+    ) -> None:
+        """``last_contact(group, member_id, deadline_ms)`` is called when a member's session is about to end.
+        It must not give the same time twice: the coordinator would believe it again. After `IN_TOUCH` the
+        driver owes a call of `out_of_touch`. ``keeps_offsets`` False: commits of members are checked and
+        answered, but neither stored nor emitted. ``on_earlier(deadline_ms)`` is called when a timer is set
+        that comes before all others, so that the driver need not call `next_deadline` after every call."""
+        super().__init__(config, member_ids=member_ids, append=append, whole_records=whole_records)
+        self._last_contact = last_contact
+        if not keeps_offsets:
+            self._handlers = _WITHOUT_OFFSETS
+        if on_earlier is not None:
+            self._shard.timers = ObservedTimers(on_earlier)
+
+    def heartbeat(
+        self, group: str, member_id: str, group_instance_id: str | None, generation: int, now_ms: int
+    ) -> Error | None:
+        """The error with which `handle` would answer this Heartbeat, for drivers with very many of them; None
+        if the answer has to wait for a write: then only `handle` can give it."""
+        shard = self._shard
+        if group in shard.writes:
+            return None
+        shard.now_ms = now_ms
+        return heartbeat(shard, group, member_id, group_instance_id, generation)
+
+    def out_of_touch(self, group: str, member_id: str, contact_ms: int, now_ms: int) -> None:
+        """The heartbeats of a member that ``last_contact`` called `IN_TOUCH` have stopped. The last of them
+        arrived at ``contact_ms``; the session ends when its timeout has passed since then."""
+        shard = self._shard
+        shard.now_ms = now_ms
+        known = shard.groups.get(group)
+        member = None if known is None else known.members.get(member_id)
+        if member is not None and shard.timers.deadline_of(SESSION, group, member_id) is None:
+            until_ms = max(now_ms, contact_ms + member.session_timeout_ms)
+            shard.timers.set(SESSION, group, member_id, until_ms)
+
+    def _on_group_timer(self, group: ClassicGroup, timer: Timer) -> Write | None:
+        kind, _, member_id = timer.key
+        if kind is SESSION and self._last_contact is not None:
+            member = expiring_member(group, member_id)
+            if member is not None and self._was_heard_of(group, member, timer.deadline_ms):
+                return None
+        return super()._on_group_timer(group, timer)
+
+    def _was_heard_of(self, group: ClassicGroup, member: Member, deadline_ms: int) -> bool:
+        """Whether computed heartbeats came; then the session goes on from the last of them."""
+        if self._last_contact is None or member.is_new:
+            return False
+        contact_ms = self._last_contact(group.name, member.member_id, deadline_ms)
+        if contact_ms == IN_TOUCH:
+            return True
+        if contact_ms is None or contact_ms + member.session_timeout_ms < deadline_ms:
+            return False
+        until_ms = contact_ms + member.session_timeout_ms
+        self._shard.timers.set(SESSION, group.name, member.member_id, until_ms)
+        return True

@@ -1,0 +1,65 @@
+"""kio's classes by API key and version, imported when they are first used.
+
+Importing the schemas of a broker's APIs takes more than a second, and a client uses one version of each.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+from kio.index import load_request_schema, load_response_schema
+
+from groupstorm.protocol.codec.shape import KioType
+
+NO_THROTTLE = datetime.timedelta(0)
+
+
+@cache
+def request_type(api_key: int, version: int) -> KioType:
+    """kio's class of a request. Raises kio's KioIndexError for a version that Kafka does not have."""
+    return load_request_schema(api_key, version)
+
+
+@cache
+def response_types(api_key: int, version: int) -> ResponseTypes:
+    """The classes of one response in one version."""
+    return ResponseTypes(load_response_schema(api_key, version))
+
+
+class ResponseTypes:
+    """Makes the structures of one response in one version.
+
+    A handler names every field of every version, and the fields that this version lacks are dropped: one
+    handler serves all versions. kio has one class per version and structure; structures keep
+    their names from version to version.
+    """
+
+    def __init__(self, root: KioType) -> None:
+        self.root = root
+        self._module = sys.modules[root.__module__]
+        self._classes: dict[str, tuple[KioType, frozenset[str]]] = {}
+
+    def make(self, structure: str, /, **values: Any) -> Any:
+        """One structure by its Kafka name. Raises TypeError if a field without default is not named."""
+        if structure not in self._classes:
+            structure_type = self.structure(structure)
+            self._classes[structure] = structure_type, field_names(structure_type)
+        structure_type, known = self._classes[structure]
+        return structure_type(**{name: value for name, value in values.items() if name in known})
+
+    def structure(self, name: str, /) -> KioType:
+        """The class of a structure by its Kafka name."""
+        return getattr(self._module, name)
+
+    def response(self, **values: Any) -> Any:
+        """The response itself; it is never throttled."""
+        return self.make(self.root.__name__, throttle_time=NO_THROTTLE, **values)
+
+
+@cache
+def field_names(structure_type: KioType) -> frozenset[str]:
+    return frozenset(field.name for field in fields(structure_type))
