@@ -1,4 +1,4 @@
-"""Values of a case with the place where they stand, so that a wrong one can be named."""
+"""Fields of a case with their place in the input, so that an error can name a wrong one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from groupstorm.problems import InputError
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 _SHOWN = 60
 
-#: A cluster has not got more (KRaft aims at two million), and a typing error must not eat the memory.
+#: More than any cluster has (KRaft aims at two million), so that a typing error cannot use up the memory.
 MAX_PARTITIONS = 5_000_000
 
 
 def read_line(line: bytes, place: str) -> Field:
-    """The case of one line, which has an id; ``place`` says where it stands. `InputError` if it is none."""
+    """The case of one line; ``place`` names the line. `InputError` if it is no case with an id."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as problem:
@@ -28,14 +28,14 @@ def read_line(line: bytes, place: str) -> Field:
 
 
 class Field(NamedTuple):
-    """One JSON value: ``place`` is the line, ``path`` the way to it within the case."""
+    """One JSON value: ``place`` is the line, ``path`` its path within the case."""
 
     place: str
     path: str
     value: Any
 
     def expected(self, what: str) -> InputError:
-        """The error to raise: the line, the field, the value and what was expected."""
+        """The error to raise: the line, the field, the value and the expected value."""
         shown = json.dumps(self.value, ensure_ascii=True)
         if len(shown) > _SHOWN:
             shown = shown[:_SHOWN] + "..."
@@ -60,12 +60,12 @@ class Field(NamedTuple):
         return [self._child(str(number), value) for number, value in enumerate(self.value)]
 
     def optional(self, name: str) -> Field | None:
-        """A field of an object; null is as good as absent."""
+        """A field of an object; null counts as absent."""
         value = self.object().get(name)
         return None if value is None else self._child(name, value)
 
     def field(self, name: str) -> Field:
-        """A field of an object that must be there."""
+        """A required field of an object."""
         found = self.optional(name)
         if found is None:
             raise self._child(name, None).expected("a value, there is none")
@@ -93,7 +93,7 @@ class Field(NamedTuple):
         return None if found is None else found.integer(minimum)
 
     def flag(self, name: str) -> bool:
-        """A truth value, false where it is absent."""
+        """A truth value; false if it is absent."""
         found = self.optional(name)
         if found is None:
             return False

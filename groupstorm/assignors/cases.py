@@ -1,6 +1,6 @@
 """Cases for assignors: JSON lines in, JSON lines out, the format of `groupstorm assign`.
 
-`read_case` understands one line, `answer` runs its assignor. Fields that are not known are ignored.
+`read_case` reads one line, `answer` runs its assignor. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from groupstorm.problems import InputError
 
 
 class CaseMember(NamedTuple):
-    """A member as a case describes it; ``version``: pass its subscription through bytes of that version."""
+    """A member of a case; ``version``: its subscription passes through bytes of that version."""
 
     id: str
     subscription: Subscription
@@ -54,11 +54,11 @@ class Case(NamedTuple):
 
 
 def answers(lines: Iterable[bytes], plug_ins: Collection[str] = ()) -> Iterator[str]:
-    """The answer to each line as a JSON text, in order; blank lines are passed over.
+    """The answer to each line as a JSON text, in order; blank lines are skipped.
 
-    ``plug_ins`` are the assignors of the form ``module:attribute`` that the lines may name: a file
-    alone cannot make us import code. Raises `InputError` at the first line that is no case: what was
-    answered before stays good.
+    ``plug_ins`` are the assignors of the form ``module:attribute`` that the lines may name: a file alone
+    cannot make the program import code. Raises `InputError` at the first line that is no case, after the
+    earlier answers.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -66,7 +66,7 @@ def answers(lines: Iterable[bytes], plug_ins: Collection[str] = ()) -> Iterator[
 
 
 def read_case(line: bytes, place: str, plug_ins: Collection[str] = ()) -> Case:
-    """Read one case; ``place`` says where it stands. `InputError` names the field and what was expected."""
+    """Read one case; ``place`` names the line. `InputError` names the field and the expected value."""
     case = read_line(line, place)
     order = MapOrder(case.choice("order", list(MapOrder), MapOrder.JAVA_HASH))
     assignor = _assignor(case, order, plug_ins)
@@ -131,7 +131,7 @@ def _member(field: Field, version: int | None, assignor: Assignor) -> CaseMember
 
 
 def _user_data(field: Field, generation: int, assignor: Assignor) -> bytes | None:
-    """Raw bytes, or what the member's own assignor would send after that assignment."""
+    """Raw bytes, or the user data of the member's own assignor after that assignment."""
     raw = field.optional("userdata_hex")
     if raw is not None:
         try:
@@ -166,7 +166,7 @@ def _partition(pair: Field) -> TopicPartition:
 
 
 def answer(case: Case) -> dict[str, Any]:
-    """Run the case's assignor: the answer, or what it refused it with."""
+    """Run the case's assignor: the answer, or the refusal."""
     try:
         subscriptions = _subscriptions(case)
         result = case.assignor.assign(case.topics, subscriptions)
@@ -178,7 +178,7 @@ def answer(case: Case) -> dict[str, Any]:
 
 
 def _subscriptions(case: Case) -> dict[str, Subscription]:
-    """The members as the leader has them: a hash table, filled in the order of the case."""
+    """The members in the order of a hash table that is filled in the order of the case."""
     passed: dict[str, Subscription] = {}
     for member in case.members:
         subscription = member.subscription

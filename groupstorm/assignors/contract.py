@@ -1,8 +1,16 @@
 """What an assignor is: a few declarations and one pure function.
 
-Nothing has to be inherited: any object with these attributes is an assignor, so a third party's
-needs to import from here only what it uses. An assignor keeps nothing between calls; the same
-object serves any number of groups.
+Nothing has to be inherited: any object with these attributes is an assignor, so a third party's assignor
+imports from here only what it uses. An assignor keeps nothing between calls, and the same object serves
+any number of groups and threads.
+
+`Assignor` is the whole duty. Two protocols are optional:
+
+* `ReadsItsAssignments`: the assignor sends its members user data and wants it back.
+* `consumer.indexed.IndexedAssignor`: the assignor also assigns on partition numbers, with
+  ``assign_indexed``. A leader then skips the names, which is faster and gives the same bytes. All
+  assignors of ours offer it except stream-join-sticky. Plug-ins always go by name, because `custom`
+  checks their answers by name.
 """
 
 from __future__ import annotations
@@ -18,23 +26,23 @@ from groupstorm.javahash import hash_order
 class RebalanceProtocol(StrEnum):
     """ConsumerPartitionAssignor.RebalanceProtocol (KIP-429).
 
-    EAGER: members give up everything before they join. COOPERATIVE: members keep what they own
-    while the group rebalances, so nothing may be given to one member before another has let go.
+    EAGER: members give up all partitions before they join. COOPERATIVE: members keep their partitions
+    while the group rebalances, so a partition may go to a new owner only after the old one has revoked it.
     """
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"
 
 
-#: Looked up on the class, a member costs as much as a call before Python 3.12.
+#: Names of the module, because before Python 3.12 a member looked up on its enum costs as much as a call.
 EAGER: Final = RebalanceProtocol.EAGER
 COOPERATIVE: Final = RebalanceProtocol.COOPERATIVE
 
 
 class TopicMetadata(NamedTuple):
-    """A topic that exists: how many partitions, and per partition the racks of its replicas.
+    """A topic that exists: how many partitions it has, and per partition the racks of its replicas.
 
-    ``racks`` None: unknown for all of them. A topic of no partitions is as good as absent.
+    ``racks`` None: unknown for all partitions. A topic without partitions counts as absent.
     """
 
     partitions: int
@@ -42,15 +50,15 @@ class TopicMetadata(NamedTuple):
 
 
 class AssignmentResult(NamedTuple):
-    """Who gets what, in the order in which the assignor gives it; every member has an entry.
+    """The partitions of every member, in the order in which the assignor gives them.
 
-    The other fields tell how the sticky assignors came to it and are None elsewhere:
-    ``constrained``: the form for equal subscriptions ran (AbstractStickyAssignor); then
-    ``transferring`` names what changes hands and to whom, sorted (and cooperative-sticky has
-    withheld it); ``max_generation`` is the highest generation that a member reported.
+    The sticky assignors alone fill these fields. ``constrained``: the form for equal subscriptions ran
+    (AbstractStickyAssignor). ``transferring``, in that form: the partitions that change hands, by new
+    owner, sorted; cooperative-sticky has withheld them. ``max_generation``: the highest generation that
+    a member reported.
 
-    ``user_data`` travels to every member with its assignment (None: nothing does); ``epoch`` is what
-    KIP-315's assignor says in it. ``user_data_of``: what travels to each member alone, by member.
+    ``user_data`` travels to every member with its assignment (None: no user data does); ``epoch`` is the
+    epoch that KIP-315's assignor writes there. ``user_data_of``: user data for single members, by member.
     """
 
     partitions: Mapping[str, Sequence[TopicPartition]]
@@ -63,7 +71,7 @@ class AssignmentResult(NamedTuple):
 
 
 class AssignmentRefused(Exception):
-    """The assignor has no answer. ``error`` names the kind: for Kafka's own defects Java's exception."""
+    """The assignor has no answer. ``error`` names the kind; for a defect of Kafka: Java's exception."""
 
     def __init__(self, error: str, message: str | None) -> None:
         super().__init__(f"{error}: {message}")
@@ -74,8 +82,8 @@ class AssignmentRefused(Exception):
 class Assignor(Protocol):
     """The contract of a client-side assignor.
 
-    ``name`` is what travels in JoinGroup. ``protocols`` are the rebalance protocols it supports.
-    ``needs_equal_subscriptions``: it promises nothing when members subscribe to different topics.
+    ``name`` travels in JoinGroup. ``protocols`` are the rebalance protocols that it supports.
+    ``needs_equal_subscriptions``: it promises nothing if members subscribe to different topics.
     """
 
     @property
@@ -88,11 +96,12 @@ class Assignor(Protocol):
     def needs_equal_subscriptions(self) -> bool: ...
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """What a member puts into its subscription.
+        """The user data of a member's subscription.
 
-        ``owned`` is its last assignment, all of it even if it has been revoked since (an eager member
-        sends this while it owns nothing), None before the first; ``generation`` is the one of that
-        assignment (ConsumerPartitionAssignor.onAssignment and subscriptionUserData).
+        ``owned`` is the member's last assignment, None before the first one. It is complete even if the
+        member has revoked partitions since: an eager member sends it after revoking all of them.
+        ``generation`` is the generation of that assignment (ConsumerPartitionAssignor.onAssignment and
+        subscriptionUserData).
         """
         ...
 
@@ -107,15 +116,15 @@ class ReadsItsAssignments(Protocol):
     """An assignor that sends its members user data, and wants it back with their next subscription."""
 
     def user_data_after(self, assignment: Assignment, generation: int) -> bytes | None:
-        """What a member puts into its subscription: as `Assignor.user_data`, of a whole assignment."""
+        """As `Assignor.user_data`, from the whole assignment with its user data."""
         ...
 
 
 def subscription_user_data(assignor: Assignor, last: Assignment | None, generation: int) -> bytes | None:
-    """What a member puts into its subscription after ``last``, its last assignment as it was sent.
+    """The user data of a member's subscription after ``last``, its last assignment.
 
-    ConsumerPartitionAssignor.onAssignment is given the whole Assignment, so that assignors can tell
-    their members something (the epoch of KIP-315); most do not and are asked for `user_data`.
+    ConsumerPartitionAssignor.onAssignment gets the whole Assignment, so that an assignor can send its
+    members something (the epoch of KIP-315). Most assignors do not, and `user_data` is called instead.
     """
     reads: Callable[[Assignment, int], bytes | None] | None = getattr(assignor, "user_data_after", None)
     if last is not None and reads is not None:
@@ -124,24 +133,24 @@ def subscription_user_data(assignor: Assignor, last: Assignment | None, generati
 
 
 class MapOrder(StrEnum):
-    """In which order an assignor walks its hash tables where Kafka's answer depends on it.
+    """The order of an assignor's hash tables, if Kafka's answer depends on it.
 
-    JAVA_HASH is Kafka's: the order of ``java.util.HashMap`` on JDK 17. SORTED is for people who
-    want an answer that is a function of the set of members alone.
+    JAVA_HASH is Kafka's: the order of ``java.util.HashMap`` on JDK 17. SORTED makes the answer a function
+    of the set of members alone.
     """
 
     JAVA_HASH = "java-hash"
     SORTED = "sorted"
 
     def arrange(self, keys: Iterable[str]) -> list[str]:
-        """Distinct keys in the order of a table that was filled in their order."""
+        """The distinct keys in the order of a table into which they were put one by one."""
         return hash_order(keys) if self is MapOrder.JAVA_HASH else java_sorted(dict.fromkeys(keys))
 
 
 def subscribed_topics(
     topics: Mapping[str, TopicMetadata], subscriptions: Iterable[Subscription], order: MapOrder
 ) -> dict[str, TopicMetadata]:
-    """The topics to assign: subscribed by somebody, existing, with partitions; as a table of Kafka's.
+    """The topics to assign, in the order of Kafka's table: existing topics with partitions and subscribers.
 
     AbstractPartitionAssignor.assign collects them in a HashSet and from there into a HashMap.
     """

@@ -1,18 +1,18 @@
-"""Assignors of other people's: a plain function, or any object with an ``assign``; no base class.
+"""Third parties' assignors: a plain function, or any object with an ``assign``; no base class.
 
-What a plug-in does not declare has a default, so a function alone is an assignor:
+Every declaration has a default, so a function alone is an assignor:
 
     def weighted(topics, subscriptions):
         return {member: [(topic, partition), ...], ...}
 
 Functions declare in attributes, as objects do (``weighted.protocols = ("cooperative",)``):
 
-* ``name``: what travels in JoinGroup; by default the name of the function or class;
+* ``name``: travels in JoinGroup; by default the name of the function or class;
 * ``protocols``: "eager", "cooperative" or both; by default eager;
 * ``needs_equal_subscriptions``: by default False;
 * ``promises``: `promises.Promises`; by default none;
-* ``user_data(owned, generation)``: bytes for the member's subscription; by default nothing;
-* ``user_data_after(assignment, generation)``: the same, of the whole last assignment.
+* ``user_data(owned, generation)``: bytes for the member's subscription; by default none;
+* ``user_data_after(assignment, generation)``: the same, from the whole last assignment.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from groupstorm.assignors.promises import Promises
 from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition
 from groupstorm.problems import InputError
 
-#: What an answer that makes no sense is refused with.
+#: The kind of refusal of an invalid answer.
 INVALID_ASSIGNMENT = "InvalidAssignment"
 
-#: What Python code throws when it is wrong.
+#: The exceptions of wrong Python code.
 PROGRAMMING_ERRORS = (
     ArithmeticError,
     AssertionError,
@@ -55,10 +55,10 @@ Assign = Callable[[Mapping[str, TopicMetadata], Mapping[str, Subscription]], obj
 
 @dataclass(frozen=True)
 class CustomAssignor:
-    """A plug-in with all that `contract.Assignor` asks for; made by `adapt`.
+    """A plug-in with the whole contract (`contract.Assignor`); made by `adapt`.
 
-    An answer is taken as it is if it can be: whether it is a good one is for
-    `groupstorm check-assignor` to find out. Members that it does not mention get nothing.
+    An answer is accepted if it can be read; `groupstorm check-assignor` judges whether it is a good one. A
+    member without an entry gets nothing.
     """
 
     plug_in: object
@@ -68,12 +68,12 @@ class CustomAssignor:
     promises: Promises
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """What the plug-in says, or nothing."""
+        """The plug-in's user data; None if it has no such method."""
         ask = getattr(self.plug_in, "user_data", None)
         return None if ask is None else self._bytes("user_data", ask(owned, generation))
 
     def user_data_after(self, assignment: Assignment, generation: int) -> bytes | None:
-        """What the plug-in says of a whole assignment; of its partitions, if it cares for no more."""
+        """The plug-in's user data from a whole assignment, or else from its partitions."""
         ask = getattr(self.plug_in, "user_data_after", None)
         if ask is None:
             return self.user_data(assignment.partitions, generation)
@@ -82,7 +82,7 @@ class CustomAssignor:
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
-        """The plug-in's answer. Raises `AssignmentRefused` for one that is none, and where it throws."""
+        """The plug-in's answer. Raises `AssignmentRefused` if it is invalid, or if the plug-in throws."""
         assign = cast(Assign, getattr(self.plug_in, "assign", self.plug_in))
         try:
             answer = assign(topics, subscriptions)
@@ -110,10 +110,10 @@ class CustomAssignor:
                 raise self._refused(f"{member} is given {_shown(written)}, expected (topic, partition)")
         return [TopicPartition(*pair) for pair in pairs if pair is not None]
 
-    def _bytes(self, field: str, told: object) -> bytes | None:
-        if told is None or isinstance(told, bytes):
-            return told
-        raise self._refused(f"{field} gave {_shown(told)}, expected bytes or None")
+    def _bytes(self, field: str, value: object) -> bytes | None:
+        if value is None or isinstance(value, bytes):
+            return value
+        raise self._refused(f"{field} gave {_shown(value)}, expected bytes or None")
 
     def _refused(self, what: str) -> AssignmentRefused:
         return AssignmentRefused(INVALID_ASSIGNMENT, f"{self.name}: {what}")
@@ -122,8 +122,8 @@ class CustomAssignor:
 def adapt(plug_in: object, place: str, default_name: str | None = None) -> CustomAssignor:
     """Make an assignor of a function, an object, or a class without arguments.
 
-    ``place`` says in an `InputError` whose declarations are wrong; ``default_name`` is for those that
-    declare none.
+    An `InputError` for a wrong declaration begins with ``place``. ``default_name`` is for a plug-in that
+    declares no name.
     """
     if isinstance(plug_in, type):
         plug_in = _instance(plug_in, place)
@@ -184,7 +184,7 @@ _KINDS: Mapping[type, str] = {
 
 
 def _place_of(thrown: BaseException) -> str:
-    """The file and line that threw: what its author looks for first."""
+    """The file and line that threw."""
     frame = extract_tb(thrown.__traceback__)[-1]
     return f"{Path(frame.filename).name}, line {frame.lineno}"
 

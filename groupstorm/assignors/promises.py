@@ -1,9 +1,8 @@
-"""What an assignor promises beyond a valid answer, and what ours promise.
+"""The promises of an assignor beyond a valid answer, and those of our assignors.
 
-Whatever it promises, an assignor gives every partition of a subscribed topic to exactly one member
-that subscribes to it, the same answer to the same question, and, if it is cooperative, nothing to
-a member before its owner has let go (KIP-429). `groupstorm check-assignor` holds it to that, and
-to these promises.
+Every assignor has to give each partition of a subscribed topic to exactly one member that subscribes to it,
+and to give the same answer to the same question. A cooperative assignor must not grant a partition before
+its owner has revoked it (KIP-429). `groupstorm check-assignor` checks these rules and the promises.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from groupstorm.assignors.userdata import Subscription, TopicPartition
 
 
 class Balance(StrEnum):
-    """By how much the loads of members may differ when the group has settled."""
+    """How far the loads of members may differ after the group has settled."""
 
     TO_ONE = "to-one"
     """Equal subscriptions: by one partition at most."""
     TO_ONE_PER_TOPIC = "to-one-per-topic"
     """Members with equal subscriptions: by one partition of each of their topics at most."""
     BEST = "best"
-    """Any subscriptions: sorted loads, the highest first, are as small as can be."""
+    """Any subscriptions: the sorted loads, the highest first, are as small as possible."""
 
 
 class CoPartitioning(StrEnum):
-    """Which topics have partition n of all of them at one member, where subscriptions are equal."""
+    """For which topics one member has partition n of all of them, with equal subscriptions."""
 
     EQUAL_SIZES = "equal-sizes"
     """Those with equally many partitions (RangeAssignor)."""
@@ -37,16 +36,16 @@ class CoPartitioning(StrEnum):
     """All; balance and moves then count partition numbers, not partitions (KIP-315)."""
 
 
-#: The partitions that may stay without an owner in this group; the first line of its docstring says when.
+#: The partitions that may stay without an owner in this group; its docstring describes them in one line.
 LeavesOut = Callable[[Mapping[str, TopicMetadata], Mapping[str, Subscription]], AbstractSet[TopicPartition]]
 
 
 class Promises(NamedTuple):
-    """None and False promise nothing: what is found is told, and fails no check.
+    """None and False promise nothing: a violation is reported, and fails no check.
 
-    ``fewest_moves``: of all assignments of that balance one that takes the fewest partitions from their
-    owners; with equal subscriptions, with ``Balance.BEST`` any. ``any_member_order``: members may
-    come in any order. ``leaves_out`` None: nothing stays without an owner.
+    ``fewest_moves``: of all assignments of that balance, one that takes the fewest partitions from their
+    owners; with equal subscriptions, and with ``Balance.BEST`` for any. ``any_member_order``: the answer is
+    the same for any order of members. ``leaves_out`` None: every partition has an owner.
     """
 
     balance: Balance | None = None
@@ -59,7 +58,7 @@ class Promises(NamedTuple):
 def beyond_the_smallest_topic(
     topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
 ) -> set[TopicPartition]:
-    """partition numbers that the smallest of the joined topics has not got (KIP-315)"""
+    """partition numbers that the smallest joined topic does not have (KIP-315)"""
     joined = {
         topic
         for subscription in subscriptions.values()
@@ -73,9 +72,9 @@ def beyond_the_smallest_topic(
 _STICKY = Promises(Balance.TO_ONE, fewest_moves=True)
 _OPTIMAL = Promises(Balance.BEST, fewest_moves=True)
 
-#: Kafka's sticky assignors and those of the documents settle ties by the order of a hash table that is
-#: filled in the members' order, so they promise nothing for other orders. The two sketches of
-#: KAFKA-12464 promise what their page says, which is more than they keep.
+#: Kafka's sticky assignors and those of the documents break ties by the order of a hash table that is filled
+#: in the members' order, so they promise nothing for other orders. The two sketches of KAFKA-12464 promise
+#: what their page says, and break it.
 BUILT_IN: Mapping[str, Promises] = {
     "range": Promises(
         Balance.TO_ONE_PER_TOPIC, co_partitioned=CoPartitioning.EQUAL_SIZES, any_member_order=True
@@ -100,7 +99,7 @@ BUILT_IN: Mapping[str, Promises] = {
 
 
 def promises_of(assignor: Assignor) -> Promises:
-    """A plug-in's own ``promises``; ours by their names; none otherwise."""
+    """A plug-in's own ``promises``; those of our assignors by name; otherwise none."""
     declared = getattr(assignor, "promises", None)
     if isinstance(declared, Promises):
         return declared

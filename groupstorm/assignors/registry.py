@@ -1,9 +1,8 @@
 """Assignors by name: Kafka's, those of the design documents, our own, and third parties'.
 
-A third party's assignor is a function, an object or a class (`custom` says what they need). It is
-found by the name of an entry point of the group ``groupstorm.assignors``, or as
-``module:attribute``: that imports the module, from Python's path or the working directory, and so
-runs its code. Nothing else of the text is evaluated.
+A third party's assignor is a function, an object or a class (see `custom`). It is named by an entry point
+of the group ``groupstorm.assignors``, or as ``module:attribute``. The latter imports the module, from
+Python's path or the working directory, and so runs its code. Nothing else of the text is evaluated.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from groupstorm.problems import InputError
 
 ENTRY_POINT_GROUP = "groupstorm.assignors"
 
-_BUILT_IN: dict[str, Callable[[MapOrder, bool], Assignor]] = {
+_MADE_BY: dict[str, Callable[[MapOrder, bool], Assignor]] = {
     "range": RangeAssignor,
     "roundrobin": RoundRobinAssignor,
     "sticky": StickyAssignor,
@@ -46,20 +45,23 @@ _BUILT_IN: dict[str, Callable[[MapOrder, bool], Assignor]] = {
     "stream-join-sticky": StreamJoinStickyAssignor,
 }
 
+#: The names of our assignors, Kafka's first.
+BUILT_IN: tuple[str, ...] = tuple(_MADE_BY)
+
 
 def names() -> list[str]:
     """The names of our assignors, Kafka's first, then those of installed plug-ins."""
     plug_ins = {entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)}
-    return [*_BUILT_IN, *sorted(plug_ins.difference(_BUILT_IN))]
+    return [*BUILT_IN, *sorted(plug_ins.difference(BUILT_IN))]
 
 
 def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = False) -> Assignor:
-    """The assignor of that name; the options are our assignors' own, plug-ins do not see them.
+    """The assignor of that name; the options are those of our assignors, plug-ins do not get them.
 
-    Raises `InputError` with the names there are.
+    Raises `InputError`, which lists the names.
     """
-    if name in _BUILT_IN:
-        return _BUILT_IN[name](order, bug_compat)
+    if name in _MADE_BY:
+        return _MADE_BY[name](order, bug_compat)
     place = f"assignor {name!r}"
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         if entry.name == name:
@@ -71,21 +73,21 @@ def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = F
 
 
 def own(assignor: object) -> Assignor:
-    """One of ours as it is; a function, object or class of somebody else's adapted. Raises `InputError`."""
+    """One of our assignors as it is; another function, object or class adapted. Raises `InputError`."""
     name = getattr(assignor, "name", getattr(assignor, "__name__", type(assignor).__name__))
-    ours = get(name) if name in _BUILT_IN else None
+    ours = get(name) if name in _MADE_BY else None
     if ours is not None and type(assignor) is type(ours):
         return assignor
     return adapt(assignor, f"assignor {name!r}")
 
 
 def is_plug_in(name: str) -> bool:
-    """Whether asking for that name imports code: ``module:attribute``."""
+    """Whether `get` imports code for that name: ``module:attribute``."""
     return ":" in name
 
 
 def _import(module: str) -> ModuleType:
-    """From Python's path or, behind all of it, from the working directory, where people keep theirs."""
+    """From Python's path, or else from the working directory."""
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)

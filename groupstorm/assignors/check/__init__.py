@@ -1,13 +1,14 @@
-"""The property report: does an assignor keep what it promises, and what is the smallest history where not?
+"""Checks an assignor against its promises, and finds the smallest history in which it breaks one.
 
-* `history`: groups that go through rounds of rebalancing; `drawing`: random ones of them;
-* `properties`: what is asked of every round and of every change;
-* `optimum`: the best balance and the fewest moves, by trying everything;
-* `checking`: plays histories and collects what broke; `shrinking`: makes a failing history small;
-* `telling`: histories and reports as JSON and as lines of text; `speed`: what an answer costs.
+* `history`: groups that go through rounds of rebalancing; `random_histories`: random ones, drawn with
+  `random_choices`;
+* `properties`: the questions asked of every round and of every change;
+* `optimum`: the best balance and the fewest moves, by brute force;
+* `checking`: plays histories and collects broken properties; `shrinking`: makes a failing history small;
+* `rendering`: histories and reports as JSON and as lines of text; `speed`: the CPU time of an answer.
 
-Nothing here looks at a clock or starts a process: whoever asks brings what measures CPU time, what
-breaks off an assignor that does not answer, and what answers under another hash seed.
+No module here reads a clock or starts a process. The caller brings the measurement of CPU time, the limit
+for an assignor that does not answer, and the second process with another hash seed.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from groupstorm.assignors.check.drawing import draw_history
 from groupstorm.assignors.check.history import Change, History, play
 from groupstorm.assignors.check.properties import (
     DETERMINISTIC,
@@ -20,6 +19,7 @@ from groupstorm.assignors.check.properties import (
     Verdict,
     moves,
 )
+from groupstorm.assignors.check.random_histories import draw_history
 from groupstorm.assignors.check.shrinking import shrink
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.promises import promises_of
@@ -29,7 +29,7 @@ Elsewhere = Callable[[History], str]
 
 
 class Broken(NamedTuple):
-    """A property that does not hold: at which step of a history, and why."""
+    """A property that does not hold: the step of the history, and the reason."""
 
     name: str
     step: int
@@ -37,7 +37,7 @@ class Broken(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What came of one property: in how many of the histories that could break it, it was broken.
+    """The result of one property: how many histories could break it, and how many did.
 
     ``broken`` and ``history``: the smallest failing history that was found, if there is one.
     """
@@ -51,7 +51,7 @@ class Finding(NamedTuple):
 
 
 class Stickiness(NamedTuple):
-    """Over ``changes`` whose optimum is known: how many moved, and how few could have."""
+    """Over ``changes`` with a known optimum: how many partitions moved, and the fewest possible."""
 
     changes: int
     moved: int
@@ -100,7 +100,7 @@ def check(
     elsewhere: Sequence[Elsewhere] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Report:
-    """Play the histories and report. ``progress`` is told how many are done."""
+    """Play the histories and report. ``progress`` gets the number of histories that are done."""
     subject = Subject(assignor, promises_of(assignor))
     tally = _Tally()
     played = 0
@@ -127,20 +127,20 @@ def check(
 
 
 def drawn(assignor: Assignor, seed: int, count: int) -> Iterator[History]:
-    """``count`` random histories that the assignor is made for."""
+    """``count`` random histories of the kind that the assignor is made for."""
     for case in range(count):
         yield draw_history(seed, case, assignor.needs_equal_subscriptions)
 
 
 def breaks(subject: Subject, history: History, name: str) -> Broken | None:
-    """The first time that the property does not hold in the history."""
+    """The first violation of the property in the history."""
     return next((broken for broken in _questions(subject, history) if broken.name == name), None)
 
 
 def _questions(
     subject: Subject, history: History, asked: set[str] | None = None, tally: _Tally | None = None
 ) -> Iterator[Broken]:
-    """Everything that does not hold; ``asked`` collects which properties could have failed."""
+    """All violations; ``asked`` collects the properties that could have failed."""
     asked = set() if asked is None else asked
     for change in play(subject.assignor, history):
         sound = True
@@ -162,10 +162,10 @@ def _questions(
 
 
 def _of_rounds(subject: Subject, change: Change, asked: set[str]) -> Iterator[Broken]:
-    for told in change.rounds:
+    for round_ in change.rounds:
         for name, question in OF_ROUNDS:
             asked.add(name)
-            sentence = question(subject, told)
+            sentence = question(subject, round_)
             if sentence is not None:
                 yield Broken(name, change.number, sentence)
                 if name in SOUND:
@@ -175,9 +175,9 @@ def _of_rounds(subject: Subject, change: Change, asked: set[str]) -> Iterator[Br
 def transcript(assignor: Assignor, history: History) -> str:
     """All answers of a history as one text."""
     rounds = [
-        [told.refusal] if told.refusal is not None else list(told.assigned.items())
+        [round_.refusal] if round_.refusal is not None else list(round_.assigned.items())
         for change in play(assignor, history)
-        for told in change.rounds
+        for round_ in change.rounds
     ]
     return json.dumps(rounds)
 

@@ -1,8 +1,8 @@
-"""Histories: what befalls a group, step by step, and the rounds of rebalancing that follow.
+"""Histories: the steps that change a group, and the rounds of rebalancing that follow.
 
-A history is data and means something with any of its steps left out, so that a failing one can be
-made smaller: a step about somebody who is not there does nothing. The group is the client's side
-alone: members remember what they were last assigned, and nothing takes time.
+A history is data, and it stays meaningful if any of its steps is left out, so that a failing history can be
+made smaller: a step about a member that is not in the group does nothing. The group is the client's side
+alone: members keep their last assignment, and nothing takes time.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from groupstorm.assignors.contract import (
 from groupstorm.assignors.custom import PROGRAMMING_ERRORS
 from groupstorm.assignors.userdata import NO_GENERATION, Assignment, Subscription, TopicPartition
 
-#: Rounds after which a group that has not settled never will: Kafka's own need three at most.
+#: After so many rounds a group counts as one that never settles; Kafka's assignors need three at most.
 MAX_ROUNDS = 12
 
 Assigned = Mapping[str, tuple[TopicPartition, ...]]
 
 
-class Do(StrEnum):
-    """What a step does."""
+class StepKind(StrEnum):
+    """The kinds of steps."""
 
     JOIN = "join"
     LEAVE = "leave"
     RETURN = "return"
-    """A member that left, or was thought dead, is back with what it remembers."""
+    """A member that left, or was thought dead, returns with its last assignment."""
     RETURN_CLAIMING = "return-claiming"
-    """As RETURN, but a cooperative member still says that it owns what it had (KAFKA-12983)."""
+    """As RETURN, but a cooperative member still claims the partitions that it had (KAFKA-12983)."""
     SUBSCRIBE = "subscribe"
-    """One member (or all, if none is named) subscribes to other topics."""
+    """One member, or all if the step names none, subscribes to other topics."""
     RESIZE = "resize"
-    """A topic has so many partitions now: created, grown, deleted, or created anew and smaller."""
+    """A topic gets this number of partitions: created, grown, deleted, or created anew and smaller."""
     MISS = "miss"
-    """The next assignment does not reach the member; it joins again with what it had."""
+    """The next assignment does not reach the member; it joins again with its last one."""
 
 
-class Step(NamedTuple):
-    """Fields that a kind of step does not use stay empty.
+class HistoryStep(NamedTuple):
+    """A step; fields that its kind does not use stay empty.
 
     ``with_next``: the group rebalances only after the next step.
     """
 
-    do: Do
+    do: StepKind
     member: str = ""
     topics: tuple[str, ...] = ()
     partitions: int = 0
@@ -64,43 +64,44 @@ class Step(NamedTuple):
     def _what(self) -> str:
         topics = ", ".join(self.topics) or "nothing"
         return {
-            Do.JOIN: f"{self.member} joins and subscribes to {topics}",
-            Do.LEAVE: f"{self.member} leaves",
-            Do.RETURN: f"{self.member} is back, with its last assignment in mind",
-            Do.RETURN_CLAIMING: f"{self.member} is back, and claims what it had",
-            Do.SUBSCRIBE: f"{self.member or 'everybody'} subscribes to {topics} instead",
-            Do.RESIZE: f"{topics} has {self.partitions} partitions from now on",
-            Do.MISS: f"{self.member} will not receive the next assignment",
+            StepKind.JOIN: f"{self.member} joins and subscribes to {topics}",
+            StepKind.LEAVE: f"{self.member} leaves",
+            StepKind.RETURN: f"{self.member} is back, with its last assignment in mind",
+            StepKind.RETURN_CLAIMING: f"{self.member} is back, and claims what it had",
+            StepKind.SUBSCRIBE: f"{self.member or 'everybody'} subscribes to {topics} instead",
+            StepKind.RESIZE: f"{topics} has {self.partitions} partitions from now on",
+            StepKind.MISS: f"{self.member} will not receive the next assignment",
         }[self.do]
 
 
 ReplicaRacks = tuple[frozenset[str], ...]
 
 
-class Racks(NamedTuple):
-    """``clients``: client.rack of members; ``replicas``: of topics, for each partition its replicas' racks.
+class HistoryRacks(NamedTuple):
+    """``clients``: client.rack per member; ``replicas``: per topic the racks of each partition's replicas.
 
-    Who is not named has none. A topic whose size is another than that of its list has none, either.
+    A member without an entry has no rack. A topic has no racks if its size differs from the length of its
+    list.
     """
 
     clients: Mapping[str, str] = MappingProxyType({})
     replicas: Mapping[str, ReplicaRacks] = MappingProxyType({})
 
 
-NO_RACKS = Racks()
+NO_RACKS = HistoryRacks()
 
 
 class History(NamedTuple):
-    """``topics``: those that there are at the beginning, with their numbers of partitions."""
+    """``topics``: the topics at the beginning, with their numbers of partitions."""
 
     topics: Mapping[str, int]
-    steps: tuple[Step, ...]
-    racks: Racks = NO_RACKS
+    steps: tuple[HistoryStep, ...]
+    racks: HistoryRacks = NO_RACKS
 
 
 @dataclass
-class Member:
-    """``last``: the last assignment that reached it, in generation ``generation``."""
+class SimulatedMember:
+    """``last``: the last assignment that reached the member, in generation ``generation``."""
 
     topics: tuple[str, ...]
     last: Assignment | None = None
@@ -108,13 +109,13 @@ class Member:
     misses: bool = False
 
     def owned(self) -> tuple[TopicPartition, ...]:
-        """What it still works on when it joins a cooperative group: not what it has unsubscribed from."""
-        told = () if self.last is None else self.last.partitions
-        return tuple(sorted(tp for tp in told if tp.topic in self.topics))
+        """The partitions on which it still works when it joins a cooperative group: those of its topics."""
+        assigned = () if self.last is None else self.last.partitions
+        return tuple(sorted(tp for tp in assigned if tp.topic in self.topics))
 
 
 class Round(NamedTuple):
-    """One generation: the question, the answer, and what members owned when they joined.
+    """One generation: the question, the answer, and the partitions that members owned when they joined.
 
     ``user_data`` goes to every member with its assignment; ``refusal`` says why there is no answer.
     """
@@ -129,14 +130,14 @@ class Round(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A step with the rounds that it took; none where the step changed nothing by itself.
+    """A step with its rounds; no rounds if the step alone changed nothing.
 
-    ``before`` and ``after``: who owned what before the step and once the group had settled.
-    ``clean``: every member's claims are true, so that nothing but the assignor decides what moves.
+    ``before`` and ``after``: the owners before the step and after the group has settled. ``clean``: the
+    claims of all members are true, so only the assignor decides what moves.
     """
 
     number: int
-    step: Step
+    step: HistoryStep
     rounds: tuple[Round, ...]
     settled: bool
     clean: bool
@@ -145,17 +146,17 @@ class Change(NamedTuple):
 
 
 @dataclass
-class Group:
+class SimulatedGroup:
     """A group in the course of a history.
 
-    With an assignor for equal subscriptions whoever joins subscribes as the others do.
+    If the assignor needs equal subscriptions, a member that joins subscribes as the others do.
     """
 
     assignor: Assignor
     topics: dict[str, int]
-    racks: Racks = NO_RACKS
-    members: dict[str, Member] = field(default_factory=dict)
-    gone: dict[str, Member] = field(default_factory=dict)
+    racks: HistoryRacks = NO_RACKS
+    members: dict[str, SimulatedMember] = field(default_factory=dict)
+    gone: dict[str, SimulatedMember] = field(default_factory=dict)
     generation: int = 0
     clean: bool = True
 
@@ -163,15 +164,15 @@ class Group:
     def cooperative(self) -> bool:
         return RebalanceProtocol.COOPERATIVE in self.assignor.protocols
 
-    def take(self, step: Step) -> bool:
-        """What the step changes at once; whether a rebalance follows."""
+    def take(self, step: HistoryStep) -> bool:
+        """Apply the step; returns whether a rebalance follows."""
         return _TAKES[step.do](self, step)
 
-    def _join(self, step: Step) -> bool:
+    def _join(self, step: HistoryStep) -> bool:
         if step.member in self.members or not step.topics:
             return False
         self.gone.pop(step.member, None)
-        self.members[step.member] = Member(self._as_the_others(step.topics))
+        self.members[step.member] = SimulatedMember(self._as_the_others(step.topics))
         return True
 
     def _as_the_others(self, topics: tuple[str, ...]) -> tuple[str, ...]:
@@ -179,25 +180,26 @@ class Group:
             return topics
         return next((member.topics for member in self.members.values()), topics)
 
-    def _leave(self, step: Step) -> bool:
+    def _leave(self, step: HistoryStep) -> bool:
         member = self.members.pop(step.member, None)
         if member is None:
             return False
         self.gone[step.member] = member
         return True
 
-    def _return(self, step: Step) -> bool:
+    def _return(self, step: HistoryStep) -> bool:
         member = self.gone.pop(step.member, None)
         if member is None:
             return False
         member.topics = self._as_the_others(member.topics)
-        if self.cooperative and step.do is not Do.RETURN_CLAIMING:  # what it owned is lost (onPartitionsLost)
-            member = Member(member.topics)
+        if self.cooperative and step.do is not StepKind.RETURN_CLAIMING:
+            # its partitions are lost (onPartitionsLost)
+            member = SimulatedMember(member.topics)
         self.members[step.member] = member
         self.clean = False
         return True
 
-    def _subscribe(self, step: Step) -> bool:
+    def _subscribe(self, step: HistoryStep) -> bool:
         if not step.member or self.assignor.needs_equal_subscriptions:
             chosen = list(self.members.values())
         else:
@@ -207,20 +209,20 @@ class Group:
             member.topics = step.topics
         return bool(changed)
 
-    def _resize(self, step: Step) -> bool:
+    def _resize(self, step: HistoryStep) -> bool:
         changes = False
         for topic in step.topics:
             changes |= self.topics.get(topic, 0) != step.partitions
             self.topics[topic] = step.partitions
         return changes
 
-    def _miss(self, step: Step) -> bool:
+    def _miss(self, step: HistoryStep) -> bool:
         if step.member in self.members:
             self.members[step.member].misses = True
         return False
 
     def owners(self) -> dict[TopicPartition, str]:
-        """Who owns what exists and is still subscribed to."""
+        """The owner of each partition that exists and is still subscribed to."""
         return {
             tp: name
             for name, member in self.members.items()
@@ -229,7 +231,7 @@ class Group:
         }
 
     def ask(self) -> Round:
-        """One round, without its consequences: everybody joins, the leader assigns."""
+        """One round, without its consequences: all members join, and the leader assigns."""
         topics = {topic: self._metadata(topic, count) for topic, count in self.topics.items() if count}
         subscriptions = {name: self._subscription(name, member) for name, member in self.members.items()}
         owned = {name: member.owned() if self.cooperative else () for name, member in self.members.items()}
@@ -248,7 +250,7 @@ class Group:
         replicas = self.racks.replicas.get(topic, ())
         return TopicMetadata(count, replicas if len(replicas) == count else None)
 
-    def _subscription(self, name: str, member: Member) -> Subscription:
+    def _subscription(self, name: str, member: SimulatedMember) -> Subscription:
         return Subscription(
             topics=member.topics,
             user_data=subscription_user_data(self.assignor, member.last, member.generation),
@@ -257,35 +259,35 @@ class Group:
             rack=self.racks.clients.get(name),
         )
 
-    def hand_out(self, told: Round) -> bool:
-        """Everybody takes the assignment; whether somebody has to join again."""
+    def hand_out(self, round_: Round) -> bool:
+        """All members take the assignment; returns whether one of them has to join again."""
         again = False
         for name, member in self.members.items():
             if member.misses:
                 member.misses, again, self.clean = False, True, False
                 continue
-            assigned = tuple(sorted(told.assigned.get(name, ())))
+            assigned = tuple(sorted(round_.assigned.get(name, ())))
             if self.cooperative:
-                again |= not set(assigned).issuperset(told.owned[name])
-            member.last = Assignment(assigned, told.user_data)
-            member.generation = told.generation
+                again |= not set(assigned).issuperset(round_.owned[name])
+            member.last = Assignment(assigned, round_.user_data)
+            member.generation = round_.generation
         return again
 
 
 _TAKES = {
-    Do.JOIN: Group._join,
-    Do.LEAVE: Group._leave,
-    Do.RETURN: Group._return,
-    Do.RETURN_CLAIMING: Group._return,
-    Do.SUBSCRIBE: Group._subscribe,
-    Do.RESIZE: Group._resize,
-    Do.MISS: Group._miss,
+    StepKind.JOIN: SimulatedGroup._join,
+    StepKind.LEAVE: SimulatedGroup._leave,
+    StepKind.RETURN: SimulatedGroup._return,
+    StepKind.RETURN_CLAIMING: SimulatedGroup._return,
+    StepKind.SUBSCRIBE: SimulatedGroup._subscribe,
+    StepKind.RESIZE: SimulatedGroup._resize,
+    StepKind.MISS: SimulatedGroup._miss,
 }
 
 
 def play(assignor: Assignor, history: History) -> Iterator[Change]:
     """The history's changes, one after the other; ends with a round that has no answer."""
-    group = Group(assignor, dict(history.topics), history.racks)
+    group = SimulatedGroup(assignor, dict(history.topics), history.racks)
     due = False
     for number, step in enumerate(history.steps, start=1):
         before = group.owners()

@@ -1,6 +1,6 @@
-"""The properties of an assignor, each as a question to one round or to one change of a group.
+"""The properties of an assignor, each a question to one round or to one change of a group.
 
-A property that is broken is told in a sentence; one that holds says nothing.
+The answer is a sentence if the property is broken, and None if it holds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PROPERTIES = (
 
 
 class Verdict(StrEnum):
-    """What came of one property."""
+    """The result of one property."""
 
     HELD = "held"
     BROKEN = "broken"
@@ -53,7 +53,7 @@ class Verdict(StrEnum):
 
 
 class Subject(NamedTuple):
-    """What is checked, and against what."""
+    """The assignor that is checked, and its promises."""
 
     assignor: Assignor
     promises: Promises
@@ -77,26 +77,26 @@ class Subject(NamedTuple):
 # -- one round -----------------------------------------------------------------------------------
 
 
-def answers(_: Subject, told: Round) -> str | None:
+def answers(_: Subject, round_: Round) -> str | None:
     """The assignor neither throws nor refuses."""
-    return None if told.refusal is None else told.refusal
+    return None if round_.refusal is None else round_.refusal
 
 
-def only_subscribed(_: Subject, told: Round) -> str | None:
-    """Everything exists and goes to a member that subscribes to its topic."""
-    for member, partitions in told.assigned.items():
+def only_subscribed(_: Subject, round_: Round) -> str | None:
+    """Every assigned partition exists and goes to a member that subscribes to its topic."""
+    for member, partitions in round_.assigned.items():
         for topic, number in partitions:
-            if topic not in told.subscriptions[member].topics:
+            if topic not in round_.subscriptions[member].topics:
                 return f"{member} is given {topic}-{number} and has not subscribed to {topic}"
-            if topic not in told.topics or not 0 <= number < told.topics[topic].partitions:
+            if topic not in round_.topics or not 0 <= number < round_.topics[topic].partitions:
                 return f"{member} is given {topic}-{number}, which does not exist"
     return None
 
 
-def once(_: Subject, told: Round) -> str | None:
-    """Nothing is given away twice."""
+def once(_: Subject, round_: Round) -> str | None:
+    """No partition has two members."""
     owner: dict[TopicPartition, str] = {}
-    for member, partitions in told.assigned.items():
+    for member, partitions in round_.assigned.items():
         for partition in partitions:
             if partition in owner:
                 return f"{partition} is given to {owner[partition]} and to {member}"
@@ -104,53 +104,53 @@ def once(_: Subject, told: Round) -> str | None:
     return None
 
 
-def complete(subject: Subject, told: Round) -> str | None:
-    """What is left out is withheld from its new owner, or may be left out as declared."""
-    topics = {topic for subscription in told.subscriptions.values() for topic in subscription.topics}
+def complete(subject: Subject, round_: Round) -> str | None:
+    """A partition without a member is withheld from its new owner, or declared as left out."""
+    topics = {topic for subscription in round_.subscriptions.values() for topic in subscription.topics}
     wanted = {
         TopicPartition(topic, number)
         for topic in topics
-        if topic in told.topics
-        for number in range(told.topics[topic].partitions)
+        if topic in round_.topics
+        for number in range(round_.topics[topic].partitions)
     }
-    for given in (told.assigned, told.owned):
+    for given in (round_.assigned, round_.owned):
         for partitions in given.values():
             wanted.difference_update(partitions)
     if wanted and subject.promises.leaves_out is not None:
-        wanted -= subject.promises.leaves_out(told.topics, told.subscriptions)
+        wanted -= subject.promises.leaves_out(round_.topics, round_.subscriptions)
     if not wanted:
         return None
     named = ", ".join(map(str, sorted(wanted)[:5]))
     more = f" and {len(wanted) - 5} more" if len(wanted) > 5 else ""
-    return f"nobody is given {named}{more}"
+    return f"{named}{more} without an owner"
 
 
-def revoked_first(subject: Subject, told: Round) -> str | None:
-    """What is new to a member belongs to no other member (validateCooperativeAssignment, KIP-429)."""
+def revoked_first(subject: Subject, round_: Round) -> str | None:
+    """No member gets a partition while another one owns it (validateCooperativeAssignment, KIP-429)."""
     if not subject.cooperative:
         return None
-    owners = {partition: member for member, owned in told.owned.items() for partition in owned}
-    for member, partitions in told.assigned.items():
-        mine = set(told.owned[member])
+    owners = {partition: member for member, owned in round_.owned.items() for partition in owned}
+    for member, partitions in round_.assigned.items():
+        mine = set(round_.owned[member])
         for partition in partitions:
             if partition not in mine and partition in owners:
                 return f"{member} is granted {partition} before {owners[partition]} has given it up"
     return None
 
 
-def deterministic(subject: Subject, told: Round) -> str | None:
+def deterministic(subject: Subject, round_: Round) -> str | None:
     """The same question has the same answer, lists in the same order."""
-    second = _again(subject, told, dict(told.subscriptions))
-    first = {member: list(partitions) for member, partitions in told.assigned.items()}
+    second = _again(subject, round_, dict(round_.subscriptions))
+    first = {member: list(partitions) for member, partitions in round_.assigned.items()}
     return None if second == first else f"the same question was answered otherwise: {_differ(first, second)}"
 
 
-def any_member_order(subject: Subject, told: Round) -> str | None:
-    """The members from last to first, and by id: everybody gets the same."""
-    first = {member: sorted(partitions) for member, partitions in told.assigned.items()}
-    for order in (reversed(list(told.subscriptions)), sorted(told.subscriptions)):
-        named = {member: told.subscriptions[member] for member in order}
-        second = _again(subject, told, named)
+def any_member_order(subject: Subject, round_: Round) -> str | None:
+    """With the members in reverse order, and sorted by id, every member gets the same."""
+    first = {member: sorted(partitions) for member, partitions in round_.assigned.items()}
+    for order in (reversed(list(round_.subscriptions)), sorted(round_.subscriptions)):
+        named = {member: round_.subscriptions[member] for member in order}
+        second = _again(subject, round_, named)
         if second is not None:
             second = {member: sorted(partitions) for member, partitions in second.items()}
         if second != first:
@@ -161,10 +161,10 @@ def any_member_order(subject: Subject, told: Round) -> str | None:
 Lists = Mapping[str, list[TopicPartition]]
 
 
-def _again(subject: Subject, told: Round, subscriptions: Mapping[str, object]) -> Lists | None:
-    asked = {member: told.subscriptions[member] for member in subscriptions}
+def _again(subject: Subject, round_: Round, subscriptions: Mapping[str, object]) -> Lists | None:
+    asked = {member: round_.subscriptions[member] for member in subscriptions}
     try:
-        result = subject.assignor.assign(dict(told.topics), asked)
+        result = subject.assignor.assign(dict(round_.topics), asked)
     except (AssignmentRefused, *PROGRAMMING_ERRORS):
         return None
     return {member: list(partitions) for member, partitions in result.partitions.items()}
@@ -180,7 +180,7 @@ def _differ(first: Lists, second: Lists | None) -> str:
 
 
 def shown(partitions: object) -> str:
-    """Partitions as people read them."""
+    """Partitions in an error message."""
     named = [str(partition) for partition in partitions] if isinstance(partitions, list | tuple) else []
     return ", ".join(named) or "nothing"
 
@@ -194,7 +194,7 @@ def settles(_: Subject, change: Change) -> str | None:
 
 
 def balance(subject: Subject, change: Change) -> str | None:
-    """Loads differ by no more than is promised; by one partition where nothing is."""
+    """Loads differ by no more than promised; without a promise, by one partition."""
     promised = subject.promises.balance or Balance.TO_ONE
     last = change.rounds[-1]
     units = _units(subject, change)
@@ -228,7 +228,7 @@ def _loads(loads: Mapping[str, int]) -> str:
 
 
 def fewest_moves(subject: Subject, change: Change) -> str | None:
-    """No partition leaves its owner but for balance. Where claims may be stale nothing is expected."""
+    """Partitions leave their owner for balance only. If claims may be stale nothing is expected."""
     measured = moves(subject, change)
     if measured is None or measured[0] <= measured[1]:
         return None
@@ -236,7 +236,7 @@ def fewest_moves(subject: Subject, change: Change) -> str | None:
 
 
 def moves(subject: Subject, change: Change) -> tuple[int, int] | None:
-    """Moved, and the fewest that a best-balanced assignment moves; None where that is not known."""
+    """The number of moves, and the fewest of a best-balanced assignment; None if that is unknown."""
     if not change.clean:
         return None
     units = _units(subject, change)
@@ -259,7 +259,7 @@ def _units(subject: Subject, change: Change) -> Units:
 
 
 def co_partitioned(subject: Subject, change: Change) -> str | None:
-    """Partition n of all topics, or of all of equal size, is at one member."""
+    """One member has partition n of all topics, or of all topics of equal size."""
     if not _is_equal(change):
         return None
     any_sizes = subject.promises.co_partitioned is CoPartitioning.ANY_SIZES
@@ -274,7 +274,7 @@ def co_partitioned(subject: Subject, change: Change) -> str | None:
     return None
 
 
-#: Asked of every round; those behind an answer that is none, or no valid one, are not asked.
+#: Asked of every round, in this order, up to the first one that shows an invalid answer.
 OF_ROUNDS: tuple[tuple[str, Callable[[Subject, Round], str | None]], ...] = (
     (ANSWERS, answers),
     (SUBSCRIBED, only_subscribed),
@@ -291,5 +291,5 @@ OF_CHANGES: tuple[tuple[str, Callable[[Subject, Change], str | None]], ...] = (
     (MOVES, fewest_moves),
     (CO_PARTITIONED, co_partitioned),
 )
-#: An answer that breaks one of these is worth no further question.
+#: If an answer breaks one of these, no further question is asked.
 SOUND = frozenset({ANSWERS, SUBSCRIBED, ONCE})

@@ -1,18 +1,18 @@
-"""Makes a failing history smaller for as long as it fails: fewer steps, topics, partitions, plain names."""
+"""Makes a failing history smaller as long as it fails: fewer steps, topics and partitions, plain names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from string import ascii_lowercase
 
-from groupstorm.assignors.check.history import Do, History, Step
+from groupstorm.assignors.check.history import History, HistoryStep, StepKind
 
-#: A shrunk history is worth a few seconds, no more: how many smaller ones are tried.
+#: How many smaller histories are tried: that takes a few seconds.
 MAX_TRIALS = 3_000
 
 
 def shrink(history: History, fails: Callable[[History], bool]) -> History:
-    """The smallest history that was found for which ``fails`` is still true."""
+    """The smallest history found for which ``fails`` is still true."""
     trials = 0
     smaller = True
     while smaller and trials < MAX_TRIALS:
@@ -60,7 +60,7 @@ def _without_topic(history: History, gone: str) -> History:
 
 
 def _smaller_alike(history: History) -> Iterator[History]:
-    """Topics of one size become smaller together: joined ones have to stay alike."""
+    """Make topics of one size smaller together: joined topics have to keep equal sizes."""
     for size in sorted(set(history.topics.values()), reverse=True):
         for fewer in _smaller(size):
             changed = {t: fewer if count == size else count for t, count in history.topics.items()}
@@ -68,16 +68,16 @@ def _smaller_alike(history: History) -> Iterator[History]:
 
 
 def _from_the_beginning(history: History) -> Iterator[History]:
-    """What a step changes is so from the beginning, and the step is gone."""
+    """Without a step, whose effect the beginning of the history has instead."""
     for place, step in enumerate(history.steps):
         others = (*history.steps[:place], *history.steps[place + 1 :])
-        if step.do is Do.RESIZE:
+        if step.do is StepKind.RESIZE:
             yield History({**history.topics, **dict.fromkeys(step.topics, step.partitions)}, others)
-        elif step.do is Do.SUBSCRIBE:
+        elif step.do is StepKind.SUBSCRIBE:
             yield history._replace(
                 steps=tuple(
                     other._replace(topics=step.topics)
-                    if other.do is Do.JOIN and step.member in ("", other.member)
+                    if other.do is StepKind.JOIN and step.member in ("", other.member)
                     else other
                     for other in others
                 )
@@ -85,12 +85,12 @@ def _from_the_beginning(history: History) -> Iterator[History]:
 
 
 def _smaller(count: int) -> list[int]:
-    """From none to one less, nearest to none first."""
+    """Smaller numbers, from 0 to one less."""
     return sorted({fewer for fewer in (0, 1, count // 2, count - 1) if 0 <= fewer < count})
 
 
-def _smaller_steps(step: Step) -> Iterator[Step]:
-    if step.do is Do.RESIZE:
+def _smaller_steps(step: HistoryStep) -> Iterator[HistoryStep]:
+    if step.do is StepKind.RESIZE:
         for fewer in _smaller(step.partitions):
             yield step._replace(partitions=fewer)
     elif len(step.topics) > 1:
@@ -99,7 +99,7 @@ def _smaller_steps(step: Step) -> Iterator[Step]:
 
 
 def _plainly_named(history: History) -> History:
-    """Members a, b, c, ...: easier to read, if the names do not matter."""
+    """Members a, b, c, ..., if their names do not matter."""
     members = _numbered({step.member for step in history.steps if step.member}, ascii_lowercase)
     steps = (step._replace(member=members.get(step.member, step.member)) for step in history.steps)
     return history._replace(steps=tuple(steps))

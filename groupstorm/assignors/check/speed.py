@@ -1,14 +1,14 @@
-"""What an assignor's answers cost: groups of growing size, from an empty start to a tenth that leaves."""
+"""The CPU time of an assignor's answers in growing groups: empty start, one more member, a tenth leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from groupstorm.assignors.check.history import Do, Group, Step
+from groupstorm.assignors.check.history import HistoryStep, SimulatedGroup, StepKind
 from groupstorm.assignors.contract import Assignor
 
-#: A group that took longer than this, in any phase, is the last that is asked.
+#: If a phase takes longer than this, no larger group is measured.
 ENOUGH_MS = 1_500
 
 TOPICS = 10
@@ -29,7 +29,7 @@ SIZES: Sequence[GroupSize] = (
 
 
 class Speed(NamedTuple):
-    """CPU milliseconds of the ``assign`` calls of each phase; None where there was no answer."""
+    """CPU milliseconds of the ``assign`` calls of each phase; None if there was no answer."""
 
     size: GroupSize
     empty_start_ms: float | None
@@ -51,21 +51,21 @@ def measure(
 
 def _measure(assignor: Assignor, cpu_ns: Callable[[], int], size: GroupSize) -> Speed:
     names = tuple(f"topic-{number}" for number in range(TOPICS))
-    group = Group(assignor, dict.fromkeys(names, size.partitions // TOPICS))
+    group = SimulatedGroup(assignor, dict.fromkeys(names, size.partitions // TOPICS))
 
     def join(number: int) -> None:
-        group.take(Step(Do.JOIN, f"member-{number}", names))
+        group.take(HistoryStep(StepKind.JOIN, f"member-{number}", names))
 
     def settle() -> float | None:
         """All rounds of the change, or None at the first without an answer."""
         spent_ns = 0
         for _ in range(2 if group.cooperative else 1):
             begun_ns = cpu_ns()
-            told = group.ask()
+            round_ = group.ask()
             spent_ns += cpu_ns() - begun_ns
-            if told.refusal is not None:
+            if round_.refusal is not None:
                 return None
-            if not group.hand_out(told):
+            if not group.hand_out(round_):
                 break
         return round(spent_ns / 1e6, 3)
 
@@ -79,5 +79,5 @@ def _measure(assignor: Assignor, cpu_ns: Callable[[], int], size: GroupSize) -> 
     if one_more_ms is None:
         return Speed(size, empty_start_ms, None, None)
     for number in range(0, size.members, 10):
-        group.take(Step(Do.LEAVE, f"member-{number}"))
+        group.take(HistoryStep(StepKind.LEAVE, f"member-{number}"))
     return Speed(size, empty_start_ms, one_more_ms, settle())

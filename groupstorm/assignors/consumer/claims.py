@@ -1,21 +1,21 @@
-"""Who owned what: the members' claims, and which count (AbstractStickyAssignor.allSubscriptionsEqual)."""
+"""The members' claims of ownership, and which claims count (AbstractStickyAssignor.allSubscriptionsEqual)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: AbstractStickyAssignor.DEFAULT_GENERATION: the generation of who knows none.
+#: AbstractStickyAssignor.DEFAULT_GENERATION: the generation of a member without one.
 NO_GENERATION = -1
 
 
 class Claim(NamedTuple):
     """One member's part in a sticky assignment.
 
-    ``owned``: numbers of the partitions that it says it owns, in its order (`PartitionIndex`);
-    ``generation``: the generation that this is from, None where the member does not say;
-    ``field_generation``: the generation in the subscription itself (KIP-792), -1 for none;
-    ``instance``: its group.instance.id.
+    ``owned``: numbers of the partitions that the member claims to own, in its order (`PartitionIndex`).
+    ``generation``: the generation of that claim, None if the member does not say. ``field_generation``: the
+    generation in the subscription itself (KIP-792), -1 for none. ``instance``: the member's
+    group.instance.id.
     """
 
     member: str
@@ -27,10 +27,11 @@ class Claim(NamedTuple):
     instance: str | None = None
 
 
-class Ownership(NamedTuple):
-    """``owned`` per member: the claims that stand; ``disputed``: claimed twice in one generation.
+class SettledOwnership(NamedTuple):
+    """``owned`` per member: the claims that count; ``disputed``: partitions claimed twice in one
+    generation.
 
-    The lists may be the claims' own: they are for reading.
+    The lists may be the claims' own lists: do not change them.
     """
 
     owned: list[list[int]]
@@ -38,17 +39,17 @@ class Ownership(NamedTuple):
     max_generation: int
 
 
-def settle(claims: Sequence[Claim], size: int) -> Ownership:
-    """Decide every partition that two members claim: the higher generation wins, equals both lose.
+def settle(claims: Sequence[Claim], size: int) -> SettledOwnership:
+    """Decide every partition that two members claim: the higher generation wins; of equal ones both lose.
 
-    Kafka compares the later claimant's generation (which may come from user data) with the
-    *subscription field* of the earlier one, which is -1 below version 2: there the later claimant
-    wins whatever its generation (KAFKA-12984, KAFKA-14639). A disputed partition stays disputed
-    even if a third member claims it with a higher generation.
+    Kafka compares the later claimant's generation (which may come from user data) with the *subscription
+    field* of the earlier one. Below version 2 that field is -1, so the later claimant wins with any
+    generation (KAFKA-12984, KAFKA-14639). A disputed partition stays disputed even if a third member claims
+    it with a higher generation.
     """
     max_generation = max([NO_GENERATION, *map(_generation, claims)])
     if _nobody_disagrees(claims, size):
-        return Ownership([claim.owned for claim in claims], set(), max_generation)
+        return SettledOwnership([claim.owned for claim in claims], set(), max_generation)
     claimant = [-1] * size
     owned: list[list[int]] = []
     disputed: set[int] = set()
@@ -70,7 +71,7 @@ def settle(claims: Sequence[Claim], size: int) -> Ownership:
             else:
                 mine.append(partition)
             claimant[partition] = member
-    return Ownership(owned, disputed, max_generation)
+    return SettledOwnership(owned, disputed, max_generation)
 
 
 def _generation(claim: Claim) -> int:
@@ -78,7 +79,7 @@ def _generation(claim: Claim) -> int:
 
 
 def _nobody_disagrees(claims: Sequence[Claim], size: int) -> bool:
-    """Whether every partition is claimed once at most, as in a group where all goes well."""
+    """Whether no partition is claimed twice, the normal case."""
     claimed = bytearray(size)
     for claim in claims:
         for partition in claim.owned:
@@ -87,10 +88,10 @@ def _nobody_disagrees(claims: Sequence[Claim], size: int) -> bool:
 
 
 def seem_equal(claims: Sequence[Claim]) -> bool:
-    """Kafka's test for equal subscriptions, holes included.
+    """Kafka's test for equal subscriptions, its gaps included.
 
-    The first subscription that is not empty is the measure, as a set; the ones after it are
-    compared by the length of their lists and by containment. Empty ones before it pass.
+    The first subscription that is not empty is the reference, as a set. Later ones are compared with it by
+    the length of their lists and by containment. Empty ones before it pass.
     """
     measure: frozenset[str] = frozenset()
     seen: tuple[str, ...] | None = None

@@ -1,11 +1,12 @@
 """The sticky assignment of equal subscriptions (AbstractStickyAssignor.ConstrainedAssignmentBuilder).
 
-With P partitions and N members everybody gets floor(P / N), and P mod N members one more.
-1. Members keep what they owned, sorted by partition and topic, up to what they may have; who keeps
-   one more than the floor is settled by the order in which the members are visited.
-2. Where racks matter, what is left goes round to members in its rack, while they have room.
-3. The rest goes round: one partition a turn to each member below the floor, then one each to
-   members at the floor.
+With P partitions and N members every member gets floor(P / N), and P mod N members get one more.
+
+1. Members keep their owned partitions, sorted by partition and topic, up to their share. The order in which
+   the members are visited decides which of them keep one more than the floor.
+2. If racks count, free partitions go round to members in the partition's rack that have room.
+3. The other free partitions go round: one partition a turn to each member below the floor, then one each
+   to members at the floor.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import compress
 
-from groupstorm.assignors.consumer.claims import Ownership
+from groupstorm.assignors.consumer.claims import SettledOwnership
 from groupstorm.assignors.consumer.index import PartitionIndex
 from groupstorm.assignors.consumer.racks import Racks
 from groupstorm.assignors.contract import AssignmentRefused
@@ -24,15 +25,15 @@ from groupstorm.assignors.userdata.strings import java_key_for
 class ConstrainedAssignment:
     """One run. Members are numbers; ``visit`` is the order in which Kafka's hash table yields them.
 
-    ``names`` are their ids. `assigned` holds the answer, `transferring` who gets what
-    another member has to give up (or what two members claimed).
+    ``names`` are the members' ids. `assigned` holds the answer. `transferring` names the new owner of every
+    partition that another member has to give up, or that two members claimed.
     """
 
     def __init__(
         self,
         index: PartitionIndex,
         names: Sequence[str],
-        ownership: Ownership,
+        ownership: SettledOwnership,
         visit: Sequence[int],
         racks: Racks | None,
     ) -> None:
@@ -51,7 +52,7 @@ class ConstrainedAssignment:
         self.transferring: dict[int, int] = {}
 
     def run(self) -> None:
-        """Compute the answer; `AssignmentRefused` where Kafka throws IllegalStateException."""
+        """Compute the answer; raise `AssignmentRefused` if Kafka throws IllegalStateException."""
         for member in self._visit:
             self._keep(member, self._countable(member))
         left = self._unassigned()
@@ -95,21 +96,22 @@ class ConstrainedAssignment:
     def _unassigned(self) -> Sequence[int]:
         """Partitions that nobody kept, in order.
 
-        A kept ghost hides everything behind it: Kafka compares two sorted lists and waits for ever
-        for the ghost to turn up in the one of existing partitions.
+        A kept partition that does not exist hides all partitions behind it: Kafka compares two sorted lists,
+        and the list of existing partitions never reaches that one.
         """
-        if not any(self.assigned) and not self._index.ghosts:
+        if not any(self.assigned) and not self._index.nonexistent:
             return range(self._index.size)
         free = bytearray(b"\1") * self._index.size
         for kept in self.assigned:
             for partition in kept:
                 free[partition] = 0
-        if self._index.ghosts:
-            ghosts = self._index.ghosts.values()
-            hidden_from = min((ghost for ghost in ghosts if not free[ghost]), default=self._index.size)
+        if self._index.nonexistent:
+            nonexistent = self._index.nonexistent.values()
+            kept_nonexistent = (partition for partition in nonexistent if not free[partition])
+            hidden_from = min(kept_nonexistent, default=self._index.size)
             free[hidden_from:] = b"\1" * (self._index.size - hidden_from)
-            for ghost in ghosts:
-                free[ghost] = 0
+            for partition in nonexistent:
+                free[partition] = 0
         return list(compress(range(self._index.size), free))
 
     def _by_id(self, members: Sequence[int]) -> list[int]:
@@ -130,7 +132,7 @@ class ConstrainedAssignment:
         return self._revoked.get(partition, member) != member or partition in self._ownership.disputed
 
     def _go_round_within_racks(self, left: Sequence[int], racks: Racks) -> list[int]:
-        """Give to members in the partition's rack; return what found none."""
+        """Give to members in the partition's rack; return the partitions without such a member."""
         leftover: list[int] = []
         start = 0
         for partition in left:
@@ -149,7 +151,7 @@ class ConstrainedAssignment:
         return leftover
 
     def _after_turn(self, place: int) -> int:
-        """A member below the floor is about to get one: whose turn is next."""
+        """The place of the next turn, after a member below the floor gets one partition."""
         member = self._below[place]
         count = len(self.assigned[member]) + 1
         if count < self._floor:
@@ -160,7 +162,7 @@ class ConstrainedAssignment:
         return place % len(self._below) if self._below else 0
 
     def _fill_exact(self, place: int) -> None:
-        """A member at the floor is about to get its one more."""
+        """A member at the floor gets its one more."""
         if len(self.assigned[self._exact[place]]) + 1 == self._ceiling:
             del self._exact[place]
             self._over += 1
@@ -179,9 +181,10 @@ class ConstrainedAssignment:
             self._refuse_unfilled(unfilled[0])
 
     def _fill_to_floor(self, left: Sequence[int]) -> tuple[int, list[int]]:
-        """Turn by turn until all are at the floor; how many that took, and who is not there yet.
+        """Give turn by turn until all members are at the floor.
 
-        All turns until the next member is at the floor are one step: each member gets every n-th partition.
+        Returns how many partitions that took, and the members still below the floor. All turns until the
+        next member is at the floor are one step, in which each member gets every n-th partition.
         """
         changing = self._revoked.keys() | self._ownership.disputed
         below = self._below

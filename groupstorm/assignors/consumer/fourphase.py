@@ -2,14 +2,14 @@
 
 With P partitions and N members, C_f = floor(P / N) and C_c = ceil(P / N):
 
-1. Members keep what they owned, in their own order, up to C_c.
+1. Members keep their owned partitions, in their own order, up to C_c.
 2. Members below C_f are filled up to it, one after the other.
-3. Where partitions ran out before that, members with C_c give up one each, their last one.
-4. Where some are left, members without C_c get one each.
+3. If the partitions run out before that, members with C_c give up one each, their last one.
+4. If partitions are left, members without C_c get one each.
 
-The page leaves open, and this settles: nothing is stolen where C_c = C_f (phase 2 is enough then); a
-member may need several stolen partitions; the walk of phase 4 goes on where it stopped; partitions
-that no longer exist are owned by nobody. Members are visited by id, as the page says.
+The page leaves some points open. Here no partition is taken from a member if C_c = C_f, because phase 2 is
+enough then; a member may need several partitions of others; phase 4 goes on at the member where it stopped;
+and nonexistent partitions have no owner. Members are visited by id, as the page says.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def constrained_cooperative_sticky(
 
 
 def plan_in_four_phases(question: Question) -> list[list[int]]:
-    """Balanced to one; every partition of the index exactly once."""
+    """Assign every partition of the index exactly once, balanced to one."""
     assigned: list[list[int]] = [[] for _ in question.names]
     if not assigned:
         return assigned

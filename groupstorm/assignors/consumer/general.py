@@ -1,18 +1,18 @@
 """The sticky assignment of unequal subscriptions (AbstractStickyAssignor.GeneralAssignmentBuilder).
 
-1. Members keep what they owned and still subscribe to (and, where racks matter, is in their rack).
-2. What is left goes, topics with the fewest subscribers first, to the subscriber with the least.
-3. Partitions move from the member with more to the subscriber with the least as long as that makes
-   the load more even; a partition that was claimed in an older generation goes back there first.
+1. Members keep the owned partitions to which they still subscribe (and which are in their rack, if racks
+   count).
+2. Free partitions go to the subscriber with the lowest load, topics with the fewest subscribers first.
+3. Partitions move from the member with more to the subscriber with the lowest load as long as that makes
+   the loads more even. A partition that was claimed in an older generation goes back there first.
 
-A move may send back another partition than the one that was looked at (`movements`), perhaps one of a
-third member that gains nothing by it. In rare groups Kafka's passes go round in circles for ever that
-way. Here a circle is noticed: from then on only moves that make the load more even are made, or it is
-refused (``refuses_circles``).
+A move may send another partition back instead (`movements`), even one of a third member that gains nothing
+by it. In rare groups Kafka's passes then go round in circles for ever. This module detects a circle: from
+then on it makes only moves that make the loads more even, or it refuses (``refuses_circles``).
 
-Kafka asks before every step whether the assignment is balanced already, which costs it the square
-of the group's size. Where the claims are sound the answer changes nothing, because a balanced
-assignment is one without a move left; so it is asked only for unsound ones (``literally``).
+Kafka checks before every step whether the assignment is balanced already, which takes the square of the
+group's size. With sound claims the check changes nothing, because a balanced assignment has no move left;
+so this module makes it for unsound claims only (``literally``).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from itertools import count
 
-from groupstorm.assignors.consumer.claims import NO_GENERATION, Claim, Ownership
+from groupstorm.assignors.consumer.claims import NO_GENERATION, Claim, SettledOwnership
 from groupstorm.assignors.consumer.index import PartitionIndex
 from groupstorm.assignors.consumer.loads import Loads
-from groupstorm.assignors.consumer.movements import Movements
+from groupstorm.assignors.consumer.movements import PartitionMovements
 from groupstorm.assignors.consumer.racks import Racks
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
 
-#: So many passes with moves are more than any group was seen to need: then circles are looked for.
+#: More passes with moves than any known group needs; from then on the passes look for circles.
 _MANY_PASSES = 50
 
-#: With fewer subscribers than one in so many members, asking a topic's subscribers is quicker than
-#: walking the members by load until one subscribes to it.
+#: With fewer subscribers than one in so many members it is faster to go through a topic's subscribers than
+#: to go through the members by load until one subscribes to it.
 _SPARSE = 8
 
 
 class GeneralAssignment:
     """One run. Members are numbers in the order of ``claims``; `assigned` holds the answer.
 
-    ``literally``: do as Kafka does even where that throws or leads astray; ``visit`` is the order
+    ``literally``: do as Kafka does, even if Kafka throws or gives no valid answer. ``visit`` is the order
     in which Kafka's hash table yields the members.
     """
 
@@ -46,7 +46,7 @@ class GeneralAssignment:
         self,
         index: PartitionIndex,
         claims: Sequence[Claim],
-        ownership: Ownership,
+        ownership: SettledOwnership,
         visit: Sequence[int],
         racks: Racks | None,
         order: MapOrder,
@@ -68,11 +68,11 @@ class GeneralAssignment:
         fewest_first = sorted(range(len(index.topics)), key=lambda topic: len(self._subscribers[topic]))
         self._sorted_topics = fewest_first
         self._older = older_claimants(claims, ownership.max_generation)
-        self._movements = Movements(index, order)
+        self._movements = PartitionMovements(index, order)
         self._revocation_required = False
         self._balanced: bool | None = None
         self._in_circles = False
-        self._lowest: dict[int, int] = {}  # per topic how much the subscriber with the least has
+        self._lowest: dict[int, int] = {}  # per topic the lowest load of a subscriber
         self.assigned = [list(owned) for owned in ownership.owned]
         self._owner: dict[int, int] = {}
         kept = self._keep_owned()
@@ -96,7 +96,10 @@ class GeneralAssignment:
         return self._racks is None or not self._racks.mismatch(member, partition)
 
     def _unassigned(self, kept: set[int]) -> list[int]:
-        """What nobody kept, in the order of topics; a kept ghost hides everything behind it from Kafka."""
+        """The partitions that nobody kept, in the order of topics.
+
+        A kept partition that does not exist hides all partitions behind it from Kafka.
+        """
         left: list[int] = []
         hidden = False
         for topic in self._sorted_topics:
@@ -109,7 +112,7 @@ class GeneralAssignment:
         return left
 
     def run(self) -> None:
-        """Compute the answer; run ``literally``, `AssignmentRefused` where Kafka throws."""
+        """Compute the answer; with ``literally``, raise `AssignmentRefused` if Kafka throws."""
         initializing = not any(self.assigned)
         self._assign_left()
         shared = [len(subscribers) > 1 for subscribers in self._subscribers]
@@ -146,7 +149,7 @@ class GeneralAssignment:
         return True
 
     def _least_loaded(self, partition: int, racks: Racks | None = None) -> int | None:
-        """The subscriber with the least, in the partition's rack if ``racks`` are given."""
+        """The subscriber with the lowest load, in the partition's rack if ``racks`` are given."""
         topic = self._index.topic_of[partition]
         subscribers = self._subscribers[topic]
         if len(subscribers) * _SPARSE < len(self._loads):
@@ -161,21 +164,21 @@ class GeneralAssignment:
         return None
 
     def _most_possible(self, member: int) -> int:
-        """How many partitions the member's topics have; one that lists as many topics as there are: all."""
+        """How many partitions the member's topics have; all, if it lists as many topics as there are."""
         if len(self._topics[member]) == len(self._index.topics):
             return self._index.total
         counts = self._index.counts
         return sum([counts[topic] for topic in self._topics[member]])
 
     def _takes_part(self, member: int, shared: Sequence[bool]) -> bool:
-        """Whether the member could give or take: it lacks something, or has some of a shared topic."""
+        """Whether the member could give or take: it lacks partitions, or has one of a shared topic."""
         assigned = self.assigned[member]
         if len(assigned) < self._most_possible(member):
             return True
         return any(shared[self._index.topic_of[partition]] for partition in assigned)
 
     def _reassign(self, partitions: Sequence[int]) -> bool:
-        """Pass over the partitions until a pass moves none; whether any was moved."""
+        """Go over the partitions until a pass moves none; returns whether any partition moved."""
         performed = False
         seen: set[Hashable] = set()
         for passes in count():
@@ -206,12 +209,14 @@ class GeneralAssignment:
         seen.add(state)
 
     def _nobody_has_less(self, partition: int) -> bool:
-        """Whether no subscriber would have less even with this partition; looked up until something moves."""
+        """Whether no subscriber would have less even with this partition; kept until a partition moves."""
         topic = self._index.topic_of[partition]
         lowest = self._lowest.get(topic)
         if lowest is None:
             least = self._least_loaded(partition)
-            assert least is not None  # the owner takes part, as everybody who has some of a shared topic
+            assert (
+                least is not None
+            )  # the owner takes part, as every member with a partition of a shared topic
             lowest = self._lowest[topic] = len(self.assigned[least])
         return len(self.assigned[self._owner[partition]]) <= lowest + 1
 
@@ -253,7 +258,7 @@ class GeneralAssignment:
         self._lowest.clear()
 
     def _is_balanced(self) -> bool:
-        """Kafka's isBalanced, the order in which it looks included; asked again only after a move."""
+        """Kafka's isBalanced, in Kafka's order; computed again only after a move."""
         if self._balanced is None:
             self._balanced = self._find_balanced()
         return self._balanced

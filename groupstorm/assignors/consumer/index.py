@@ -13,35 +13,37 @@ from groupstorm.assignors.userdata import TopicPartition, java_sorted
 class PartitionIndex:
     """Numbers every partition: 0, 1, ... by topic (as Java sorts strings), then by partition.
 
-    ``ghosts`` are partitions that do not exist but that somebody says he owns (a topic that was
-    created anew with fewer partitions); they get numbers too, where Kafka's answer is wanted that
-    was led astray by them. Their topics have to exist.
+    ``nonexistent`` are partitions that members claim to own but that do not exist, because their topic was
+    created anew with fewer partitions. They get numbers, too, for a caller that wants Kafka's answer to
+    them. Their topics have to exist.
     """
 
-    def __init__(self, topics: Mapping[str, TopicMetadata], ghosts: Iterable[tuple[str, int]] = ()) -> None:
+    def __init__(
+        self, topics: Mapping[str, TopicMetadata], nonexistent: Iterable[tuple[str, int]] = ()
+    ) -> None:
         self.topics = java_sorted(topics)
         self.number_of_topic = {topic: number for number, topic in enumerate(self.topics)}
         self.counts = [topics[topic].partitions for topic in self.topics]
         self.total = sum(self.counts)
         self.first: list[int] = []
-        self.ghosts: dict[tuple[str, int], int] = {}
+        self.nonexistent: dict[tuple[str, int], int] = {}
         self._spans: list[range] = []
-        self._strays: list[list[int]] = []
+        self._nonexistent_of_topic: list[list[int]] = []
         apart: dict[str, list[int]] = {}
-        for topic, partition in sorted(set(ghosts)):
+        for topic, partition in sorted(set(nonexistent)):
             apart.setdefault(topic, []).append(partition)
         self.size = 0
         for topic, count in zip(self.topics, self.counts, strict=True):
-            strays = apart.get(topic, [])
-            below = sum(partition < 0 for partition in strays)
+            outside = apart.get(topic, [])
+            below = sum(partition < 0 for partition in outside)
             start, first = self.size, self.size + below
             self.first.append(first)
-            self._strays.append(strays)
-            self.size += count + len(strays)
+            self._nonexistent_of_topic.append(outside)
+            self.size += count + len(outside)
             self._spans.append(range(start, self.size))
             numbers = [*range(start, first), *range(first + count, self.size)]
-            self.ghosts.update(
-                ((topic, partition), number) for partition, number in zip(strays, numbers, strict=True)
+            self.nonexistent.update(
+                ((topic, partition), number) for partition, number in zip(outside, numbers, strict=True)
             )
         self._kept_order: list[int] | None = None
 
@@ -56,13 +58,13 @@ class PartitionIndex:
     @cached_property
     def partition_of(self) -> list[int]:
         """The partition of every number."""
-        # the parts share their numbers: a million partitions of a thousand sizes are a thousand objects
+        # topics share the number objects: a million partitions need a thousand of them
         numbers = list(range(max(self.counts, default=0)))
         partitions: list[int] = []
-        for count, strays in zip(self.counts, self._strays, strict=True):
-            partitions += [partition for partition in strays if partition < 0]
+        for count, outside in zip(self.counts, self._nonexistent_of_topic, strict=True):
+            partitions += [partition for partition in outside if partition < 0]
             partitions += numbers[:count]
-            partitions += [partition for partition in strays if partition >= 0]
+            partitions += [partition for partition in outside if partition >= 0]
         return partitions
 
     def ids(self, topic: str, partitions: Sequence[int]) -> list[int]:
@@ -74,7 +76,7 @@ class PartitionIndex:
         if partitions and min(partitions) >= 0 and max(partitions) < count:
             return [first + partition for partition in partitions]
         known = (
-            first + partition if 0 <= partition < count else self.ghosts.get((topic, partition))
+            first + partition if 0 <= partition < count else self.nonexistent.get((topic, partition))
             for partition in partitions
         )
         return [identity for identity in known if identity is not None]
@@ -91,7 +93,7 @@ class PartitionIndex:
         return range(self.first[topic], self.first[topic] + self.counts[topic])
 
     def span(self, topic: int) -> range:
-        """The numbers of a topic's partitions and of its ghosts."""
+        """The numbers of a topic's partitions, the nonexistent ones included."""
         return self._spans[topic]
 
     def name(self, identity: int) -> TopicPartition:
@@ -101,7 +103,7 @@ class PartitionIndex:
         return [self.name(identity) for identity in identities]
 
     def in_kept_order(self, identities: Iterable[int]) -> list[int]:
-        """Sorted by `kept_key`, for those who ask once: no key has to be computed for all partitions."""
+        """Sorted by `kept_key`, for a single use: no key is computed for all partitions."""
         by_topic = sorted(identities)
         if len(self.topics) > 1:
             by_topic.sort(key=self.partition_of.__getitem__)
@@ -111,8 +113,8 @@ class PartitionIndex:
     def kept_key(self) -> Callable[[int], int] | None:
         """A sort key by (partition, topic), the order in which owned partitions are kept.
 
-        So that a member that has to give something up keeps partitions of every topic
-        (KAFKA-16277). None where the order of the numbers is that order.
+        So a member that has to give partitions up keeps some of every topic (KAFKA-16277). None if the
+        order of the numbers is that order.
         """
         topics = len(self.topics)
         if topics == 1:

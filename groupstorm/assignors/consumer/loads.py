@@ -9,9 +9,9 @@ from groupstorm.assignors.userdata import java_key
 
 
 class Loads:
-    """Some of the members of ``assigned``, ordered by how many partitions they have and by ``names``.
+    """Some of the members of ``assigned``, ordered by their number of partitions, then by ``names``.
 
-    Whoever changes a member's list takes the member out before and puts it in again after.
+    A caller that changes a member's list removes the member before and adds it again after.
     """
 
     def __init__(self, names: Sequence[str], assigned: Sequence[list[int]]) -> None:
@@ -27,24 +27,24 @@ class Loads:
         return len(self._assigned[member]) * len(self._place) + self._place[member]
 
     def remove(self, member: int) -> None:
-        """Take a member out; one that is not in stays out."""
+        """Remove a member, if it is present."""
         if self._inside[member]:
             del self._keys[bisect_left(self._keys, self._key(member))]
             self._inside[member] = False
 
     def add(self, member: int) -> None:
-        """Put a member in, at the place that its list gives it."""
+        """Insert a member at the place of its load."""
         if not self._inside[member]:
             insort(self._keys, self._key(member))
             self._inside[member] = True
 
     def least(self, members: Iterable[int]) -> int | None:
-        """The first of these members that are in; None if none is."""
+        """The first of these members that is present; None if none is."""
         key = min((self._key(member) for member in members if self._inside[member]), default=None)
         return None if key is None else self._by_id[key % len(self._by_id)]
 
     def sizes(self) -> list[int]:
-        """How many partitions the members have that are in, ascending."""
+        """The loads of the members that are present, ascending."""
         return [key // len(self._by_id) for key in self._keys]
 
     def __contains__(self, member: int) -> bool:

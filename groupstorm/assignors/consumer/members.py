@@ -1,4 +1,6 @@
-"""Members as range and roundrobin see them (AbstractPartitionAssignor.MemberInfo): without a past."""
+"""Members as range and roundrobin see them (AbstractPartitionAssignor.MemberInfo), without owned
+partitions.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from groupstorm.assignors.userdata.strings import java_key_for
 
 
 def in_order(claims: Sequence[Claim]) -> list[int]:
-    """Static members by group.instance.id, then dynamic ones by member id; equals keep their order.
+    """Static members by group.instance.id, then dynamic ones by member id; equal ones keep their order.
 
-    So a static member keeps its place when a restart gives it a new member id (KIP-345).
+    So a static member keeps its place after a restart gives it a new member id (KIP-345).
     """
     names = [claim.member if claim.instance is None else claim.instance for claim in claims]
     by_text = sorted_places(names)
@@ -19,9 +21,9 @@ def in_order(claims: Sequence[Claim]) -> list[int]:
 
 
 def subscribers_in_order(topics: Iterable[str], claims: Sequence[Claim]) -> dict[str, list[int]]:
-    """Per topic its subscribers, `in_order`; topics with the same subscribers have one list.
+    """Per topic its subscribers, `in_order`; topics with the same subscribers share one list.
 
-    Members with the same list of topics are looked at once.
+    Each distinct list of topics is read once.
     """
     kind_of: dict[tuple[str, ...], int] = {}
     kinds = [kind_of.setdefault(claim.topics, len(kind_of)) for claim in claims]
@@ -43,7 +45,7 @@ def subscribers_in_order(topics: Iterable[str], claims: Sequence[Claim]) -> dict
 
 
 def sorted_places(texts: Sequence[str]) -> list[int]:
-    """Where the strings stand that Java's order puts first, second, ...; equals keep their order."""
+    """The places of the strings in Java's order; equal strings keep their order."""
     key = java_key_for(texts)
     sortable: Sequence[str] | Sequence[bytes] = texts if key is None else [key(text) for text in texts]
     return sorted(range(len(texts)), key=sortable.__getitem__)

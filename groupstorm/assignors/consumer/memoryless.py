@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.indexed import OwnedFrom
 from groupstorm.assignors.contract import (
     AssignmentResult,
     MapOrder,
@@ -21,16 +22,18 @@ from groupstorm.assignors.userdata import NO_GENERATION, Subscription, TopicPart
 
 @dataclass(frozen=True)
 class MemorylessAssignor(ABC):
-    """All but the plan; ``bug_compat``: do as Kafka does even where that is no valid answer."""
+    """The common part of both; ``bug_compat``: do as Kafka does even if that is no valid answer."""
 
     order: MapOrder = MapOrder.JAVA_HASH
     bug_compat: bool = False
 
     protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
     needs_equal_subscriptions: ClassVar[bool] = False
+    owned_from: ClassVar[OwnedFrom] = OwnedFrom(field=False, user_data=False)
+    reads_nonexistent: ClassVar[bool] = False
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """Nothing."""
+        """None: these assignors send no user data."""
         return None
 
     def assign(
@@ -43,17 +46,17 @@ class MemorylessAssignor(ABC):
             Claim(member, sub.topics, [], None, NO_GENERATION, sub.rack, sub.instance)
             for member, sub in subscriptions.items()
         ]
-        plan = self.plan(index, wanted, claims, range(len(claims)))
+        plan = self.assign_indexed(index, wanted, claims, range(len(claims)))
         return AssignmentResult(
             {claim.member: index.names(assigned) for claim, assigned in zip(claims, plan, strict=True)}
         )
 
     @abstractmethod
-    def plan(
+    def assign_indexed(
         self,
         index: PartitionIndex,
         topics: Mapping[str, TopicMetadata],
         claims: Sequence[Claim],
         visit: Sequence[int],
     ) -> list[list[int]]:
-        """The same as numbers, per member in the order of ``claims``; ``visit`` does not matter."""
+        """As `IndexedAssignor.assign_indexed`; ``visit`` does not matter."""

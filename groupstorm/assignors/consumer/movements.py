@@ -1,7 +1,7 @@
-"""Which partitions have moved between which members, in one general sticky assignment.
+"""The partitions that have moved between members, in one general sticky assignment.
 
-The sticky assignor avoids moving one partition of a topic from A to B and another from B to A: it
-sends the first one back instead (AbstractStickyAssignor.PartitionMovements).
+The sticky assignor does not move one partition of a topic from A to B and another one from B to A: it sends
+the first one back instead (AbstractStickyAssignor.PartitionMovements).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from groupstorm.javahash import JavaHashMap, string_hash
 _Pair = tuple[int, int]
 
 
-class Movements:
+class PartitionMovements:
     """Movements as (from, to) pairs of members, per topic and per partition.
 
-    Which of several partitions is sent back is the first that Java's hash set yields.
+    Of several partitions that could be sent back it takes the first one that Java's hash set yields.
     """
 
     def __init__(self, index: PartitionIndex, order: MapOrder) -> None:
@@ -34,11 +34,11 @@ class Movements:
         return 31 * (31 + index.partition_of[partition]) + self._topic_hashes[index.topic_of[partition]]
 
     def state(self) -> Hashable:
-        """What has moved so far, to be compared."""
+        """All movements so far, for comparison."""
         return frozenset(self._moved.items())
 
     def better_choice(self, partition: int, source: int, target: int) -> int:
-        """The partition to move instead from ``source`` to ``target``; perhaps this one itself."""
+        """The partition to move from ``source`` to ``target`` instead; may be the same one."""
         pairs = self._by_topic.get(self._index.topic_of[partition])
         if pairs is None:
             return partition
@@ -50,7 +50,7 @@ class Movements:
         return moved_back.first() if isinstance(moved_back, JavaHashMap) else min(moved_back)
 
     def record(self, partition: int, source: int, target: int) -> None:
-        """The partition has moved; moves of one partition add up, and back home they cancel out."""
+        """Note a move. Moves of one partition add up; a move back home cancels them."""
         earlier = self._forget(partition)
         if earlier is None:
             self._remember(partition, (source, target))

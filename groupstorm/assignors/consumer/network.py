@@ -1,14 +1,14 @@
 """A flow network between classes of partitions and members, the machinery of optimal-sticky.
 
-Partitions of topics with the same subscribers are alike: they form a class, and only the number that
-a member has of a class matters. The network holds these numbers, and shifts partitions along paths
-member -> class -> member ("gives up one of the class" -> "which the next one takes").
+Partitions of topics with the same subscribers form a class, and only the number that a member has of a
+class matters. The network holds these numbers. It shifts partitions along paths member -> class -> member:
+a member gives up one of the class, which the next member takes.
 
-A partition costs nothing where its member owned one of that class, and 1 anywhere else, so a
-member's first partitions of a class are free, up to as many as it owned there. A path along which the
-sum of costs changes least is a shortest path; potentials (Edmonds and Karp; Ahuja, Magnanti and
-Orlin, Network Flows, chapter 9) make all its steps non-negative. Sets of members are integers, bit m
-for member m: a class with thousands of subscribers is a step or two.
+A partition costs nothing at a member that owned one of its class, and 1 at any other. So a member's first
+partitions of a class are free, up to as many as it owned there. A path with the smallest change of the sum
+of costs is a shortest path; potentials (Edmonds and Karp; Ahuja, Magnanti and Orlin, Network Flows, chapter
+9) make all its steps non-negative. Sets of members are integers, bit m for member m, so a class with
+thousands of subscribers takes a step or two.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ def bits(members: int) -> Iterator[int]:
 
 @dataclass
 class Layers:
-    """Members and classes by the number of steps from a surplus; the last layer can take something."""
+    """Members and classes by their number of steps from a surplus; the last layer lacks partitions."""
 
     members: list[int]
     of_class: list[int]
     reached: int
 
 
-class Network:
+class ClassNetwork:
     """``takers``: per class the members that may take one at cost 1; ``owned``: per member, class -> count.
 
-    ``held``: what members have now, class -> count. ``spare`` per class, ``surplus`` per member: how
-    much too much there is, below 0 for a member that lacks something. `send_along_free_paths` and
-    `relabel` take turns until no surplus is left; whoever sets the numbers up keeps the potentials
-    valid: no step of negative reduced cost, cost + potential of its start - potential of its end.
+    ``held``: the members' current partitions, class -> count. ``spare`` per class, ``surplus`` per member:
+    how many partitions too many there are, below 0 for a member that lacks some. Callers alternate
+    `send_along_free_paths` and `relabel` until no surplus is left. A caller that sets the numbers up keeps
+    the potentials valid: no step has a negative reduced cost, which is cost + potential of its start -
+    potential of its end.
     """
 
     def __init__(self, takers: list[int], owned: list[dict[int, int]]) -> None:
         self.takers = takers
         self.owned = owned
-        #: Per class the members that had more of it than they have now, and may take one at no cost.
+        #: Per class the members that owned more of it than they have now, and may take one at no cost.
         self.regaining = [0] * len(takers)
         self.held: list[dict[int, int]] = [{} for _ in owned]
         self.spare = [0] * len(takers)
@@ -60,7 +61,7 @@ class Network:
         self.by_potential: dict[int, int] = {}
 
     def set_up(self, members: int, class_potentials: Iterable[tuple[int, int]], targets: int) -> None:
-        """Prepare for these members, each to have ``targets`` in all; their potential is 1."""
+        """Prepare these members, each with ``targets`` partitions as its aim; their potential is 1."""
         self.by_potential = {1: members}
         for number, potential in class_potentials:
             self.class_potential[number] = potential
@@ -82,7 +83,7 @@ class Network:
     def send_along_free_paths(self, members: int, classes: Sequence[int]) -> int:
         """Shift from surplus to lack along paths of reduced cost 0 until there are none (Dinic).
 
-        Returns the members that a surplus which is left can reach at reduced cost 0.
+        Returns the members that a remaining surplus can reach at reduced cost 0.
         """
         while True:
             over = self.over
@@ -132,7 +133,7 @@ class Network:
         return free | (self.regaining[number] & self.by_potential.get(height, 0))
 
     def _send_all(self, layers: Layers, source: int | None, first_class: int | None) -> None:
-        """From one surplus as much as the layers let through: a member's, or (None) that of a class."""
+        """Send as much of one surplus as the layers allow: a member's, or (None) that of a class."""
         while True:
             if source is not None:
                 surplus = self.surplus[source]
@@ -156,7 +157,7 @@ class Network:
     def _find_path(
         self, layers: Layers, source: int | None, first_class: int | None
     ) -> list[tuple[int, int]] | None:
-        """Steps (class, taker) to a member that lacks something; what leads nowhere leaves the layers."""
+        """Steps (class, taker) to a member that lacks partitions; dead ends are removed from the layers."""
         path: list[tuple[int, int]] = []
         last = len(layers.members) - 1
         member = source
@@ -177,7 +178,7 @@ class Network:
     def _step(
         self, layers: Layers, member: int | None, depth: int, first_class: int | None
     ) -> tuple[int, int] | None:
-        """A class that the member can give up one of, and somebody in the next layer who can take it."""
+        """A class of which the member can give up one, and a member of the next layer that can take it."""
         if member is None:
             assert first_class is not None
             candidates = [first_class]
@@ -199,7 +200,7 @@ class Network:
         return None
 
     def _room(self, giver: int | None, number: int, taker: int) -> int:
-        """How many can go from one to the other before the cost of one more changes."""
+        """How many can go from one to the other before the cost of the next one changes."""
         room = self.held[taker].get(number, 0) - self.owned[taker].get(number, 0)
         room = -room if room < 0 else 1 << 62
         if giver is None:
@@ -226,7 +227,7 @@ class Network:
             self.lacking &= ~(1 << sink)
 
     def change(self, member: int, number: int, by: int) -> None:
-        """A member has that many more of a class."""
+        """Change the number of partitions of a class that a member has."""
         count = self.held[member].get(number, 0) + by
         if count:
             self.held[member][number] = count
@@ -274,7 +275,7 @@ class Network:
         self._lower(reached, distance_of, max(reached))
 
     def _lower(self, reached: dict[int, int], distance_of: dict[int, int], limit: int) -> None:
-        """Whoever is nearer than ``limit`` comes down by the difference; the others stay."""
+        """Lower the potential of every node nearer than ``limit`` by the difference; the others stay."""
         for number, distance in distance_of.items():
             self.class_potential[number] -= limit - distance
         for distance, members in reached.items():

@@ -1,21 +1,21 @@
 """optimal-sticky: the best balance, then the fewest moves, for any subscriptions.
 
-Best balance: the loads, sorted, are the smallest there are, in the order of the highest, the second
-highest and so on; the same assignments have the smallest sum of squares (Harvey, Ladner, Lovász,
-Tamir: Semi-matchings for bipartite graphs and load balancing). Fewest moves: of these, one that
-leaves the most partitions with the member that had them. Racks play no part.
+Best balance: the sorted loads, the highest first, are as small as possible; the same assignments have the
+smallest sum of squares (Harvey, Ladner, Lovász, Tamir: Semi-matchings for bipartite graphs and load
+balancing). Fewest moves: of these, an assignment that leaves the most partitions with their owners. Racks
+play no part.
 
-1. Topics with the same subscribers are one class of partitions (`network`): where m owned o
-   partitions of a class and gets y of it, min(o, y) can stay, whichever they are, since nobody else
-   owned them; so numbers per member and class decide both aims.
-2. `bands`: what all best-balanced assignments have in common.
-3. `stickiest`: in each band, the one with the fewest moves.
+1. Topics with the same subscribers are one class of partitions (`network`). If a member owned o partitions
+   of a class and gets y of it, min(o, y) of them can stay, and it does not matter which, because nobody
+   else owned them. So the counts per member and class decide both aims.
+2. `bands`: the common structure of all best-balanced assignments.
+3. `minimum_moves`: in each band, an assignment with the fewest moves.
 4. Members keep their own partitions by (partition, topic), so that they keep some of every topic
-   (KAFKA-16277); the rest is dealt round.
+   (KAFKA-16277); the others are dealt round.
 
-Everything runs on members and topics sorted by name: the answer does not depend on their order. Where
-the cooperative form withholds what moves, the next round completes the same plan: all that is owned
-can stay then, so nothing else moves, and two rounds are always enough.
+All steps go through members and topics sorted by name, so the answer does not depend on their order. After
+the cooperative form has withheld partitions, the next round completes the same plan: every owned partition
+can stay then, so two rounds are always enough.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groupstorm.assignors.consumer.bands import find_bands
-from groupstorm.assignors.consumer.network import Network, bits
+from groupstorm.assignors.consumer.minimum_moves import minimize_moves
+from groupstorm.assignors.consumer.network import ClassNetwork, bits
 from groupstorm.assignors.consumer.owners import believe_newest_claims
 from groupstorm.assignors.consumer.planned import PlannedAssignor, Question
-from groupstorm.assignors.consumer.pouring import Pouring
-from groupstorm.assignors.consumer.stickiest import keep_the_most
+from groupstorm.assignors.consumer.water_filling import WaterFilling
 from groupstorm.assignors.contract import MapOrder, RebalanceProtocol
 
 
 def optimal_sticky(order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = False) -> PlannedAssignor:
-    """The eager one. Neither option makes a difference: there is no tie that a hash table decides."""
+    """The eager form. The options make no difference, because no hash table breaks a tie."""
     return _named("optimal-sticky", RebalanceProtocol.EAGER, order, bug_compat)
 
 
 def optimal_cooperative_sticky(
     order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = False
 ) -> PlannedAssignor:
-    """The same plan for a cooperative group: what moves is handed out in the second round."""
+    """The same plan for a cooperative group: moved partitions are handed out in the second round."""
     return _named("optimal-sticky/cooperative", RebalanceProtocol.COOPERATIVE, order, bug_compat)
 
 
@@ -61,7 +61,7 @@ def plan_optimally(question: Question) -> list[list[int]]:
 
 
 class _Optimum:
-    """One run. Members are numbered by id here: ``self._member`` leads back to the question's numbers."""
+    """One run. Members are numbered by id here: ``self._member`` maps back to the question's numbers."""
 
     def __init__(self, question: Question) -> None:
         self._index = index = question.index
@@ -79,10 +79,12 @@ class _Optimum:
             self._counts[number] += index.counts[topic]
         self._own = [self._own_by_class(question, rank, takers) for rank in range(len(self._member))]
         owned = [{number: len(mine) for number, mine in own.items()} for own in self._own]
-        self._network = Network([*takers, 0], owned)  # and a class of nothing, for `keep_the_most`
+        self._network = ClassNetwork(
+            [*takers, 0], owned
+        )  # and an empty class, the padding of `minimize_moves`
 
     def _subscribers(self, question: Question) -> list[int]:
-        """Per topic the set of its subscribers; members with the same list are looked at once."""
+        """Per topic the set of its subscribers; each distinct list of topics is read once."""
         together: dict[tuple[str, ...], int] = {}
         for rank, member in enumerate(self._member):
             topics = question.topics[member]
@@ -97,7 +99,7 @@ class _Optimum:
         return subscribers
 
     def _own_by_class(self, question: Question, rank: int, takers: Sequence[int]) -> dict[int, list[int]]:
-        """What a member owned of topics that it still subscribes to."""
+        """A member's owned partitions of topics to which it still subscribes, by class."""
         own: dict[int, list[int]] = {}
         for partition in sorted(question.owned[self._member[rank]], key=self._index.kept_key):
             number = self._class_of[self._index.topic_of[partition]]
@@ -107,23 +109,23 @@ class _Optimum:
 
     def plan(self) -> list[list[int]]:
         network, counts = self._network, self._counts
-        void = len(counts)
+        padding = len(counts)
         members = 0
         for takers in network.takers:
             members |= takers
         own, network.owned = network.owned, [{} for _ in network.owned]
-        pouring = Pouring(network, members)
+        filling = WaterFilling(network, members)
         for number in sorted(range(len(counts)), key=lambda number: network.takers[number].bit_count()):
-            pouring.pour(number, counts[number])
+            filling.give(number, counts[number])
         bands = find_bands(network, range(len(counts)), members)
         network.owned = own
         for band in bands:
             if any(own[member] for member in bits(band.members)):
-                keep_the_most(network, band, counts, void)
+                minimize_moves(network, band, counts, padding)
         return self._partitions()
 
     def _partitions(self) -> list[list[int]]:
-        """Which partitions, now that it is known how many of each class."""
+        """Choose the partitions, after the counts per class are known."""
         assigned: list[list[int]] = [[] for _ in self._member]
         kept = bytearray(self._index.size)
         wanting: list[list[tuple[int, int]]] = [[] for _ in self._counts]
@@ -146,7 +148,7 @@ class _Optimum:
 
 
 def _deal(free: Sequence[int], takers: list[tuple[int, int]], assigned: list[list[int]]) -> None:
-    """Give (member, so many) their partitions, one a turn."""
+    """Give each (member, count) its partitions, one a turn."""
     partitions = iter(free)
     while takers:
         for member, _ in takers:

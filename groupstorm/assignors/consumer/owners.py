@@ -1,7 +1,7 @@
-"""Who owned what, plainly: rules that depend on the claims alone, not on the order of the members.
+"""Rules of ownership that depend on the claims alone, not on the order of the members.
 
-`claims.settle` is Kafka's rule, which compares fields that old subscriptions lack and so depends on
-who is looked at first. The assignors that are not Kafka's have no such history to keep to.
+`claims.settle` is Kafka's rule. It compares fields that old subscriptions lack, so its answer depends on
+the order of the members. Assignors that are not Kafka's use the rules here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _DISPUTED = -1
 def newest_owner(claims: Sequence[tuple[int, Iterable[int]]]) -> dict[int, int]:
     """Per partition the one claimant with the highest generation (or epoch).
 
-    ``claims`` are (generation, partitions) per member, the answer is the member's place in it. Of two
-    claims in one generation none can be believed: nobody owned the partition (KAFKA-12984).
+    ``claims`` are (generation, partitions) per member; the answer is the member's place in that list. If
+    two members claim a partition in one generation, it has no owner (KAFKA-12984).
     """
     newest: dict[int, int] = {}
     owner: dict[int, int] = {}
@@ -33,16 +33,16 @@ def newest_owner(claims: Sequence[tuple[int, Iterable[int]]]) -> dict[int, int]:
 
 
 def believe_newest_claims(claims: Sequence[Claim]) -> list[list[int]]:
-    """What every member owned: of several claims to a partition the newest stands (KAFKA-14639)."""
+    """Every member's owned partitions: of several claims to one the newest counts (KAFKA-14639)."""
     owner = newest_owner([(_generation(claim), claim.owned) for claim in claims])
     return _standing(claims, owner)
 
 
 def believe_newest_generation(claims: Sequence[Claim]) -> list[list[int]]:
-    """What every member owned, but nothing of a member whose generation is not the newest.
+    """Every member's owned partitions; none for a member whose generation is not the newest.
 
-    The rule of KAFKA-9987 and KAFKA-12464, "remove all owned_partitions if the generation is old":
-    old is what is below the highest generation that any member of this assignment reports, as in
+    This is the rule of KAFKA-9987 and KAFKA-12464, "remove all owned_partitions if the generation is old".
+    A generation is old if it is below the highest one that a member of this assignment reports, as in
     AbstractStickyAssignor from Kafka 2.6 to 3.4.
     """
     newest = max(map(_generation, claims), default=NO_GENERATION)

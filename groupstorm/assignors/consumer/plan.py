@@ -1,10 +1,9 @@
 """A sticky assignment on dense integers: from claims to a plan, valid or exactly Kafka's.
 
-Kafka's sticky assignors can be led astray by their input: an owned partition that no longer exists,
-a member without topics, a topic listed twice, a claim from an older generation on a topic that its
-member has left. Then they throw, or answer with no valid assignment. `make_plan` answers as Kafka
-does wherever that is valid, and otherwise leaves the unsound part of the input out first; with
-``bug_compat`` it answers as Kafka does, errors included.
+Some input leads Kafka's sticky assignors astray: an owned partition that no longer exists, a member without
+topics, a topic listed twice, a claim from an older generation on a topic that its member has left. Then
+they throw, or give no valid assignment. `make_plan` gives Kafka's answer if it is valid; otherwise it
+leaves out the unsound part of the input. With ``bug_compat`` it does as Kafka does, errors included.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from groupstorm.assignors.contract import AssignmentRefused, MapOrder, TopicMeta
 class Plan(NamedTuple):
     """Partition numbers per member, in the order of the claims.
 
-    ``transferring``: partition -> the member that gets it from another; None from the general form.
+    ``transferring``: partition -> the member that gets it from another one; None from the general form.
     """
 
     assigned: list[list[int]]
@@ -48,15 +47,15 @@ def make_plan(
 ) -> Plan:
     """Assign every partition of the index; members are visited in the order of ``visit``.
 
-    `AssignmentRefused` is raised with ``rules.bug_compat`` only, where Kafka throws.
+    Raises `AssignmentRefused` only with ``rules.bug_compat``, if Kafka throws.
     """
     if not claims:
         if rules.bug_compat:
             raise AssignmentRefused("ArithmeticException", "/ by zero")
         return Plan([], {}, NO_GENERATION)
-    run = _Run(index, topics, rules)
+    run = _StickyInput(index, topics, rules)
     equal = seem_equal(claims)
-    sound = not index.ghosts and (are_equal(claims) if equal else _older_claims_are_sound(index, claims))
+    sound = not index.nonexistent and (are_equal(claims) if equal else _older_claims_are_sound(index, claims))
     if sound or rules.bug_compat:
         return run.plan(claims, visit, constrained=equal, literally=not sound)
     try:
@@ -67,8 +66,8 @@ def make_plan(
 
 
 @dataclass(frozen=True)
-class _Run:
-    """What stays the same when a plan is made a second time."""
+class _StickyInput:
+    """The part of the input that stays the same if a plan is made a second time."""
 
     index: PartitionIndex
     topics: Mapping[str, TopicMetadata]
@@ -118,8 +117,11 @@ class _Run:
         return None
 
 
-def _plan_soundly(run: _Run, claims: Sequence[Claim], visit: Sequence[int]) -> Plan:
-    """Plan without the ghosts, the claims on topics that a member has left, and members without topics."""
+def _plan_soundly(run: _StickyInput, claims: Sequence[Claim], visit: Sequence[int]) -> Plan:
+    """Plan without unsound input.
+
+    That is: nonexistent partitions, claims on topics that a member has left, members without topics.
+    """
     sound = [claim._replace(owned=_sound_claims(run.index, claim)) for claim in claims]
     subscribers = [member for member, claim in enumerate(sound) if claim.topics]
     if not are_equal([sound[member] for member in subscribers]):
@@ -141,11 +143,11 @@ def _plan_soundly(run: _Run, claims: Sequence[Claim], visit: Sequence[int]) -> P
 
 def _sound_claims(index: PartitionIndex, claim: Claim) -> list[int]:
     subscribed = {index.number_of_topic[topic] for topic in claim.topics if topic in index.number_of_topic}
-    ghosts = set(index.ghosts.values())
+    nonexistent = set(index.nonexistent.values())
     return [
         partition
         for partition in claim.owned
-        if index.topic_of[partition] in subscribed and partition not in ghosts
+        if index.topic_of[partition] in subscribed and partition not in nonexistent
     ]
 
 
@@ -160,7 +162,7 @@ def _older_claims_are_sound(index: PartitionIndex, claims: Sequence[Claim]) -> b
 
 
 def _is_valid(index: PartitionIndex, claims: Sequence[Claim], plan: Plan) -> bool:
-    """Every existing partition once, each with a member that subscribes to it."""
+    """Whether every existing partition has exactly one member, which subscribes to its topic."""
     seen: set[int] = set()
     count = 0
     for claim, assigned in zip(claims, plan.assigned, strict=True):
@@ -169,4 +171,4 @@ def _is_valid(index: PartitionIndex, claims: Sequence[Claim], plan: Plan) -> boo
             return False
         seen.update(assigned)
         count += len(assigned)
-    return count == len(seen) == index.total and seen.isdisjoint(index.ghosts.values())
+    return count == len(seen) == index.total and seen.isdisjoint(index.nonexistent.values())

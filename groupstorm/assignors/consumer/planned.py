@@ -1,17 +1,19 @@
-"""What the assignors of the design documents and optimal-sticky have in common: all but the plan.
+"""The common part of the assignors of the design documents and of optimal-sticky: all but the plan.
 
-A plan is a function from a `Question` (partitions and members as numbers, and what is believed of
-their ownership) to partitions per member. `PlannedAssignor` asks the question and hands out the
-answer, eagerly or cooperatively.
+A plan is a function from a `Question` (partitions and members as numbers, and the ownership that counts) to
+partitions per member. `PlannedAssignor` builds the question and hands out the answer, eagerly or
+cooperatively.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import Claim, are_equal
 from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.indexed import OwnedFrom
 from groupstorm.assignors.consumer.owners import believe_newest_claims
 from groupstorm.assignors.consumer.plan import Rules, make_plan
 from groupstorm.assignors.contract import (
@@ -35,10 +37,10 @@ from groupstorm.assignors.userdata.strings import java_key_for
 
 @dataclass(frozen=True)
 class Question:
-    """Members are numbers. ``names``: their ids; ``topics``: what they subscribe to, as they wrote it.
+    """Members are numbers. ``names``: their ids; ``topics``: their subscriptions, as they wrote them.
 
-    ``owned``: partitions per member, none with two, in the member's own order; ``visit``: the order
-    in which Kafka's hash table would yield the members (or by id, `MapOrder.SORTED`).
+    ``owned``: partitions per member in the member's own order; no partition has two owners. ``visit``: the
+    order in which Kafka's hash table yields the members (or by id, `MapOrder.SORTED`).
     """
 
     index: PartitionIndex
@@ -56,7 +58,7 @@ class Question:
         return sorted(range(len(names)), key=lambda member: java_key(names[member]))
 
     def left(self, assigned: Sequence[Sequence[int]]) -> list[int]:
-        """What nobody has, by partition and topic: t0-0, t1-0, ..., t0-1, t1-1, ..."""
+        """The partitions without an owner, by partition and topic: t0-0, t1-0, ..., t0-1, t1-1, ..."""
         taken = bytearray(self.index.size)
         for partitions in assigned:
             for partition in partitions:
@@ -71,13 +73,13 @@ Belief = Callable[[Sequence[Claim]], list[list[int]]]
 
 @dataclass(frozen=True)
 class PlannedAssignor:
-    """An assignor around ``planner``; ``believe`` says which claims of ownership count.
+    """An assignor around ``planner``; ``believe`` decides which claims of ownership count.
 
-    ``protocol`` COOPERATIVE: what somebody else still claims is withheld from its new owner until
-    that one has let go (KIP-429), and members are believed what they own as they join. EAGER: all is
-    handed out, and what a member owned before it gave everything up travels in its user data.
-    ``needs_equal_subscriptions``: unequal ones go to Kafka's general sticky form, which alone
-    knows ``bug_compat``.
+    ``protocol`` COOPERATIVE: a partition that another member still claims is withheld from its new owner
+    until that member has revoked it (KIP-429), and members own partitions as they join. EAGER: all
+    partitions are handed out, and the partitions that a member owned before travel in its user data.
+    ``needs_equal_subscriptions``: unequal ones go to Kafka's general sticky form, which alone reads
+    ``bug_compat``.
     """
 
     name: str
@@ -88,28 +90,40 @@ class PlannedAssignor:
     order: MapOrder = MapOrder.JAVA_HASH
     bug_compat: bool = False
 
+    #: An owned partition that does not exist counts for nothing.
+    reads_nonexistent: ClassVar[bool] = False
+
+    @property
+    def owned_from(self) -> OwnedFrom:
+        """As `owned_data` reads it."""
+        return OwnedFrom(field=True, user_data=self.protocol is RebalanceProtocol.EAGER)
+
     @property
     def protocols(self) -> tuple[RebalanceProtocol, ...]:
-        """A cooperative one can serve an eager group as well: there nobody owns anything on joining."""
+        """A cooperative assignor serves eager groups as well: there no member owns partitions when it
+        joins.
+        """
         if self.protocol is RebalanceProtocol.COOPERATIVE:
             return (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
         return (RebalanceProtocol.EAGER,)
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """As StickyAssignor's where eager, as CooperativeStickyAssignor's where cooperative."""
+        """If eager, StickyAssignor's; if cooperative, CooperativeStickyAssignor's."""
         if self.protocol is RebalanceProtocol.COOPERATIVE:
             return encode_generation(-1 if owned is None else generation)
         return None if owned is None else encode_sticky(owned, generation)
 
     def owned_data(self, subscription: Subscription) -> MemberData:
-        """The owned partitions of the subscription; an eager member without any: its user data."""
+        """The owned partitions of the subscription; for an eager member without any, those of its user
+        data.
+        """
         if self.protocol is RebalanceProtocol.COOPERATIVE:
             generation = decode_generation(subscription.user_data)
         else:
-            told = decode_sticky(subscription.user_data)
+            reported = decode_sticky(subscription.user_data)
             if not subscription.owned:
-                return told
-            generation = told.generation
+                return reported
+            generation = reported.generation
         if subscription.generation >= 0:
             generation = subscription.generation
         return MemberData(subscription.owned, generation)
@@ -117,13 +131,13 @@ class PlannedAssignor:
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
-        """Every existing, subscribed partition, but for what is withheld and what a sketch forgets."""
+        """Every existing, subscribed partition, except withheld ones and those that a sketch omits."""
         wanted = subscribed_topics(topics, subscriptions.values(), self.order)
         index = PartitionIndex(wanted)
         claims = [self._claim(index, member, sub) for member, sub in subscriptions.items()]
         number = {member: place for place, member in enumerate(subscriptions)}
         visit = [number[member] for member in self.order.arrange(subscriptions)]
-        assigned = self.plan(index, wanted, claims, visit)
+        assigned = self.assign_indexed(index, wanted, claims, visit)
         return AssignmentResult(
             {
                 member: [index.name(partition) for partition in partitions]
@@ -142,14 +156,14 @@ class PlannedAssignor:
             subscription.rack,
         )
 
-    def plan(
+    def assign_indexed(
         self,
         index: PartitionIndex,
         topics: Mapping[str, TopicMetadata],
         claims: Sequence[Claim],
         visit: Sequence[int],
     ) -> list[list[int]]:
-        """What every member is handed out, as numbers; `visit` as in `Question`."""
+        """The partition numbers that every member is handed; ``visit`` as in `Question`."""
         if self.needs_equal_subscriptions and not are_equal(claims):
             owned = believe_newest_claims(claims)
             rules = Rules(self.order, self.bug_compat)
@@ -166,7 +180,7 @@ class PlannedAssignor:
 def _without_what_others_claim(
     claims: Sequence[Claim], owned: Sequence[Sequence[int]], assigned: Sequence[Sequence[int]]
 ) -> list[list[int]]:
-    """What is new to a member stays out while another member says it has it, however old its claim is."""
+    """Leave out a member's new partitions that another member still claims, however old that claim is."""
     claimants: dict[int, int] = {}
     for claim in claims:
         for partition in set(claim.owned):

@@ -1,4 +1,4 @@
-"""When racks decide, and who is in whose (KIP-881, AbstractPartitionAssignor and AbstractStickyAssignor)."""
+"""Whether racks count, and which members are near a partition (KIP-881)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 
 def use_racks(member_racks: Iterable[str], partition_racks: Collection[frozenset[str]]) -> bool:
-    """Whether racks make a difference at all.
+    """Whether racks make a difference (AbstractPartitionAssignor and AbstractStickyAssignor).
 
-    Not if no member tells its rack, if members and replicas have no rack in common, or if every
+    They make none if no member has a rack, if members and replicas have no rack in common, or if every
     partition has replicas in all the racks that any partition has.
     """
     members = frozenset(member_racks)
@@ -19,10 +19,10 @@ def use_racks(member_racks: Iterable[str], partition_racks: Collection[frozenset
 
 
 class Racks:
-    """Members and replicas by rack, for a sticky assignment in which racks make a difference.
+    """Members and replicas by rack, for a sticky assignment in which racks count.
 
-    ``members``: rack per member, None for those that tell none; ``partitions``: racks per partition
-    number, nothing for partitions that do not exist.
+    ``members``: the rack of each member, None for none. ``partitions``: the racks of each partition number,
+    no racks for a nonexistent partition.
     """
 
     def __init__(self, members: Sequence[str | None], partitions: Sequence[frozenset[str]]) -> None:
@@ -34,7 +34,7 @@ class Racks:
                 self._members_in[rack] = self._members_in.get(rack, 0) + 1
 
     def mismatch(self, member: int, partition: int) -> bool:
-        """The member tells its rack, and no replica of the partition is there."""
+        """Whether the member has a rack in which the partition has no replica."""
         rack = self.members[member]
         return rack is not None and rack not in self.partitions[partition]
 
@@ -43,7 +43,7 @@ class Racks:
         return sum(self._members_in.get(rack, 0) for rack in self.partitions[partition])
 
     def next_near(self, partition: int, members: Sequence[int], start: int) -> int:
-        """The place in ``members`` of the next one near the partition, round from ``start``; -1: none."""
+        """The place in ``members`` of the next member near the partition, round from ``start``; -1: none."""
         racks = self.partitions[partition]
         if not racks:
             return -1

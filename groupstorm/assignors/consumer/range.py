@@ -1,8 +1,8 @@
-"""Kafka's RangeAssignor: each topic on its own, a contiguous range of partitions to each member.
+"""Kafka's RangeAssignor: it cuts each topic into contiguous ranges, one for each member.
 
-With racks (KIP-881) a first pass hands out what a member can read within its rack, without
-touching the sizes of the ranges; topics with equal subscribers and equal numbers of partitions
-stay co-partitioned even then (KAFKA-14891).
+With racks (KIP-881) a first pass gives members partitions in their rack, without a change to the sizes of
+the ranges. Topics with equal subscribers and equally many partitions stay co-partitioned even then
+(KAFKA-14891).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from groupstorm.assignors.contract import (
 
 @dataclass(frozen=True)
 class RangeAssignor(MemorylessAssignor):
-    """Per topic: partitions in order, subscribers in order, the first ones get one partition more.
+    """Per topic: partitions in order, subscribers in order; the first subscribers get one partition more.
 
-    The order of topics within a member's list is that of Java's hash table; once racks have played
-    a part, lists are sorted by topic and partition.
+    The order of topics within a member's list is that of Java's hash table. After a pass within racks,
+    lists are sorted by topic and partition.
     """
 
     name: ClassVar[str] = "range"
 
-    def plan(
+    def assign_indexed(
         self,
         index: PartitionIndex,
         topics: Mapping[str, TopicMetadata],
@@ -80,7 +80,7 @@ def _assign_ranges(
 
 
 class _TopicState:
-    """What is left to assign of one topic, and how many more each subscriber may get.
+    """The free partitions of one topic, and how many more each subscriber may get.
 
     ``real`` are the topic's partitions as numbers.
     """
@@ -105,11 +105,11 @@ class _TopicState:
         self._quota, self._extras = divmod(metadata.partitions, len(subscribers))
 
     def may_get(self, member: int) -> int:
-        """How many partitions more: the quota, and one while there are extras left."""
+        """How many partitions more: the quota, and one while extras are left."""
         return max(0, self._quota + (self._extras > 0) - self._count[member])
 
     def in_rack(self, member: int, partition: int) -> bool:
-        """A member without a rack is at home everywhere."""
+        """Whether the member is in a rack of the partition; a member without a rack is in all of them."""
         return member not in self.member_racks or self.member_racks[member] in self.partition_racks[partition]
 
     def give(self, member: int, partitions: Sequence[int]) -> None:
@@ -121,7 +121,7 @@ class _TopicState:
             del self._left[partition]
 
     def assign_ranges(self) -> None:
-        """Give every subscriber in turn what it may get, from the front of what is left."""
+        """Give every subscriber its share in turn, from the front of the free partitions."""
         left = iter(list(self._left))
         for member in self.subscribers:
             mine = list(islice(left, self.may_get(member)))
@@ -129,7 +129,7 @@ class _TopicState:
                 self.give(member, mine)
 
     def assign_ranges_within_racks(self) -> None:
-        """The same, but every subscriber gets only what is in its rack."""
+        """The same, but every subscriber gets only partitions in its rack."""
         for member in self.subscribers:
             at_home = (partition for partition in self._left if self.in_rack(member, partition))
             mine = list(islice(at_home, self.may_get(member)))
@@ -138,7 +138,7 @@ class _TopicState:
 
 
 def _assign_within_racks(states: Iterable[_TopicState]) -> None:
-    """The pass within racks: co-partitioned topics together, others where racks matter."""
+    """The pass within racks: co-partitioned topics together, other topics if racks count for them."""
     alike: defaultdict[tuple[frozenset[tuple[int, str | None]], int], list[_TopicState]] = defaultdict(list)
     for state in states:
         members = frozenset((member, state.member_racks.get(member)) for member in state.subscribers)
@@ -152,7 +152,7 @@ def _assign_within_racks(states: Iterable[_TopicState]) -> None:
 
 
 def _assign_co_partitioned(group: Sequence[_TopicState], partitions: int) -> None:
-    """Partition i of all topics to the first member that is in the rack of all of them and has room."""
+    """Give partition i of all topics to the first member in the racks of all of them that has room."""
     remaining = list(group[0].subscribers)
     for partition in range(partitions):
         for member in remaining:

@@ -21,20 +21,20 @@ from groupstorm.assignors.contract import (
 class RoundRobinAssignor(MemorylessAssignor):
     """All subscribed topics sorted, partitions ascending, one to each member in turn.
 
-    A member that does not subscribe to the topic is passed over; the turn does not start anew with
-    a topic, so unequal subscriptions can load a member heavily. Racks play no part.
+    A member that does not subscribe to the topic is skipped. The turn goes on from topic to topic, so
+    unequal subscriptions can load a member heavily. Racks play no part.
     """
 
     name: ClassVar[str] = "roundrobin"
 
-    def plan(
+    def assign_indexed(
         self,
         index: PartitionIndex,
         topics: Mapping[str, TopicMetadata],
         claims: Sequence[Claim],
         visit: Sequence[int],
     ) -> list[list[int]]:
-        """No members get nothing, where Kafka throws."""
+        """Without members the answer is empty, though Kafka throws."""
         if not claims and self.bug_compat:
             raise AssignmentRefused(
                 "IllegalArgumentException", "CircularIterator can only be used on non-empty lists"

@@ -1,12 +1,14 @@
-"""Kafka's sticky assignors: balanced, and as much as possible stays where it is.
+"""Kafka's sticky assignors: balanced, with as few moved partitions as possible.
 
-Both compute the same assignment; they differ in what they believe and what they hand out:
+Both compute the same assignment. They differ in the ownership that they read and in the partitions that
+they hand out:
 
-* `StickyAssignor` is eager: members give up everything before they join, so what they owned travels
-  in the user data, and the assignment is handed out whole.
-* `CooperativeStickyAssignor` reads the owned partitions of the subscription. What has to change
-  hands is withheld from its new owner: the old owner sees it missing, revokes it and joins again,
-  and the next round hands it out. Two rounds, and nobody stops working on what he keeps (KIP-429).
+* `StickyAssignor` is eager. Members give up all partitions before they join, so the user data names the
+  partitions that they owned, and the assignor hands out the whole assignment.
+* `CooperativeStickyAssignor` reads the owned partitions of the subscription. It withholds a partition that
+  changes hands from its new owner: the old owner finds it missing, revokes it and joins again, and the next
+  round hands it out. That takes two rounds, and members go on working on the partitions that they keep
+  (KIP-429).
 
 Equal subscriptions take the constrained form, others the general one (`plan`).
 """
@@ -20,6 +22,7 @@ from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.indexed import OwnedFrom
 from groupstorm.assignors.consumer.plan import Plan, Rules, make_plan
 from groupstorm.assignors.contract import (
     AssignmentResult,
@@ -41,17 +44,19 @@ from groupstorm.assignors.userdata import (
 
 @dataclass(frozen=True)
 class AbstractStickyAssignor(ABC):
-    """What both have in common; ``bug_compat``: do as Kafka does even where that is no valid answer."""
+    """The common part of both; ``bug_compat``: do as Kafka does even if that is no valid answer."""
 
     order: MapOrder = MapOrder.JAVA_HASH
     bug_compat: bool = False
 
     needs_equal_subscriptions: ClassVar[bool] = False
+    owned_from: ClassVar[OwnedFrom]
+    reads_nonexistent: ClassVar[bool] = True
     withholds: ClassVar[bool]
 
     @abstractmethod
     def owned_data(self, subscription: Subscription) -> MemberData:
-        """What a member is believed to have owned, and in which generation."""
+        """A member's owned partitions, and their generation."""
 
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
@@ -59,7 +64,7 @@ class AbstractStickyAssignor(ABC):
         """Assign as AbstractStickyAssignor.assignPartitions does."""
         wanted = subscribed_topics(topics, subscriptions.values(), self.order)
         owned = {member: self.owned_data(subscription) for member, subscription in subscriptions.items()}
-        index = PartitionIndex(wanted, _ghosts(wanted, (data.partitions for data in owned.values())))
+        index = PartitionIndex(wanted, _nonexistent(wanted, (data.partitions for data in owned.values())))
         claims = [
             Claim(
                 member,
@@ -76,14 +81,14 @@ class AbstractStickyAssignor(ABC):
         plan = plan_and_withhold(self, index, wanted, claims, visit)
         return _named(index, list(subscriptions), plan)
 
-    def plan(
+    def assign_indexed(
         self,
         index: PartitionIndex,
         topics: Mapping[str, TopicMetadata],
         claims: Sequence[Claim],
         visit: Sequence[int],
     ) -> list[list[int]]:
-        """The same as numbers, per member in the order of ``claims``, visited in the order of ``visit``."""
+        """As `IndexedAssignor.assign_indexed`."""
         return plan_and_withhold(self, index, topics, claims, visit).assigned
 
 
@@ -93,14 +98,15 @@ class StickyAssignor(AbstractStickyAssignor):
 
     name: ClassVar[str] = "sticky"
     protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
+    owned_from: ClassVar[OwnedFrom] = OwnedFrom(field=False, user_data=True)
     withholds: ClassVar[bool] = False
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """The last assignment and its generation (version 1); nothing before the first."""
+        """The last assignment and its generation (version 1); None before the first."""
         return None if owned is None else encode_sticky(owned, generation)
 
     def owned_data(self, subscription: Subscription) -> MemberData:
-        """The user data alone counts, never the owned partitions of the subscription."""
+        """From the user data alone, never from the owned partitions of the subscription."""
         return decode_sticky(subscription.user_data)
 
 
@@ -113,6 +119,7 @@ class CooperativeStickyAssignor(AbstractStickyAssignor):
         RebalanceProtocol.COOPERATIVE,
         RebalanceProtocol.EAGER,
     )
+    owned_from: ClassVar[OwnedFrom] = OwnedFrom(field=True, user_data=False)
     withholds: ClassVar[bool] = True
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
@@ -120,7 +127,7 @@ class CooperativeStickyAssignor(AbstractStickyAssignor):
         return encode_generation(-1 if owned is None else generation)
 
     def owned_data(self, subscription: Subscription) -> MemberData:
-        """The subscription's own fields; its generation comes from user data below version 2 (KIP-792)."""
+        """From the subscription's fields; below version 2 the user data has the generation (KIP-792)."""
         if subscription.generation >= 0:
             return MemberData(subscription.owned, subscription.generation)
         return MemberData(subscription.owned, decode_generation(subscription.user_data))
@@ -133,7 +140,7 @@ def plan_and_withhold(
     claims: Sequence[Claim],
     visit: Sequence[int],
 ) -> Plan:
-    """The plan as it is handed out: a cooperative one without what changes hands."""
+    """The plan; for a cooperative assignor without the partitions that change hands."""
     plan = make_plan(index, topics, claims, visit, Rules(assignor.order, assignor.bug_compat))
     if not assignor.withholds:
         return plan
@@ -146,7 +153,9 @@ def plan_and_withhold(
 
 
 def _changes_hands(claims: Sequence[Claim], assigned: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Partitions that somebody gets and somebody else still has (computePartitionsTransferringOwnership)."""
+    """Partitions that a member gets while another one still owns them
+    (computePartitionsTransferringOwnership).
+    """
     added: dict[int, int] = {}
     revoked: set[int] = set()
     for member, (claim, mine) in enumerate(zip(claims, assigned, strict=True)):
@@ -156,7 +165,7 @@ def _changes_hands(claims: Sequence[Claim], assigned: Sequence[Sequence[int]]) -
     return {partition: member for partition, member in added.items() if partition in revoked}
 
 
-def _ghosts(
+def _nonexistent(
     topics: Mapping[str, TopicMetadata], claimed: Iterable[Sequence[TopicPartition]]
 ) -> set[tuple[str, int]]:
     return {

@@ -1,20 +1,20 @@
 """stream-join-sticky: KIP-315's assignor for consumers that join streams.
 
-Partition n of every joined topic goes to the same member, and stays there as long as balance allows:
-what is assigned are partition *numbers*, which become partitions of each topic in the end.
+Partition n of every joined topic goes to the same member, and stays there as long as balance allows. The
+assignor assigns partition *numbers*, which become partitions of each topic in the end.
 
-1. As many numbers as the smallest of the topics has partitions (a topic that is just growing, or has
-   just joined, must not unbalance the others). Topics that do not exist do not count, nor do
-   members that subscribe to no topic that exists.
-2. Who had a number: the member that claims it with the highest epoch; nobody, if two claim it with
-   that epoch.
-3. Members choose one number each, round after round: first, by id, those who still have a number of
-   their own to choose (their lowest); then, by id, the others: the lowest that nobody had, or else
-   the highest of who has the most left to choose (of several: the first by id).
-4. The next epoch is the highest that any member reported, plus one.
+1. There are as many numbers as the smallest topic has partitions (a topic that is still growing, or that
+   has just been joined, must not unbalance the others). Topics that do not exist do not count, and neither
+   do members that subscribe to no existing topic.
+2. The owner of a number is the member that claims it with the highest epoch. If two members claim it with
+   that epoch, it has no owner.
+3. In each round every member chooses one number. First, by id, come the members with a number of their own
+   left: each takes its lowest. Then, by id, the others: each takes the lowest unowned number, or else the
+   highest one of the member with the most left (of several such members: the first by id).
+4. The next epoch is the highest reported one plus one.
 
-The KIP (its proposed changes, 1 to 7) leaves open who is first, what "fair" means, equal epochs and
-missing topics; the order above reproduces its worked example.
+The KIP (its proposed changes, 1 to 7) leaves open the order of members, the meaning of "fair", equal epochs
+and missing topics. The rules above reproduce its worked example.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _HIGHEST_EPOCH = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class StreamJoinStickyAssignor:
-    """KIP-315's StickyStreamJoinAssignor; nothing in it depends on the order of a hash table.
+    """KIP-315's StickyStreamJoinAssignor; its answer does not depend on the order of a hash table.
 
-    Meant for equal subscriptions to topics of equally many partitions. With others it leaves out the
-    partitions that cannot be joined: numbers that a topic lacks elsewhere, and topics that the owner
-    of a number does not subscribe to.
+    It is made for equal subscriptions to topics with equally many partitions. Otherwise it leaves out
+    partitions that cannot be joined: numbers that another topic lacks, and topics to which the owner of a
+    number does not subscribe.
     """
 
     order: MapOrder = MapOrder.JAVA_HASH
@@ -61,10 +61,10 @@ class StreamJoinStickyAssignor:
     needs_equal_subscriptions: ClassVar[bool] = True
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """The numbers that the member was assigned, and ``generation`` for an epoch.
+        """The numbers of the member's assignment, and ``generation`` as the epoch.
 
-        For clients that keep no user data of their assignments: the generation, too, grows with every
-        assignment, so a zombie's claim is the older one either way.
+        This is for clients that keep no user data of their assignments. The generation, too, grows with
+        every assignment, so a zombie's claim is the older one either way.
         """
         return None if owned is None else encode_join_data((tp.partition for tp in owned), generation)
 
@@ -77,19 +77,20 @@ class StreamJoinStickyAssignor:
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
-        """Assign; the result says the new epoch, which travels in the assignment's user data."""
+        """Assign; the new epoch is in the result and travels in the user data of the assignment."""
         joined = {
             member: [topic for topic in dict.fromkeys(sub.topics) if _exists(topics, topic)]
             for member, sub in subscriptions.items()
         }
-        told = {member: decode_join_data(sub.user_data) for member, sub in subscriptions.items()}
+        reported = {member: decode_join_data(sub.user_data) for member, sub in subscriptions.items()}
         members = java_sorted(member for member in subscriptions if joined[member])
         count = min((topics[t].partitions for listed in joined.values() for t in listed), default=0)
         claims = [
-            (told[member].epoch, [n for n in told[member].partitions if 0 <= n < count]) for member in members
+            (reported[member].epoch, [n for n in reported[member].partitions if 0 <= n < count])
+            for member in members
         ]
         numbers = dict(zip(members, choose_numbers(count, len(members), newest_owner(claims)), strict=True))
-        latest = max((data.epoch for data in told.values()), default=NO_EPOCH)
+        latest = max((data.epoch for data in reported.values()), default=NO_EPOCH)
         epoch = min(max(latest, NO_EPOCH), _HIGHEST_EPOCH - 1) + 1
         return AssignmentResult(
             {
@@ -106,10 +107,10 @@ def _exists(topics: Mapping[str, TopicMetadata], topic: str) -> bool:
 
 
 def choose_numbers(count: int, members: int, owner: Mapping[int, int]) -> list[list[int]]:
-    """Numbers 0 to ``count`` - 1 to members, ascending; ``owner``: who had which.
+    """The numbers 0 to ``count`` - 1 for each member, ascending; ``owner``: the owner of each number.
 
-    Every member chooses once in a round, so they differ by one at most; in the last round, which may
-    not reach everybody, those who keep something come first.
+    Every member chooses once in a round, so counts differ by one at most. The last round may not reach all
+    members; members that keep a number come first.
     """
     own: list[deque[int]] = [deque() for _ in range(members)]
     for number in sorted(owner):
@@ -135,7 +136,9 @@ def choose_numbers(count: int, members: int, owner: Mapping[int, int]) -> list[l
 
 
 def _longest(longest: list[tuple[int, int]], own: Sequence[deque[int]]) -> int:
-    """Who has the most left of its own: ``longest`` is a heap that remembers older, longer lengths."""
+    """The member with the most numbers of its own left; ``longest`` is a heap whose entries may be
+    outdated.
+    """
     while True:
         length, member = longest[0]
         actual = len(own[member])

@@ -6,15 +6,15 @@ that may have C_c:
 1. Members keep what they owned, in their own order: C_c while fewer than C_r members do, else C_f.
 2. Members below C_f are filled.
 
-`two-phase-sticky` resolves what the page gets wrong: members that keep exactly C_f wait for one
-more, in the order of their ids, before those that phase 2 has filled, until C_r members have C_c
-(as AbstractStickyAssignor.ConstrainedAssignmentBuilder came to do it). The sketches do not:
+`two-phase-sticky` corrects the errors of the page: members that keep exactly C_f get one more, in the order
+of their ids, before members that phase 2 has filled, until C_r members have C_c (as
+AbstractStickyAssignor.ConstrainedAssignmentBuilder does today). The sketches do not:
 
-* ``/pseudo-code`` never gives anything to a member that has C_f already: partitions stay unassigned
-  when nobody is below it, all of them on an empty start with P < N.
-* ``/java-sketch`` lets one member too many keep C_c (``numMaxCapacityMembers++ <= expected``), and
-  then runs out of partitions: 4/4/2 where its page promises 4/3/3. What follows its first loop is
-  not shown there; here it goes on as the pseudo-code.
+* ``/pseudo-code`` gives nothing to a member that has C_f already. Partitions stay unassigned if no member is
+  below C_f; on an empty start with P < N that is all of them.
+* ``/java-sketch`` lets one member too many keep C_c (``numMaxCapacityMembers++ <= expected``), and then runs
+  out of partitions: 4/4/2, and its page promises 4/3/3. The page ends after the first loop; the code here
+  goes on as the pseudo-code.
 
 Members are visited in the order of Kafka's hash table, as the Java sketch does; the pseudo-code says
 "the sorted set", which ``MapOrder.SORTED`` and ``/pseudo-code`` follow.
@@ -57,7 +57,7 @@ def _named(name: str, planner: Planner, order: MapOrder, bug_compat: bool) -> Pl
 
 
 def plan_in_two_phases(question: Question) -> list[list[int]]:
-    """Balanced to one; every partition of the index exactly once."""
+    """Assign every partition of the index exactly once, balanced to one."""
     assigned: list[list[int]] = [[] for _ in question.names]
     if not assigned:
         return assigned
@@ -89,7 +89,7 @@ def plan_in_two_phases(question: Question) -> list[list[int]]:
 
 
 def plan_as_pseudo_code(question: Question) -> list[list[int]]:
-    """The second block of pseudo-code, line by line; the first is a diff without its marks."""
+    """The second block of pseudo-code, line by line; the first block is a diff without its marks."""
     assigned: list[list[int]] = [[] for _ in question.names]
     if not assigned:
         return assigned
@@ -112,7 +112,7 @@ def plan_as_pseudo_code(question: Question) -> list[list[int]]:
 
 
 def plan_as_java_sketch(question: Question) -> list[list[int]]:
-    """The first loop in Java: the counter is compared with ``<=``, and counts even those it turns away."""
+    """The first loop in Java: it compares the counter with ``<=``, and counts rejected members, too."""
     assigned: list[list[int]] = [[] for _ in question.names]
     if not assigned:
         return assigned
@@ -137,7 +137,7 @@ def plan_as_java_sketch(question: Question) -> list[list[int]]:
 def _fill_as_pseudo_code(
     question: Question, assigned: list[list[int]], unfilled: list[int], at_ceiling: int
 ) -> None:
-    """Whoever is below C_f is filled to C_c while fewer than C_r members count as full, else to C_f."""
+    """Fill members below C_f to C_c while fewer than C_r members count as full, else to C_f."""
     floor, extras = divmod(question.index.total, len(assigned))
     left = deque(question.left(assigned))
     for member in unfilled:

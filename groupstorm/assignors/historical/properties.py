@@ -1,4 +1,4 @@
-"""What a story can be about: the properties of `groupstorm check-assignor`, and one of KAFKA-16277."""
+"""The properties of bug histories: those of `groupstorm check-assignor`, and one for KAFKA-16277."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from groupstorm.assignors.check.properties import (
 EVERY_TOPIC = "every topic spread"
 
 #: Asked of one change of a group: a sentence if the property is broken.
-Question = Callable[[Subject, Change], str | None]
+PropertyCheck = Callable[[Subject, Change], str | None]
 
 
 def every_topic_spread(_: Subject, change: Change) -> str | None:
-    """Of a topic nobody has two partitions more than another subscriber, once the group has settled."""
+    """No member has two partitions of a topic more than another subscriber, once the group has settled."""
     for topic in change.rounds[-1].topics:
         having = {
             member: Counter(partition.topic for partition in change.after.get(member, ()))[topic]
@@ -34,15 +34,15 @@ def every_topic_spread(_: Subject, change: Change) -> str | None:
     return None
 
 
-def _of_every_round(question: Callable[..., str | None]) -> Question:
+def _of_every_round(question: Callable[..., str | None]) -> PropertyCheck:
     def ask(subject: Subject, change: Change) -> str | None:
-        return next((broken for told in change.rounds if (broken := question(subject, told))), None)
+        return next((broken for round_ in change.rounds if (broken := question(subject, round_))), None)
 
     return ask
 
 
-#: Those that ask the assignor something else again have no place here: a recording has no answer to it.
-QUESTIONS: dict[str, Question] = {
+#: Without the properties that ask the assignor a second question: a recording has no answer to that.
+QUESTIONS: dict[str, PropertyCheck] = {
     **{name: _of_every_round(ask) for name, ask in OF_ROUNDS if name not in (DETERMINISTIC, MEMBER_ORDER)},
     **dict(OF_CHANGES),
     EVERY_TOPIC: every_topic_spread,

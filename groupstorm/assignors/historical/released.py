@@ -1,7 +1,8 @@
-"""Kafka's assignors as releases had them: what their members send, with answers from elsewhere.
+"""Kafka's assignors of single releases: the members' subscriptions are built here, the answers come from
+outside.
 
-Releases differ in what members tell the leader. An assignor of a release asks whoever has its
-answers, Kafka's own classes or a recording of them, one case of `groupstorm assign` a round.
+Releases differ in the content of subscriptions. The assignor of a release asks an `Answerer` (Kafka's own
+classes or a recording of them) one case of `groupstorm assign` per round.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def version_of(release: str) -> tuple[int, ...]:
 
 
 def subscription_version(release: str) -> int:
-    """Of the ConsumerProtocol bytes that its consumers send: KIP-429: 2.4, KIP-792 and KIP-881: 3.4."""
+    """The version of the consumers' ConsumerProtocol bytes: KIP-429: 2.4, KIP-792 and KIP-881: 3.4."""
     version = version_of(release)
     if version < (2, 4):
         return 0
@@ -72,7 +73,7 @@ class ReleasedAssignor:
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
-        """The release's answer; `AssignmentRefused` with what it threw."""
+        """The release's answer; `AssignmentRefused` with the exception that it threw."""
         answer = self.answerer(self.case(topics, subscriptions))
         if "error" in answer:
             raise AssignmentRefused(answer["error"], answer["message"])

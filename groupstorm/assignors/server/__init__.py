@@ -3,7 +3,7 @@
     assignor = get("uniform")
     targets = assignor.assign({"orders": TopicDescription(topic_id, 6)}, {"m1": MemberSpec(["orders"], {})})
 
-Only this name of the room is for others: the coordinator takes its assignors from here.
+Other packages, such as the coordinator, import from here and not from the modules inside.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The assignors by name (`group.consumer.assignors`), and what they do about unsound targets.
+"""The assignors by name (`group.consumer.assignors`), and their handling of unsound targets.
 
-A target is unsound that holds a partition which does not exist, or one that another subscriber's target
-holds as well. Kafka's `uniform` does not look out for that: where all subscribe to the same it throws,
-elsewhere it throws at the first kind and gives partitions of the second kind to two members. Here
-it then assigns as if those partitions were gone from the targets (of several claimants the last
-one keeps its claim, as in Kafka's table of owners), unless ``bug_compat`` asks for Kafka's answer.
+A target is unsound if it holds a partition that does not exist, or one that another subscriber's target
+holds as well. Kafka's `uniform` does not check for that. With equal subscriptions it throws; with unequal
+ones it throws at the first kind and gives partitions of the second kind to two members. `UniformAssignor`
+then assigns as if those partitions were gone from the targets (of several claims the last one counts, as in
+Kafka's table of owners), unless ``bug_compat`` asks for Kafka's answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
 from groupstorm.assignors.server.contract import MemberSpec, ServerAssignor, Target, TopicDescription
-from groupstorm.assignors.server.group import Group, is_same
+from groupstorm.assignors.server.group import ServerGroup, is_same
 from groupstorm.assignors.server.heterogeneous import assign_heterogeneous
 from groupstorm.assignors.server.homogeneous import assign_homogeneous
 from groupstorm.assignors.server.range import assign_ranges
@@ -35,7 +35,7 @@ class UniformAssignor:
         self, topics: Mapping[str, TopicDescription], members: Mapping[str, MemberSpec]
     ) -> dict[str, Target]:
         """See `ServerAssignor`; it refuses only with ``bug_compat``."""
-        group = Group.of(topics, members, self.order)
+        group = ServerGroup.of(topics, members, self.order)
         if not group.ids:
             return {}
         build = assign_homogeneous if group.is_homogeneous else assign_heterogeneous
@@ -46,7 +46,11 @@ class UniformAssignor:
 
 @dataclass(frozen=True)
 class RangeAssignor:
-    """`range`: one run of each topic's partitions to each subscriber. It can go wrong nowhere."""
+    """`range`: one run of each topic's partitions to each subscriber. No input makes it fail.
+
+    It shares its name with the consumers' RangeAssignor (`consumer.range`), as in Kafka; the package tells
+    them apart.
+    """
 
     order: MapOrder = MapOrder.JAVA_HASH
     bug_compat: bool = False
@@ -57,7 +61,7 @@ class RangeAssignor:
         self, topics: Mapping[str, TopicDescription], members: Mapping[str, MemberSpec]
     ) -> dict[str, Target]:
         """See `ServerAssignor`; it never refuses."""
-        group = Group.of(topics, members, self.order)
+        group = ServerGroup.of(topics, members, self.order)
         targets = assign_ranges(group) if group.ids else []
         return dict(zip(group.ids, targets, strict=True))
 
@@ -74,22 +78,22 @@ def names() -> list[str]:
 
 
 def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = False) -> ServerAssignor:
-    """The assignor of that name. Raises `InputError` with the names there are."""
+    """The assignor of that name. Raises `InputError`, which lists the names."""
     if name not in _BUILT_IN:
         raise InputError(f"assignor {name!r}: expected one of {', '.join(_BUILT_IN)}")
     return _BUILT_IN[name](order, bug_compat)
 
 
-def _claims(group: Group, targets: list[Target]) -> Iterator[tuple[int, UUID, int]]:
-    """Member, topic and partition: what these targets hold of topics that their members subscribe to."""
+def _claims(group: ServerGroup, targets: list[Target]) -> Iterator[tuple[int, UUID, int]]:
+    """Member, topic and partition of the target partitions whose topics their members subscribe to."""
     for member, target in enumerate(targets):
         for topic in target.keys() & group.subscribed[member]:
             for partition in target[topic]:
                 yield member, topic, partition
 
 
-def _is_sound(group: Group) -> bool:
-    """Whether all that is claimed exists and is claimed once."""
+def _is_sound(group: ServerGroup) -> bool:
+    """Whether every claimed partition exists and is claimed once."""
     claimed: dict[UUID, list[int]] = {}
     for spec, subscribed in zip(group.specs, group.subscribed, strict=True):
         for topic, partitions in spec.target.items():
@@ -106,22 +110,22 @@ def _is_sound(group: Group) -> bool:
     )
 
 
-def _valid(build: Callable[[Group], list[Target]], group: Group) -> list[Target]:
-    """What Kafka gives to unsound targets if that is valid, else what it gives to mended ones."""
+def _valid(build: Callable[[ServerGroup], list[Target]], group: ServerGroup) -> list[Target]:
+    """Kafka's answer to unsound targets if it is valid, else its answer to corrected targets."""
     try:
         targets = build(group)
         if _is_valid(group, targets):
             return targets
     except AssignmentRefused:
-        pass  # as with an answer that is not valid
+        pass  # the same as for an invalid answer
     return [
         spec.target if is_same(spec.target, target) else target
         for spec, target in zip(group.specs, build(_mended(group)), strict=True)
     ]
 
 
-def _is_valid(group: Group, targets: list[Target]) -> bool:
-    """Whether every partition that somebody subscribes to is given once, and nothing else is."""
+def _is_valid(group: ServerGroup, targets: list[Target]) -> bool:
+    """Whether every subscribed partition is given once, and no other."""
     wanted = {
         (topic, p) for topic in frozenset().union(*group.subscribed) for p in range(group.partitions[topic])
     }
@@ -130,8 +134,8 @@ def _is_valid(group: Group, targets: list[Target]) -> bool:
     return len(given) == len(wanted) == listed and set(given) == wanted
 
 
-def _mended(group: Group) -> Group:
-    """The group without claims on what does not exist, and with the last of several on one partition."""
+def _mended(group: ServerGroup) -> ServerGroup:
+    """The group without claims on nonexistent partitions, and with the last of several claims on one."""
     claimant = {
         (topic, partition): member
         for member, topic, partition in _claims(group, [s.target for s in group.specs])

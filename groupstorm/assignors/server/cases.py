@@ -21,7 +21,9 @@ _UUID = re.compile("[A-Za-z0-9_-]{22}(==)?")
 
 
 class ServerCase(NamedTuple):
-    """One question to one assignor. ``emit_records``: the answer tells what the broker would write."""
+    """One question to one assignor. ``emit_records``: the answer has the records that the broker would
+    write.
+    """
 
     id: Any
     assignor: ServerAssignor
@@ -32,9 +34,9 @@ class ServerCase(NamedTuple):
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[str]:
-    """The answer to each line as a JSON text, in order; blank lines are passed over.
+    """The answer to each line as a JSON text, in order; blank lines are skipped.
 
-    Raises `InputError` at the first line that is no case: what was answered before stays good.
+    Raises `InputError` at the first line that is no case, after the earlier answers.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -42,7 +44,7 @@ def answers(lines: Iterable[bytes]) -> Iterator[str]:
 
 
 def read_case(line: bytes, place: str) -> ServerCase:
-    """Read one case; ``place`` says where it stands. `InputError` names the field and what was expected."""
+    """Read one case; ``place`` names the line. `InputError` names the field and the expected value."""
     case = read_line(line, place)
     order = MapOrder(case.choice("order", list(MapOrder), MapOrder.JAVA_HASH))
     try:
@@ -79,7 +81,7 @@ def _uuid(field: Field) -> UUID:
 
 
 def _member(field: Field, topics: Mapping[str, TopicDescription], order: MapOrder) -> tuple[str, MemberSpec]:
-    field.optional_string("rack")  # may be there and plays no part
+    field.optional_string("rack")  # allowed, and has no effect
     names = [topic.string() for topic in field.field("topics").items()]
     spec = MemberSpec(
         topics=JavaHashMap.set_of(names).keys() if order is MapOrder.JAVA_HASH else java_sorted(names),
@@ -90,7 +92,7 @@ def _member(field: Field, topics: Mapping[str, TopicDescription], order: MapOrde
 
 
 def _target(field: Field | None, topics: Mapping[str, TopicDescription]) -> Target:
-    """Topics that do not exist have no id to be held by: they are read and left out."""
+    """Topics that do not exist have no id, so they are left out."""
     listed = {
         name: list(dict.fromkeys(partition.integer() for partition in partitions.items()))
         for name, partitions in (field.entries() if field else ())
@@ -99,7 +101,7 @@ def _target(field: Field | None, topics: Mapping[str, TopicDescription]) -> Targ
 
 
 def answer(case: ServerCase) -> dict[str, Any]:
-    """Run the case's assignor: the answer, or what it refused it with."""
+    """Run the case's assignor: the answer, or the refusal."""
     ordered = {member: case.members[member] for member in case.order.arrange(case.members)}
     try:
         targets = case.assignor.assign(case.topics, ordered)

@@ -1,7 +1,7 @@
-"""What a server-side assignor is (KIP-848): the broker's own, run by the group coordinator.
+"""The contract of a server-side assignor (KIP-848): the group coordinator in the broker runs it.
 
-Topics count by their ids, since a topic that is created anew is another one. There is no client
-side: no user data, no generations, no racks (KAFKA-16694 and KAFKA-17578 took them out).
+Topics are identified by their ids, because a topic that is created anew is another topic. There is no
+client side: no user data, no generations, no racks (KAFKA-16694 and KAFKA-17578 removed them).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 #: A member's target assignment: topic id -> partitions, each once, in the order of the record
-#: ConsumerGroupTargetAssignmentMemberValue: Kafka's hash tables are filled in it.
+#: ConsumerGroupTargetAssignmentMemberValue, in which Kafka fills its hash tables.
 Target = Mapping[UUID, Sequence[int]]
 
 
@@ -25,10 +25,10 @@ class TopicDescription(NamedTuple):
 class MemberSpec(NamedTuple):
     """A member as an assignor sees it (MemberSubscriptionAndAssignmentImpl).
 
-    ``topics`` are the names it subscribes to, in the order in which its set of topic ids yields them
-    (TopicIds: in a broker that of a HashSet of these names); those that do not exist count for
-    whether all members subscribe to the same and for the size of tables. ``target`` is what it was
-    given last. ``instance`` is its group.instance.id.
+    ``topics`` are the names to which it subscribes, in the order in which its set of topic ids yields them
+    (TopicIds: in a broker that of a HashSet of these names). Nonexistent ones count for the comparison of
+    subscriptions and for the size of tables. ``target`` is its last target. ``instance`` is its
+    group.instance.id.
     """
 
     topics: Sequence[str]
@@ -37,7 +37,7 @@ class MemberSpec(NamedTuple):
 
 
 class ServerAssignor(Protocol):
-    """The contract of a server-side assignor; ``name`` is what ConsumerGroupHeartbeat asks for."""
+    """The contract of a server-side assignor; ``name`` travels in ConsumerGroupHeartbeat."""
 
     @property
     def name(self) -> str: ...
@@ -47,7 +47,7 @@ class ServerAssignor(Protocol):
     ) -> dict[str, Target]:
         """New targets, an entry for every member; members count in the order of ``members``.
 
-        A new target lists topics and partitions as the record would; a member whose target stays has
-        the very mapping that it came with. `AssignmentRefused` where Kafka's assignor throws.
+        A new target lists topics and partitions as the record does. If a member's target does not change,
+        its entry is the same mapping object. Raises `AssignmentRefused` if Kafka's assignor throws.
         """
         ...

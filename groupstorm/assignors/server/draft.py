@@ -1,4 +1,4 @@
-"""A member's target while it is being changed."""
+"""A member's target while an assignor changes it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from uuid import UUID
 
 from groupstorm.assignors.contract import MapOrder
 from groupstorm.assignors.server.contract import Target
-from groupstorm.assignors.server.group import Group, is_same, topic_order
+from groupstorm.assignors.server.group import ServerGroup, is_same, topic_order
 from groupstorm.javahash import JavaHashMap, integer_hash, uuid_hash
 
 
 class Draft:
     """A copy of a target, as Kafka's builders make one before they change it (deepCopyAssignment).
 
-    It is a HashMap of HashSets because the order in which it lists topics and partitions becomes that
-    of the record, and so of the next assignment's tables.
+    It is a HashMap of HashSets, because its order of topics and partitions becomes that of the record, and
+    so of the next assignment's tables.
     """
 
     __slots__ = ("_before", "_order", "_table")
 
-    def __init__(self, group: Group, member: int) -> None:
+    def __init__(self, group: ServerGroup, member: int) -> None:
         self._before = group.specs[member].target
         self._order = group.order
         target = group.target(member)
@@ -37,7 +37,7 @@ class Draft:
         partitions.put(partition, None)
 
     def remove(self, topic: UUID, partition: int) -> None:
-        """Take a partition, and the topic with its last one."""
+        """Remove a partition, and the topic after its last one."""
         partitions = self._table[topic]
         partitions.remove(partition)
         if not partitions:
@@ -47,7 +47,7 @@ class Draft:
         self._table.remove(topic)
 
     def finished(self) -> Target:
-        """The new target; the old one itself if it came out the same, for which Kafka writes no record."""
+        """The new target; the old mapping itself if nothing changed, because Kafka then writes no record."""
         after = {topic: partitions.keys() for topic, partitions in self._table.items()}
         if is_same(self._before, after):
             return self._before

@@ -1,6 +1,6 @@
-"""A group before its assignment: its members numbered, their topics by id, their targets in order.
+"""A group before its assignment: its members numbered, its topics by id, its targets in order.
 
-What is a hash table in the broker is walked here in its order (`groupstorm.javahash`), or sorted.
+Hash tables of the broker are walked in their order (`groupstorm.javahash`), or sorted.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def topic_order(topic: UUID) -> int:
 
 
 @dataclass(frozen=True)
-class Group:
+class ServerGroup:
     """The question to an assignor (GroupSpec and SubscribedTopicDescriber).
 
-    ``ids`` are the members in the order in which they count, ``specs`` what is known of each.
+    ``ids`` are the members in the order in which they count; ``specs`` are their subscriptions and targets.
     """
 
     topics: Mapping[str, TopicDescription]
@@ -37,7 +37,7 @@ class Group:
     @classmethod
     def of(
         cls, topics: Mapping[str, TopicDescription], members: Mapping[str, MemberSpec], order: MapOrder
-    ) -> Group:
+    ) -> ServerGroup:
         return cls(topics, list(members), list(members.values()), order)
 
     @cached_property
@@ -70,7 +70,7 @@ class Group:
         return [self.topics[name].id for name in listed if name in self.topics]
 
     def subscribed_as_set(self, member: int) -> list[UUID]:
-        """The same put into a HashSet, for which all names that it lists count as its size."""
+        """The same as a HashSet, whose size counts all names that the member lists."""
         topics = self.subscribed_in_order(member)
         if self.order is MapOrder.SORTED:
             return topics
@@ -78,11 +78,11 @@ class Group:
         return hash_order(topics, uuid_hash, initial_capacity=room)
 
     def emptied(self) -> list[Target]:
-        """Targets of members for whom there is nothing."""
+        """Targets of members that get nothing."""
         return [spec.target if not spec.target else {} for spec in self.specs]
 
     def target(self, member: int) -> dict[UUID, list[int]]:
-        """A member's target in order: a HashMap and HashSets made of its record."""
+        """A member's target in the order of a HashMap and HashSets that are filled from its record."""
         target = self.specs[member].target
         if self.order is MapOrder.SORTED:
             return {topic: sorted(target[topic]) for topic in sorted(target, key=topic_order)}

@@ -1,11 +1,11 @@
-"""Uniform where members subscribe to different topics (UniformHeterogeneousAssignmentBuilder, KAFKA-17710).
+"""Uniform for unequal subscriptions (UniformHeterogeneousAssignmentBuilder, KAFKA-17710).
 
-* Members keep what they have of topics that they still subscribe to.
-* What nobody has is handed out topic by topic, each partition to the topic's least loaded member.
-  Topics with many partitions per subscriber come first, then those of few subscribers, then by id.
-* Then, topic by topic and round after round, the topic's most loaded members give partitions, the
-  highest first, to its least loaded ones, until their loads differ by no more than one. It ends when a
-  whole round has moved nothing, or after 16.
+* Members keep their partitions of topics to which they still subscribe.
+* Unassigned partitions are handed out topic by topic, each to the topic's least loaded member. Topics with
+  many partitions per subscriber come first, then those of few subscribers, then by id.
+* Then, topic by topic and round after round, the topic's most loaded members give partitions, the highest
+  first, to its least loaded ones, until their loads differ by no more than one. It ends after a round
+  without a move, or after 16 rounds.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from uuid import UUID
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.server.contract import Target
 from groupstorm.assignors.server.draft import Draft
-from groupstorm.assignors.server.group import Group, topic_order
+from groupstorm.assignors.server.group import ServerGroup, topic_order
 from groupstorm.assignors.server.levels import Levels
 
 _ROUNDS_MAX = 16
 _NOBODY = -1
 
 
-def assign_heterogeneous(group: Group) -> list[Target]:
+def assign_heterogeneous(group: ServerGroup) -> list[Target]:
     """New targets, one for each member.
 
-    `AssignmentRefused` where a member has a partition that does not exist of a topic it subscribes to.
+    Raises `AssignmentRefused` if a member has a nonexistent partition of a topic to which it subscribes.
     """
     if not any(group.subscribed):
         return group.emptied()
@@ -33,7 +33,7 @@ def assign_heterogeneous(group: Group) -> list[Target]:
 
 
 class _Heterogeneous:
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: ServerGroup) -> None:
         self._group = group
         self._drafts: dict[int, Draft] = {}
         #: How many partitions each member has.
@@ -80,7 +80,7 @@ class _Heterogeneous:
                 owners[partition] = member
 
     def _no_such_partition(self, member: int) -> AssignmentRefused:
-        """What Java says of the first one that the member's tables list."""
+        """Java's message for the first such partition in the member's tables."""
         for topic, partitions in self._group.target(member).items():
             known = self._group.partitions.get(topic, 0)
             for partition in partitions:
@@ -117,7 +117,7 @@ class _Heterogeneous:
                     moved_last = topic
 
     def _balance_topic(self, topic: UUID) -> bool:
-        """Whether anything moved."""
+        """Balance one topic; returns whether a partition moved."""
         loads = [self._loads[member] for member in self._subscribers[topic]]
         if max(loads) - min(loads) <= 1:
             return False
@@ -140,7 +140,7 @@ class _Heterogeneous:
 
 
 def _next_giver(levels: Levels, owned: dict[int, list[int]]) -> int | None:
-    """The most loaded member that had partitions of this topic and has not given them all."""
+    """The most loaded member that still has partitions of this topic to give."""
     while (giver := levels.next_giver()) is not None and not owned.get(giver):
         levels.exclude_giver()
     return giver

@@ -1,12 +1,12 @@
-"""Uniform where all members subscribe to the same topics (UniformHomogeneousAssignmentBuilder).
+"""Uniform for equal subscriptions (UniformHomogeneousAssignmentBuilder).
 
-* Of P partitions and N members each gets P // N, and P % N of them one more.
-* Members are walked in order. Each keeps what it has up to its quota, which includes one more as
-  long as some of those are left; what is beyond goes to the unassigned.
-* A member that ends below a quota with one more leaves that one to others, unless only as many
-  members are left as have to take one (KAFKA-18688). So owners of one more keep it, and where
-  nobody owns anything the last members get them.
-* The unassigned, first those that nobody had, fill up the members in the same order.
+* Of P partitions and N members each member gets P // N, and P % N members get one more.
+* Members are walked in order. Each keeps its partitions up to its quota, which includes one more as long as
+  some of those are left; the others become unassigned.
+* A member that ends below a quota with one more leaves that one to others, unless only as many members are
+  left as have to take one (KAFKA-18688). So owners of one more keep it, and on an empty start the last
+  members get them.
+* Unassigned partitions, first those without a previous owner, fill up the members in the same order.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from uuid import UUID
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.server.contract import Target
 from groupstorm.assignors.server.draft import Draft
-from groupstorm.assignors.server.group import Group
+from groupstorm.assignors.server.group import ServerGroup
 
 Partition = tuple[UUID, int]
 
 
-def assign_homogeneous(group: Group) -> list[Target]:
+def assign_homogeneous(group: ServerGroup) -> list[Target]:
     """New targets, one for each member of a group that has members.
 
-    `AssignmentRefused` where partitions are left over, because a target holds one that does not exist
-    or two targets hold the same.
+    Raises `AssignmentRefused` if partitions are left over, because a target holds a nonexistent one or two
+    targets hold the same.
     """
     if not group.subscribed[0]:
         return group.emptied()
@@ -35,7 +35,7 @@ def assign_homogeneous(group: Group) -> list[Target]:
 
 
 class _Homogeneous:
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: ServerGroup) -> None:
         self._group = group
         self._subscribed = group.subscribed[0]
         self._drafts: dict[int, Draft] = {}
@@ -81,7 +81,7 @@ class _Homogeneous:
         return self._drafts[member]
 
     def _keep(self, member: int, quota: int) -> int:
-        """Take from a member what it may not keep; what is left of its quota."""
+        """Take from a member the partitions beyond its quota; returns the rest of its quota."""
         target = self._group.specs[member].target
         mine = sum(len(partitions) for topic, partitions in target.items() if topic in self._subscribed)
         if mine > quota:
@@ -92,7 +92,7 @@ class _Homogeneous:
         return max(quota - mine, 0)
 
     def _surplus(self, member: int, quota: int) -> Iterator[Partition]:
-        """What a member has beyond its quota, in the order of its tables; it has it no longer."""
+        """Remove a member's partitions beyond its quota, in the order of its tables."""
         for topic, partitions in self._group.target(member).items():
             if topic in self._subscribed:
                 for partition in partitions[quota:]:

@@ -1,9 +1,9 @@
-"""Members of one topic by load: who gets the next partition, who gives up the next one.
+"""Members of one topic by load: which one gets the next partition, and which one gives up the next.
 
-Both sides are ranges of members with equal loads. The lower range starts at the least loaded member
-and takes in its neighbours as its level rises to theirs; the upper range starts at the most loaded
-one and takes in neighbours as its level sinks. Within a range turns go round, lower members first
-below, higher members first above (UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer).
+Both sides are ranges of members with equal loads. The lower range starts at the least loaded member and
+takes in its neighbours as its level rises to theirs; the upper range starts at the most loaded one and
+takes in neighbours as its level sinks. Within a range members take turns, lower members first below, higher
+members first above (UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 
 class Levels:
-    """The two ranges; ``loads`` (by member) is the caller's, who changes it as partitions move.
+    """The two ranges. The caller owns ``loads`` (by member) and changes it as partitions move.
 
     ``members`` are the topic's, at least one, ascending.
     """
@@ -32,7 +32,7 @@ class Levels:
         return self._upper_level - self._lower_level <= 1
 
     def next_receiver(self) -> int:
-        """The least loaded member, which is taken to get one partition more."""
+        """The least loaded member, which then counts as having one partition more."""
         members, loads = self._members, self._loads
         if self._lower_next >= self._lower_end:
             self._lower_level += 1
@@ -43,7 +43,7 @@ class Levels:
         return members[self._lower_next - 1]
 
     def next_giver(self) -> int | None:
-        """The most loaded member, which is taken to give up one partition; None if there is none."""
+        """The most loaded member, which then counts as having one partition less; None if there is none."""
         if self._upper_next < self._upper_start:
             self._sink()
         if self._upper_next < 0:
@@ -52,10 +52,10 @@ class Levels:
         return self._members[self._upper_next + 1]
 
     def _sink(self) -> None:
-        """The upper range has had its turn: go one level down, and take in who is there."""
+        """After a turn of the upper range: go one level down, and take in the members there."""
         members, loads = self._members, self._loads
         if self._upper_end <= self._upper_start and self._upper_start > 0:
-            # all have been excluded: go down as far as the next member is
+            # all members are excluded: go down to the level of the next member
             self._upper_level = loads[members[self._upper_start - 1]]
         else:
             self._upper_level -= 1
@@ -64,7 +64,7 @@ class Levels:
         self._upper_next = self._upper_end - 1
 
     def exclude_giver(self) -> None:
-        """The last giver has nothing of this topic: it leaves the range, by changing places with its end."""
+        """Remove the last giver, which has no partition of this topic left, from the upper range."""
         members, place, end = self._members, self._upper_next + 1, self._upper_end - 1
         members[place], members[end] = members[end], members[place]
         self._upper_end = end

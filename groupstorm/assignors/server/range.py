@@ -11,12 +11,12 @@ from uuid import UUID
 
 from groupstorm.assignors.contract import MapOrder
 from groupstorm.assignors.server.contract import Target
-from groupstorm.assignors.server.group import Group, is_same, topic_order
+from groupstorm.assignors.server.group import ServerGroup, is_same, topic_order
 from groupstorm.assignors.userdata import java_key
 from groupstorm.javahash import hash_order, uuid_hash
 
 
-def assign_ranges(group: Group) -> list[Target]:
+def assign_ranges(group: ServerGroup) -> list[Target]:
     """New targets, one for each member of a group that has members."""
     members = sorted(range(len(group.ids)), key=lambda member: _rank(group, member))
     subscribers: dict[UUID, list[int]] = {}
@@ -35,7 +35,7 @@ def assign_ranges(group: Group) -> list[Target]:
     return _Listing(group, members[0]).targets(ranges)
 
 
-def _rank(group: Group, member: int) -> tuple[bool, bytes]:
+def _rank(group: ServerGroup, member: int) -> tuple[bool, bytes]:
     instance = group.specs[member].instance
     return instance is None, java_key(group.ids[member] if instance is None else instance)
 
@@ -43,15 +43,15 @@ def _rank(group: Group, member: int) -> tuple[bool, bytes]:
 class _Listing:
     """Lists topics as Kafka's HashMaps do, which are filled in the order of subscriptions.
 
-    Where all subscribe to the same, that of the first member counts for everybody.
+    With equal subscriptions that of the first member counts for all members.
     """
 
-    def __init__(self, group: Group, first: int) -> None:
+    def __init__(self, group: ServerGroup, first: int) -> None:
         self._group = group
         self._everybodys = self._filling(first) if group.is_homogeneous else None
 
     def _filling(self, member: int) -> tuple[list[UUID], int]:
-        """The topics in the order in which they are put into a table, and the table's initial capacity."""
+        """The topics in the order in which a table is filled, and the table's initial capacity."""
         topics = self._group.subscribed_in_order(member)
         names = set(self._group.specs[member].topics)
         expected = len(topics if self._group.is_homogeneous else names)

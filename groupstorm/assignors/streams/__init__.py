@@ -1,16 +1,16 @@
-"""Kafka Streams' task assignors: who runs which task, who keeps a standby, what crosses racks.
+"""Kafka Streams' task assignors: the client of each active task and standby, and the traffic between racks.
 
-Tasks and clients are numbers in here, in the order in which Kafka sorts them (`model.Group`), so that
+Tasks and clients are numbers here, in the order in which Kafka sorts them (`model.StreamsGroup`), so
 comparing numbers is comparing TaskIds and ProcessIds.
 
-* `model`, `ids`, `lags`: what is known of a group, and the placement that an assignor works on;
+* `model`, `ids`, `lags`: the known state of a group, and the placement that an assignor works on;
 * `highavailability` (with `movements` and `balancing`): Kafka's default, KIP-441 as it was shipped;
-* `sticky`: the legacy assignor and the one that is used when lags are unknown; `publicsticky`: KIP-924's;
+* `sticky`: the legacy assignor, and the one for unknown lags; `publicsticky`: that of KIP-924;
 * `draft`: KIP-441's draft, which was not shipped;
-* `standbys`: where replicas go, by load or by client tags (KIP-708);
+* `standbys`: placement of replicas by load or by client tags (KIP-708);
 * `rackaware`, `costs`, `graphs`, `cyclecanceling`, `collapsed`, `flow`: KIP-925;
 * `standbyplacement`: KIP-925's three ways to place standbys;
-* `threads`: tasks to the threads of a client; `leader`: a whole rebalance, bytes in and bytes out;
+* `threads`: the tasks of a client's threads; `leader`: a whole rebalance, bytes in and bytes out;
 * `cases`: `groupstorm assign --mode streams`.
 """
 

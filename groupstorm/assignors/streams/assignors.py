@@ -1,4 +1,4 @@
-"""The task assignors by name, and what `groupstorm assign` needs to know of each."""
+"""The task assignors by name, with the facts that `groupstorm assign` needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.streams.costs import CrossRack, Racks, changelogs, inputs
+from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, changelogs, inputs
 from groupstorm.assignors.streams.draft import kip441_draft
 from groupstorm.assignors.streams.highavailability import high_availability
 from groupstorm.assignors.streams.model import (
@@ -16,9 +16,9 @@ from groupstorm.assignors.streams.model import (
     Config,
     Costs,
     Decision,
-    Group,
     Placement,
     Strategy,
+    StreamsGroup,
 )
 from groupstorm.assignors.streams.publicsticky import public_sticky
 from groupstorm.assignors.streams.rackaware import Optimisation
@@ -27,9 +27,9 @@ from groupstorm.assignors.streams.sticky import fallback_prior, legacy_sticky
 
 
 class TaskAssignor(NamedTuple):
-    """``costs``: its defaults."""
+    """``costs``: the default costs."""
 
-    assign: Callable[[Group, Config], Decision]
+    assign: Callable[[StreamsGroup, Config], Decision]
     costs: Costs
 
 
@@ -42,13 +42,13 @@ TASK_ASSIGNORS: dict[str, TaskAssignor] = {
 }
 
 
-def price(group: Group, config: Config, given: Placement) -> Decision:
-    """The placement as it is."""
+def price(group: StreamsGroup, config: Config, given: Placement) -> Decision:
+    """The placement unchanged."""
     return Decision(given)
 
 
-def optimize_active(group: Group, config: Config, given: Placement) -> Decision:
-    """All active tasks of a placement, by RackAwareTaskAssignor.optimizeActiveTasks alone."""
+def optimize_active(group: StreamsGroup, config: Config, given: Placement) -> Decision:
+    """Optimize all active tasks of a placement (RackAwareTaskAssignor.optimizeActiveTasks alone)."""
     racks = _racks(group, config)
     tasks = set().union(*given.active)
     costs = HIGH_AVAILABILITY_COSTS.configured(config)
@@ -59,8 +59,8 @@ def optimize_active(group: Group, config: Config, given: Placement) -> Decision:
     return Decision(given, optimized_cost=cost)
 
 
-def optimize_standby(group: Group, config: Config, given: Placement) -> Decision:
-    """All standbys of a placement, by RackAwareTaskAssignor.optimizeStandbyTasks alone."""
+def optimize_standby(group: StreamsGroup, config: Config, given: Placement) -> Decision:
+    """Optimize all standbys of a placement (RackAwareTaskAssignor.optimizeStandbyTasks alone)."""
     racks = _racks(group, config)
     assignor = standby_assignor(group, config)
     costs = HIGH_AVAILABILITY_COSTS.configured(config)
@@ -71,25 +71,26 @@ def optimize_standby(group: Group, config: Config, given: Placement) -> Decision
     return Decision(given, optimized_cost=cost)
 
 
-def _racks(group: Group, config: Config) -> Racks:
+def _racks(group: StreamsGroup, config: Config) -> TaskRacks:
     if config.strategy is Strategy.NONE:
         raise AssignmentRefused("IllegalArgumentException", "Rack aware assignment is disabled")
-    return Racks(group)
+    return TaskRacks(group)
 
 
-ON_A_PLACEMENT: dict[str, Callable[[Group, Config, Placement], Decision]] = {
+ON_A_PLACEMENT: dict[str, Callable[[StreamsGroup, Config, Placement], Decision]] = {
     "price": price,
     "optimize-active": optimize_active,
     "optimize-standby": optimize_standby,
 }
 
 
-def prices(group: Group, placement: Placement, traffic_cost: int) -> dict[str, int | str | None]:
-    """What a placement costs as Kafka prices it: traffic alone, and cross-rack partitions without weight.
+def prices(group: StreamsGroup, placement: Placement, traffic_cost: int) -> dict[str, int | str | None]:
+    """The cost of a placement as Kafka computes it: traffic alone, and cross-rack partitions without
+    weight.
 
-    A price that Kafka refuses is None, and ``*_error`` says why.
+    If Kafka refuses a price, it is None here, and ``*_error`` has the reason.
     """
-    racks = Racks(group)
+    racks = TaskRacks(group)
     reading, following = CrossRack(racks, inputs), CrossRack(racks, changelogs)
     standbys = sorted(set().union(*placement.standby))
     every = range(len(group.tasks))

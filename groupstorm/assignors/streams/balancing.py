@@ -9,16 +9,16 @@ from groupstorm.assignors.streams.model import Placement
 
 
 def anywhere(source: int, destination: int) -> bool:
-    """Any client may give any other its tasks."""
+    """Any client may give its tasks to any other."""
     return True
 
 
 def balance_over_threads(
     placement: Placement, held: list[set[int]], may_move: Callable[[int, int], bool]
 ) -> None:
-    """Move tasks from client to client, in order, as long as that makes their loads more alike.
+    """Move tasks from client to client, in order, as long as that makes their loads more even.
 
-    ``held``: which of the placement's sets the tasks are taken from and put into.
+    ``held``: the placement's sets (active or standby) to which the tasks belong.
     """
     moved = True
     while moved:
@@ -26,7 +26,7 @@ def balance_over_threads(
         lowest = _lowest_load_with_one_more(placement)
         for source in placement.clients:
             if _one_less(placement, source) < lowest:
-                continue  # to nobody could it give a task without becoming the one with less
+                continue  # whichever client took a task, this one would then have less
             for destination in placement.clients:
                 if source != destination and _move(placement, held, source, destination, may_move):
                     moved = True
@@ -66,7 +66,7 @@ def _lowest_load_with_one_more(placement: Placement) -> float:
 
 
 def _should_move(placement: Placement, source: int, destination: int) -> bool:
-    """shouldMoveATask: the skew shrinks and does not turn round."""
+    """shouldMoveATask: the skew gets smaller and does not change its sign."""
     skew = placement.load(source) - placement.load(destination)
     if skew <= 0:
         return False
@@ -75,7 +75,7 @@ def _should_move(placement: Placement, source: int, destination: int) -> bool:
 
 
 class LeastLoaded:
-    """ConstrainedPrioritySet: the client with the least load that meets a condition, ties by ProcessId.
+    """ConstrainedPrioritySet: the client with the lowest load that meets a condition, ties by ProcessId.
 
     A client's load must not change while it is queued: poll it, assign, `offer` it again.
     """
@@ -90,21 +90,21 @@ class LeastLoaded:
             self.offer(client)
 
     def offer(self, client: int) -> None:
-        """Queue a client, or queue it anew where it is queued already."""
+        """Queue a client, or queue it anew if it is queued already."""
         load = self._load(client)
         if self._queued.get(client) != load:
             self._queued[client] = load
             heappush(self._heap, (load, client))
 
     def poll(self, valid: Callable[[int], bool]) -> int | None:
-        """Take the first valid one out; None where there is none. The others stay queued."""
+        """Remove and return the first valid client, None if there is none. The others stay queued."""
         passed_over = []
         found = None
         while self._heap:
             entry = heappop(self._heap)
             load, client = entry
             if self._queued.get(client) != load:
-                continue  # it was offered again with another load, or taken out
+                continue  # the client was offered again with another load, or removed
             if valid(client):
                 found = client
                 del self._queued[client]

@@ -9,16 +9,16 @@ from typing import Any
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS, prices
 from groupstorm.assignors.streams.draft import watched_standbys
-from groupstorm.assignors.streams.model import HIGH_AVAILABILITY_COSTS, Decision, Group
+from groupstorm.assignors.streams.model import HIGH_AVAILABILITY_COSTS, Decision, StreamsGroup
 from groupstorm.assignors.streams.reading import StreamsCase, read_case
 from groupstorm.assignors.streams.threads import threads_of
 from groupstorm.assignors.userdata.streams import AssignorError
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[str]:
-    """The answer to each line as a JSON text, in order; blank lines are passed over.
+    """The answer to each line as a JSON text, in order; blank lines are skipped.
 
-    Raises `InputError` at the first line that is no case: what was answered before stays good.
+    Raises `InputError` at the first line that is no case, after the earlier answers.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -26,7 +26,7 @@ def answers(lines: Iterable[bytes]) -> Iterator[str]:
 
 
 def answer(case: StreamsCase) -> dict[str, Any]:
-    """Run the case's assignor: the answer, or what it refused it with."""
+    """Run the case's assignor: the answer, or the refusal."""
     try:
         return {"id": case.id, **_found(case)}
     except AssignmentRefused as refusal:
@@ -77,5 +77,5 @@ def _client(case: StreamsCase, decision: Decision, client: int) -> dict[str, Any
     return found
 
 
-def _names(group: Group, tasks: Iterable[int]) -> list[str]:
+def _names(group: StreamsGroup, tasks: Iterable[int]) -> list[str]:
     return [str(group.tasks[task].id) for task in sorted(tasks)]

@@ -1,17 +1,17 @@
-"""KIP-925's two problems with everything alike put together: the same cost in a thousandth of the time.
+"""KIP-925's two problems with equal nodes merged: the same cost in a thousandth of the time.
 
-Tasks of the same cost row are interchangeable, and so are clients that nothing tells apart. What is left
-is a network of a few dozen nodes, or with shares and a cost of moving of a few per client, solved by
-shortest paths (`flow`). The cost is the least there is; which optimum it is, is settled by these rules:
+Tasks of the same cost row are interchangeable, and so are clients that do not differ in rack and size. The
+merged network has a few dozen nodes, or with shares and a cost of moving a few per client. Shortest paths
+solve it (`flow`). The cost is the minimum; these rules determine the optimum:
 
 * the network's arcs stand in the order of cost rows by their first task, then racks by name, then clients,
   and `flow` tries them in that order;
-* of tasks that are alike on one client the ones with the smallest TaskIds stay;
-* those that move go, ascending, to the free places of the rack's clients, ascending by ProcessId;
+* of equal tasks on one client, those with the smallest TaskIds stay;
+* tasks that move go, ascending, to the free places of the rack's clients, ascending by ProcessId;
 * without a cost of moving and with shares, tasks are dealt to a rack's clients in turn.
 
-Why racks are enough without shares: every client keeps its number of tasks, so whoever gives tasks away
-can take any others, and a move within a rack gains nothing.
+Without shares it is enough to look at racks: every client keeps its number of tasks, so a client that gives
+tasks away can take any others, and a move within a rack gains nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from groupstorm.assignors.streams.flow import Network
+from groupstorm.assignors.streams.flow import FlowNetwork
 from groupstorm.assignors.streams.graphs import Problem, check_max_flow, shares
 
 Row = tuple[int, ...]
 
 
 def solve(problem: Problem) -> list[int]:
-    """Per task the position of its client, at the least cost."""
+    """Per task the position of its client, at the lowest cost."""
     if problem.groups is None:
         return _by_racks(problem)
     if problem.costs.non_overlap == 0:
@@ -54,9 +54,9 @@ def _by_racks(problem: Problem) -> list[int]:
     places_of_rack: dict[int, int] = defaultdict(int)
     for client, count in enumerate(problem.counts()):
         places_of_rack[rack_of[client]] += count
-    # Of all that cost the same, the one that moves the least: moving costs a fraction of anything else.
+    # Of equal costs the one with the fewest moves: a move costs a fraction of any other cost.
     weight, moving = (len(problem.tasks) + 1, 1) if costs.non_overlap == 0 else (1, costs.non_overlap)
-    network = Network()
+    network = FlowNetwork()
     source, sink = network.add_node(), network.add_node()
     rack_nodes = {rack: network.add_node() for rack in sorted(places_of_rack)}
     arcs: dict[tuple[Row, int], list[tuple[int, int]]] = {}
@@ -111,7 +111,7 @@ def _spread_over_racks(
     return places
 
 
-# -- shares, moving costs nothing: rows x clients that are alike -----------------------------------------
+# -- shares, moving costs nothing: rows x equal clients -----------------------------------------
 
 
 def _by_alike_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list[int]:
@@ -119,7 +119,7 @@ def _by_alike_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list
     alike: dict[tuple[int, int], list[int]] = {}
     for client, count in enumerate(counts):
         alike.setdefault((rack_of[client], count), []).append(client)
-    network = Network()
+    network = FlowNetwork()
     source, sink = network.add_node(), network.add_node()
     clients = {kind: network.add_node() for kind in sorted(alike)}
     rows: list[tuple[list[int], list[tuple[tuple[int, int], int]]]] = []
@@ -169,7 +169,7 @@ def _by_row(problem: Problem, group: Sequence[int]) -> Iterator[tuple[Row, list[
 
 
 class _RowArcs(NamedTuple):
-    """Tasks of one cost row: by the client that has them, and the arcs for staying there and for moving."""
+    """Tasks of one cost row: by their client, and the arcs for staying there and for moving."""
 
     owned: dict[int, list[int]]
     stay: dict[int, int]
@@ -186,15 +186,15 @@ class _GroupArcs(NamedTuple):
 class _Balanced:
     """The network of a balanced problem, client by client.
 
-    A row of a sub-topology leads to each client that has tasks of it, at the price of staying, and to
-    each rack, at the price of moving; a rack leads to its clients; these have their shares, and in all
-    as many tasks as they have now.
+    A row of a sub-topology leads to each client with tasks of the row, at the price of staying, and to each
+    rack, at the price of moving. A rack leads to its clients. A client takes at most its shares, and in all
+    as many tasks as it has now.
     """
 
     def __init__(self, problem: Problem, groups: Sequence[Sequence[int]]) -> None:
         self._problem = problem
         self._rack_of = _racks(problem)
-        self._network = Network()
+        self._network = FlowNetwork()
         self._source, self._sink = self._network.add_node(), self._network.add_node()
         self._counts = problem.counts()
         self._totals = [self._network.add_node() for _ in self._counts]

@@ -1,8 +1,8 @@
-"""What a task costs on a client: partitions that cross racks, and moving (KIP-925, RackAwareTaskAssignor).
+"""The cost of a task on a client: partitions that cross racks, and moving (KIP-925, RackAwareTaskAssignor).
 
-An active task is priced by its inputs, a standby by its changelogs; KIP-924's public assignors price an
-active task by both (TaskAssignmentUtils). Non-overlap is measured against the placement just before the
-optimisation.
+The price of an active task counts its inputs, that of a standby its changelogs. KIP-924's public assignors
+count both for an active task (TaskAssignmentUtils). Non-overlap is measured against the placement just
+before the optimisation.
 """
 
 from __future__ import annotations
@@ -12,35 +12,37 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.streams.model import Config, Group, Strategy, Task, TaskPartition
+from groupstorm.assignors.streams.model import Config, Strategy, StreamsGroup, Task, TaskPartition
 from groupstorm.javahash import hash_order, topic_partition_hash
 
 PartitionsOf = Callable[[Task], Iterable[TaskPartition]]
 
 
 def inputs(task: Task) -> Iterable[TaskPartition]:
-    """What an active task reads."""
+    """The partitions that an active task reads."""
     return task.inputs
 
 
 def changelogs(task: Task) -> Iterable[TaskPartition]:
-    """What a standby reads."""
+    """The partitions that a standby reads."""
     return task.changelogs
 
 
 def all_partitions(task: Task) -> Iterable[TaskPartition]:
-    """What KIP-924 counts for an active task; a changelog that is a source topic too counts once."""
+    """The partitions that KIP-924 counts for an active task; a changelog that is a source topic counts
+    once.
+    """
     return {(each.topic, each.partition): each for each in (*task.inputs, *task.changelogs)}.values()
 
 
 @dataclass(frozen=True)
-class Racks:
+class TaskRacks:
     """The racks of a group's clients.
 
-    ``of_client``: as RackAwareTaskAssignor has come to know them when it gave up; None: not known.
+    ``of_client``: the racks that RackAwareTaskAssignor knew when it gave up; None: not known.
     """
 
-    group: Group
+    group: StreamsGroup
 
     @cached_property
     def of_client(self) -> list[str | None]:
@@ -55,7 +57,7 @@ class Racks:
 
     @cached_property
     def known(self) -> bool:
-        """Every client has one."""
+        """Every client has a rack."""
         return all(client.rack is not None for client in self.group.clients)
 
     @cached_property
@@ -65,7 +67,7 @@ class Racks:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """Per client the number of its rack in ``names``; -1 where it is not known."""
+        """Per client the number of its rack in ``names``; -1 if it is not known."""
         number = {rack: at for at, rack in enumerate(self.names)}
         return [-1 if rack is None else number[rack] for rack in self.of_client]
 
@@ -75,10 +77,10 @@ class Racks:
 
     @cached_property
     def _read(self) -> frozenset[tuple[str, int]] | None:
-        """The partitions whose racks were read before Kafka gave up; None: it did not give up.
+        """The partitions whose racks Kafka read before it gave up; None: it did not give up.
 
-        It reads nothing where a client's rack is missing, and stops at the first partition, in the order
-        of its hash tables, with a replica on a node without a rack; changelogs come after all inputs.
+        Kafka reads none if a client's rack is missing. It stops at the first partition, in the order of its
+        hash tables, with a replica on a node without a rack; changelogs come after all inputs.
         """
         if self.known and self.topics_known(inputs) and self.topics_known(changelogs):
             return None
@@ -99,11 +101,11 @@ class Racks:
         return frozenset(read)
 
     def was_read(self, partition: TaskPartition) -> bool:
-        """Does Kafka know the racks of this partition by now?"""
+        """Whether Kafka knows the racks of this partition by now."""
         return bool(partition.racks) and (self._read is None or partition[:2] in self._read)
 
     def usable(self, config: Config) -> bool:
-        """canEnableRackAwareAssignor: changelogs matter only where there are standbys."""
+        """canEnableRackAwareAssignor: changelogs count only if there are standbys."""
         return (
             config.strategy is not Strategy.NONE
             and self.known
@@ -115,7 +117,7 @@ class Racks:
 def _read_until_unknown(
     partitions: Iterable[TaskPartition], read: set[tuple[str, int]], *, empty_ends: bool = False
 ) -> bool:
-    """``empty_ends``: a partition without replicas ends it too; otherwise Kafka asks for those later."""
+    """``empty_ends``: a partition without replicas ends it, too; otherwise Kafka asks for those later."""
     for each in partitions:
         if each.racks is None or (empty_ends and not each.racks):
             return False
@@ -129,13 +131,13 @@ def _has_racks(partition: TaskPartition) -> bool:
 
 
 class CrossRack:
-    """How many partitions of a task are not in a client's rack, for one kind of partitions.
+    """How many partitions of a task are outside a client's rack, for one kind of partitions.
 
-    ``described``: every task was described with its racks (KIP-924); else what counts is what
-    RackAwareTaskAssignor has read.
+    ``described``: every task was described with its racks (KIP-924). Otherwise only partitions count whose
+    racks RackAwareTaskAssignor has read.
     """
 
-    def __init__(self, racks: Racks, partitions: PartitionsOf, *, described: bool = False) -> None:
+    def __init__(self, racks: TaskRacks, partitions: PartitionsOf, *, described: bool = False) -> None:
         self.racks = racks
         self._partitions = partitions
         self._described = described
@@ -143,7 +145,7 @@ class CrossRack:
         self._missing: dict[frozenset[str], tuple[int, ...]] = {}
 
     def row(self, task: int) -> tuple[int, ...]:
-        """Per rack of `Racks.names`."""
+        """Per rack of `TaskRacks.names`."""
         found = self._rows.get(task)
         if found is None:
             parts = [self._missing_in(each.racks) for each in self._of(task)]
@@ -160,7 +162,7 @@ class CrossRack:
         return missing
 
     def _of(self, task: int) -> list[TaskPartition]:
-        """The task's partitions; refuses as RackAwareTaskAssignor.getCost does where it cannot price them."""
+        """The task's partitions; refuses as RackAwareTaskAssignor.getCost does if it cannot price them."""
         partitions = list(self._partitions(self.racks.group.tasks[task]))
         if not partitions:
             name = self.racks.group.tasks[task].id
@@ -191,7 +193,7 @@ class CrossRack:
     def total(self, holders: Sequence[set[int]], tasks: Iterable[int]) -> int:
         """Cross-rack partitions of a placement: activeTasksCost and standByTasksCost at a cost of one.
 
-        As Kafka's graph, which prices every task on every client, it refuses where one has no price.
+        Kafka's graph prices every task on every client, so this refuses if one of them has no price.
         """
         chosen = sorted(set(tasks))
         for client in range(len(holders) if chosen else 0):

@@ -1,12 +1,12 @@
-"""Klein's cycle cancelling on a flow network, the solver that KIP-925 writes down and Kafka ships (Graph).
+"""Klein's cycle cancelling on a flow network, the solver that KIP-925 describes and Kafka ships (Graph).
 
-Which of several optima comes out depends on which negative cycle is found first, so this is Kafka's
-search: nodes in ascending order, Bellman-Ford for as many passes as there are nodes, from the node that
-is relaxed first in the last pass back along its parents. What is left out changes nothing: a node whose
-distance did not change since its edges were last tried can relax nothing, and when a pass relaxes
-nothing no later one will.
+The order in which negative cycles are found determines the optimum, so this is Kafka's search: nodes in
+ascending order, Bellman-Ford for as many passes as there are nodes, from the node that is relaxed first in
+the last pass back along its parents. The steps that this module omits change nothing: a node whose distance
+did not change since its edges were last tried can relax nothing, and after a pass that relaxes nothing no
+later one will.
 
-The time is that of Klein's algorithm: O(nodes x edges) for each cycle. For large graphs: `collapsed`.
+The time is that of Klein's algorithm: O(nodes x edges) for each cycle. For large graphs see `collapsed`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _NO_NODE = -1
 class FlowGraph:
     """A network of numbered nodes; edges are tried in the order of their ends' numbers.
 
-    Edges come in pairs, forward and backward, as in a residual graph; an edge is open while something can
-    still be sent along it. Kafka's source is node -1; here every number is one more.
+    Edges come in pairs, forward and backward, as in a residual graph; an edge is open while it can still
+    carry flow. Kafka's source is node -1; here every number is one more.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -34,7 +34,7 @@ class FlowGraph:
         self._in_use = [False] * nodes
 
     def add_edge(self, start: int, end: int, capacity: int, cost: int, flow: int) -> int:
-        """An edge that carries ``flow`` already; its number, to ask `flow` for."""
+        """Add an edge that carries ``flow`` already; returns its number, for `flow`."""
         number = len(self._ends)
         if capacity > flow:
             self._open[start].append((end, number, cost))
@@ -47,16 +47,16 @@ class FlowGraph:
         return number
 
     def flow(self, edge: int) -> int:
-        """What an edge carries."""
+        """The flow on an edge."""
         return self._residual[edge + 1]
 
     def freeze(self) -> None:
-        """Bring the edges into Kafka's order; to be called when all are there."""
+        """Bring the edges into Kafka's order; call it once, after all edges are added."""
         for edges in self._open:
             edges.sort()
 
     def send_max_flow(self, source: int, sink: int) -> int:
-        """Ford and Fulkerson by breadth-first search, from a flow of nothing; how much arrives."""
+        """Ford and Fulkerson by breadth-first search, from no flow; returns the flow that arrives."""
         total = 0
         while True:
             path = self._path(source, sink)
@@ -100,7 +100,7 @@ class FlowGraph:
         return self._ends[edge], edge, self._costs[edge]
 
     def cancel_negative_cycles(self) -> int:
-        """Until there are none; how many there were."""
+        """Cancel negative cycles until there are none; returns how many there were."""
         cancelled = 0
         while True:
             cycle = self._negative_cycle()
@@ -110,10 +110,10 @@ class FlowGraph:
             cancelled += 1
 
     def _negative_cycle(self) -> list[int]:
-        """The edges of a cycle whose costs sum up to less than 0; none where there is none.
+        """The edges of a cycle whose costs sum up to less than 0; no edges if there is none.
 
-        Kafka searches from a node of its own that leads everywhere at no cost: every distance is 0
-        before a first edge is tried.
+        Kafka searches from an extra node that leads to every node at no cost, so every distance is 0 before
+        the first edge is tried.
         """
         parents = [_NO_NODE] * self._nodes
         node = self._relax(parents)
@@ -131,11 +131,13 @@ class FlowGraph:
         return cycle
 
     def _relax(self, parents: list[int]) -> int:
-        """Bellman-Ford; the first node that the last pass relaxes, fills ``parents`` with edges."""
+        """Bellman-Ford: returns the first node that the last pass relaxes, and fills ``parents`` with
+        edges.
+        """
         edges = self._open
         distances = [0] * self._nodes
         changed = list(self._in_use)
-        passes = sum(self._in_use) + 1  # Kafka counts its own node
+        passes = sum(self._in_use) + 1  # Kafka's node count includes its extra node
         for number in range(passes):
             last = number == passes - 1
             relaxed = False

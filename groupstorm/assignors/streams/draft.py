@@ -1,28 +1,30 @@
-"""KIP-441 as it was drafted, a policy of its own beside what was shipped (`highavailability`).
+"""KIP-441's draft, a policy of its own beside the shipped one (`highavailability`).
 
 The draft's page is the difference between two versions of the KIP. Its new algorithm, in its own numbers:
 
-1. Stateless tasks, by TaskId: to the previous owner while that has not got its share, else to the client
-   with the largest remaining capacity.
-2. Active stateful tasks, by TaskId: to the client with the smallest gap of those that had the task, while
-   that has not got its share (of several that are equally near, one that has not). Nobody had it: to the
-   largest remaining capacity. The one with the smallest gap is full: `TradeOff`. LATENCY keeps the task
-   there; with no standby replicas configured, the client that would be next gets one all the same; the task
-   is marked as imbalanced. BALANCE goes on with the second smallest gap, and at last to the largest
-   remaining capacity.
-3. Standbys, by TaskId, one replica after the other in the same way, leaving out who has the task.
-   More of them than clients that are left is an error.
-4. Whoever has a standby of an imbalanced task is told by an error code, watches its standbys, and asks for
-   another rebalance when it has caught up with all of them. Optionally the assignment says which to watch.
+1. Stateless tasks, by TaskId, go to the previous owner if it is below its share, else to the client with the
+   largest remaining capacity.
+2. Active stateful tasks, by TaskId, go to the client with the smallest gap of those that had the task, if
+   that client is below its share (of several equally near ones, to one that is below). If no client had the
+   task, it goes to the largest remaining capacity. If the client with the smallest gap is full, `TradeOff`
+   decides. LATENCY keeps the task there and marks it as imbalanced; with no standby replicas configured, the
+   client that would be next gets a standby. BALANCE goes on with the second smallest gap, and at last to the
+   largest remaining capacity.
+3. Standbys, by TaskId, are placed one replica after the other in the same way, without the clients that have
+   the task. More standbys than remaining clients are an error.
+4. An error code tells every client with a standby of an imbalanced task. The client watches its standbys, and
+   asks for another rebalance after it has caught up with all of them. The assignment may name the standbys
+   to watch.
 
-What the draft leaves open: a client's share is the average per thread times its threads, and one that has
-less than that, rounded up, "does not exceed" it; remaining capacity is its share less what it has, of the
-kind that is being placed; equals are told apart by the fewest tasks of the same sub-topology, then by
-ProcessId; a running active has the smallest gap there is, and who cannot say how far it is the largest.
+The draft leaves some points open. Here a client's share is the average per thread times its threads, and a
+client with less than that, rounded up, "does not exceed" it. Remaining capacity is the share minus the
+tasks of the kind that is being placed. Ties go to the fewest tasks of the same sub-topology, then by
+ProcessId. A running active task has the smallest gap of all, and a client that does not know its gap has
+the largest.
 
-To the letter, LATENCY never ends: a standby follows its running task and is never nearer than that, so the
-task stays and its watchers ask again at once. With ``near_zero_gap`` gaps "close to zero", of which item 4
-speaks, are all the same, a running active's too, and the standby's client can take the task over.
+To the letter, LATENCY never ends: a standby follows its running task and is never nearer than it, so the
+task stays and its watchers ask again at once. With ``near_zero_gap`` all gaps "close to zero", of which
+item 4 speaks, count as equal, a running active task's too, and the standby's client can take the task over.
 """
 
 from __future__ import annotations
@@ -35,39 +37,39 @@ from groupstorm.assignors.streams.model import (
     UNKNOWN_OFFSET_SUM,
     Config,
     Decision,
-    Group,
     Placement,
+    StreamsGroup,
     TradeOff,
 )
 
 _LARGEST_GAP = 1 << 64
 
 
-def kip441_draft(group: Group, config: Config) -> Decision:
-    """The assignment; ``imbalanced`` names the tasks for which another rebalance will be asked for."""
+def kip441_draft(group: StreamsGroup, config: Config) -> Decision:
+    """The assignment; ``imbalanced`` names the tasks for which members will ask for another rebalance."""
     return _Draft(group, config).decide()
 
 
 def watched_standbys(decision: Decision, client: int) -> list[int]:
-    """The standbys of a client that could take over an imbalanced task: what its watch list would say."""
+    """The standbys of a client that could take over an imbalanced task: its watch list."""
     imbalanced = decision.imbalanced or ()
     return sorted(decision.placement.standby[client].intersection(imbalanced))
 
 
 def wants_rebalance(gaps: Mapping[int, int], watched: Iterable[int], near_zero: int) -> bool:
-    """Has a member that was told of an imbalance caught up with all that it watches?
+    """Whether a member with the imbalance error has caught up with all standbys that it watches.
 
-    ``gaps``: per standby, records behind. ``watched``: its watch list, or all its standbys where there is
-    none. ``near_zero``: the largest gap that counts as close to zero, which the draft does not say.
+    ``gaps``: per standby, records behind. ``watched``: its watch list, or all its standbys if the list is
+    empty. ``near_zero``: the largest gap that counts as close to zero; the draft does not define it.
     """
     watching = list(watched)
     return bool(watching) and all(gaps[task] <= near_zero for task in watching)
 
 
 class _Shares:
-    """Who may take how many tasks of one kind, and who has room left."""
+    """The clients' shares of tasks of one kind, and their remaining capacities."""
 
-    def __init__(self, group: Group, tasks: int) -> None:
+    def __init__(self, group: StreamsGroup, tasks: int) -> None:
         self._group = group
         self._tasks = tasks
         self._threads = sum(client.capacity for client in group.clients)
@@ -75,15 +77,15 @@ class _Shares:
         self._of_group: dict[tuple[int, str, int], int] = {}
 
     def is_below(self, client: int) -> bool:
-        """Has it less than its share, rounded up?"""
+        """Whether the client has less than its share, rounded up."""
         return self.remaining(client) > 0
 
     def remaining(self, client: int) -> int:
-        """Its share less what it has, times all threads so that it is a whole number."""
+        """The share minus the tasks, times all threads so that it is a whole number."""
         return self._tasks * self._group.clients[client].capacity - self._taken[client] * self._threads
 
     def alike(self, client: int, task: int) -> int:
-        """How many tasks of the task's sub-topology it has got."""
+        """How many tasks of the task's sub-topology the client has."""
         return self._of_group.get(self._key(client, task), 0)
 
     def take(self, client: int, task: int) -> None:
@@ -106,7 +108,7 @@ class _Shares:
 
 
 class _Draft:
-    def __init__(self, group: Group, config: Config) -> None:
+    def __init__(self, group: StreamsGroup, config: Config) -> None:
         self._group = group
         self._config = config
         self._placement = Placement(group)
@@ -144,7 +146,7 @@ class _Draft:
                 self._trade_off(shares, task, candidates)
 
     def _trade_off(self, shares: _Shares, task: int, candidates: list[int]) -> None:
-        """The client with the smallest gap is full."""
+        """Place a task whose nearest client is full."""
         if self._config.trade_off is TradeOff.BALANCE:
             below = next((client for client in candidates if shares.is_below(client)), None)
             self._run(shares, task, self._roomiest(shares, task) if below is None else below)
@@ -152,7 +154,7 @@ class _Draft:
         self._run(shares, task, candidates[0])
         successor = shares.roomiest(task, lambda client: not self._placement.has(client, task))
         if successor is None:
-            return  # there is nobody to take it over
+            return  # no client could take it over
         self._imbalanced.append(task)
         if self._config.num_standby_replicas == 0:
             self._placement.standby[successor].add(task)

@@ -1,9 +1,9 @@
-"""Minimum-cost flow by shortest paths, for networks that are small because like was put to like.
+"""Minimum-cost flow by shortest paths, for the small networks that `collapsed` builds.
 
-The primal-dual method (Edmonds and Karp; Ahuja, Magnanti and Orlin, Network Flows, section 9.8):
-potentials make every residual arc's reduced cost non-negative, a Dijkstra finds all that is at the next
-distance, and as much as possible is sent along arcs without reduced cost (Dinic) before the next one.
-Arcs are tried in the order in which they were added, so the same network gives the same flow.
+The primal-dual method (Edmonds and Karp; Ahuja, Magnanti and Orlin, Network Flows, section 9.8): potentials
+make every residual arc's reduced cost non-negative, a Dijkstra finds all nodes at the next distance, and
+then as much as possible is sent along arcs without reduced cost (Dinic). Arcs are tried in the order in
+which they were added, so the same network gives the same flow.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 _UNREACHED = 1 << 62
 
 
-class Network:
-    """Arcs with a capacity and a cost of 0 or more; an arc's number plus one is the way back."""
+class FlowNetwork:
+    """Arcs with a capacity and a cost of 0 or more; the arc with the next number is its reverse."""
 
     def __init__(self) -> None:
         self._arcs: list[list[int]] = []
@@ -28,7 +28,7 @@ class Network:
         return len(self._arcs) - 1
 
     def add_arc(self, tail: int, head: int, capacity: int, cost: int) -> int:
-        """The arc's number, to ask `flow` for."""
+        """Add an arc; returns its number, for `flow`."""
         number = len(self._heads)
         self._arcs[tail].append(number)
         self._arcs[head].append(number + 1)
@@ -41,7 +41,7 @@ class Network:
         return self._left[arc + 1]
 
     def send(self, source: int, sink: int) -> int:
-        """As much as can be sent, at the least cost; how much that is."""
+        """Send as much as possible at the lowest cost; returns how much that is."""
         self._potentials = [0] * len(self._arcs)
         total = 0
         while self._lengthen(source, sink):
@@ -49,7 +49,9 @@ class Network:
         return total
 
     def _lengthen(self, source: int, sink: int) -> bool:
-        """Dijkstra over reduced costs; potentials so that shortest paths cost nothing. Is there a path?"""
+        """Dijkstra over reduced costs; sets potentials so that shortest paths cost nothing. Whether there
+        is a path.
+        """
         potentials, heads, left, costs = self._potentials, self._heads, self._left, self._costs
         distances = [_UNREACHED] * len(potentials)
         distances[source] = 0
@@ -103,7 +105,7 @@ class Network:
         return levels
 
     def _send_level_by_level(self, source: int, sink: int, levels: list[int]) -> int:
-        """A blocking flow, depth first; every arc is given up at most once."""
+        """A blocking flow, depth first; every arc is abandoned at most once."""
         heads, left = self._heads, self._left
         tried = [0] * len(levels)
         path: list[int] = []

@@ -1,8 +1,9 @@
-"""KIP-925's two flow graphs, built and solved as Kafka does: for graphs that Kafka's own solver can take.
+"""KIP-925's two flow graphs, built and solved as Kafka does, for graphs of a size that Kafka's solver can
+take.
 
-`Problem` says what is to be placed; a solution says for every task which client it goes to. The graphs
-number their nodes as Kafka does, since the order of nodes decides between optima: the source, tasks, the
-first layer of clients (one for each sub-topology, or one), for the balanced graph a second layer, the sink.
+`Problem` is the input; a solution is the client of every task. The graphs number their nodes as Kafka does,
+because the order of nodes decides between optima: the source, tasks, the first layer of clients (one for
+each sub-topology, or one), for the balanced graph a second layer, the sink.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _FIRST_TASK = 1
 
 @dataclass(frozen=True)
 class Problem:
-    """Tasks to place anew, each client keeping as many of them as it has now.
+    """Tasks to place anew; each client keeps its number of them.
 
-    ``clients`` in the order of their nodes; ``present``: per task, where in ``clients`` it is now.
-    ``groups``: the tasks, as positions in ``tasks``, by sub-topology; None if these are not to be
+    ``clients`` in the order of their nodes; ``present``: per task, the place in ``clients`` where it is
+    now. ``groups``: the tasks, as positions in ``tasks``, by sub-topology; None if sub-topologies are not
     balanced.
     """
 
@@ -122,7 +123,7 @@ def _balanced(problem: Problem, groups: Sequence[Sequence[int]]) -> list[int]:
 
 
 def check_max_flow(sent: int, tasks: int) -> None:
-    """All tasks can be placed within the shares: integrality of S*C/n, which is a fractional flow."""
+    """All tasks fit within the shares: integrality of S*C/n, which is a fractional flow."""
     if sent != tasks:
         raise AssignmentRefused(
             "IllegalStateException", f"max flow calculated: {sent} doesn't match taskSize: {tasks}"

@@ -1,8 +1,9 @@
 """HighAvailabilityTaskAssignor, Kafka's default: KIP-441 as it was shipped, with KIP-925.
 
-First the assignment that is wanted, whoever has the tasks now: tasks round robin, balanced over threads,
-standbys likewise, both with as little traffic between racks as that allows. Then the movements that make it
-one that can run now; while there are any, a probing rebalance is needed. Stateless tasks come last.
+First comes the target assignment, whichever clients have the tasks now: tasks round robin, balanced over
+threads, then standbys in the same way, both with as little traffic between racks as that allows. Then
+movements turn it into an assignment that can run now; if there are any, a probing rebalance is needed.
+Stateless tasks come last.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groupstorm.assignors.streams.balancing import LeastLoaded, anywhere, balance_over_threads
-from groupstorm.assignors.streams.costs import CrossRack, Racks, changelogs, inputs
+from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, changelogs, inputs
 from groupstorm.assignors.streams.lags import Lags
 from groupstorm.assignors.streams.model import (
     HIGH_AVAILABILITY_COSTS,
@@ -18,21 +19,21 @@ from groupstorm.assignors.streams.model import (
     Config,
     Costs,
     Decision,
-    Group,
     Placement,
     StandbyPlacement,
     Strategy,
+    StreamsGroup,
 )
-from groupstorm.assignors.streams.movements import Movements
+from groupstorm.assignors.streams.movements import TaskMovements
 from groupstorm.assignors.streams.rackaware import Optimisation
 from groupstorm.assignors.streams.standbyplacement import place_greedily, place_reliable_first
 from groupstorm.assignors.streams.standbys import standby_assignor
 
 
-def high_availability(group: Group, config: Config) -> Decision:
+def high_availability(group: StreamsGroup, config: Config) -> Decision:
     """The assignment, with warm-ups, and whether a probing rebalance is needed."""
     placement = Placement(group)
-    racks = Racks(group)
+    racks = TaskRacks(group)
     rack_aware = racks.usable(config)
     _round_robin(placement, group.stateful)
     balance_over_threads(placement, placement.active, anywhere)
@@ -42,7 +43,7 @@ def high_availability(group: Group, config: Config) -> Decision:
     if config.num_standby_replicas > 0:
         _place_standbys(placement, group, config, racks, rack_aware)
     lags = Lags(group, config.acceptable_recovery_lag)
-    movements = Movements(placement, lags, config.max_warmup_replicas)
+    movements = TaskMovements(placement, lags, config.max_warmup_replicas)
     needed = movements.move_active() + movements.move_standbys()
     _place_stateless(placement, group.stateless)
     if rack_aware:
@@ -55,7 +56,7 @@ def high_availability(group: Group, config: Config) -> Decision:
     )
 
 
-def _active_optimisation(group: Group, config: Config, racks: Racks, costs: Costs) -> Optimisation:
+def _active_optimisation(group: StreamsGroup, config: Config, racks: TaskRacks, costs: Costs) -> Optimisation:
     clients = range(len(group.clients))
     return Optimisation(group, CrossRack(racks, inputs), costs, config.strategy, clients, config.solver)
 
@@ -67,9 +68,9 @@ def _round_robin(placement: Placement, tasks: Sequence[int]) -> None:
 
 
 def _place_standbys(
-    placement: Placement, group: Group, config: Config, racks: Racks, rack_aware: bool
+    placement: Placement, group: StreamsGroup, config: Config, racks: TaskRacks, rack_aware: bool
 ) -> None:
-    """assignStandbyReplicaTasks: place, balance, optimise; or one of KIP-925's own two ways."""
+    """assignStandbyReplicaTasks: place, balance, optimise; or one of KIP-925's other two ways."""
     cross_rack = CrossRack(racks, changelogs)
     costs = HIGH_AVAILABILITY_COSTS.configured(config)
     if rack_aware and config.standby_placement is StandbyPlacement.RELIABLE_FIRST:
@@ -94,7 +95,7 @@ def _place_standbys(
 
 
 def _place_stateless(placement: Placement, tasks: Sequence[int]) -> None:
-    """assignStatelessActiveTasks: each to the client with the fewest active tasks for its threads."""
+    """assignStatelessActiveTasks: each to the client with the fewest active tasks per thread."""
     queue = LeastLoaded(placement.active_load, placement.clients)
     for task in tasks:
         client = queue.poll(lambda candidate: True)

@@ -14,9 +14,9 @@ _MASK_32 = 0xFFFFFFFF
 
 
 class TaskId(NamedTuple):
-    """A partition of a sub-topology; sorts as Kafka's TaskId, prints as Kafka prints it: ``0_1``.
+    """A partition of a sub-topology; sorts and prints as Kafka's TaskId: ``0_1``.
 
-    ``topology`` is the named topology, "" where there is none (then it is not printed).
+    ``topology`` is the named topology, "" for none (then it is not printed).
     """
 
     topology: str
@@ -29,7 +29,7 @@ class TaskId(NamedTuple):
 
 
 def parse_task_id(text: str) -> TaskId:
-    """TaskId.parse. ``ValueError`` where the text is none."""
+    """TaskId.parse. ``ValueError`` if the text is none."""
     found = _TASK_ID.fullmatch(text)
     if found is None or max(int(found[2]), int(found[3])) > _INT32_MAX:
         raise ValueError(f"{text!r} is no task id")
@@ -55,7 +55,7 @@ def _signed_long(number: int) -> int:
 def parse_process_id(text: str) -> UUID:
     """A ProcessId: a UUID, or a number n for the UUID of n, as Kafka's own tests write them.
 
-    ``ValueError`` where the text is neither.
+    ``ValueError`` if the text is neither.
     """
     if text.isascii() and text.isdigit():
         number = int(text)

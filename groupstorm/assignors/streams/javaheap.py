@@ -1,7 +1,7 @@
-"""``java.util.PriorityQueue``: equal elements leave it in an order that only its own heap explains.
+"""``java.util.PriorityQueue``, step by step as in JDK 17: equal elements leave it in the order of its heap.
 
-Kafka polls movements whose keys can be equal, and even walks over a queue without polling it (the
-array of the heap, which is not sorted), so the heap is that of JDK 17, step by step.
+Kafka polls movements whose keys can be equal, and even iterates over a queue without polling it (over the
+heap's array, which is not sorted).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class JavaPriorityQueue(Generic[K, V]):
         self._sift_up(len(self._heap) - 1, (key, value))
 
     def poll(self) -> V:
-        """The first value; IndexError where there is none."""
+        """The first value; IndexError if there is none."""
         heap = self._heap
         first, last = heap[0], heap.pop()
         if heap:
@@ -42,7 +42,7 @@ class JavaPriorityQueue(Generic[K, V]):
         return first[1]
 
     def remove(self, value: V) -> None:
-        """``remove(Object)``; ValueError where it is not in there."""
+        """``remove(Object)``; ValueError if it is not present."""
         at = [held for _, held in self._heap].index(value)
         last = self._heap.pop()
         if at == len(self._heap):
@@ -78,5 +78,5 @@ class JavaPriorityQueue(Generic[K, V]):
         return len(self._heap)
 
     def __iter__(self) -> Iterator[V]:
-        """The values as they lie in the heap."""
+        """The values in the order of the heap's array."""
         return iter([value for _, value in self._heap])

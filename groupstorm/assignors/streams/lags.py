@@ -1,25 +1,25 @@
-"""Who is how far behind: caught-up clients, and clients by lag (HighAvailabilityTaskAssignor).
+"""Caught-up clients, and clients by lag (HighAvailabilityTaskAssignor).
 
-A client's lag is what the leader computed from its offset sums (ClientState.computeTaskLags). Most
-clients know nothing of most tasks and lag by all there is, so only what somebody knows is looked at.
+The leader computes a client's lags from its offset sums (ClientState.computeTaskLags). Most clients know
+nothing of most tasks and lag by the whole changelog, so only known lags are stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groupstorm.assignors.streams.model import LATEST_OFFSET, UNBOUNDED_LAG, UNKNOWN_OFFSET_SUM, Group
+from groupstorm.assignors.streams.model import LATEST_OFFSET, UNBOUNDED_LAG, UNKNOWN_OFFSET_SUM, StreamsGroup
 
 
 def task_lag(offset_sum: int, end_offset_sum: int) -> int:
-    """The lag of a task: sentinels stay; who claims more than there is has all to restore."""
+    """The lag of a task: sentinels stay; a client that claims more than the end offset has all to restore."""
     if offset_sum in {LATEST_OFFSET, UNKNOWN_OFFSET_SUM}:
         return offset_sum
     return end_offset_sum if end_offset_sum < offset_sum else end_offset_sum - offset_sum
 
 
 def task_lags(offset_sums: Mapping[int, int], end_offset_sums: Mapping[int, int]) -> dict[int, int]:
-    """The lags of the stateful tasks of which a client has something."""
+    """The lags of the stateful tasks of which a client has state."""
     return {
         task: task_lag(offset_sum, end_offset_sums[task])
         for task, offset_sum in offset_sums.items()
@@ -30,7 +30,7 @@ def task_lags(offset_sums: Mapping[int, int], end_offset_sums: Mapping[int, int]
 class Lags:
     """The lags of stateful tasks on all clients."""
 
-    def __init__(self, group: Group, acceptable: int) -> None:
+    def __init__(self, group: StreamsGroup, acceptable: int) -> None:
         self._group = group
         self._acceptable = acceptable
         self._fresh = [number for number, client in enumerate(group.clients) if client.fresh_elsewhere]
@@ -65,13 +65,13 @@ class Lags:
         return found
 
     def _candidates(self, task: int) -> list[int]:
-        """All clients, unless those that know nothing of the task cannot be meant."""
+        """All clients, or only those that know the task if no other one can qualify."""
         if self._fresh and self.acceptable(self._group.lag(self._fresh[0], task)):
             return list(range(len(self._group.clients)))
         return sorted(self._known[task])
 
     def lowest(self, task: int) -> int:
-        """The least lag that a client has; sentinels are below all others, as numbers are."""
+        """The lowest lag of a client; sentinels are below all others, as numbers are."""
         lags = list(self._known[task].values())
         if len(lags) < len(self._group.clients):
             lags.append(self._group.lag(self._fresh[0], task))

@@ -1,9 +1,11 @@
-"""A whole rebalance of a Streams group as its leader sees it: bytes in, bytes out (StreamsPartitionAssignor).
+"""A whole rebalance of a Streams group as its leader sees it: bytes in, bytes out
+(StreamsPartitionAssignor).
 
-Members say what they have; consumers of one process are one client. The task assignor places tasks on
-clients, `threads` on their consumers. An active task that another consumer still owns is withheld until it
-has been revoked, and its new owner is told to rebalance at once; if it had a standby of it, it keeps that
-for now. While warm-ups are under way the leader's own client gets the time of the next probing rebalance.
+Members report their tasks; consumers of one process form one client. The task assignor places tasks on
+clients, `threads` on their consumers. An active task that another consumer still owns is withheld until
+that consumer has revoked it, and the assignment asks the new owner to rebalance at once; a standby that the
+new owner has of it stays for now. While warm-ups are under way the leader's own client gets the time of the
+next probing rebalance.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from groupstorm.assignors.streams.draft import watched_standbys
 from groupstorm.assignors.streams.ids import TaskId, process_order
 from groupstorm.assignors.streams.model import (
     UNKNOWN_OFFSET_SUM,
-    Client,
     Config,
-    Consumer,
     Decision,
-    Group,
+    StreamsClient,
+    StreamsConsumer,
+    StreamsGroup,
     Task,
 )
 from groupstorm.assignors.streams.states import client_of
@@ -45,13 +47,13 @@ from groupstorm.assignors.userdata.streams_assignment import (
 )
 from groupstorm.assignors.userdata.streams_subscription import SubscriptionInfo, decode_subscription_info
 
-#: All consumers of versions that the leader does not know are one client.
+#: All consumers with versions that the leader does not know form one client.
 _FUTURE_PROCESS = UUID("ffffffff-ffff-4fff-bfff-ffffffffffff")
 _HOSTS_SINCE = 2
 
 
 class StreamsMember(NamedTuple):
-    """A consumer's subscription: its user data, the partitions it owns, its rack."""
+    """A consumer's subscription: its user data, its owned partitions, its rack."""
 
     user_data: bytes
     owned: tuple[TopicPartition, ...] = ()
@@ -60,12 +62,12 @@ class StreamsMember(NamedTuple):
 
 @dataclass(frozen=True)
 class Application:
-    """What a leader knows besides its members.
+    """The leader's knowledge besides its members.
 
-    ``end_offset_sums``: records in the changelogs of each stateful task; None where they could not be
-    read. ``process``: the leader's own. ``tasks`` None: a source topic does not exist. ``watch_list``: the
-    assignments of KIP-441's draft name the standbys to watch. ``latest_version``: of SubscriptionInfo, that
-    the leader knows; an older release meets newer ones in a rolling upgrade.
+    ``end_offset_sums``: records in the changelogs of each stateful task; None if they could not be read.
+    ``process``: the leader's own. ``tasks`` None: a source topic does not exist. ``watch_list``: the
+    assignments of KIP-441's draft name the standbys to watch. ``latest_version``: the latest version of
+    SubscriptionInfo that the leader knows; an older release meets newer ones in a rolling upgrade.
     """
 
     tasks: Sequence[Task] | None
@@ -78,7 +80,7 @@ class Application:
 
 
 class StreamsAssignment(NamedTuple):
-    """What one consumer gets: partitions in order, and what travels with them."""
+    """One consumer's partitions in order, and its user data."""
 
     partitions: tuple[TopicPartition, ...]
     info: AssignmentInfo
@@ -91,8 +93,8 @@ class StreamsAssignment(NamedTuple):
 class Rebalance(NamedTuple):
     """``stable``: no follow-up rebalance is needed (AssignmentListener.onAssignmentComplete).
 
-    ``warmups``: task and process of each standby that a movement left so that state is built up.
-    ``processes``: of each member, the one that it was counted to.
+    ``warmups``: task and process of each standby that a movement left to build up state. ``processes``: the
+    process to which each member was counted.
     """
 
     assignments: dict[str, StreamsAssignment]
@@ -102,7 +104,7 @@ class Rebalance(NamedTuple):
 
 
 def rebalance(application: Application, members: Mapping[str, StreamsMember], now_ms: int) -> Rebalance:
-    """Assign; ``members`` in the order of the leader's table. `UserDataError` where bytes cannot be read."""
+    """Assign; ``members`` in the order of the leader's table. `UserDataError` if bytes cannot be read."""
     latest = application.latest_version
     infos = {
         name: _as_known(decode_subscription_info(member.user_data), latest)
@@ -131,13 +133,13 @@ def _as_known(info: SubscriptionInfo, latest: int) -> SubscriptionInfo:
 
 
 def _failed(members: Mapping[str, StreamsMember], code: AssignorError, latest: int) -> Rebalance:
-    """errorAssignment: nothing for anybody, and why."""
+    """errorAssignment: no partitions for any member, and the error code."""
     info = AssignmentInfo(latest, latest, error_code=code)
     return Rebalance({name: StreamsAssignment((), info) for name in members}, stable=False)
 
 
 class _Versions(NamedTuple):
-    """The lowest version that was used, the lowest that is some member's latest, and is one too new?"""
+    """The lowest version used, the lowest of the members' latest versions, and whether one is too new."""
 
     used: int
     supported: int
@@ -157,7 +159,7 @@ def _wire(task: TaskId) -> StreamsTask:
 
 
 class _Leader:
-    """One rebalance: clients from members, tasks to clients, tasks to consumers, what each is told."""
+    """One rebalance: clients from members, tasks to clients, tasks to consumers, assignments."""
 
     def __init__(
         self,
@@ -178,14 +180,14 @@ class _Leader:
         }
         self._numbers = {_wire(task.id): number for number, task in enumerate(self._tasks)}
         self._owned = {part for member in members.values() for part in member.owned}
-        #: Of the partitions that a client's consumers own, which one does; of two the later.
+        #: Per owned partition of a client the consumer that owns it; of two consumers the later one.
         self._owners: dict[UUID, dict[TopicPartition, str]] = {}
         self._hosts: dict[UUID, HostInfo] = {}
         self._group = self._make_group(infos)
 
     # -- the group ---------------------------------------------------------------------------------------
 
-    def _make_group(self, infos: Mapping[str, SubscriptionInfo]) -> Group:
+    def _make_group(self, infos: Mapping[str, SubscriptionInfo]) -> StreamsGroup:
         processes: dict[UUID, list[str]] = {}
         for name, info in infos.items():
             future = info.version > self._application.latest_version
@@ -205,7 +207,7 @@ class _Leader:
         order = sorted(range(len(clients)), key=lambda at: process_order(clients[at].id))
         position = {at: number for number, at in enumerate(order)}
         filled = [position[at] for at in range(len(clients))]
-        return Group(self._tasks, [clients[at] for at in order], filled, ends)
+        return StreamsGroup(self._tasks, [clients[at] for at in order], filled, ends)
 
     def _client(
         self,
@@ -213,18 +215,18 @@ class _Leader:
         names: Sequence[str],
         infos: Mapping[str, SubscriptionInfo],
         ends: Mapping[int, int],
-    ) -> Client:
+    ) -> StreamsClient:
         consumers = [self._consumer(name, infos[name]) for name in names]
         racks = {self._members[name].rack for name in names}
-        rack = racks.pop() if len(racks) == 1 else None  # two racks in one process are as good as none
+        rack = racks.pop() if len(racks) == 1 else None  # two racks in one process count as none
         return client_of(process, consumers, ends, rack, infos[names[0]].client_tags)
 
-    def _consumer(self, name: str, info: SubscriptionInfo) -> Consumer:
+    def _consumer(self, name: str, info: SubscriptionInfo) -> StreamsConsumer:
         owned = (self._task_of.get(part) for part in self._members[name].owned)
         sums = {
             self._numbers[task]: offset for task, offset in info.offset_sums.items() if task in self._numbers
         }
-        return Consumer(name, frozenset(task for task in owned if task is not None), sums)
+        return StreamsConsumer(name, frozenset(task for task in owned if task is not None), sums)
 
     # -- the assignment ----------------------------------------------------------------------------------
 
@@ -232,7 +234,7 @@ class _Leader:
         decision = self._decide()
         hosts = self._partitions_by_host(decision.placement.active)
         standby_hosts = self._partitions_by_host(decision.placement.standby)
-        told = _Told(self._versions, hosts, standby_hosts)
+        shared = _SharedInfo(self._versions, hosts, standby_hosts)
         assignments: dict[str, StreamsAssignment] = {}
         stable = not self._versions.future
         for client in self._group.clients_as_hashed:
@@ -245,7 +247,7 @@ class _Leader:
             watched = watched_standbys(decision, client) if decision.imbalanced else []
             threads = threads_of(self._group, client, decision)
             for consumer, tasks in threads.items():
-                given = self._give(client, consumer, tasks, set(watched), told)
+                given = self._give(client, consumer, tasks, set(watched), shared)
                 if given.info.next_rebalance_ms == 0:
                     stable, due = False, NO_REBALANCE_MS
                 elif due != NO_REBALANCE_MS:
@@ -259,7 +261,7 @@ class _Leader:
 
     @property
     def _can_tell_imbalance(self) -> bool:
-        """Whether all members know the error code by which they watch their standbys (KIP-441's draft)."""
+        """Whether all members know the error code for imbalance (KIP-441's draft)."""
         return self._versions.used == LATEST_SUPPORTED_VERSION
 
     def _warmups(self, decision: Decision) -> tuple[tuple[TaskId, UUID], ...]:
@@ -271,7 +273,7 @@ class _Leader:
         )
 
     def _decide(self) -> Decision:
-        """Without lags every assignor of Kafka's but the sticky ones is replaced by `fallback_prior`."""
+        """Without lags `fallback_prior` replaces every assignor of Kafka's except the sticky ones."""
         name = self._application.assignor
         if self._application.end_offset_sums is None and name not in {"legacy-sticky", "sticky"}:
             name = "fallback-prior"
@@ -290,9 +292,11 @@ class _Leader:
         return [TopicPartition(part.topic, part.partition) for part in self._tasks[task].inputs]
 
     def _give(
-        self, client: int, consumer: str, tasks: ThreadTasks, watched: set[int], told: _Told
+        self, client: int, consumer: str, tasks: ThreadTasks, watched: set[int], shared: _SharedInfo
     ) -> StreamsAssignment:
-        """Active tasks that nobody else owns, standbys, and those that it has to wait for as standbys."""
+        """Active tasks without another owner, standbys, and as standbys the active tasks that it has to
+        wait for.
+        """
         withheld = [task for task in tasks.active if self._is_owned_elsewhere(client, task, consumer)]
         running = sorted(
             (part, task) for task in tasks.active if task not in withheld for part in self._inputs(task)
@@ -303,7 +307,7 @@ class _Leader:
             if task in self._group.clients[client].prev_standby and self._tasks[task].stateful
         ]
         standby = [*tasks.standby, *waiting]
-        info = told.base()._replace(
+        info = shared.base()._replace(
             active=[_wire(self._tasks[task].id) for _, task in running],
             standby={_wire(self._tasks[task].id): self._inputs(task) for task in standby},
             next_rebalance_ms=0 if withheld else NO_REBALANCE_MS,
@@ -322,8 +326,8 @@ class _Leader:
         return any(part in self._owned and owners.get(part) != consumer for part in self._inputs(task))
 
 
-class _Told(NamedTuple):
-    """What every consumer is told alike."""
+class _SharedInfo(NamedTuple):
+    """The part of the assignment that is the same for every consumer."""
 
     versions: _Versions
     hosts: Hosts

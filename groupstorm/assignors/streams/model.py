@@ -1,7 +1,8 @@
-"""What a task assignor is told and what it works on.
+"""The input of a task assignor and the placement that it works on.
 
-A `Group` is fixed: tasks and clients in Kafka's order, referred to by their number there. A `Placement`
-is what assignors change: who has which task as active and as standby (ClientState's assigned tasks).
+A `StreamsGroup` is fixed: its tasks and clients stand in Kafka's order, and code refers to them by their
+number there. A `Placement` is what assignors change: which client has which task as active or as standby
+(ClientState's assigned tasks).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ UNBOUNDED_LAG = (1 << 63) - 1
 
 
 class TaskPartition(NamedTuple):
-    """A partition that a task reads or writes; ``racks`` of its replicas, None where one is not known."""
+    """A partition that a task reads or writes; ``racks`` of its replicas, None if one is not known."""
 
     topic: str
     partition: int
@@ -37,7 +38,7 @@ class TaskPartition(NamedTuple):
 
 
 class Task(NamedTuple):
-    """``inputs``: source partitions; ``changelogs``: those that its state is kept in."""
+    """``inputs``: source partitions; ``changelogs``: the partitions that keep its state."""
 
     id: TaskId
     stateful: bool
@@ -45,19 +46,19 @@ class Task(NamedTuple):
     changelogs: tuple[TaskPartition, ...] = ()
 
 
-class Consumer(NamedTuple):
-    """A thread of a client: the tasks whose partitions it owns, and its tasks' offset sums."""
+class StreamsConsumer(NamedTuple):
+    """A thread of a client: the tasks whose partitions it owns, and its offset sums per task."""
 
     id: str
     owned: frozenset[int] = frozenset()
     offset_sums: Mapping[int, int] = {}
 
 
-class Client(NamedTuple):
+class StreamsClient(NamedTuple):
     """An instance of the application, as the leader knows it (ClientState).
 
-    ``capacity``: threads. ``lags``: per task; what is not in there lags as the group's
-    ``end_offset_sums`` say if ``fresh_elsewhere``, else it is unknown. ``consumers``: only where the
+    ``capacity``: threads. ``lags``: per task. A task without an entry lags by the group's
+    ``end_offset_sums`` if ``fresh_elsewhere``; otherwise its lag is unknown. ``consumers``: only if the
     state was made from subscriptions.
     """
 
@@ -69,19 +70,19 @@ class Client(NamedTuple):
     prev_standby: frozenset[int] = frozenset()
     lags: Mapping[int, int] = {}
     fresh_elsewhere: bool = False
-    consumers: tuple[Consumer, ...] = ()
+    consumers: tuple[StreamsConsumer, ...] = ()
 
 
 @dataclass(frozen=True)
-class Group:
+class StreamsGroup:
     """``tasks`` ascending by TaskId, ``clients`` ascending by ProcessId.
 
-    ``filled``: numbers of the clients in the order in which the leader came to know them;
-    ``end_offset_sums``: per stateful task, the records in its changelogs.
+    ``filled``: numbers of the clients in the order in which the leader met them; ``end_offset_sums``: per
+    stateful task, the records in its changelogs.
     """
 
     tasks: Sequence[Task]
-    clients: Sequence[Client]
+    clients: Sequence[StreamsClient]
     filled: Sequence[int]
     end_offset_sums: Mapping[int, int] = field(default_factory=dict)
 
@@ -123,7 +124,7 @@ class Group:
         return self._client_hashes[client]
 
     def lag(self, client: int, task: int) -> int:
-        """ClientState.lagFor; refuses as Kafka does where nobody said."""
+        """ClientState.lagFor; refuses as Kafka does if the lag is unknown."""
         state = self.clients[client]
         lag = state.lags.get(task)
         if lag is None and state.fresh_elsewhere:
@@ -143,10 +144,10 @@ class Strategy(StrEnum):
 
 
 class StandbyPlacement(StrEnum):
-    """How standbys are placed when racks are known (KIP-925).
+    """How standbys are placed if racks are known (KIP-925).
 
-    SHIPPED is Kafka's: flows between pairs of clients. GREEDY and RELIABLE_FIRST are the options I and
-    II of the KIP's fourth version.
+    SHIPPED is Kafka's: flows between pairs of clients. GREEDY and RELIABLE_FIRST are the options I and II
+    of the KIP's fourth version.
     """
 
     SHIPPED = "shipped"
@@ -155,9 +156,10 @@ class StandbyPlacement(StrEnum):
 
 
 class TradeOff(StrEnum):
-    """KIP-441's draft, where the client with the smallest gap has its share already.
+    """KIP-441's draft, if the client with the smallest gap has its share already.
 
-    LATENCY: it gets the task all the same; BALANCE: the one with the second smallest gap is next.
+    LATENCY: that client gets the task all the same; BALANCE: the client with the second smallest gap is
+    next.
     """
 
     LATENCY = "latency"
@@ -167,8 +169,8 @@ class TradeOff(StrEnum):
 class TagsOrRacks(StrEnum):
     """KIP-925, "What if both rack information and rack aware tags present": which one places standbys.
 
-    TAGS is Kafka's: client tags where they are configured, else the load alone. RACKS takes every
-    client's rack for its tag, whatever tags there are.
+    TAGS is Kafka's: client tags if they are configured, else the load alone. RACKS uses every client's rack
+    as its tag, whatever tags there are.
     """
 
     TAGS = "tags"
@@ -187,6 +189,8 @@ class Config(NamedTuple):
     """Kafka's settings with Kafka's defaults, then ours. Costs None: the assignor's own.
 
     ``near_zero_gap``, of KIP-441's draft: up to this gap a standby is as good as the running task.
+    ``must_preserve_active``: the constructor's argument of KIP-924's StickyTaskAssignor; other assignors do
+    not read it.
     """
 
     acceptable_recovery_lag: int = 10_000
@@ -203,6 +207,7 @@ class Config(NamedTuple):
     tags_or_racks: TagsOrRacks = TagsOrRacks.TAGS
     near_zero_gap: int | None = None
     solver: Solver = Solver.AUTO
+    must_preserve_active: bool = False
 
 
 class Costs(NamedTuple):
@@ -212,7 +217,7 @@ class Costs(NamedTuple):
     non_overlap: int
 
     def configured(self, config: Config) -> Costs:
-        """These, unless the configuration has others."""
+        """These costs, unless the configuration has others."""
         return Costs(
             self.traffic if config.traffic_cost is None else config.traffic_cost,
             self.non_overlap if config.non_overlap_cost is None else config.non_overlap_cost,
@@ -227,11 +232,11 @@ STATELESS_COSTS = Costs(1, 0)
 
 
 class Placement:
-    """Who has what: per client the tasks that it runs and the ones that it keeps a standby of."""
+    """Per client its active tasks and its standbys."""
 
     __slots__ = ("active", "capacities", "standby")
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: StreamsGroup) -> None:
         self.capacities = [client.capacity for client in group.clients]
         self.active: list[set[int]] = [set() for _ in self.capacities]
         self.standby: list[set[int]] = [set() for _ in self.capacities]
@@ -259,14 +264,13 @@ class Placement:
 
 
 class Decision(NamedTuple):
-    """What an assignor decided.
+    """The result of an assignor.
 
-    ``probing``: another rebalance is needed after a while, None where the assignor does not say.
-    ``warmups`` and ``standby_warmups``: the standbys that a movement left behind so that the state can be
-    built up, per client (None: the assignor has no such thing). ``imbalanced``, of KIP-441's draft:
-    tasks that stay where their state is although that client has its share already.
-    ``optimized_cost``: what an optimisation arrived at. ``tables``: per client all its tasks, where the
-    result is a hash table whose order counts (KIP-924).
+    ``probing``: another rebalance is needed later; None if the assignor does not say. ``warmups`` and
+    ``standby_warmups``: per client the standbys that a movement left to build up state (None: the assignor
+    has no movements). ``imbalanced``, of KIP-441's draft: tasks that stay with their state although that
+    client has its share already. ``optimized_cost``: the cost that an optimisation reached. ``tables``: per
+    client all its tasks, if the result is a hash table whose order counts (KIP-924).
     """
 
     placement: Placement

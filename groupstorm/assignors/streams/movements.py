@@ -1,8 +1,8 @@
-"""TaskMovement: from the assignment that is wanted to one that can run now.
+"""TaskMovement: from the target assignment to one that can run now.
 
-A task that is not caught up where it is wanted runs for now where it is, and a warm-up replica on the
-client that is to have it builds up the state; so many at a time as `max.warmup.replicas` says, for active
-tasks and standbys together.
+A task whose target client is not caught up runs at its present client for now, and a warm-up replica on the
+target client builds up the state. `max.warmup.replicas` limits the number of warm-ups, for active tasks and
+standbys together.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ class Movement(NamedTuple):
     destination: int
 
 
-class Movements:
-    """The movements of one assignment. ``warmups`` and ``standby_warmups``: per client, what was left."""
+class TaskMovements:
+    """The movements of one assignment. ``warmups`` and ``standby_warmups``: per client, the replicas they
+    left.
+    """
 
     def __init__(self, placement: Placement, lags: Lags, warmups_max: int) -> None:
         self._placement = placement
@@ -34,7 +36,7 @@ class Movements:
         self.standby_warmups: list[set[int]] = [set() for _ in placement.clients]
 
     def move_active(self) -> int:
-        """assignActiveTaskMovements; how many tasks are not where they are wanted."""
+        """assignActiveTaskMovements; returns how many tasks are not at their target."""
         movements = self._needed(self._placement.active, self.warmups)
         needed = len(movements)
         while movements:
@@ -47,7 +49,7 @@ class Movements:
         return needed
 
     def move_standbys(self) -> int:
-        """assignStandbyTaskMovements; how many standbys are not where they are wanted."""
+        """assignStandbyTaskMovements; returns how many standbys are not at their target."""
         movements = self._needed(self._placement.standby, self.warmups)
         needed = 0
         while movements:
@@ -57,7 +59,9 @@ class Movements:
     def _needed(
         self, held: list[set[int]], left: list[set[int]]
     ) -> JavaPriorityQueue[tuple[int, int], Movement]:
-        """Tasks that others are nearer to than the client that has them; the fewest helpers first."""
+        """Tasks for which other clients are nearer than their own; those with the fewest such clients
+        first.
+        """
         queue: JavaPriorityQueue[tuple[int, int], Movement] = JavaPriorityQueue()
         lags = self._lags
         for client, tasks in enumerate(held):
@@ -72,7 +76,7 @@ class Movements:
         return min(candidates, key=lambda client: (self._placement.load(client), client), default=None)
 
     def _most_caught_up(self, movement: Movement, valid: Callable[[int], bool]) -> int | None:
-        """mostCaughtUpEligibleClient: of those that are nearer than the destination."""
+        """mostCaughtUpEligibleClient: of the clients that are nearer than the destination."""
         for client in self._lags.by_lag(movement.task):
             if client == movement.destination:
                 return None

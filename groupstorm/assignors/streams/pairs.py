@@ -1,4 +1,4 @@
-"""Which tasks have been put together: the sticky assignors spread tasks so that pairs differ (TaskPairs)."""
+"""Pairs of tasks on one client: the sticky assignors spread tasks so that pairs differ (TaskPairs)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class TaskPairs:
-    """Pairs of tasks that are on one client. Once every pair of a group has been, no pair is new."""
+    """The pairs of tasks that have been on one client. After all pairs of a group have, no pair is new."""
 
     __slots__ = ("_most", "_pairs", "_partners")
 
@@ -24,5 +24,5 @@ class TaskPairs:
                 self._pairs += 1
 
     def has_new(self, task: int, held: set[int]) -> bool:
-        """Would the task meet one that it has not met?"""
+        """Whether the task would meet a task that it has not met."""
         return self._pairs != self._most and not held <= self._partners.get(task, set())

@@ -1,37 +1,41 @@
-"""StickyTaskAssignor of KIP-924, the public task assignors.
+"""StickyTaskAssignor of KIP-924, one of the public task assignors.
 
-As the legacy one in its idea; loads are compared without regard to capacities' sizes, racks matter only
-where both costs are configured, active tasks are priced by inputs and changelogs, and the graphs' clients
-stand in the order of a hash table.
+It follows the legacy sticky assignor, with these differences: clients with equal loads rank equal, whatever
+their capacities; racks count only if both costs are configured; the price of an active task includes its
+changelogs; and the clients of a flow graph come in the order of a hash table.
 
-Kafka itself gives more than one answer where there are standbys: it walks a HashSet of task descriptions
-that hash by identity. Here they come in the order of their ids' hashes.
+With ``Config.must_preserve_active`` every active task stays with its previous owner. Racks then play no
+part, and the answer asks for another rebalance at once.
+
+Kafka itself gives more than one answer if there are standbys, because it walks a HashSet of task
+descriptions that hash by identity. Here the tasks come in the order of their ids' hashes.
 """
 
 from __future__ import annotations
 
-from groupstorm.assignors.streams.costs import CrossRack, Racks, all_partitions, changelogs
+from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, all_partitions, changelogs
 from groupstorm.assignors.streams.model import (
     STATELESS_COSTS,
     STICKY_COSTS,
     Config,
     Decision,
-    Group,
     Placement,
     Strategy,
+    StreamsGroup,
 )
 from groupstorm.assignors.streams.rackaware import Optimisation
 from groupstorm.assignors.streams.sticky import StickyAssignment
 from groupstorm.javahash import hash_order
 
 
-def public_sticky(group: Group, config: Config) -> Decision:
-    """Active tasks, standbys, both with less traffic where racks and costs are known."""
+def public_sticky(group: StreamsGroup, config: Config) -> Decision:
+    """Place active tasks and standbys; reduce the traffic between racks if racks and costs are known."""
     placement = Placement(group)
     assignment = StickyAssignment(group, placement, larger_first=False)
-    racks = Racks(group)
-    assignment.assign_active(keep_all=False)
-    if group.tasks and _usable(racks, config, standby=False):
+    racks = TaskRacks(group)
+    preserve = config.must_preserve_active
+    assignment.assign_active(keep_all=preserve)
+    if group.tasks and not preserve and _usable(racks, config, standby=False):
         cross_rack = CrossRack(racks, all_partitions, described=True)
         for costs, tasks in (
             (STICKY_COSTS.configured(config), group.stateful),
@@ -49,7 +53,7 @@ def public_sticky(group: Group, config: Config) -> Decision:
     everything = hash_order(range(len(group.tasks)), group.task_hash)
     kept = [task for task in everything if group.tasks[task].changelogs]
     assignment.assign_standbys(kept, config.num_standby_replicas)
-    if any(placement.standby) and _usable(racks, config, standby=True):
+    if any(placement.standby) and not preserve and _usable(racks, config, standby=True):
         Optimisation(
             group,
             CrossRack(racks, changelogs, described=True),
@@ -60,10 +64,10 @@ def public_sticky(group: Group, config: Config) -> Decision:
             pairs=config.strategy,
             on_move=assignment.note_move,
         ).standby(placement, lambda source, destination, task: True)
-    return Decision(placement, probing=False, tables=assignment.tables)
+    return Decision(placement, probing=preserve, tables=assignment.tables)
 
 
-def _usable(racks: Racks, config: Config, *, standby: bool) -> bool:
+def _usable(racks: TaskRacks, config: Config, *, standby: bool) -> bool:
     """TaskAssignmentUtils.canPerformRackAwareOptimization."""
     return (
         config.strategy is not Strategy.NONE

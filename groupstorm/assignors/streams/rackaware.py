@@ -1,8 +1,8 @@
-"""KIP-925: placements with less traffic between racks, without anybody's number of tasks changing.
+"""KIP-925: placements with less traffic between racks; every client keeps its number of tasks.
 
-RackAwareTaskAssignor and, for KIP-924's public assignors, TaskAssignmentUtils. On graphs that
-are no larger than `SMALL_GRAPH` the answer is Kafka's own, task by task (`graphs`); larger ones get the same
-cost from `collapsed`, where Kafka's solver would work for minutes.
+RackAwareTaskAssignor and, for KIP-924's public assignors, TaskAssignmentUtils. On graphs up to
+`SMALL_GRAPH` the answer is Kafka's own, task by task (`graphs`). On larger ones `collapsed` finds the same
+cost; Kafka's solver would take minutes.
 """
 
 from __future__ import annotations
@@ -14,49 +14,49 @@ from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams import collapsed, graphs
 from groupstorm.assignors.streams.costs import CrossRack
 from groupstorm.assignors.streams.graphs import Problem
-from groupstorm.assignors.streams.model import Costs, Group, Placement, Solver, Strategy
+from groupstorm.assignors.streams.model import Costs, Placement, Solver, Strategy, StreamsGroup
 
-#: Up to here Kafka's choice among the optima is computed the way Kafka does: tasks * tasks * clients, which
-#: its solver's time goes with. 150 tasks on 13 clients take half a second.
+#: Up to here this module computes Kafka's own choice among the optima. The size is tasks * tasks * clients,
+#: to which the time of Kafka's solver is proportional. 150 tasks on 13 clients take half a second.
 SMALL_GRAPH = 300_000
 #: RackAwareTaskAssignor.STANDBY_OPTIMIZER_MAX_ITERATION.
 _STANDBY_ROUNDS_MAX = 4
 
-#: May this task's standby move from the one client to the other?
+#: Whether this task's standby may move from the one client to the other.
 MayMove = Callable[[int, int, int], bool]
-#: Takes each move as it is made: the task, the client it leaves, the one it comes to.
+#: Called for each move: the task, the client that it leaves, the client to which it comes.
 OnMove = Callable[[int, int, int], None]
 
 
-def _untold(task: int, source: int, destination: int) -> None:
-    """Where only the placement counts."""
+def _ignore_move(task: int, source: int, destination: int) -> None:
+    """Ignores moves, for callers that need the placement alone."""
 
 
 def graph_size(tasks: int, clients: int) -> int:
-    """What `SMALL_GRAPH` is compared with."""
+    """The size to compare with `SMALL_GRAPH`."""
     return tasks * tasks * clients
 
 
 class Optimisation(NamedTuple):
-    """How to optimise: what tasks cost, which graph, ``clients`` in the order of their nodes.
+    """The parameters: costs of tasks, kind of graph, ``clients`` in the order of their nodes.
 
-    ``pairs``: the graph for two clients that exchange standbys. Kafka's internal assignors take the one
-    without shares whatever the strategy is, KIP-924's public ones take the strategy's.
+    ``pairs``: the graph for two clients that exchange standbys. Kafka's internal assignors take the graph
+    without shares for every strategy; KIP-924's public ones take that of the strategy.
     """
 
-    group: Group
+    group: StreamsGroup
     cross_rack: CrossRack
     costs: Costs
     strategy: Strategy
     clients: Sequence[int]
     solver: Solver = Solver.AUTO
     pairs: Strategy = Strategy.MIN_TRAFFIC
-    on_move: OnMove = _untold
+    on_move: OnMove = _ignore_move
 
     def active(self, placement: Placement, tasks: Iterable[int]) -> int:
-        """Move these active tasks; the cost that is reached, moving included.
+        """Move these active tasks; returns the cost that is reached, moving included.
 
-        RackAwareTaskAssignor.optimizeActiveTasks. Refuses where a task has no client or two.
+        RackAwareTaskAssignor.optimizeActiveTasks. Refuses if a task has no client, or two.
         """
         chosen = sorted(tasks)
         if not chosen:
@@ -67,14 +67,14 @@ class Optimisation(NamedTuple):
         return problem.total(places)
 
     def standby(self, placement: Placement, may_move: MayMove) -> int:
-        """Exchange standbys between clients of two racks, pair by pair, while something moves.
+        """Exchange standbys between clients of two racks, pair by pair, until nothing moves.
 
-        RackAwareTaskAssignor.optimizeStandbyTasks; the traffic that is left, at its cost.
+        RackAwareTaskAssignor.optimizeStandbyTasks; returns the remaining traffic, at its cost.
         """
         standbys = set().union(*placement.standby)
         self.cross_rack.total(
             placement.standby, standbys
-        )  # what has no price is refused before anything moves
+        )  # refuse a task without a price before any task moves
         size = graph_size(len(standbys), len(self.clients))
         for _ in range(_STANDBY_ROUNDS_MAX):
             if not self._exchange_standbys(placement, may_move, size):

@@ -12,14 +12,14 @@ from groupstorm.assignors.casefields import Field, read_line
 from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
 from groupstorm.assignors.streams.ids import TaskId, parse_process_id, parse_task_id, process_order
 from groupstorm.assignors.streams.model import (
-    Client,
     Config,
-    Consumer,
-    Group,
     Placement,
     Solver,
     StandbyPlacement,
     Strategy,
+    StreamsClient,
+    StreamsConsumer,
+    StreamsGroup,
     TagsOrRacks,
     Task,
     TaskPartition,
@@ -30,7 +30,7 @@ from groupstorm.problems import InputError
 
 _LONG_MAX = (1 << 63) - 1
 _PROBING_INTERVAL_MIN_MS = 60_000
-#: More than any application has; a case this large is a mistake.
+#: More than any application has, so that a typing error cannot use up the memory.
 _TASKS_MAX, _CLIENTS_MAX = 1_000_000, 100_000
 
 E = TypeVar("E", bound=StrEnum)
@@ -38,18 +38,18 @@ E = TypeVar("E", bound=StrEnum)
 
 @dataclass(frozen=True)
 class StreamsCase:
-    """One question to one assignor. ``names``: the clients as the case calls them, in its order."""
+    """One question to one assignor. ``names``: the clients by their names in the case, in its order."""
 
     id: Any
     assignor: str
-    group: Group
+    group: StreamsGroup
     config: Config
     given: Placement
     names: Mapping[str, int]
 
 
 def read_case(line: bytes, place: str) -> StreamsCase:
-    """Read one case; ``place`` says where it stands. `InputError` names the field and what was expected."""
+    """Read one case; ``place`` names the line. `InputError` names the field and the expected value."""
     case = read_line(line, place)
     assignor = case.field("assignor")
     known = [*TASK_ASSIGNORS, *ON_A_PLACEMENT]
@@ -65,9 +65,13 @@ def read_case(line: bytes, place: str) -> StreamsCase:
     order = sorted(range(len(clients)), key=lambda at: process_order(clients[at][1].id))
     position = {at: number for number, at in enumerate(order)}
     _refuse_twins(listed, [client.id for _, client in clients])
-    group = Group(tasks, [clients[at][1] for at in order], [position[at] for at in range(len(clients))], ends)
+    group = StreamsGroup(
+        tasks, [clients[at][1] for at in order], [position[at] for at in range(len(clients))], ends
+    )
     names = {name: position[at] for at, (name, _) in enumerate(clients)}
     config = _config(case.optional("config"))
+    if case.flag("must_preserve_active"):
+        config = config._replace(must_preserve_active=True)
     given = _given(case.optional("given"), group, numbers)
     return StreamsCase(case.object()["id"], assignor.string(), group, config, given, names)
 
@@ -130,7 +134,7 @@ def _partition(field: Field) -> TaskPartition:
 
 
 def _racks(field: Field) -> frozenset[str] | None:
-    """None where a replica's node has no rack: then the partition is of no use to rack awareness."""
+    """None if a replica's node has no rack: rack awareness cannot use the partition then."""
     if field.value is None or any(item.value is None for item in field.items()):
         return None
     return frozenset(item.string() for item in field.items())
@@ -139,7 +143,9 @@ def _racks(field: Field) -> frozenset[str] | None:
 # -- clients ---------------------------------------------------------------------------------------------
 
 
-def _client(field: Field, numbers: Mapping[TaskId, int], ends: Mapping[int, int]) -> tuple[str, Client]:
+def _client(
+    field: Field, numbers: Mapping[TaskId, int], ends: Mapping[int, int]
+) -> tuple[str, StreamsClient]:
     name, process = _process(field.field("id"))
     tags = field.optional("tags")
     own = {} if tags is None else {tag: value.string() for tag, value in tags.entries()}
@@ -147,7 +153,7 @@ def _client(field: Field, numbers: Mapping[TaskId, int], ends: Mapping[int, int]
     rack = _rack_of_process(field)
     if consumers and field.optional("lags") is None:
         return name, client_of(process, consumers, ends, rack, own)
-    return name, Client(
+    return name, StreamsClient(
         process,
         field.field("capacity").integer(minimum=1),
         rack,
@@ -168,7 +174,7 @@ def _process(field: Field) -> tuple[str, UUID]:
 
 
 def _rack_of_process(field: Field) -> str | None:
-    """A process's rack; unknown where its consumers have different ones, as Kafka has it."""
+    """A process's rack; unknown if its consumers have different ones, as in Kafka."""
     racks = {field.optional_string("rack")}
     for consumer in _listed(field, "consumers"):
         if "rack" in consumer.object():
@@ -176,8 +182,8 @@ def _rack_of_process(field: Field) -> str | None:
     return racks.pop() if len(racks) == 1 else None
 
 
-def _consumer(field: Field, numbers: Mapping[TaskId, int]) -> Consumer:
-    return Consumer(
+def _consumer(field: Field, numbers: Mapping[TaskId, int]) -> StreamsConsumer:
+    return StreamsConsumer(
         field.field("id").string(),
         _task_set(field, "owned_active", numbers),
         _task_numbers(field.optional("offset_sums"), numbers, _lag),
@@ -217,7 +223,7 @@ def _offset(field: Field) -> int:
 
 
 def _lag(field: Field) -> int:
-    """A lag or an offset sum. Kafka checks neither: a negative one that is no sentinel is a number."""
+    """A lag or an offset sum. Kafka checks neither: a negative value that is no sentinel is a number."""
     return _long(field, -_LONG_MAX - 1, "a 64 bit integer")
 
 
@@ -256,6 +262,7 @@ def _config(field: Field | None) -> Config:
         near_zero_gap=field.optional_integer("near_zero_gap", 0),
         tags_or_racks=_choice(field, "tags_or_racks", TagsOrRacks, default.tags_or_racks),
         solver=_choice(field, "solver", Solver, default.solver),
+        must_preserve_active=field.flag("must_preserve_active"),
     )
 
 
@@ -266,7 +273,7 @@ def _choice(field: Field, name: str, kind: type[E], default: E) -> E:
 # -- a given placement -----------------------------------------------------------------------------------
 
 
-def _given(field: Field | None, group: Group, numbers: Mapping[TaskId, int]) -> Placement:
+def _given(field: Field | None, group: StreamsGroup, numbers: Mapping[TaskId, int]) -> Placement:
     placement = Placement(group)
     if field is None:
         return placement
@@ -294,7 +301,7 @@ def _known_tasks(field: Field, name: str, numbers: Mapping[TaskId, int]) -> set[
     return found
 
 
-def _refuse_shared(field: Field, placement: Placement, group: Group) -> None:
+def _refuse_shared(field: Field, placement: Placement, group: StreamsGroup) -> None:
     owners: set[int] = set()
     for tasks in placement.active:
         if owners & tasks:

@@ -1,16 +1,16 @@
-"""Standbys and racks as the fourth version of KIP-925 has them, two options of which neither was shipped.
+"""Standbys and racks in the fourth version of KIP-925: two options, neither of which was shipped.
 
 Option I, "Balance reliability over cost": place standbys by load or tags, then go through all pairs of
-standbys once and exchange two where that is allowed and crosses fewer racks.
+standbys once and exchange two if that is allowed and crosses fewer racks.
 
-Option II, "Prefer reliability and then find optimal cost": one standby of every task at a time, each time
-a minimum-cost flow. For the first ones a client in another rack than the active task's is always cheaper
-than one in its rack, and traffic decides among those; for the rest traffic is first, and another rack than
-those of the task's other copies decides.
+Option II, "Prefer reliability and then find optimal cost": place one standby of every task at a time, each
+time by a minimum-cost flow. For the first ones a client outside the active task's rack is always cheaper
+than one inside it, and traffic decides among those. For the others traffic comes first, and then a rack
+without a copy of the task.
 
-What the document leaves open: clients take as many standbys of each round as keeps their loads alike, and
-more only where there is no other way; an exchange is feasible when neither client has the other's task and
-the tags allow it.
+The document leaves two points open. Here clients take as many standbys of each round as keeps their loads
+even, and more only if there is no other way; an exchange is feasible if neither client has the other's task
+and the tags allow it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from collections.abc import Sequence
 
 from groupstorm.assignors.streams.balancing import LeastLoaded
 from groupstorm.assignors.streams.costs import CrossRack
-from groupstorm.assignors.streams.flow import Network
-from groupstorm.assignors.streams.model import Config, Group, Placement
+from groupstorm.assignors.streams.flow import FlowNetwork
+from groupstorm.assignors.streams.model import Config, Placement, StreamsGroup
 from groupstorm.assignors.streams.rackaware import MayMove
 
 
@@ -55,15 +55,17 @@ def _exchange(placement: Placement, one: tuple[int, int], other: tuple[int, int]
         placement.standby[taker].add(task)
 
 
-def place_reliable_first(placement: Placement, group: Group, config: Config, cross_rack: CrossRack) -> None:
+def place_reliable_first(
+    placement: Placement, group: StreamsGroup, config: Config, cross_rack: CrossRack
+) -> None:
     """Option II: a flow for every replica, the first ``reliable_standbys`` for reliability."""
     for replica in range(config.num_standby_replicas):
         reliable = replica < config.reliable_standbys
-        _Round(placement, cross_rack, group.stateful, reliable).place()
+        _ReplicaPlacement(placement, cross_rack, group.stateful, reliable).place()
 
 
-class _Round:
-    """One standby for every task that has a client left without it."""
+class _ReplicaPlacement:
+    """Places one standby for every task that not all clients have."""
 
     def __init__(
         self, placement: Placement, cross_rack: CrossRack, tasks: Sequence[int], reliable: bool
@@ -84,7 +86,7 @@ class _Round:
         }
 
     def place(self) -> None:
-        network = Network()
+        network = FlowNetwork()
         source, sink = network.add_node(), network.add_node()
         clients = [network.add_node() for _ in self._placement.clients]
         racks: dict[int, int] = {}
@@ -109,7 +111,7 @@ class _Round:
         self._take(network, alike, [arcs for _, arcs in to_racks], to_clients, seats)
 
     def _seats(self) -> list[int]:
-        """How many of the round's standbys each client takes when loads are kept alike."""
+        """How many of the round's standbys each client takes so that loads stay even."""
         counts = [self._placement.count(client) for client in self._placement.clients]
         before = list(counts)
         capacities = self._placement.capacities
@@ -145,9 +147,9 @@ class _Round:
         return self._dearest() // 2
 
     def _arcs(
-        self, network: Network, source: int, tasks: list[int], racks: dict[int, int]
+        self, network: FlowNetwork, source: int, tasks: list[int], racks: dict[int, int]
     ) -> tuple[int, dict[int, int]]:
-        """To racks where no client has the tasks."""
+        """Arcs to racks in which no client has the tasks."""
         node = network.add_node()
         network.add_arc(source, node, len(tasks), 0)
         taken = {self._racks[holder] for holder in self._holders[tasks[0]]}
@@ -159,9 +161,9 @@ class _Round:
         return node, arcs
 
     def _own_arcs(
-        self, network: Network, node: int, tasks: list[int], clients: list[int]
+        self, network: FlowNetwork, node: int, tasks: list[int], clients: list[int]
     ) -> list[tuple[int, int]]:
-        """To single clients in the racks where some have the tasks."""
+        """Arcs to single clients in racks in which some clients have the tasks."""
         holders = self._holders[tasks[0]]
         taken = {self._racks[holder] for holder in holders}
         return [
@@ -172,7 +174,7 @@ class _Round:
 
     def _take(
         self,
-        network: Network,
+        network: FlowNetwork,
         alike: list[list[int]],
         to_racks: list[dict[int, int]],
         to_clients: list[list[tuple[int, int]]],

@@ -1,7 +1,7 @@
-"""Where standby replicas go: to the least loaded clients, or to clients with other tags (KIP-708).
+"""Placement of standby replicas: on the least loaded clients, or on clients with other tags (KIP-708).
 
-DefaultStandbyTaskAssignor and ClientTagAwareStandbyTaskAssignor. Fewer than wanted are placed where there
-are not enough clients; Kafka logs a warning.
+DefaultStandbyTaskAssignor and ClientTagAwareStandbyTaskAssignor. If there are too few clients, fewer
+standbys are placed; Kafka logs a warning.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from groupstorm.assignors.streams.balancing import LeastLoaded
-from groupstorm.assignors.streams.model import Config, Group, Placement, TagsOrRacks
+from groupstorm.assignors.streams.model import Config, Placement, StreamsGroup, TagsOrRacks
 from groupstorm.javahash import hash_order
 
 Tags = Mapping[str, str]
@@ -24,19 +24,19 @@ class StandbyAssignor(Protocol):
         ...
 
     def may_balance(self, source: int, destination: int) -> bool:
-        """May a task be moved so that loads become more alike?"""
+        """Whether a task may be moved so that loads become more even."""
         ...
 
     def may_move(self, source: int, destination: int, task: int, placement: Placement) -> bool:
-        """May this task be moved for less traffic?"""
+        """Whether this task may be moved for less traffic."""
         ...
 
 
-def standby_assignor(group: Group, config: Config) -> StandbyAssignor:
+def standby_assignor(group: StreamsGroup, config: Config) -> StandbyAssignor:
     """StandbyTaskAssignorFactory as HighAvailabilityTaskAssignor calls it: tags if any are configured.
 
-    The racks that every client has been given count as a tag only with our setting ``tags_or_racks``:
-    Kafka has the code for it and does not reach it from there.
+    The racks of the clients count as a tag only with our setting ``tags_or_racks``: Kafka has code for that
+    and does not reach it from there.
     """
     if config.tags_or_racks is TagsOrRacks.RACKS and all(client.rack for client in group.clients):
         return ClientTagAware(group, [{"rack": client.rack or ""} for client in group.clients], ("rack",))
@@ -61,7 +61,7 @@ class LoadAware:
 
 
 def place_on_least_loaded(placement: Placement, queue: LeastLoaded, task: int, replicas: int) -> None:
-    """Standbys of a task on clients that do not have it; fewer where there are too few."""
+    """Standbys of a task on clients that do not have it; fewer if there are too few clients."""
     for _ in range(replicas):
         client = queue.poll(lambda candidate: not placement.has(candidate, task))
         if client is None:
@@ -73,11 +73,11 @@ def place_on_least_loaded(placement: Placement, queue: LeastLoaded, task: int, r
 class ClientTagAware:
     """ClientTagAwareStandbyTaskAssignor: no two copies of a task on clients that share a tag's value.
 
-    A tag is no longer looked at once a task has as many copies as the tag has values. What finds no
-    place that way goes to the least loaded clients, in the order of a HashMap by task.
+    After a task has as many copies as a tag has values, that tag does not count any more. Standbys without
+    a place go to the least loaded clients, in the order of a HashMap by task.
     """
 
-    def __init__(self, group: Group, tags: Sequence[Tags], names: Sequence[str]) -> None:
+    def __init__(self, group: StreamsGroup, tags: Sequence[Tags], names: Sequence[str]) -> None:
         self._group = group
         self._tags = tags
         self._names = frozenset(names)
@@ -105,7 +105,7 @@ class ClientTagAware:
                 place_on_least_loaded(placement, queue, task, missing[task])
 
     def _place(self, placement: Placement, queue: LeastLoaded, task: int, owner: int, replicas: int) -> int:
-        """Standbys on clients of unused tags; how many found no place."""
+        """Standbys on clients of unused tags; returns how many found no place."""
         for client in placement.clients:
             queue.offer(client)
         used: dict[tuple[str, str], set[int]] = {}
@@ -125,7 +125,7 @@ class ClientTagAware:
         return 0
 
     def _use(self, client: int, copies: int, used: dict[tuple[str, str], set[int]]) -> None:
-        """A copy is on this client: its tags are used, and those of too few values are so no more."""
+        """A copy is on this client: mark its tags as used, and stop looking at tags with too few values."""
         for tag, value in self._tags[client].items():
             if tag not in self._names:
                 continue

@@ -1,4 +1,4 @@
-"""A client's state as the leader makes it from its members' subscriptions (ClientState)."""
+"""A client's state as the leader computes it from its members' subscriptions (ClientState)."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from groupstorm.assignors.streams.lags import task_lags
-from groupstorm.assignors.streams.model import LATEST_OFFSET, Client, Consumer
+from groupstorm.assignors.streams.model import LATEST_OFFSET, StreamsClient, StreamsConsumer
 
 
 def client_of(
     process: UUID,
-    consumers: Sequence[Consumer],
+    consumers: Sequence[StreamsConsumer],
     end_offset_sums: Mapping[int, int],
     rack: str | None = None,
     tags: Mapping[str, str] | None = None,
-) -> Client:
+) -> StreamsClient:
     """Capacity one for each consumer; previous tasks from owned partitions, then from offset sums.
 
-    Who owns a task's partitions ran it; of the other tasks that it has state of, the ones at the latest
-    offset were running too, the rest were standbys (initializePrevTasks). Of two consumers that name the
-    same task, the later one counts (addPreviousTasksAndOffsetSums).
+    The consumer that owns a task's partitions ran the task. Of the other tasks with state, those at the
+    latest offset were running, too, and the rest were standbys (initializePrevTasks). If two consumers name
+    the same task, the later one counts (addPreviousTasksAndOffsetSums).
     """
     offset_sums: dict[int, int] = {}
     for consumer in consumers:
         offset_sums.update(consumer.offset_sums)
     owned = frozenset(task for consumer in consumers for task in consumer.owned)
     running = {task for task, offset_sum in offset_sums.items() if offset_sum == LATEST_OFFSET}
-    return Client(
+    return StreamsClient(
         id=process,
         capacity=len(consumers),
         rack=rack,

@@ -1,8 +1,10 @@
-"""LegacyStickyTaskAssignor, and FallbackPriorTaskAssignor, which is it and never lets go of an active task.
+"""LegacyStickyTaskAssignor, and FallbackPriorTaskAssignor, which also keeps every active task at its
+client.
 
-Document 001 calls it the old algorithm: the previous owner while it has not got its share, then who had a
-standby, then the least loaded client; where loads are equal, one that has not had the task together with
-its others. Its decisions depend on hash tables' order in several places; that is Java's here.
+Document 001 calls it the old algorithm. A task goes to its previous owner if that is below its share, then
+to a client that had a standby, then to the least loaded client; of equal loads, to one that has not had the
+task together with its others. Several decisions depend on the order of hash tables; here that order is
+Java's.
 """
 
 from __future__ import annotations
@@ -10,28 +12,28 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.streams.costs import CrossRack, Racks, changelogs, inputs
+from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, changelogs, inputs
 from groupstorm.assignors.streams.model import (
     STATELESS_COSTS,
     STICKY_COSTS,
     Config,
     Costs,
     Decision,
-    Group,
     Placement,
     Strategy,
+    StreamsGroup,
 )
 from groupstorm.assignors.streams.pairs import TaskPairs
 from groupstorm.assignors.streams.rackaware import Optimisation
 from groupstorm.javahash import JavaHashMap, hash_order
 
 
-def legacy_sticky(group: Group, config: Config) -> Decision:
-    """Active tasks, standbys, both with less traffic where racks are known; never a probing rebalance."""
+def legacy_sticky(group: StreamsGroup, config: Config) -> Decision:
+    """Active tasks and standbys, both with less traffic if racks are known; never a probing rebalance."""
     placement = Placement(group)
     assignment = StickyAssignment(group, placement)
     assignment.assign_active(keep_all=False)
-    racks = Racks(group)
+    racks = TaskRacks(group)
     rack_aware = racks.usable(config)
     if rack_aware:
         _optimise_active(group, config, racks, placement)
@@ -45,10 +47,10 @@ def legacy_sticky(group: Group, config: Config) -> Decision:
     return Decision(placement, probing=False)
 
 
-def fallback_prior(group: Group, config: Config) -> Decision:
-    """Everything stays where it was, racks do not matter, and another rebalance is always needed.
+def fallback_prior(group: StreamsGroup, config: Config) -> Decision:
+    """Every task stays, racks play no part, and another rebalance is always needed.
 
-    What StreamsPartitionAssignor takes when the changelogs' ends could not be read.
+    StreamsPartitionAssignor uses it if it could not read the ends of the changelogs.
     """
     placement = Placement(group)
     assignment = StickyAssignment(group, placement)
@@ -57,7 +59,7 @@ def fallback_prior(group: Group, config: Config) -> Decision:
     return Decision(placement, probing=True)
 
 
-def _optimise_active(group: Group, config: Config, racks: Racks, placement: Placement) -> None:
+def _optimise_active(group: StreamsGroup, config: Config, racks: TaskRacks, placement: Placement) -> None:
     cross_rack = CrossRack(racks, inputs)
     clients = range(len(group.clients))
     priced: tuple[tuple[Costs, Sequence[int]], ...] = (
@@ -70,8 +72,8 @@ def _optimise_active(group: Group, config: Config, racks: Racks, placement: Plac
         )
 
 
-def previous_owners(group: Group) -> JavaHashMap[int, int]:
-    """Task -> the client that ran it; of several the last one."""
+def previous_owners(group: StreamsGroup) -> JavaHashMap[int, int]:
+    """Task -> the client that ran it; of several clients the last one."""
     owners: JavaHashMap[int, int] = JavaHashMap(group.task_hash)
     for client in group.clients_as_hashed:
         for task in sorted(group.clients[client].prev_active):
@@ -79,7 +81,7 @@ def previous_owners(group: Group) -> JavaHashMap[int, int]:
     return owners
 
 
-def previous_standbys(group: Group) -> dict[int, list[int]]:
+def previous_standbys(group: StreamsGroup) -> dict[int, list[int]]:
     """Task -> the clients that had a standby of it, as their HashSet yields them."""
     holders: dict[int, list[int]] = {}
     for client in group.clients_as_hashed:
@@ -92,10 +94,10 @@ class StickyAssignment:
     """One run of a sticky assignor.
 
     ``larger_first``: of clients with the same load the one with more threads has more room; the public
-    assignor makes no such difference.
+    assignor does not distinguish them.
     """
 
-    def __init__(self, group: Group, placement: Placement, *, larger_first: bool = True) -> None:
+    def __init__(self, group: StreamsGroup, placement: Placement, *, larger_first: bool = True) -> None:
         self._group = group
         self._placement = placement
         self._larger_first = larger_first
@@ -106,7 +108,7 @@ class StickyAssignment:
         self._standbys = previous_standbys(group)
 
     def assign_active(self, *, keep_all: bool) -> None:
-        """``keep_all``: a previous owner keeps its tasks however many these are."""
+        """``keep_all``: a previous owner keeps all its tasks, however many they are."""
         group = self._group
         capacity = sum(client.capacity for client in group.clients)
         per_thread = len(group.tasks) // capacity
@@ -126,7 +128,7 @@ class StickyAssignment:
             self._assign_active(task, self._find(task, group.clients_as_hashed))
 
     def assign_standbys(self, tasks: Sequence[int], replicas: int) -> None:
-        """So many of each task; fewer where there are not enough clients."""
+        """So many of each task; fewer if there are not enough clients."""
         for task in hash_order(tasks, self._group.task_hash):
             for _ in range(replicas):
                 candidates = hash_order(
@@ -149,7 +151,7 @@ class StickyAssignment:
         self.tables[client].put(task, None)
 
     def note_move(self, task: int, source: int, destination: int) -> None:
-        """A task has been moved meanwhile. What comes back goes to the end of its bucket."""
+        """Note that a task has been moved. A task that returns goes to the end of its bucket."""
         self.tables[source].remove(task)
         self.tables[destination].put(task, None)
 
@@ -160,7 +162,9 @@ class StickyAssignment:
         return self._placement.active[client] | self._placement.standby[client]
 
     def _find(self, task: int, within: Sequence[int]) -> int:
-        """The previous owner, or who had a standby, if that is fair; else the least loaded."""
+        """The previous owner, or a client that had a standby, if that is fair; else the least loaded
+        client.
+        """
         if len(within) == 1:
             return within[0]
         previous = self._previous(task, within)
@@ -189,7 +193,7 @@ class StickyAssignment:
         return self._least_loaded(task, [client for client in copied if client in within])
 
     def _least_loaded(self, task: int, clients: Iterable[int]) -> int | None:
-        """One with nothing, else the least loaded where the task makes a new pair, else the least loaded."""
+        """A client without tasks, else the least loaded one with a new pair, else the least loaded one."""
         listed = list(clients)
         found = self._lightest(listed, task)
         return self._lightest(listed, None) if found is None else found
@@ -214,7 +218,7 @@ class StickyAssignment:
         return own_load < other_load
 
     def _should_balance(self, client: int) -> bool:
-        """It has a task for every thread, and another client has more room."""
+        """Whether the client has a task for every thread while another client has more room."""
         placement = self._placement
         return placement.count(client) >= placement.capacities[client] and any(
             self._has_more_room(other, client) for other in placement.clients

@@ -1,8 +1,8 @@
-"""Tasks to the threads of a client: StreamsPartitionAssignor.assignTasksToThreads.
+"""The tasks of a client's threads: StreamsPartitionAssignor.assignTasksToThreads.
 
-Threads get their earlier tasks back as far as that keeps them alike, the task with the least lag first;
-the rest is dealt in order. Active stateful tasks come first, then standbys, then stateless tasks, each time
-counting what a thread has already.
+Threads get their earlier tasks back as long as that keeps their loads even, the task with the lowest lag
+first; the rest is dealt in order. Active stateful tasks come first, then standbys, then stateless tasks;
+each time the tasks that a thread has already count.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from typing import NamedTuple
 
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
-from groupstorm.assignors.streams.model import Client, Decision, Group
+from groupstorm.assignors.streams.model import Decision, StreamsClient, StreamsGroup
 from groupstorm.assignors.userdata import java_sorted
 from groupstorm.javahash import hash_order
 
 
 class ThreadTasks(NamedTuple):
-    """What a thread gets, in Kafka's order."""
+    """A thread's tasks, in Kafka's order."""
 
     active: list[int]
     standby: list[int]
 
 
-def threads_of(group: Group, client: int, decision: Decision) -> dict[str, ThreadTasks]:
+def threads_of(group: StreamsGroup, client: int, decision: Decision) -> dict[str, ThreadTasks]:
     """Consumer -> its tasks, consumers sorted.
 
-    Kafka walks an assignment of KIP-924's in the order of the hash table that it is, others sorted.
+    Kafka iterates over an assignment of KIP-924 in the order of its hash table, over others in sorted
+    order.
     """
     state = group.clients[client]
     consumers = java_sorted(consumer.id for consumer in state.consumers)
@@ -52,13 +53,13 @@ def threads_of(group: Group, client: int, decision: Decision) -> dict[str, Threa
     }
 
 
-def _has_lag(group: Group, state: Client, task: int) -> bool:
-    """ClientState.isStateful: it knows the task's lag."""
+def _has_lag(group: StreamsGroup, state: StreamsClient, task: int) -> bool:
+    """ClientState.isStateful: the client knows the task's lag."""
     return task in state.lags or (state.fresh_elsewhere and task in group.end_offset_sums)
 
 
-def _by_lag(group: Group, client: int, offset_sums: Mapping[int, int]) -> list[int]:
-    """prevTasksByLag: what a thread had, the least lag first."""
+def _by_lag(group: StreamsGroup, client: int, offset_sums: Mapping[int, int]) -> list[int]:
+    """prevTasksByLag: a thread's earlier tasks, the lowest lag first."""
     state = group.clients[client]
     known = [task for task in offset_sums if _has_lag(group, state, task)]
     return sorted(known, key=lambda task: (group.lag(client, task), task))
@@ -70,10 +71,10 @@ def assign_to_threads(
     previous: Mapping[str, Sequence[int]],
     load: dict[str, int],
 ) -> dict[str, list[int]]:
-    """Deal tasks to consumers; ``load`` counts what each has and is brought up to date.
+    """Deal tasks to consumers; ``load`` counts the tasks of each and is updated.
 
-    ``previous``: tasks that a consumer had, in the order in which it gets them back; empty for tasks
-    whose state does not matter.
+    ``previous``: the earlier tasks of a consumer, in the order in which it gets them back; empty for tasks
+    without state.
     """
     queue = JavaPriorityQueue((task, task) for task in tasks)
     assigned: dict[str, list[int]] = {consumer: [] for consumer in consumers}
@@ -86,7 +87,7 @@ def assign_to_threads(
 
 
 class _Dealing:
-    """One call's state: ``least`` tasks are every thread's, some get one more."""
+    """One call's state: every thread gets ``least`` tasks, some get one more."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class _Dealing:
         self._assigned[consumer].append(task)
 
     def _give_back(self, consumer: str, tasks: Sequence[int]) -> bool:
-        """Up to its share, remembering the rest; is it still below?"""
+        """Give a consumer its earlier tasks up to its share and note the rest; whether it is still below."""
         for task in tasks:
             if task not in self._left:
                 continue
@@ -142,7 +143,9 @@ class _Dealing:
                 below.append(consumer)
 
     def _give_one_more(self) -> None:
-        """What is left: to its earlier owner if that has no more than its share, then as the heap lies."""
+        """Give a remaining task to its earlier owner if that has no more than its share, else in the heap's
+        order.
+        """
         takers = [consumer for consumer in self._assigned if self._count(consumer) == self._least]
         for task, consumer in sorted(self._owners.items()):
             if consumer in takers and task in self._left:

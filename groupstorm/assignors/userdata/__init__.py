@@ -1,11 +1,13 @@
-"""What travels inside the group protocol: bytes <-> data.
+"""The data inside JoinGroup and SyncGroup: bytes <-> data.
 
 * ConsumerProtocol subscriptions and assignments, versions 0 to 3 (`consumer_protocol`);
 * the user data of Kafka's sticky assignors (`sticky`) and of KIP-315's (`streamjoin`);
 * Kafka's strings: their order and their UTF-8 (`strings`).
 
-Every length is checked before it is believed. What cannot be read raises `UserDataError`, and
-nothing else; `SchemaError` is the part of it that Kafka's own callers expect.
+Every length is checked before it is used. Unreadable bytes raise `UserDataError`, and nothing else;
+`SchemaError` is the part of it that Kafka's own callers expect.
+
+The module-level caches in here map equal input to equal, immutable values, so threads may share them.
 """
 
 from __future__ import annotations

@@ -51,9 +51,9 @@ _RACK_SINCE = 3
 
 
 class Subscription(NamedTuple):
-    """What a member wants and has. ``generation`` -1: none known; ``instance``: its group.instance.id.
+    """A member's topics and its owned partitions. ``generation`` -1: none known.
 
-    The instance id does not travel in these bytes: the coordinator adds it.
+    ``instance``, its group.instance.id, does not travel in these bytes: the coordinator adds it.
     """
 
     topics: tuple[str, ...]
@@ -65,7 +65,7 @@ class Subscription(NamedTuple):
 
 
 class SubscriptionFields(NamedTuple):
-    """A subscription as it stands in the bytes: owned partitions still in (topic, partitions) groups."""
+    """A subscription as read: owned partitions still in (topic, partitions) groups."""
 
     topics: tuple[str, ...]
     user_data: bytes | None
@@ -75,7 +75,7 @@ class SubscriptionFields(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """What a member gets, in the assignor's order."""
+    """A member's partitions, in the assignor's order."""
 
     partitions: tuple[TopicPartition, ...]
     user_data: bytes | None = None
@@ -103,7 +103,7 @@ def read_topics(data: bytes) -> tuple[int, tuple[str, ...], int]:
 
 
 def read_generation_and_rack(data: bytes, at: int, version: int) -> tuple[int, str | None]:
-    """The end of a subscription; -1 and None where the version has no such fields."""
+    """The end of a subscription; -1 and None if the version has no such fields."""
     generation, rack = -1, None
     if version >= _GENERATION_SINCE:
         generation, at = read_int32(data, at)
@@ -118,7 +118,7 @@ def smallest_tail(version: int) -> int:
 
 
 def read_subscription(data: bytes) -> SubscriptionFields:
-    """Read subscription bytes field by field; `UserDataError` where they are none."""
+    """Read subscription bytes field by field; `UserDataError` if they are none."""
     version, topics, at = read_topics(data)
     user_data, at = read_nullable_bytes(data, at)
     owned: list[tuple[str, tuple[int, ...]]] = []
@@ -158,23 +158,23 @@ def write_subscription(
 
 @lru_cache(maxsize=256)
 def _front(version: int, topics: tuple[str, ...], user_data: bytes | None) -> bytes:
-    """What stands before the owned partitions: often the same for all members of a group."""
+    """The bytes before the owned partitions, often the same for all members of a group."""
     listed = [INT32.pack(len(topics)), *map(string, java_sorted(topics))]
     return b"".join([INT16.pack(version), *listed, nullable_bytes(user_data)])
 
 
 @lru_cache(maxsize=256)
 def _end(version: int, generation: int, rack: str | None) -> bytes:
-    """What stands behind the owned partitions: the same for the members of a generation and rack."""
-    told = INT32.pack(max(generation, -1)) if version >= _GENERATION_SINCE else b""
+    """The bytes behind the owned partitions, the same for the members of a generation and rack."""
+    written = INT32.pack(max(generation, -1)) if version >= _GENERATION_SINCE else b""
     if version < _RACK_SINCE:
-        return told
-    return told + (INT16.pack(-1) if rack is None else string(rack))
+        return written
+    return written + (INT16.pack(-1) if rack is None else string(rack))
 
 
 @lru_cache(maxsize=1 << 14)
 def _owned_part(owned: tuple[TopicPartition, ...]) -> bytes:
-    """The owned partitions, sorted: most members own the same for many rounds."""
+    """The owned partitions, sorted. Cached: most members own the same for many rounds."""
     in_order = sorted(owned, key=lambda tp: (java_key(tp[0]), tp[1]))
     groups = groupby(in_order, key=lambda tp: tp[0])
     return topic_partitions((topic, [tp[1] for tp in group]) for topic, group in groups)

@@ -1,9 +1,9 @@
 """The user data of Kafka's sticky assignors.
 
-``sticky`` sends what it owns, because an eager member owns nothing by the time it joins:
-version 0 is ``[]{topic, []int32}``, version 1 (KIP-341) adds the int32 generation. The bytes do
-not say their version: Kafka reads version 1, then version 0, then gives up (StickyAssignor).
-``cooperative-sticky`` sends its int32 generation, for subscriptions older than version 2.
+``sticky`` sends the partitions of the last assignment, because an eager member owns none when it joins:
+version 0 is ``[]{topic, []int32}``, version 1 (KIP-341) adds the int32 generation. The bytes do not state
+their version: Kafka tries version 1, then version 0, then gives up (StickyAssignor). ``cooperative-sticky``
+sends its int32 generation, for subscriptions older than version 2.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ NO_GENERATION = -1
 
 
 class MemberData(NamedTuple):
-    """What a member says that it owned, and in which generation; None: it did not say."""
+    """A member's owned partitions and their generation; None: the member did not say."""
 
     partitions: tuple[TopicPartition, ...]
     generation: int | None
 
 
 def encode_sticky(partitions: Iterable[tuple[str, int]], generation: int | None) -> bytes:
-    """What StickyAssignor sends after having been assigned ``partitions``; version 0 without a generation.
+    """StickyAssignor's user data after an assignment of ``partitions``; version 0 without a generation.
 
     Topics stand in the order of Java's hash table (CollectionUtils.groupPartitionsByTopic), partitions in
     their own.
@@ -48,7 +48,7 @@ def encode_sticky(partitions: Iterable[tuple[str, int]], generation: int | None)
 def read_sticky(data: bytes) -> tuple[list[tuple[str, tuple[int, ...]]], int, int | None]:
     """Topic partitions, where they end, and the generation (version 1) or None (version 0).
 
-    Garbage is nothing, ending at 0, in generation -1.
+    Garbage counts as no partitions, ending at 0, in generation -1.
     """
     try:
         groups, end = read_topic_partitions(data, 0)
@@ -61,7 +61,9 @@ def read_sticky(data: bytes) -> tuple[list[tuple[str, tuple[int, ...]]], int, in
 
 
 def decode_sticky(data: bytes | None) -> MemberData:
-    """What StickyAssignor makes of user data: garbage is nothing owned in generation -1, never an error."""
+    """StickyAssignor's reading of user data: garbage counts as no partitions in generation -1, never an
+    error.
+    """
     if not data:
         return MemberData((), None)
     groups, _, generation = read_sticky(data)
@@ -70,12 +72,12 @@ def decode_sticky(data: bytes | None) -> MemberData:
 
 
 def encode_generation(generation: int) -> bytes:
-    """What CooperativeStickyAssignor sends: the generation of its last assignment, -1 before the first."""
+    """CooperativeStickyAssignor's user data: the generation of its last assignment, -1 before the first."""
     return INT32.pack(generation)
 
 
 def decode_generation(data: bytes | None) -> int | None:
-    """The generation in the user data; None without user data, -1 where there are not even four bytes."""
+    """The generation in the user data; None without user data, -1 if it has fewer than four bytes."""
     if data is None:
         return None
     try:

@@ -1,11 +1,11 @@
-"""What Kafka Streams puts into subscriptions and assignments: versions, errors, and what they have in common.
+"""The common part of Kafka Streams' subscriptions and assignments: versions, errors, fields.
 
 `streams_subscription` is SubscriptionInfo and `streams_assignment` AssignmentInfo. Both begin with an int32
-version; integers are big endian. Members of several versions work together: the leader answers in the lowest
-version that it was asked in, and a leader that meets a version it does not know asks everyone to come down
-(version probing).
+version; integers are big endian. Members of several versions work together: the leader answers in the
+lowest version of any subscription, and a leader that meets an unknown version asks all members to use a
+lower one (version probing).
 
-Every length is checked before it is believed; what cannot be read raises `UserDataError`.
+Every length is checked before it is used; unreadable bytes raise `UserDataError`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from groupstorm.assignors.userdata.wire import UserDataError, read_int32
 LATEST_SUPPORTED_VERSION = 11
 EARLIEST_PROBEABLE_VERSION = 3
 MIN_NAMED_TOPOLOGY_VERSION = 10
-#: A version 1 or 2 does not say which is the latest that its sender knows.
+#: Versions 1 and 2 do not state the latest version that the sender knows.
 UNKNOWN_VERSION = -1
 
 #: Ours, for KIP-441's draft: Kafka's version 11, the error code 5, and a list of standbys to watch.
@@ -33,7 +33,7 @@ _MAX_UTF_BYTES = 0xFFFF
 
 
 class AssignorError(IntEnum):
-    """Kafka's error codes of assignments, and the one that KIP-441's draft wanted (from our version 12)."""
+    """Kafka's error codes of assignments, and that of KIP-441's draft (from our version 12)."""
 
     NONE = 0
     INCOMPLETE_SOURCE_TOPIC_METADATA = 1
@@ -44,7 +44,7 @@ class AssignorError(IntEnum):
 
 
 class StreamsTask(NamedTuple):
-    """A task as it travels: sub-topology, partition, and its named topology or None."""
+    """A task in the bytes: sub-topology, partition, and its named topology or None."""
 
     subtopology: int
     partition: int
@@ -60,7 +60,7 @@ def read_int64(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_count(data: bytes, at: int, element_bytes: int) -> tuple[int, int]:
-    """How many elements of at least that size follow; not more than there is room for."""
+    """The number of elements, each of at least that size, that follow; no more than there is room for."""
     count, at = read_int32(data, at)
     if not 0 <= count <= (len(data) - at) // element_bytes:
         raise UserDataError(f"{count} elements at {at - 4}, with {len(data) - at} bytes left")
@@ -106,7 +106,7 @@ def read_utf(data: bytes, at: int) -> tuple[str, int]:
 
 
 def utf(text: str) -> bytes:
-    """``DataOutput.writeUTF``: NUL takes two bytes, and what is beyond 16 bits is two surrogates of three."""
+    """``DataOutput.writeUTF``: NUL takes two bytes, a character beyond 16 bits two surrogates of three."""
     units = text.encode("utf-16-be", "surrogatepass")
     encoded = b"".join(
         _unit_bytes(high << 8 | low) for high, low in zip(units[::2], units[1::2], strict=True)

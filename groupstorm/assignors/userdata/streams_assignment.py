@@ -1,9 +1,9 @@
-"""AssignmentInfo, what the leader of a Streams group tells each member, in versions 1 to 11 and our 12.
+"""AssignmentInfo, the leader's message to each member of a Streams group, in versions 1 to 11 and our 12.
 
-Version 2 added where each partition's state is served, 3 the latest version that all members know, 4 an
-error code, 5 a dictionary of topics, 6 the standbys' endpoints, 7 when to rebalance next, 10 named
-topologies. Version 12 is not Kafka's: KIP-441's draft wanted to tell members of an imbalance (error code 5)
-and perhaps which standbys to watch; an empty list means all of them.
+Version 2 added the host that serves each partition's state, 3 the latest version that all members know, 4
+an error code, 5 a dictionary of topics, 6 the standbys' endpoints, 7 the time of the next rebalance, 10
+named topologies. Version 12 is not Kafka's: KIP-441's draft wanted to tell members of an imbalance (error
+code 5) and perhaps which standbys to watch; an empty list means all of them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from groupstorm.assignors.userdata.streams import (
 )
 from groupstorm.assignors.userdata.wire import TopicPartition, UserDataError, read_int32
 
-#: ``nextRebalanceMs`` where there is nothing to wait for; 0 means at once.
+#: ``nextRebalanceMs`` if no rebalance is scheduled; 0 means at once.
 NO_REBALANCE_MS = (1 << 63) - 1
 _MIN_HOST_BYTES = 10
 _MIN_PARTITION_BYTES = 6
 
 
 class HostInfo(NamedTuple):
-    """Where a member serves queries."""
+    """The endpoint at which a member serves queries."""
 
     host: str
     port: int
@@ -48,10 +48,11 @@ _NO_STANDBYS: Standbys = {}
 
 
 class AssignmentInfo(NamedTuple):
-    """``active``: one task for each assigned partition, in their order, so that a task of two is there twice.
+    """``active``: one task for each assigned partition, in their order, so a task with two partitions is
+    listed twice.
 
-    ``standby``: task -> its input partitions. ``next_rebalance_ms``: when its member shall ask for a
-    rebalance, in milliseconds since the epoch.
+    ``standby``: task -> its input partitions. ``next_rebalance_ms``: when the member asks for a rebalance,
+    in milliseconds since the epoch.
     """
 
     version: int
@@ -66,7 +67,7 @@ class AssignmentInfo(NamedTuple):
 
 
 def encode_assignment_info(info: AssignmentInfo) -> bytes:
-    """The bytes of the assignment's version; what that version has no field for is left out."""
+    """The bytes in the assignment's version, without fields that the version lacks."""
     version = info.version
     if not 1 <= version <= WATCH_LIST_VERSION:
         raise UserDataError(f"version must be between 1 and {WATCH_LIST_VERSION}; was: {version}")
@@ -121,17 +122,17 @@ def _with_dictionary(*maps: Hosts) -> Iterable[bytes]:
 
 
 def decode_assignment_info(data: bytes) -> AssignmentInfo:
-    """What the bytes say; `UserDataError` for a version that is neither Kafka's nor ours."""
+    """The assignment; `UserDataError` for a version that is neither Kafka's nor ours."""
     version, at = read_int32(data, 0)
     if not 1 <= version <= WATCH_LIST_VERSION:
         raise UserDataError(
             f"Unable to decode assignment data: used version: {version}; "
             f"latest supported version: {WATCH_LIST_VERSION}"
         )
-    return _Reader(data, at, version).read()
+    return _AssignmentReader(data, at, version).read()
 
 
-class _Reader(FieldReader):
+class _AssignmentReader(FieldReader):
     def read(self) -> AssignmentInfo:
         version = self._version
         common = self._int32() if version >= 3 else UNKNOWN_VERSION

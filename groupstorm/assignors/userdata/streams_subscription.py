@@ -1,9 +1,9 @@
-"""SubscriptionInfo, what a member of Kafka Streams says of itself, in versions 1 to 11.
+"""SubscriptionInfo, the subscription of a Kafka Streams member, in versions 1 to 11.
 
-Up to version 6 it names its active and its standby tasks, from 7 on how far each task's state is (offset
-sums, with -2 for a running active and -3 for unknown). Each version adds a field: the endpoint in 2, the
-latest version it knows in 3, a number that makes every subscription differ in 8 (KAFKA-10455), an error
-code in 9, named topologies in 10, client tags in 11.
+Up to version 6 it names the active and the standby tasks, from 7 on the offset sum of each task's state (-2
+for a running active task, -3 for unknown). Each version adds a field: the endpoint in 2, the latest version
+that the member knows in 3, a number that makes every subscription differ in 8 (KAFKA-10455), an error code
+in 9, named topologies in 10, client tags in 11.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_PROCESS = UUID(int=0)
 
 
 class SubscriptionInfo(NamedTuple):
-    """``offset_sums``: per task; ``endpoint`` None where it serves no queries.
+    """``offset_sums``: per task; ``endpoint`` None if the member serves no queries.
 
     Of a version above the latest only ``version`` and ``latest_supported_version`` are known.
     """
@@ -55,7 +55,7 @@ class SubscriptionInfo(NamedTuple):
 
 
 def encode_subscription_info(info: SubscriptionInfo) -> bytes:
-    """The bytes of a version from 1 to 11; what that version has no field for is left out."""
+    """The bytes of a version from 1 to 11, without fields that the version lacks."""
     version = info.version
     if not 1 <= version <= LATEST_SUPPORTED_VERSION:
         raise UserDataError(f"version must be between 1 and {LATEST_SUPPORTED_VERSION}; was: {version}")
@@ -114,7 +114,7 @@ def _offset_sums(sums: Mapping[StreamsTask, int], version: int) -> bytes:
 
 
 def decode_subscription_info(data: bytes) -> SubscriptionInfo:
-    """What the bytes say. A version that we do not know is read as far as any version is the same."""
+    """The subscription. Of an unknown version only the fields that all versions share are read."""
     version, at = read_int32(data, 0)
     if version > LATEST_SUPPORTED_VERSION:
         latest, at = read_int32(data, at)
@@ -128,10 +128,10 @@ def decode_subscription_info(data: bytes) -> SubscriptionInfo:
         latest, at = read_int32(data, at)
         if latest < version:
             raise UserDataError(f"version must be between 1 and {latest}; was: {version}")
-    return _Reader(data, at, version).read(latest)
+    return _SubscriptionReader(data, at, version).read(latest)
 
 
-class _Reader(FieldReader):
+class _SubscriptionReader(FieldReader):
     def read(self, latest: int) -> SubscriptionInfo:
         version = self._version
         process = self._uuid()

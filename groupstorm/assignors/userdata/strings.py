@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterable
 
-#: From here on the order of code points and the order of UTF-16 code units part ways.
+#: From here on the order of code points differs from the order of UTF-16 code units.
 _FIRST_SURROGATE = "\ud800"
 _ENCODED_SURROGATE_BYTES = 3
 
@@ -16,7 +16,7 @@ def java_key(text: str) -> bytes:
 
 
 def java_key_for(texts: Iterable[str]) -> Callable[[str], bytes] | None:
-    """`java_key` where these strings need it, None where Python's own order is the same."""
+    """`java_key` if these strings need it, None if Python's own order is the same."""
     listed = list(texts)
     if "".join(listed).isascii():
         return None
@@ -36,7 +36,7 @@ def to_utf8(text: str) -> bytes:
 
 
 def from_utf8(data: bytes) -> str:
-    """``new String(bytes, UTF_8)``: what is malformed becomes U+FFFD.
+    """``new String(bytes, UTF_8)``: malformed bytes become U+FFFD.
 
     Java puts one replacement for a whole encoded surrogate, Python would put three.
     """

@@ -1,8 +1,8 @@
-"""The few types of Kafka's wire format that user data is made of, with Kafka's checks.
+"""The types of Kafka's wire format that user data consists of, with Kafka's checks.
 
-Integers are big endian; a string is an int16 length and UTF-8; an array is an int32 length and
-its elements; "topic partitions" are an array of (string, array of int32), in subscriptions,
-assignments and the sticky assignor's user data alike.
+Integers are big endian; a string is an int16 length and UTF-8; an array is an int32 length and its
+elements; "topic partitions" are an array of (string, array of int32), in subscriptions, assignments and the
+sticky assignor's user data alike.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ INT16 = Struct(">h")
 INT32 = Struct(">i")
 _unpack_int32 = INT32.unpack_from
 _MAX_STRING_BYTES = 0x7FFF
-#: Strings by their bytes, for `read_strings`.
+#: Strings by their bytes, for `read_strings`. Shared by all threads: an entry depends on its key alone.
 _seen: dict[bytes, str] = {}
 _MAX_SEEN = 4096
 _INT32_BYTES = 4
 
 
 class UserDataError(ValueError):
-    """Bytes that are not what they should be."""
+    """Bytes that cannot be read."""
 
 
 class SchemaError(UserDataError):
-    """What Kafka reports as ``SchemaException``: the bytes end early, or the version is below 0.
+    """Errors that Kafka reports as ``SchemaException``: the bytes end early, or the version is below 0.
 
-    The rest (a length that is negative or beyond the end) leaves Kafka's parser as a bare
+    Other errors (a length that is negative or beyond the end) leave Kafka's parser as a bare
     RuntimeException, which Kafka's callers do not always expect.
     """
 
 
 class TopicPartition(NamedTuple):
-    """One partition; prints as Kafka prints it, ``topic-0``."""
+    """One partition; prints as in Kafka, ``topic-0``."""
 
     topic: str
     partition: int
@@ -63,7 +63,7 @@ def read_int32(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_array_length(data: bytes, at: int) -> tuple[int, int]:
-    """An array's length: not null, and not more elements than there are bytes left."""
+    """An array's length: not null, and no more elements than bytes left."""
     length, at = read_int32(data, at)
     if not 0 <= length <= len(data) - at:
         raise UserDataError(f"an array of {length} elements at {at - 4}, with {len(data) - at} bytes left")
@@ -71,7 +71,7 @@ def read_array_length(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_nullable_string(data: bytes, at: int) -> tuple[str | None, int]:
-    """A string; None where its length is negative."""
+    """A string; None if its length is negative."""
     length, at = read_int16(data, at)
     if length < 0:
         return None, at
@@ -81,7 +81,7 @@ def read_nullable_string(data: bytes, at: int) -> tuple[str | None, int]:
 
 
 def read_string(data: bytes, at: int) -> tuple[str, int]:
-    """A string that must be there."""
+    """A string that is not null."""
     text, behind = read_nullable_string(data, at)
     if text is None:
         raise UserDataError(f"a null string at {at}")
@@ -89,7 +89,7 @@ def read_string(data: bytes, at: int) -> tuple[str, int]:
 
 
 def read_strings(data: bytes, at: int, count: int) -> tuple[tuple[str, ...], int]:
-    """So many strings that must be there; those seen lately are looked up, with their length, not decoded."""
+    """So many strings that are not null. Recent ones are looked up by their bytes, not decoded."""
     texts: list[str] = []
     for _ in range(count):
         try:
@@ -106,7 +106,7 @@ def read_strings(data: bytes, at: int, count: int) -> tuple[tuple[str, ...], int
 
 
 def read_nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """Bytes; None where their length is negative."""
+    """Bytes; None if their length is negative."""
     length, at = read_int32(data, at)
     if length < 0:
         return None, at
@@ -116,7 +116,7 @@ def read_nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 def read_topic_partitions(data: bytes, at: int) -> tuple[list[tuple[str, tuple[int, ...]]], int]:
-    """Topic partitions, topic by topic as they stand there, and the position behind them."""
+    """Topic partitions, topic by topic in their order, and the position behind them."""
     count, at = read_array_length(data, at)
     groups: list[tuple[str, tuple[int, ...]]] = []
     for _ in range(count):

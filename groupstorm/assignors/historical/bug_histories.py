@@ -1,6 +1,6 @@
-"""Stories: a history, the assignor it is about, what breaks in it, and before and after which release.
+"""Bug histories: a history, its assignor, the property that breaks, and the releases before and after.
 
-They are YAML files, ours under the names of Kafka's tickets; `Story` says what stands in them.
+They are YAML files; ours are named after Kafka's tickets. `BugHistory` lists the fields.
 """
 
 from __future__ import annotations
@@ -10,24 +10,23 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from groupstorm.assignors import registry
 from groupstorm.assignors.casefields import Field
-from groupstorm.assignors.check.history import Do, History, Racks, Step
+from groupstorm.assignors.check.history import History, HistoryRacks, HistoryStep, StepKind
 from groupstorm.assignors.historical.properties import QUESTIONS
 from groupstorm.assignors.historical.released import KAFKAS, version_of
 from groupstorm.problems import InputError
+from groupstorm.yaml_documents import parse_yaml, read_text
 
-#: ``after`` of a story whose bug Kafka still has: the assignor is ours, without ``bug_compat``.
+#: ``after`` if Kafka still has the bug: the assignor is ours, without ``bug_compat``.
 OURS = "groupstorm"
 
 
-class Story(NamedTuple):
-    """``property``: one of `QUESTIONS`, broken in release ``before`` and held in ``after`` (or `OURS`).
+class BugHistory(NamedTuple):
+    """``property``: one of `QUESTIONS`; it breaks in release ``before`` and holds in ``after`` (or `OURS`).
 
-    ``affected``: the releases with the bug, in words. ``meant`` and ``mend``: what it did to users, and
-    how it was mended. A story of somebody's own needs none of these.
+    ``affected``: the releases with the bug, in words. ``meant`` and ``mend``: its effect on users, and the
+    fix. A history in a user's own file needs none of these.
     """
 
     name: str
@@ -43,18 +42,18 @@ class Story(NamedTuple):
 
 
 def folder() -> Traversable:
-    """Where our stories and their recordings are."""
-    return resources.files("groupstorm.assignors.historical") / "stories"
+    """The folder of our histories and their recordings."""
+    return resources.files("groupstorm.assignors.historical") / "histories"
 
 
 def names() -> tuple[str, ...]:
-    """Of our stories, in the order of their names."""
+    """The names of our histories, sorted."""
     found = (file.name for file in folder().iterdir())
     return tuple(sorted(name.removesuffix(".yaml") for name in found if name.endswith(".yaml")))
 
 
-def load(name_or_file: str) -> Story:
-    """One of ours by its name, or a YAML file. Raises `InputError`."""
+def load(name_or_file: str) -> BugHistory:
+    """One of our histories by its name, or a YAML file. Raises `InputError`."""
     if name_or_file in names():
         text = (folder() / f"{name_or_file}.yaml").read_text("utf-8")
         return read(text, f"history {name_or_file}", name_or_file)
@@ -63,26 +62,18 @@ def load(name_or_file: str) -> Story:
         raise InputError(
             f"{name_or_file}: neither a history of ours ({', '.join(names())}) nor a file (.yaml)"
         )
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(f"{path}: cannot be read: {problem}") from problem
-    story = read(text, str(path), path.stem)
-    if story.before is not None or story.after is not None:
+    bug = read(read_text(path), str(path), path.stem)
+    if bug.before is not None or bug.after is not None:
         raise InputError(f"{path}: fields before and after: expected neither, only ours have recordings")
-    return story
+    return bug
 
 
-def read(text: str, place: str, name: str) -> Story:
-    """The story that a file tells; `InputError` names place, field and what was expected."""
-    try:
-        written = yaml.safe_load(text)
-    except yaml.YAMLError as problem:
-        raise InputError(f"{place}: expected YAML: {problem}") from problem
-    return _story(Field(place, "the case", written), name)
+def read(text: str, place: str, name: str) -> BugHistory:
+    """The history of a file; `InputError` names the place, the field and the expected value."""
+    return _story(Field(place, "the case", parse_yaml(text, place)), name)
 
 
-def _story(file: Field, name: str) -> Story:
+def _story(file: Field, name: str) -> BugHistory:
     releases = {side: _release(file, side) for side in ("before", "after")}
     affected, broken = file.optional_string("affected"), file.optional("property")
     assignor = file.field("assignor")
@@ -90,7 +81,7 @@ def _story(file: Field, name: str) -> Story:
         raise assignor.expected(f"one of {', '.join(KAFKAS if releases['before'] else registry.names())}")
     if broken is not None and broken.value not in QUESTIONS:
         raise broken.expected(f"one of {', '.join(QUESTIONS)}")
-    return Story(
+    return BugHistory(
         name,
         file.optional_string("question") or "",
         assignor.string(),
@@ -119,19 +110,19 @@ def _release(file: Field, side: str) -> str | None:
     return release
 
 
-def _step(step: Field) -> Step:
+def _step(step: Field) -> HistoryStep:
     do = step.field("do")
-    if do.value not in list(Do):
-        raise do.expected(f"one of {', '.join(Do)}")
+    if do.value not in list(StepKind):
+        raise do.expected(f"one of {', '.join(StepKind)}")
     topics = step.optional("topics")
-    kind = Do(do.value)
-    if kind in (Do.JOIN, Do.SUBSCRIBE, Do.RESIZE):
+    kind = StepKind(do.value)
+    if kind in (StepKind.JOIN, StepKind.SUBSCRIBE, StepKind.RESIZE):
         topics = step.field("topics")
-    if kind not in (Do.SUBSCRIBE, Do.RESIZE):
+    if kind not in (StepKind.SUBSCRIBE, StepKind.RESIZE):
         step.field("member").string()
-    if kind is Do.RESIZE:
+    if kind is StepKind.RESIZE:
         step.field("partitions").integer(minimum=0)
-    return Step(
+    return HistoryStep(
         kind,
         step.optional_string("member") or "",
         () if topics is None else tuple(topic.string() for topic in topics.items()),
@@ -140,7 +131,7 @@ def _step(step: Field) -> Step:
     )
 
 
-def _racks(file: Field) -> Racks:
+def _racks(file: Field) -> HistoryRacks:
     clients, replicas = file.optional("client_racks"), file.optional("replica_racks")
     read_clients: dict[str, str] = {}
     read_replicas: dict[str, Any] = {}
@@ -151,4 +142,4 @@ def _racks(file: Field) -> Racks:
             topic: tuple(frozenset(rack.string() for rack in racks.items()) for racks in listed.items())
             for topic, listed in replicas.entries()
         }
-    return Racks(read_clients, read_replicas)
+    return HistoryRacks(read_clients, read_replicas)

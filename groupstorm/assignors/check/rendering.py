@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from groupstorm.assignors.check.checking import Finding, Report
-from groupstorm.assignors.check.history import Change, Do, History, Step, play
+from groupstorm.assignors.check.history import Change, History, HistoryStep, StepKind, play
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.userdata import TopicPartition
 
-#: Partitions named one by one in a line; more are counted.
+#: A line names up to so many partitions; of more it has the number.
 _NAMED = 16
 
 
@@ -19,13 +19,13 @@ def history_to_json(history: History) -> dict[str, Any]:
     return {"topics": dict(history.topics), "steps": [_step_to_json(step) for step in history.steps]}
 
 
-def _step_to_json(step: Step) -> dict[str, Any]:
+def _step_to_json(step: HistoryStep) -> dict[str, Any]:
     written: dict[str, Any] = {"do": step.do.value}
     if step.member:
         written["member"] = step.member
     if step.topics:
         written["topics"] = list(step.topics)
-    if step.do is Do.RESIZE:
+    if step.do is StepKind.RESIZE:
         written["partitions"] = step.partitions
     if step.with_next:
         written["with_next"] = True
@@ -33,10 +33,10 @@ def _step_to_json(step: Step) -> dict[str, Any]:
 
 
 def history_from_json(written: Mapping[str, Any]) -> History:
-    """The history that `history_to_json` has written."""
+    """The history that `history_to_json` wrote."""
     steps = (
-        Step(
-            Do(step["do"]),
+        HistoryStep(
+            StepKind(step["do"]),
             step.get("member", ""),
             tuple(step.get("topics", ())),
             step.get("partitions", 0),
@@ -51,18 +51,18 @@ def change_to_json(change: Change) -> dict[str, Any]:
     """``{"step", "rounds": [{"generation", "owned", "assigned", "refusal"}]}``, lists in their order."""
     rounds = [
         {
-            "generation": told.generation,
-            "owned": told.owned,
-            "assigned": told.assigned,
-            "refusal": told.refusal,
+            "generation": round_.generation,
+            "owned": round_.owned,
+            "assigned": round_.assigned,
+            "refusal": round_.refusal,
         }
-        for told in change.rounds
+        for round_ in change.rounds
     ]
     return {"step": _step_to_json(change.step), "rounds": rounds}
 
 
 def report_to_json(report: Report) -> dict[str, Any]:
-    """The report; every finding with the smallest failing history, if there is one."""
+    """The report; every finding with its smallest failing history, if there is one."""
     return {
         "assignor": report.assignor,
         "kept": report.kept,
@@ -88,43 +88,43 @@ def _finding_to_json(finding: Finding) -> dict[str, Any]:
     return written
 
 
-def tell(assignor: Assignor, finding: Finding) -> Iterator[str]:
-    """The finding's smallest failing history, played once more: what befell the group, who got what."""
+def render_finding(assignor: Assignor, finding: Finding) -> Iterator[str]:
+    """The finding's smallest failing history, played once more: every step, and each member's partitions."""
     if finding.broken is None or finding.history is None:
         return
-    yield tell_topics(finding.history)
+    yield render_topics(finding.history)
     for change in play(assignor, finding.history):
-        yield from tell_change(change)
+        yield from render_change(change)
         if change.number == finding.broken.step:
             break
     yield f"=> {finding.broken.sentence}"
 
 
-def tell_topics(history: History) -> str:
-    """Which topics there are when the history begins."""
+def render_topics(history: History) -> str:
+    """The topics at the beginning of the history."""
     sizes = ", ".join(f"{name} with {_count(size)}" for name, size in history.topics.items())
     return f"there is {sizes or 'no topic'}"
 
 
-def tell_change(change: Change) -> Iterator[str]:
-    """What befell the group, and round by round who had what and gets what."""
+def render_change(change: Change) -> Iterator[str]:
+    """The step, and for each round the partitions that every member had and gets."""
     yield f"{change.number}. {change.step}"
-    yield from _tell_rounds(change)
+    yield from _render_rounds(change)
 
 
 def _count(partitions: int) -> str:
     return f"{partitions} partition{'' if partitions == 1 else 's'}"
 
 
-def _tell_rounds(change: Change) -> Iterator[str]:
-    for number, told in enumerate(change.rounds, start=1):
+def _render_rounds(change: Change) -> Iterator[str]:
+    for number, round_ in enumerate(change.rounds, start=1):
         place = f"round {number}: " if len(change.rounds) > 1 else ""
-        if told.refusal is not None:
-            yield f"     {place}no answer: {told.refusal}"
+        if round_.refusal is not None:
+            yield f"     {place}no answer: {round_.refusal}"
             continue
-        for member in told.subscriptions:
-            had = listed(told.owned[member]) if any(told.owned.values()) else _before(change, member)
-            given = listed(told.assigned.get(member, ()))
+        for member in round_.subscriptions:
+            had = listed(round_.owned[member]) if any(round_.owned.values()) else _before(change, member)
+            given = listed(round_.assigned.get(member, ()))
             yield f"     {place}{member} had {had}, gets {given}"
 
 
@@ -133,7 +133,7 @@ def _before(change: Change, member: str) -> str:
 
 
 def listed(partitions: Iterable[TopicPartition]) -> str:
-    """Partitions by their names; many of them are counted."""
+    """Partitions by their names; if there are many, their number."""
     in_order = sorted(partitions)
     if not in_order:
         return "nothing"

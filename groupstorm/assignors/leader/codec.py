@@ -1,4 +1,4 @@
-"""Partitions as dense integers, straight from the bytes of a subscription and to those of an assignment."""
+"""Read the bytes of a subscription as partition numbers, and write partition numbers as an assignment."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _LENGTH_AND_FIRST = Struct(">ii")
 class Owned(NamedTuple):
     """Owned partitions as numbers, in the member's order.
 
-    ``told``: how many there were, with those that have no number; ``ghosts``: whether there are some
-    that do not exist although their topic does.
+    ``listed``: how many partitions the bytes list, those without a number included; ``nonexistent``:
+    whether they list partitions that do not exist although their topic does.
     """
 
     numbers: list[int]
-    told: int
-    ghosts: bool
+    listed: int
+    nonexistent: bool
 
 
-NOTHING = Owned([], 0, ghosts=False)
+NOTHING = Owned([], 0, nonexistent=False)
 
 
 class PartitionCodec:
@@ -51,7 +51,7 @@ class PartitionCodec:
         self._topic_and_one = [data + _ONE for data in self._topic_bytes]
 
     def read(self, data: bytes, at: int) -> tuple[Owned, int]:
-        """What stands there, and the position behind it. `UserDataError` on garbage."""
+        """The topic partitions at that position, and the position behind them. `UserDataError` on garbage."""
         count, at = read_array_length(data, at)
         if not count:
             return NOTHING, at
@@ -60,9 +60,9 @@ class PartitionCodec:
         read_length_and_first = _LENGTH_AND_FIRST.unpack_from
         numbers: list[int] = []
         unnumbered = 0
-        ghosts = False
+        nonexistent = False
         for _ in range(count):
-            # most groups are one partition of a topic that we know
+            # usually one partition of a topic of the index
             try:
                 behind_topic = at + 2 + (data[at] << 8 | data[at + 1])
                 topic = number_of_bytes[data[at:behind_topic]]
@@ -77,9 +77,9 @@ class PartitionCodec:
             known = index.ids(name, partitions)
             if len(known) < len(partitions):
                 unnumbered += len(partitions) - len(known)
-                ghosts = ghosts or name in index.number_of_topic
+                nonexistent = nonexistent or name in index.number_of_topic
             numbers += known
-        return Owned(numbers, len(numbers) + unnumbered, ghosts), at
+        return Owned(numbers, len(numbers) + unnumbered, nonexistent), at
 
     def write_assignments(self, assigned: Sequence[Sequence[int]]) -> list[bytes]:
         """ConsumerProtocol.serializeAssignment for several members, without user data."""

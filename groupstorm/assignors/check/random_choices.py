@@ -1,4 +1,4 @@
-"""Random choices for histories: the same seed gives the same ones on any machine, in any process."""
+"""Random choices for histories: the same seed gives the same choices on any machine, in any process."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Draws:
-    """One sequence of choices, named by ``seed`` and ``case``."""
+class RandomChoices:
+    """One sequence of choices; ``seed`` and ``case`` determine it."""
 
     def __init__(self, seed: int, case: int) -> None:
         self._name = f"{seed}/{case}"
@@ -29,6 +29,6 @@ class Draws:
         return choices[self.below(len(choices))]
 
     def some_of(self, choices: Sequence[T]) -> list[T]:
-        """At least one of them, in their order."""
+        """At least one of the choices, in their order."""
         sure = self.below(len(choices))
         return [choice for place, choice in enumerate(choices) if place == sure or self.below(2)]

@@ -1,11 +1,11 @@
-"""What the leader's door remembers from one round of a group to the next.
+"""What a leader keeps of one round of a group, to read and write less in the next one.
 
 * The order of the members, while they stay the same.
 * Topics: a subscription that starts as the member's last one, or as another's, is not read again.
-* Owned partitions: bytes that were there in this round or the last are looked up, not read.
-* Encoded assignments: a member that gets what it got in the last round gets the same bytes.
+* Owned partitions: bytes that came in this round or the last one are looked up, not read.
+* Encoded assignments: a member that gets the same partitions as in the last round gets the same bytes.
 
-Everything belongs to the last round or two, so a memory is never larger than a few times the
+A memory drops everything older than the last round or two, so it is never larger than a few times the
 group's own bytes.
 """
 
@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 from groupstorm.assignors.consumer.claims import Claim
 from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.indexed import OwnedFrom
 from groupstorm.assignors.contract import MapOrder, TopicMetadata
-from groupstorm.assignors.leaderwire import NOTHING, Owned, PartitionCodec
+from groupstorm.assignors.leader.codec import NOTHING, Owned, PartitionCodec
 from groupstorm.assignors.userdata import NO_GENERATION, UserDataError, decode_generation
 from groupstorm.assignors.userdata.consumer_protocol import (
     OWNED_SINCE,
@@ -30,21 +31,10 @@ from groupstorm.assignors.userdata.consumer_protocol import (
 from groupstorm.assignors.userdata.wire import read_int32, read_nullable_bytes, read_topic_partitions
 
 _GENERATION_BYTES = 4
-#: What ends a subscription is remembered as a whole up to this length: members have it in common.
+#: Bytes behind the topics of a subscription are looked up as a whole up to this length: members share them.
 _SHORT = 32
-#: Partitions from which on numpy pays.
+#: From this many partitions on numpy pays.
 _LARGE = 20_000
-
-
-class OwnedFrom(NamedTuple):
-    """Where an assignor looks for what a member owned.
-
-    ``field``: in the subscription's own fields; ``user_data``: in the user data, in StickyAssignor's
-    form. Both: in the user data if the field is empty. None: it does not ask.
-    """
-
-    field: bool
-    user_data: bool
 
 
 class Head(NamedTuple):
@@ -55,20 +45,21 @@ class Head(NamedTuple):
     end: int
 
 
-#: What it believes to be owned and in which generation, the subscription's own generation, the rack.
+#: The owned partitions and their generation as the assignor reads them, the subscription's own generation,
+#: the rack.
 _Body = tuple[list[int], int | None, int, str | None]
 
 
 def _codec(index: PartitionIndex) -> PartitionCodec:
-    """numpy pays in large groups only, and loading it takes longer than most groups need."""
+    """The codec with numpy for large groups only: loading numpy takes longer than a small group's rounds."""
     if index.size >= _LARGE and find_spec("numpy") is not None:
-        codec: PartitionCodec = import_module("groupstorm.assignors.leaderarrays").ArrayCodec(index)
+        codec: PartitionCodec = import_module("groupstorm.assignors.leader.array_codec").ArrayCodec(index)
         return codec
     return PartitionCodec(index)
 
 
 class LeaderMemory:
-    """See the module; one thread at a time."""
+    """What one leader keeps for one group, see the module. Only one thread may use it at a time."""
 
     def __init__(self) -> None:
         self._members: tuple[str, ...] = ()
@@ -81,17 +72,17 @@ class LeaderMemory:
         self._codec = PartitionCodec(self._index)
         self._owned: dict[bytes, Owned] = {}
         self._owned_before: dict[bytes, Owned] = {}
-        #: Whether somebody in this round owns a partition that does not exist although its topic does.
-        self.ghosts_seen = False
+        #: Whether a member of this round owns a partition that does not exist although its topic does.
+        self.nonexistent_seen = False
         self._bodies: dict[tuple[int, bytes], _Body] = {}
         self._tails: dict[tuple[int, bytes], tuple[int, str | None]] = {}
         self._encoded: dict[str, tuple[list[int], bytes]] = {}
         self._encoded_before: dict[str, tuple[list[int], bytes]] = {}
 
     def arrange(self, members: tuple[str, ...], order: MapOrder) -> tuple[list[str], list[int]]:
-        """The members as Kafka's table of subscriptions yields them; and as its copy then would.
+        """The members as Kafka's table of subscriptions yields them, and the order of a copy of that table.
 
-        A new round begins: what is older than the last one is forgotten.
+        A new round begins: the memory drops everything older than the last one.
         """
         if members != self._members or order is not self._arranged[0]:
             ordered = order.arrange(members)
@@ -121,7 +112,7 @@ class LeaderMemory:
             self._codec = _codec(self._index)
             self._owned, self._encoded = {}, {}
         self._owned_before, self._owned = self._owned, {}
-        self.ghosts_seen = False
+        self.nonexistent_seen = False
         self._bodies, self._tails = {}, {}
         self._encoded_before, self._encoded = self._encoded, {}
         return self._index
@@ -129,8 +120,8 @@ class LeaderMemory:
     def read_claim(self, member: str, instance: str | None, data: bytes, source: OwnedFrom) -> Claim:
         """A member's part in the assignment, from its subscription. `UserDataError` on garbage.
 
-        What it owns is left out where it does not exist; `ghosts_seen` tells. ``source`` is the same for
-        all members of a round.
+        The claim leaves out owned partitions that do not exist, and sets `nonexistent_seen`. ``source`` is
+        the same for all members of a round.
         """
         head = self._heads[member][1]
         end = data[head.end :]
@@ -153,19 +144,22 @@ class LeaderMemory:
         generation, rack = self._read_tail(data[at:], version, with_owned=not asked)
         owned_generation: int | None = generation
         if source.user_data:
-            told, told_generation = self._read_sticky(user_data)
-            if not owned.told:
-                owned, owned_generation = told, told_generation
+            reported, reported_generation = self._read_sticky(user_data)
+            if not owned.listed:
+                owned, owned_generation = reported, reported_generation
             elif generation < 0:
-                owned_generation = told_generation
+                owned_generation = reported_generation
         elif source.field and generation < 0:
             owned_generation = decode_generation(user_data)
-        if owned.ghosts:
-            self.ghosts_seen = True
+        if owned.nonexistent:
+            self.nonexistent_seen = True
         return owned.numbers, owned_generation, generation, rack
 
     def _read_tail(self, data: bytes, version: int, *, with_owned: bool) -> tuple[int, str | None]:
-        """Generation and rack, behind owned partitions that nobody asks for; most members have the same."""
+        """Generation and rack, behind owned partitions that the assignor does not ask for.
+
+        Most members of a round have the same bytes here.
+        """
         key = (version, data)
         known = self._tails.get(key)
         if known is None:
@@ -177,7 +171,7 @@ class LeaderMemory:
         return known
 
     def _read_owned(self, data: bytes, at: int, likely_end: int) -> tuple[Owned, int]:
-        """Topic partitions, which probably end at ``likely_end``; where they really end."""
+        """The topic partitions at that position and where they end, which is probably ``likely_end``."""
         known = self._recall(data[at:likely_end])
         if known is not None:
             return known, likely_end
@@ -186,7 +180,7 @@ class LeaderMemory:
         return owned, end
 
     def _read_sticky(self, user_data: bytes | None) -> tuple[Owned, int | None]:
-        """As `userdata.decode_sticky`: garbage is nothing, in generation -1."""
+        """As `userdata.decode_sticky`: garbage counts as no partitions, in generation -1."""
         if not user_data:
             return NOTHING, None
         section = user_data[:-_GENERATION_BYTES]
@@ -204,7 +198,7 @@ class LeaderMemory:
             return owned, None
 
     def _recall(self, section: bytes) -> Owned | None:
-        """What these bytes stand for, if they were seen lately: then they are whole."""
+        """The partitions of these bytes, if this round or the last one had them; None otherwise."""
         known = self._owned.get(section)
         if known is None:
             known = self._owned_before.get(section)
@@ -213,7 +207,7 @@ class LeaderMemory:
         return known
 
     def encode(self, members: Sequence[str], plan: Sequence[list[int]]) -> dict[str, bytes]:
-        """The assignment bytes of these partition numbers, which the caller leaves unchanged from now on."""
+        """The assignment bytes of these partition numbers. The caller must not change ``plan`` afterwards."""
         before = self._encoded_before
         changed = [
             (member, assigned)
