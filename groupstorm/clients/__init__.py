@@ -1,4 +1,4 @@
-"""Members of a group: the consumer's side of the classic protocol, as Kafka's Java client does it.
+"""Members of a group: the consumer's side of the classic protocol, as Kafka's Java client implements it.
 
 `CooperativeConsumer` is a consumer for applications (`groupstorm.clients.consumer`).
 """
@@ -14,7 +14,7 @@ __all__ = ["CooperativeConsumer"]
 
 
 def __getattr__(name: str) -> Any:
-    """Kafka's message schemas take their time to import: only who uses the consumer waits for them."""
+    """Import the consumer when it is first used: Kafka's message schemas are slow to import."""
     if name in __all__:
         from groupstorm.clients import consumer
 

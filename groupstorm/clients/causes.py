@@ -1,4 +1,4 @@
-"""Why a member joins again: what its events say, and what it tells the coordinator."""
+"""Why a member joins again: the cause in its events, and the reason in its requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_REASON_CHARACTERS = 255
 
 
 class RejoinCause(StrEnum):
-    """Why a member has to join (again); errors that reset its generation stand under Kafka's names."""
+    """Why a member has to join (again). An error that resets its generation is a cause under Kafka's name."""
 
     FIRST_JOIN = "first-join"
     GROUP_REBALANCING = "group-rebalancing"
@@ -19,11 +19,11 @@ class RejoinCause(StrEnum):
     ASSIGNMENT_MISMATCH = "assignment-does-not-match-subscription"
     POLL_TIMEOUT = "poll-timeout"
     SUBSCRIPTION_CHANGED = "subscription-changed"
-    #: Kafka Streams: an assignment has asked for another rebalance, now or later (enforceRebalance).
+    #: Kafka Streams: an assignment asked for another rebalance (enforceRebalance).
     FOLLOW_UP = "follow-up-rebalance"
 
 
-#: What the next JoinGroup tells about a cause (KIP-800).
+#: The reason in the next JoinGroup, by cause (KIP-800).
 REASONS: Mapping[RejoinCause, str] = {
     RejoinCause.FIRST_JOIN: "",
     RejoinCause.GROUP_REBALANCING: "group is already rebalancing",
@@ -36,12 +36,12 @@ REASONS: Mapping[RejoinCause, str] = {
 }
 
 
-#: What LeaveGroup tells on close().
+#: The reason in the LeaveGroup that close() sends.
 CLOSING = "the consumer is being closed"
-#: How the reason begins of the JoinGroup that comes back with the id that was given.
+#: The beginning of the reason in the JoinGroup that follows MEMBER_ID_REQUIRED.
 NEEDS_MEMBER_ID = "need to re-join with the given member-id"
 
 
 def needs_member_id(member_id: str) -> str:
-    """See `NEEDS_MEMBER_ID`."""
+    """The reason in the JoinGroup that follows MEMBER_ID_REQUIRED."""
     return f"{NEEDS_MEMBER_ID}: {member_id}"[:MAX_REASON_CHARACTERS]

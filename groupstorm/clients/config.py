@@ -10,9 +10,9 @@ from groupstorm.problems import InputError
 
 @dataclass(frozen=True, slots=True)
 class ConsumerConfig:
-    """What one consumer was configured with; durations in milliseconds.
+    """The settings of one consumer; durations in milliseconds.
 
-    Raises InputError where Kafka's consumer would refuse to start.
+    Raises InputError if Kafka's consumer would refuse to start with them.
     """
 
     group_id: str
@@ -28,13 +28,16 @@ class ConsumerConfig:
     metadata_max_age_ms: int = 300_000
     enable_auto_commit: bool = True
     auto_commit_interval_ms: int = 5_000
-    #: CloseOptions of KIP-1092: None is Kafka's default (dynamic members leave, static ones stay).
+    #: CloseOptions of KIP-1092. None is Kafka's default: dynamic members leave, static members stay.
     leave_group_on_close: bool | None = None
     client_rack: str | None = None
-    #: Whose behaviour it has.
+    #: A regular expression: the consumer subscribes to all topics whose whole name matches it, and not to
+    #: ``topics`` (KafkaConsumer.subscribe(Pattern)).
+    topic_pattern: str | None = None
+    #: The client library whose behaviour the consumer has.
     profile: ClientProfile = JAVA
     protocol_type: str = field(default="consumer", init=False)
-    #: How long others wait for it in a rebalance.
+    #: How long the coordinator waits in a rebalance for this member to join.
     rebalance_timeout_ms: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -45,13 +48,13 @@ class ConsumerConfig:
             )
         if not self.partition_assignment_strategy:
             raise InputError("partition.assignment.strategy: at least one assignor is needed")
-        told = self.profile.rebalance_timeout
-        if not isinstance(told, int):
-            told = {
+        timeout = self.profile.rebalance_timeout
+        if not isinstance(timeout, int):
+            timeout = {
                 "max.poll.interval.ms": self.max_poll_interval_ms,
                 "session.timeout.ms": self.session_timeout_ms,
-            }[told]
-        object.__setattr__(self, "rebalance_timeout_ms", told)  # frozen from now on
+            }[timeout]
+        object.__setattr__(self, "rebalance_timeout_ms", timeout)  # the dataclass is frozen
 
     @property
     def leaves_on_close(self) -> bool:

@@ -1,4 +1,4 @@
-"""What the leader of a generation does: run the assignor over the bytes that came in.
+"""The work of a generation's leader: run the assignor over the members' subscription bytes.
 
 Kafka: ConsumerCoordinator.onLeaderElected and validateCooperativeAssignment (4.3.1).
 """
@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from groupstorm.assignors.contract import AssignmentRefused, Assignor, RebalanceProtocol
-from groupstorm.assignors.leader import perform_assignment
-from groupstorm.assignors.leadermemory import LeaderMemory
+from groupstorm.assignors.leader import LeaderMemory, perform_assignment
 from groupstorm.assignors.userdata import UserDataError, decode_assignment, decode_subscription
 from groupstorm.clients.operations import AssignmentFailed
 from groupstorm.coordinator.messages import JoinGroupMember
 
-#: Kafka's client trusts this one and does not look (ConsumerCoordinator, KAFKA-13406).
+#: Kafka's client does not validate the answers of this assignor (ConsumerCoordinator, KAFKA-13406).
 TRUSTED_COOPERATIVE_ASSIGNOR = "cooperative-sticky"
 
-Plan = tuple[tuple[str, bytes], ...]
+EncodedAssignments = tuple[tuple[str, bytes], ...]
 
 
 def lead(
@@ -26,10 +25,10 @@ def lead(
     topics: Mapping[str, int],
     members: Sequence[JoinGroupMember],
     memory: LeaderMemory | None = None,
-) -> Plan | AssignmentFailed:
-    """The plan for a generation: (member id, assignment bytes); or why there is none.
+) -> EncodedAssignments | AssignmentFailed:
+    """The assignments of a generation as (member id, assignment bytes); or the reason why there are none.
 
-    ``protocol`` is the leader's rebalance protocol; ``memory`` makes later rounds quicker.
+    ``protocol`` is the leader's rebalance protocol. ``memory`` makes later rounds of the same group faster.
     """
     asked = [(member.member_id, member.group_instance_id, member.metadata) for member in members]
     try:
@@ -49,7 +48,7 @@ def lead(
 
 
 def _granted_before_revoked(members: Sequence[JoinGroupMember], plan: Mapping[str, bytes]) -> str:
-    """The first partition that one member loses and another gets in the same round; "" if there is none."""
+    """The first partition that one member loses and another gets in the same round; "" if none."""
     added, revoked = set(), set()
     for member in members:
         owned = set(decode_subscription(member.metadata).owned)

@@ -1,9 +1,9 @@
-"""One consumer's membership, as Kafka's Java client lives it (AbstractCoordinator, ConsumerCoordinator).
+"""One consumer's membership, as in Kafka's Java client (AbstractCoordinator, ConsumerCoordinator).
 
 `Membership.run()` is the application thread inside poll(): a generator that yields operations
-(`operations.py`) and is resumed with their results. What happens to the member meanwhile are the plain
-methods of `Standing`. There is no clock, no socket and no thread in here: a driver carries out the
-operations in virtual time or over TCP, stamps the events and decides when poll() is called.
+(`operations.py`) and is resumed with their results. Between two operations the driver calls the plain
+methods of `MemberSession`. There is no clock, socket or thread here: the driver carries out the operations,
+in virtual time or over TCP, stamps the events and decides when poll() is called.
 """
 
 from __future__ import annotations
@@ -13,10 +13,27 @@ from typing import Any
 
 from groupstorm.assignors.contract import COOPERATIVE, EAGER, Assignor, RebalanceProtocol
 from groupstorm.assignors.userdata import Assignment, TopicPartition, decode_assignment
-from groupstorm.clients import events, requests
+from groupstorm.clients import requests
 from groupstorm.clients.causes import CLOSING, RejoinCause, needs_member_id
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.generation import Generation
+from groupstorm.clients.error_tables import (
+    COMMIT_RETRIED,
+    COORDINATOR_MOVED,
+    EXCEPTIONS,
+    EXPECTED_OF_JOIN,
+    EXPECTED_OF_SYNC,
+    GENERATION_RESET,
+    RETRIED_AFTER_BACKOFF,
+    RETRIED_AT_ONCE,
+)
+from groupstorm.clients.member_session import (
+    COMPLETING_REBALANCE,
+    PREPARING_REBALANCE,
+    STABLE,
+    UNJOINED,
+    Generation,
+    MemberSession,
+)
 from groupstorm.clients.operations import (
     JOIN_GROUP_TIMEOUT_LAPSE_MS,
     Assign,
@@ -32,28 +49,20 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
-from groupstorm.clients.refusals import (
-    COMMIT_RETRIED,
-    COORDINATOR_MOVED,
-    EXCEPTIONS,
-    EXPECTED_OF_JOIN,
-    EXPECTED_OF_SYNC,
-    GENERATION_RESET,
-    RETRIED_AFTER_BACKOFF,
-    RETRIED_AT_ONCE,
-)
-from groupstorm.clients.standing import (
-    COMPLETING_REBALANCE,
-    PREPARING_REBALANCE,
-    STABLE,
-    Standing,
-)
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup, JoinGroupResponse, SyncGroupResponse
+from groupstorm.coordinator.messages import (
+    NO_GENERATION,
+    Heartbeat,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    SyncGroupResponse,
+)
+from groupstorm.trace.events import member as events
 
 Flow = Generator[Operation, Any, None]
 
-# Operations that say nothing of their own.
+# Operations without parameters.
 _AWAIT_POLL = AwaitPoll()
 _COMMIT_POSITIONS = CommitPositions()
 _KEEP_EVERYTHING = RunCallback(CallbackKind.ASSIGNED, (), "assignment")
@@ -62,14 +71,15 @@ _KEEP_EVERYTHING = RunCallback(CallbackKind.ASSIGNED, (), "assignment")
 CLOSE_TIMEOUT_MS = 30_000
 
 
-class Membership(Standing):
-    """The state of one consumer in one group, and what its application thread does with it."""
+class Membership(MemberSession):
+    """One consumer's session in a group, and what its application thread does with it."""
 
     __slots__ = (
+        "_assignment",
         "_assignment_bytes",
         "_assignors",
         "_last_assignments",
-        "_told",
+        "_refresh_topics",
         "is_leader",
         "owned",
         "rebalance_protocol",
@@ -81,23 +91,49 @@ class Membership(Standing):
         assignors: Sequence[Assignor],
         topics: Callable[[], Mapping[str, int]],
         emit: Callable[[events.Event], None],
+        refresh_topics: Callable[[], None] | None = None,
     ) -> None:
+        """``refresh_topics``: a member with a pattern fetches metadata before it joins (KAFKA-7126)."""
         super().__init__(config, topics, emit)
+        self._refresh_topics = refresh_topics
         self.owned: tuple[TopicPartition, ...] = ()
         self.is_leader = False
         self.rebalance_protocol = common_rebalance_protocol(assignors)
-        self._assignors = tuple({assignor.name: assignor for assignor in assignors}.values())
-        #: The last assignment, as it came and decoded: most rounds change nothing for most members.
+        self._assignors: Mapping[str | None, Assignor] = {assignor.name: assignor for assignor in assignors}
+        #: The last assignment, as bytes and decoded: in most rounds it does not change for most members.
         self._assignment_bytes = b""
-        self._told = Assignment(())
-        #: What each assignor was last told (onAssignment): only the chosen one is. Kept when partitions
-        #: are given up or lost.
-        self._last_assignments = {each.name: requests.NEVER_ASSIGNED for each in self._assignors}
+        self._assignment = Assignment(())
+        #: The last assignment that each assignor received (onAssignment): only the chosen one receives it.
+        #: It stays when partitions are given up or lost.
+        self._last_assignments = dict.fromkeys(self._assignors, requests.NEVER_ASSIGNED)
 
     @property
     def user_data(self) -> bytes | None:
-        """What travelled with the last assignment."""
-        return self._told.user_data
+        """The user data of the last assignment."""
+        return self._assignment.user_data
+
+    # -- what the heartbeat thread sends ---------------------------------------------------------
+
+    def heartbeat(self, generation: Generation) -> Heartbeat:
+        """The heartbeat of a member in ``generation``."""
+        return requests.heartbeat(self.config, generation)
+
+    def poll_timed_out(self) -> LeaveGroup | None:
+        """max.poll.interval.ms passed without a poll(): the LeaveGroup to send, if any.
+
+        A dynamic member leaves, a static member sends nothing; both reset their generation (maybeLeaveGroup).
+        """
+        leave = None
+        if self.config.group_instance_id is None:
+            leave = self._leave_request("consumer poll timeout has expired.")
+        self._reset_and_rejoin(RejoinCause.POLL_TIMEOUT, reset_member_id=True)
+        return leave
+
+    def _leave_request(self, reason: str) -> LeaveGroup | None:
+        """None if the coordinator is unknown or the member is not in the group."""
+        if not self.coordinator_known or self.state is UNJOINED or not self.generation.member_id:
+            return None
+        return requests.leave_group(self.config, self.generation, reason)
 
     # -- what the application thread does --------------------------------------------------------
 
@@ -111,10 +147,14 @@ class Membership(Standing):
             if not self.coordinator_known:
                 yield FindCoordinator()
                 self.coordinator_known = True
+            if self._pattern is not None:
+                if self._refresh_topics is not None:
+                    self._refresh_topics()
+                self._match_topics()
             if self._needs_join_prepare:
                 self._needs_join_prepare = False
                 yield from self._on_join_prepare()
-                continue  # which may have failed
+                continue  # onJoinPrepare may have failed
             self.state = PREPARING_REBALANCE
             error = yield from self._join_and_sync()
             if error is None or error in RETRIED_AT_ONCE:
@@ -128,7 +168,7 @@ class Membership(Standing):
         self._emit(events.MemberFailed(self.config.group_id, self.config.client_id, member_id, failure))
 
     def close(self) -> Flow:
-        """Consumer.close(): commit, revoke, leave. Run it in place of `run`, whose generator is dropped."""
+        """Consumer.close(): commit, revoke, leave. The driver runs it in place of `run`."""
         member_id = self.generation.member_id
         left = yield from self._leave_the_group("close")
         self._emit(
@@ -138,11 +178,11 @@ class Membership(Standing):
         )
 
     def _leave_the_group(self, cause: str) -> Generator[Operation, Any, bool]:
-        """What close() does, also that of an application whose poll() has thrown; whether it has left."""
+        """Close the consumer, also after a poll() that threw. Returns whether it sent a LeaveGroup."""
         config = self.config
         if self.owned:
             yield StopProcessing(self.owned)
-            # a fenced commit has been told to the application: it is not sent again
+            # the application knows of a fenced commit: the consumer does not send it again
             if config.enable_auto_commit and self.failure != Error.FENCED_INSTANCE_ID.name:
                 yield from self._commit_positions(CLOSE_TIMEOUT_MS)
         in_doubt = self._generation_is_reset() or self.state in (
@@ -160,9 +200,13 @@ class Membership(Standing):
         return leave is not None
 
     def _on_join_prepare(self) -> Flow:
-        """Before a JoinGroup: commit, then give up what has to be given up (onJoinPrepare)."""
+        """Before a JoinGroup: commit, then give up partitions if the protocol demands it (onJoinPrepare)."""
         eager = self.rebalance_protocol is EAGER
-        if self.config.enable_auto_commit and self.owned:
+        if (
+            self.config.enable_auto_commit
+            and self.owned
+            and (eager or self.config.profile.commits_before_cooperative_join)
+        ):
             if eager:
                 yield StopProcessing(self.owned)
             yield from self._commit_positions(self.config.max_poll_interval_ms)
@@ -172,12 +216,12 @@ class Membership(Standing):
             yield from self._give_up(CallbackKind.LOST, self.owned, self._lost_cause)
         elif eager:
             yield from self._give_up(CallbackKind.REVOKED, self.owned, "rebalance")
-        elif unsubscribed := tuple([tp for tp in self.owned if tp.topic not in self.config.topics]):
+        elif unsubscribed := tuple([tp for tp in self.owned if tp.topic not in self.subscribed]):
             yield from self._give_up(CallbackKind.REVOKED, unsubscribed, "subscription")
         self.is_leader = False
 
     def _commit_positions(self, timeout_ms: int) -> Flow:
-        """Until it is accepted, refused for good, or the pauses in between have used ``timeout_ms`` up."""
+        """Commit until the coordinator accepts or refuses it, or the pauses add up to ``timeout_ms``."""
         backoff_ms = self.config.retry_backoff_ms
         left_ms = timeout_ms
         while self.state is STABLE:
@@ -200,24 +244,36 @@ class Membership(Standing):
         self.owned = tuple(tp for tp in self.owned if tp not in gone)
 
     def _join_and_sync(self) -> Generator[Operation, Any, Error | None]:
-        """One round; the error that ended it, or None when the member is Stable."""
+        """One round. Returns the error that ended it, or None if the member is Stable."""
         config = self.config
         timeout_ms = max(config.request_timeout_ms, config.rebalance_timeout_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS)
+        if config.profile.every_member_watches_topics:
+            self._watch_own_topics()
         joined = yield Send(self._join_request(), timeout_ms)
         if (error := self._join_error(joined)) is not NO_ERROR:
             return error
         self.state = COMPLETING_REBALANCE
         self.generation = Generation(joined.generation, joined.member_id, joined.protocol)
         assignments: tuple[tuple[str, bytes], ...] = ()
+        expected: bytes | None = None
         if joined.leader == joined.member_id:
             self.is_leader = True
-            if not joined.skip_assignment:
-                plan = yield Assign(joined)
+            self._watch_group(joined.members)
+            if joined.skip_assignment:
+                self.assignor_begins()  # it takes the topics of now for those that it has assigned
+            if not joined.skip_assignment or config.profile.checks_skipped_assignment:
+                assignor = self._assignors.get(joined.protocol)
+                if assignor is None:  # the coordinator has chosen a protocol that this member does not offer
+                    self.failure = "IllegalStateException"
+                    return None
+                plan = yield Assign(joined, assignor)
                 if isinstance(plan, AssignmentFailed):
                     self.failure = plan.error
                     return None
-                assignments = plan
-            self._watch_topics(joined.members)
+                if joined.skip_assignment:
+                    expected = dict(plan).get(joined.member_id)
+                else:
+                    assignments = plan
         synced = yield Send(requests.sync_group(config, joined, assignments), config.request_timeout_ms)
         if (error := self._sync_error(synced)) is not NO_ERROR:
             return error
@@ -226,6 +282,9 @@ class Membership(Standing):
         self._rejoin_reason = ""
         self._needs_join_prepare = True
         yield from self._on_join_complete(synced.assignment)
+        if expected is not None and expected != synced.assignment:
+            self.request_rejoin(RejoinCause.METADATA_CHANGED)
+        self.metadata_refreshed()  # a refresh during the round asked for nothing more than this round
         return None
 
     def _join_error(self, response: JoinGroupResponse | Disconnected) -> Error:
@@ -238,7 +297,7 @@ class Membership(Standing):
                 return Error.INCONSISTENT_GROUP_PROTOCOL
             if self.state is PREPARING_REBALANCE:
                 return NO_ERROR
-            # A heartbeat's answer has reset the generation meanwhile: a pause, and another JoinGroup.
+            # A heartbeat response has reset the generation meanwhile: pause, and join again.
             self._rejoin_reason = "rebalance failed due to UnjoinedGroupException"
             return Error.COORDINATOR_LOAD_IN_PROGRESS
         if error is Error.MEMBER_ID_REQUIRED:
@@ -257,7 +316,7 @@ class Membership(Standing):
             if response.protocol_type not in (None, self.config.protocol_type):
                 return Error.INCONSISTENT_GROUP_PROTOCOL
             if self.state is not COMPLETING_REBALANCE:
-                # A heartbeat's answer has reset the generation meanwhile: this round is void.
+                # A heartbeat response has reset the generation meanwhile: this round does not count.
                 error = Error.ILLEGAL_GENERATION
             elif response.protocol in (None, self.generation.protocol):
                 return NO_ERROR
@@ -268,7 +327,7 @@ class Membership(Standing):
         return self._refused(error, EXPECTED_OF_SYNC)
 
     def _refused(self, error: Error, expected: frozenset[Error]) -> Error:
-        """The round has failed: the next JoinGroup, if there is one, tells why."""
+        """The round has failed: the reason of the next JoinGroup names the error."""
         if error not in expected:
             return Error.UNKNOWN_SERVER_ERROR
         if error in COORDINATOR_MOVED:
@@ -282,39 +341,45 @@ class Membership(Standing):
         return self._refused(Error.NETWORK_EXCEPTION, frozenset(EXCEPTIONS))
 
     def _on_join_complete(self, assignment: bytes) -> Flow:
-        """Take the assignment: revoke, then add; cooperative revocation asks for another round."""
-        if not self.is_leader:
+        """Take the assignment: revoke, then add. After a cooperative revocation the member joins again."""
+        if not self.is_leader and not self.config.profile.every_member_watches_topics:
             self._topics_assigned = None
         if len(assignment) < 2:
-            # The leader's plan has nothing for this member: Kafka's client throws out of poll().
+            # The leader's plan has no assignment for this member: poll() throws in Kafka's client.
             self.failure = "IllegalStateException"
             return
         if assignment != self._assignment_bytes:
             self._assignment_bytes = assignment
-            told = decode_assignment(assignment)
-            self._told = told._replace(partitions=tuple(sorted(told.partitions)))
-        assigned, before = self._told.partitions, self.owned
+            decoded = decode_assignment(assignment)
+            self._assignment = decoded._replace(partitions=tuple(sorted(decoded.partitions)))
+        assigned, before = self._assignment.partitions, self.owned
         added: tuple[TopicPartition, ...] = ()
         revoked: tuple[TopicPartition, ...] = ()
         if assigned is not before:
-            if any(topic not in self.config.topics for topic, _ in assigned):
+            if any(topic not in self.subscribed for topic, _ in assigned):
                 self.request_rejoin(RejoinCause.ASSIGNMENT_MISMATCH)
                 return
             owned, kept = set(before), set(assigned)
             added = tuple([tp for tp in assigned if tp not in owned])
             revoked = tuple([tp for tp in before if tp not in kept])
         if revoked and self.rebalance_protocol is COOPERATIVE:
+            if self.config.enable_auto_commit and not self.config.profile.commits_before_cooperative_join:
+                yield StopProcessing(revoked)
+                yield from self._commit_positions(self.config.max_poll_interval_ms)
             yield from self._give_up(CallbackKind.REVOKED, revoked, "assignment")
             self.request_rejoin(RejoinCause.REVOKED_PARTITIONS)
-        self._last_assignments[self.generation.protocol or ""] = (self._told, self.generation.id)
+        self._last_assignments[self.generation.protocol or ""] = (self._assignment, self.generation.id)
         self.owned = assigned
         yield RunCallback(CallbackKind.ASSIGNED, added, "assignment") if added else _KEEP_EVERYTHING
 
     def _join_request(self) -> JoinGroup:
         config, generation, owned, last = self.config, self.generation, self.owned, self._last_assignments
         protocols = [
-            (each.name, requests.subscription(config, each, generation, owned, last[each.name]))
-            for each in self._assignors
+            (
+                each.name,
+                requests.subscription(config, self.subscribed, each, generation, owned, last[each.name]),
+            )
+            for each in self._assignors.values()
         ]
         return requests.join_group(config, generation, tuple(protocols), self._rejoin_reason)
 

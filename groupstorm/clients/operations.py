@@ -1,19 +1,23 @@
-"""What a membership asks of whoever drives it.
+"""The operations that a membership asks its driver to carry out.
 
-A membership (`membership.py`) is a generator: it yields one operation, the driver carries it
-out (in virtual time, or over TCP) and sends the result back. Nothing here does anything.
+A membership (`membership.py`) is a generator: it yields one operation, the driver carries the operation out,
+in virtual time or over TCP, and sends the result back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
+from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.messages import JoinGroupResponse, Request
+from groupstorm.trace.events import member as events
 
 JOIN_GROUP_TIMEOUT_LAPSE_MS = 5_000
-"""A JoinGroup may park for the rebalance timeout: it waits this much longer (AbstractCoordinator)."""
+"""The coordinator may park a JoinGroup for the rebalance timeout: the client waits this much longer
+(AbstractCoordinator)."""
 
 
 class Disconnected(NamedTuple):
@@ -28,11 +32,11 @@ class Send(NamedTuple):
 
 
 class FindCoordinator(NamedTuple):
-    """Look the coordinator up and connect to it. Result: None, when that is done."""
+    """Look the coordinator up and connect to it. Result: None, when the connection is open."""
 
 
 class AwaitPoll(NamedTuple):
-    """Nothing to do: wait for the first poll() at which a rejoin is needed. Result: None."""
+    """Wait for the first poll() at which the member has to join. Result: None."""
 
 
 class Backoff(NamedTuple):
@@ -53,11 +57,18 @@ class CallbackKind(Enum):
 ASSIGNED: Final = CallbackKind.ASSIGNED
 
 
-class RunCallback(NamedTuple):
-    """Run the application's rebalance listener. Result: None, when it has returned.
+#: The event of each callback that takes partitions from the application.
+GIVEN_UP_EVENTS: Mapping[CallbackKind, Callable[..., events.Event]] = {
+    CallbackKind.REVOKED: events.PartitionsRevoked,
+    CallbackKind.LOST: events.PartitionsLost,
+}
 
-    After ASSIGNED the driver looks up the committed offsets of the added partitions on its own:
-    a consumer that has to join again does so without waiting for them.
+
+class RunCallback(NamedTuple):
+    """Run the application's rebalance listener. Result: None, when the listener has returned.
+
+    After ASSIGNED the driver looks up the committed offsets of the added partitions on its own: a member
+    that has to join again does not wait for them.
     """
 
     kind: CallbackKind
@@ -66,7 +77,7 @@ class RunCallback(NamedTuple):
 
 
 class StopProcessing(NamedTuple):
-    """Process nothing more of these (SubscriptionState.markPendingRevocation). Result: None."""
+    """Stop processing these partitions (SubscriptionState.markPendingRevocation). Result: None."""
 
     partitions: tuple[TopicPartition, ...]
 
@@ -76,20 +87,22 @@ class CommitPositions(NamedTuple):
 
 
 class AssignmentFailed(NamedTuple):
-    """Result of an `Assign` that came to nothing: what Kafka's client would throw out of poll()."""
+    """Result of an `Assign` without a plan: the exception that poll() throws in Kafka's client."""
 
     error: str
     message: str
 
 
 class Assign(NamedTuple):
-    """Run the leader's assignor over ``response.members`` (`leadership.lead`).
+    """Run ``assignor``, the chosen one, over ``response.members`` (`leadership.lead`).
 
-    Result: tuple of (member id, assignment bytes), or `AssignmentFailed`. Heartbeats stand still
-    meanwhile: Kafka's client holds its lock while the assignor runs.
+    First fetch metadata of the topics of all members and call `Membership.assignor_begins`. Result: tuple of
+    (member id, assignment bytes), or `AssignmentFailed`. No heartbeats leave meanwhile: Kafka's client holds
+    its lock while the assignor runs.
     """
 
     response: JoinGroupResponse
+    assignor: Assignor
 
 
 Operation = (

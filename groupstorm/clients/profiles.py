@@ -1,7 +1,8 @@
 """How the client libraries differ as members: their defaults, what they write, when they act.
 
-One row per library, read from its source at the version that stands in it, and held against recordings of the
-real ones (`tests/profiles`). What is not in a row is as in Kafka's Java consumer.
+One profile per library, read from its source at the version that the profile names, and compared with
+recordings of the real library (`tests/client_profiles`). A field that a profile leaves out is as in Kafka's
+Java consumer.
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ from typing import Any, Final
 from groupstorm.clients.causes import CLOSING, NEEDS_MEMBER_ID, REASONS, RejoinCause
 from groupstorm.problems import InputError
 
+#: A poll() that returns everything that the client has fetched.
+ALL_FETCHED: Final = 2**31 - 1
+
+#: The setting of storms that says how late a client's heartbeat timer is; by each client's recordings.
+LATENESS: Final = "heartbeat_lateness_ms"
+
 
 class FirstHeartbeat(Enum):
     """When a member that has joined sends its first heartbeat."""
 
-    AFTER_INTERVAL = "heartbeat.interval.ms after the JoinGroup's answer"
-    WHEN_OVERDUE = "heartbeat.interval.ms after its last one: the very first at once"
+    AFTER_INTERVAL = "heartbeat.interval.ms after the JoinGroup response"
+    WHEN_OVERDUE = "heartbeat.interval.ms after its last heartbeat; the very first one at once"
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
@@ -27,20 +34,21 @@ _AFTER_INTERVAL: Final = FirstHeartbeat.AFTER_INTERVAL
 
 
 class CooperativeUserData(Enum):
-    """What cooperative-sticky puts into a subscription beside the owned partitions."""
+    """The user data that cooperative-sticky puts into a subscription."""
 
     GENERATION = "the generation (CooperativeStickyAssignor)"
-    STICKY = "what sticky puts there, partitions and generation"
-    STICKY_OR_NONE = "the same, and nothing before the first assignment"
-    NONE = "nothing"
+    STICKY = "that of sticky: partitions and generation"
+    STICKY_OR_NONE = "that of sticky, and none before the first assignment"
+    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientProfile:
-    """One library. Versions are the highest that it speaks; brokers of before may make it speak lower ones.
+    """One library. Versions are the highest that it speaks; an older broker may make it speak lower ones.
 
-    ``defaults``: by Kafka's names, where they differ from Java's. ``rebalance_timeout``: what its JoinGroup
-    says, milliseconds or the setting that it takes them from.
+    ``defaults``: those that differ from Java's, by Kafka's names, and how late its heartbeats are.
+    ``rebalance_timeout``: the one in its JoinGroup, in milliseconds, or the name of the setting that it
+    sends.
     """
 
     name: str
@@ -51,33 +59,49 @@ class ClientProfile:
     heartbeat_version: int = 4
     leave_group_version: int = 5
     offset_commit_version: int = 9
-    #: Of ConsumerProtocolSubscription, by assignor; "" stands for all others.
+    #: The versions of ConsumerProtocolSubscription by assignor; "" stands for all other assignors.
     subscription_versions: Mapping[str, int] = field(default_factory=lambda: {"": 3})
-    #: It has cooperative rebalancing.
+    #: Whether the library has cooperative rebalancing.
     has_cooperative: bool = True
-    #: What stands for "no user data": Java's null, or an empty text.
+    #: The bytes for "no user data": Java's null, or an empty text.
     no_user_data: bytes | None = None
     cooperative_user_data: CooperativeUserData = CooperativeUserData.GENERATION
-    #: An eager member tells the generation that it was in, though it owns nothing any more.
-    eager_tells_generation: bool = True
-    #: Its words for Java's reasons of JoinGroup and LeaveGroup, by how those begin; "" is for the first join.
+    #: Whether an eager member sends its last generation, though it owns no partitions.
+    eager_sends_generation: bool = True
+    #: Its reasons of JoinGroup and LeaveGroup, by the beginning of Java's reason; "" is the first join's.
     reasons: Mapping[str, str] = field(default_factory=dict)
     rebalance_timeout: str | int = "max.poll.interval.ms"
     first_heartbeat: FirstHeartbeat = FirstHeartbeat.AFTER_INTERVAL
-    #: A cooperative member's first heartbeat after each assignment, sooner than all others.
+    #: When a cooperative member sends its first heartbeat after an assignment; None: as other members.
     cooperative_check_ms: int | None = None
-    #: Heartbeats are sent between JoinGroup's answer and SyncGroup's.
+    #: Whether heartbeats leave between the responses of JoinGroup and SyncGroup.
     heartbeats_while_syncing: bool = True
-    #: It joins again at the application's next poll(); else a task or thread of its own does at once.
+    #: Whether its heartbeat thread waits in steps of retry.backoff.ms, which only a poll() cuts short.
+    heartbeats_wait_in_steps: bool = False
+    #: Whether the time to the next heartbeat counts from the response to this one, not from its sending.
+    heartbeat_timer_waits_for_response: bool = False
+    #: True: a member joins again at the application's next poll(). False: a task or thread joins at once.
     rejoins_at_poll: bool = True
-    #: It leaves the group when the application does not poll for max.poll.interval.ms.
+    #: Whether a cooperative member commits before it joins again; False: only when it gives partitions up.
+    commits_before_cooperative_join: bool = True
+    #: Whether a thread or task of the library commits while the application works; False: poll() commits.
+    commits_between_polls: bool = False
+    #: Whether a member leaves if the application does not poll for max.poll.interval.ms.
     has_max_poll_interval: bool = True
+    #: Whether every member, not only the leader, asks for a round if a topic of its subscription has grown
+    #: (rd_kafka_cgrp_metadata_update_check).
+    every_member_watches_topics: bool = False
+    #: Whether a leader that is told to skip the assignor (KIP-814) runs it all the same, and joins again if
+    #: its plan differs from what it got (consumer_group.go, joinAndSync).
+    checks_skipped_assignment: bool = False
+    #: Whether a member with a topic pattern fetches metadata before it joins (KAFKA-7126).
+    refreshes_before_join: bool = False
 
     def subscription_version(self, assignor: str) -> int:
         return self.subscription_versions.get(assignor, self.subscription_versions[""])
 
     def reason(self, reason: str) -> str:
-        """Why it joins or leaves, in its own words; ``reason`` in Java's."""
+        """The library's reason for joining or leaving; ``reason`` is Java's."""
         for beginning, words in self.reasons.items():
             if reason.startswith(beginning) and (beginning or not reason):
                 return words
@@ -86,7 +110,7 @@ class ClientProfile:
     def first_heartbeat_us(
         self, now_us: int, interval_us: int, last_us: int | None, is_cooperative: bool
     ) -> int:
-        """When the first heartbeat after an assignment is due; ``last_us``: when the last one before left."""
+        """When the first heartbeat after an assignment is due. ``last_us``: when the last heartbeat left."""
         if is_cooperative and self.cooperative_check_ms is not None:
             return now_us + self.cooperative_check_ms * 1000
         if self.first_heartbeat is _AFTER_INTERVAL:
@@ -94,35 +118,54 @@ class ClientProfile:
         return now_us if last_us is None else max(now_us, last_us + interval_us)
 
 
-JAVA = ClientProfile("java", "kafka-clients 4.3.1")
+JAVA = ClientProfile(
+    "java",
+    "kafka-clients 4.3.1",
+    defaults={LATENESS: {"quantiles": {0: 0.2, 50: 1.1, 90: 5, 99: 15, 100: 40}}},
+    heartbeats_wait_in_steps=True,
+    refreshes_before_join=True,
+)
 
 _LIBRDKAFKA = ClientProfile(
     "librdkafka",
     "librdkafka 2.16 (confluent-kafka 2.16.1)",
     # rdkafka_conf.c: socket.timeout.ms is what others call request.timeout.ms
-    defaults={"partition.assignment.strategy": ["range", "roundrobin"], "request.timeout.ms": 60_000},
+    # rd_kafka_consumer_poll hands out one message
+    defaults={
+        "partition.assignment.strategy": ["range", "roundrobin"],
+        "request.timeout.ms": 60_000,
+        "max.poll.records": 1,
+        LATENESS: {"quantiles": {0: 0.5, 50: 2.2, 90: 6, 98: 30, 100: 100}},
+    },
     join_group_version=5,
     sync_group_version=3,
     heartbeat_version=3,
     leave_group_version=1,
     no_user_data=b"",
     cooperative_user_data=CooperativeUserData.STICKY_OR_NONE,
-    eager_tells_generation=False,
+    eager_sends_generation=False,
     first_heartbeat=FirstHeartbeat.WHEN_OVERDUE,
     heartbeats_while_syncing=False,
+    commits_between_polls=True,
+    every_member_watches_topics=True,
+    commits_before_cooperative_join=False,  # rd_kafka_assignment_serve_removals commits what is unassigned
 )
 _KAFKA_PYTHON = ClientProfile(
     "kafka-python",
     "kafka-python 3.0.12",
-    defaults={"partition.assignment.strategy": ["range", "roundrobin"]},
+    defaults={
+        "partition.assignment.strategy": ["range", "roundrobin"],
+        LATENESS: {"quantiles": {0: 0.2, 50: 1.2, 90: 4, 99: 12, 100: 30}},
+    },
     join_group_version=7,
     offset_commit_version=8,
     # cooperative_sticky.py writes version 1: the leader never learns a generation (KIP-792)
     subscription_versions={"": 0, "cooperative-sticky": 1},
     no_user_data=b"",
     cooperative_user_data=CooperativeUserData.NONE,
-    eager_tells_generation=False,
+    eager_sends_generation=False,
     reasons={CLOSING: ""},
+    refreshes_before_join=True,
 )
 _AIOKAFKA = ClientProfile(
     "aiokafka",
@@ -131,6 +174,8 @@ _AIOKAFKA = ClientProfile(
         "partition.assignment.strategy": ["roundrobin"],
         "session.timeout.ms": 10_000,
         "request.timeout.ms": 40_000,
+        "max.poll.records": ALL_FETCHED,  # getmany(); max_poll_records is None
+        LATENESS: {"quantiles": {0: 0.2, 50: 1, 90: 3.5, 99: 20, 100: 50}},
     },
     join_group_version=5,
     sync_group_version=3,
@@ -140,9 +185,10 @@ _AIOKAFKA = ClientProfile(
     subscription_versions={"": 0},
     has_cooperative=False,
     no_user_data=b"",
-    eager_tells_generation=False,
+    eager_sends_generation=False,
     rebalance_timeout="session.timeout.ms",  # unless rebalance_timeout_ms is given
     heartbeats_while_syncing=False,
+    commits_between_polls=True,
     rejoins_at_poll=False,
 )
 _FRANZ_GO = ClientProfile(
@@ -153,9 +199,11 @@ _FRANZ_GO = ClientProfile(
         "partition.assignment.strategy": ["cooperative-sticky"],
         "request.timeout.ms": 10_000,
         "retry.backoff.ms": 250,
+        "max.poll.records": ALL_FETCHED,  # PollFetches
+        LATENESS: {"quantiles": {0: 0.2, 50: 1.2, 90: 4, 99: 20, 100: 50}},
     },
     cooperative_user_data=CooperativeUserData.STICKY,
-    eager_tells_generation=False,
+    eager_sends_generation=False,
     reasons={
         REASONS[RejoinCause.FIRST_JOIN]: "beginning to manage the group lifecycle",
         NEEDS_MEMBER_ID: "beginning to manage the group lifecycle",
@@ -165,7 +213,9 @@ _FRANZ_GO = ClientProfile(
     },
     rebalance_timeout=60_000,
     cooperative_check_ms=500,
+    checks_skipped_assignment=True,
     heartbeats_while_syncing=False,
+    heartbeat_timer_waits_for_response=True,
     rejoins_at_poll=False,
     has_max_poll_interval=False,
 )
@@ -176,7 +226,7 @@ PROFILES: Mapping[str, ClientProfile] = {
 
 
 def profile(name: str) -> ClientProfile:
-    """Raises InputError naming those that there are."""
+    """The profile of that name. Raises InputError, which names the profiles that exist."""
     if name not in PROFILES:
         raise InputError(f"client_profile: {name!r} is not one of {', '.join(PROFILES)}")
     return PROFILES[name]

@@ -1,4 +1,4 @@
-"""The requests of a consumer, as Kafka's Java client 4.3 fills them in, or another one (`profiles.py`)."""
+"""The requests of a consumer, as Kafka's Java client 4.3 or another library (`profiles.py`) fills them in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from groupstorm.assignors.userdata import Assignment, TopicPartition
 from groupstorm.assignors.userdata.consumer_protocol import write_subscription
 from groupstorm.assignors.userdata.sticky import encode_sticky
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.generation import Generation
+from groupstorm.clients.member_session import Generation
 from groupstorm.clients.profiles import ClientProfile, CooperativeUserData
 from groupstorm.coordinator.messages import (
     NO_GENERATION,
@@ -21,42 +21,45 @@ from groupstorm.coordinator.messages import (
     LeaveGroup,
     LeavingMember,
     OffsetCommit,
+    OffsetFetch,
     SyncGroup,
 )
 
 COOPERATIVE_STICKY = "cooperative-sticky"
+OFFSET_FETCH_VERSION = 9
 
-#: The first versions with a member's group.instance.id (KIP-345), and with a reason (KIP-800).
+#: The first versions with group.instance.id (KIP-345), and the first versions with a reason (KIP-800).
 _HEARTBEAT_WITH_INSTANCE, _SYNC_GROUP_WITH_INSTANCE, _OFFSET_COMMIT_WITH_INSTANCE = 3, 3, 7
 _JOIN_GROUP_WITH_REASON, _LEAVE_GROUP_WITH_REASON = 8, 5
-#: The first with the protocol that was chosen (KIP-559).
+#: The first version with the chosen protocol (KIP-559).
 _SYNC_GROUP_WITH_PROTOCOL = 5
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _GENERATION: Final = CooperativeUserData.GENERATION
 
-#: What an assignor was last told: its assignment (None: never) and the generation of that.
+#: The last assignment that an assignor received (None: none yet), and its generation.
 LastAssignment = tuple[Assignment | None, int]
 NEVER_ASSIGNED: LastAssignment = (None, NO_GENERATION)
 
 
 def subscription(
     config: ConsumerConfig,
+    topics: tuple[str, ...],
     assignor: Assignor,
     generation: Generation,
     owned: tuple[TopicPartition, ...],
     last: LastAssignment,
 ) -> bytes:
-    """What a member tells one assignor (ConsumerCoordinator.metadata)."""
+    """A member's subscription to ``topics`` for one assignor (ConsumerCoordinator.metadata)."""
     profile = config.profile
     user_data = _user_data(profile, assignor, last)
-    tells_generation = profile.eager_tells_generation or COOPERATIVE in assignor.protocols
+    sends_generation = profile.eager_sends_generation or COOPERATIVE in assignor.protocols
     return write_subscription(
         profile.subscription_version(assignor.name),
-        config.topics,
+        topics,
         profile.no_user_data if user_data is None else user_data,
         owned,
-        generation.id if tells_generation else NO_GENERATION,
+        generation.id if sends_generation else NO_GENERATION,
         config.client_rack,
     )
 
@@ -79,7 +82,7 @@ def _user_data(profile: ClientProfile, assignor: Assignor, last: LastAssignment)
 def join_group(
     config: ConsumerConfig, generation: Generation, protocols: tuple[tuple[str, bytes], ...], reason: str
 ) -> JoinGroup:
-    """``reason``: why it joins, "" the first time."""
+    """``reason``: why the member joins; "" the first time."""
     version = config.profile.join_group_version
     return JoinGroup(
         config.group_id,
@@ -98,16 +101,16 @@ def join_group(
 def sync_group(
     config: ConsumerConfig, joined: JoinGroupResponse, assignments: tuple[tuple[str, bytes], ...]
 ) -> SyncGroup:
-    """The next request after a JoinGroup's answer; ``assignments`` is the leader's plan."""
+    """The SyncGroup after the response ``joined``. ``assignments``: the leader's plan."""
     version = config.profile.sync_group_version
-    tells_protocol = version >= _SYNC_GROUP_WITH_PROTOCOL
+    sends_protocol = version >= _SYNC_GROUP_WITH_PROTOCOL
     return SyncGroup(
         config.group_id,
         joined.member_id,
         config.group_instance_id if version >= _SYNC_GROUP_WITH_INSTANCE else None,
         joined.generation,
-        config.protocol_type if tells_protocol else None,
-        joined.protocol if tells_protocol else None,
+        config.protocol_type if sends_protocol else None,
+        joined.protocol if sends_protocol else None,
         assignments,
         version,
         config.client_id,
@@ -126,17 +129,22 @@ def heartbeat(config: ConsumerConfig, generation: Generation) -> Heartbeat:
 
 
 def heartbeat_instance(config: ConsumerConfig) -> str | None:
-    """The group.instance.id that its heartbeats carry."""
-    told = config.profile.heartbeat_version >= _HEARTBEAT_WITH_INSTANCE
-    return config.group_instance_id if told else None
+    """The group.instance.id in a consumer's heartbeats."""
+    has_instance = config.profile.heartbeat_version >= _HEARTBEAT_WITH_INSTANCE
+    return config.group_instance_id if has_instance else None
 
 
 def leave_group(config: ConsumerConfig, generation: Generation, reason: str) -> LeaveGroup:
-    """By member id alone, static members too (AbstractCoordinator.maybeLeaveGroup)."""
+    """Leave by member id alone, static members too (AbstractCoordinator.maybeLeaveGroup)."""
     version = config.profile.leave_group_version
-    told = config.profile.reason(reason) if version >= _LEAVE_GROUP_WITH_REASON else ""
-    member = LeavingMember(generation.member_id, None, told)
+    sent_reason = config.profile.reason(reason) if version >= _LEAVE_GROUP_WITH_REASON else ""
+    member = LeavingMember(generation.member_id, None, sent_reason)
     return LeaveGroup(config.group_id, (member,), version, config.client_id)
+
+
+def offset_fetch(config: ConsumerConfig, partitions: Mapping[str, tuple[int, ...]]) -> OffsetFetch:
+    """Ask for the committed offsets of ``partitions`` (topic -> partitions)."""
+    return OffsetFetch(config.group_id, partitions, OFFSET_FETCH_VERSION, require_stable=True)
 
 
 def offset_commit(

@@ -3,10 +3,11 @@
     AIOKafkaConsumer("clicks", "impressions", group_id="joins",
                      partition_assignment_strategy=[assignor_class("stream-join-sticky")])
 
-aiokafka (0.14) calls its assignors as classes, so what a consumer was assigned is kept at the class:
-**make one for every consumer**. It tells them no generation: where an assignor asks for one, as Kafka's
-sticky does, two claims to a partition cannot be told apart by age and are both void, as in aiokafka's
-own sticky assignor. The epoch of ``stream-join-sticky`` travels with the assignment and needs none.
+aiokafka (0.14) calls its assignors as classes, so the class keeps the consumer's last assignment: **make
+one for every consumer**. aiokafka passes no generation to an assignor. An assignor that reads one, as
+Kafka's sticky does, cannot tell the older of two claims to a partition, and neither claim counts, as in
+aiokafka's own sticky assignor. The epoch of ``stream-join-sticky`` travels with the assignment and needs
+none.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _VERSION = 0
 
 
 def _as_read(metadata: ConsumerProtocolMemberMetadata) -> bytes:
-    """What aiokafka has read of a subscription: the fields of version 0, whichever version was sent."""
+    """The fields that aiokafka reads of a subscription: those of version 0, whichever version was sent."""
     return encode_subscription(
         Subscription(topics=tuple(metadata.subscription), user_data=metadata.user_data), _VERSION
     )
@@ -35,8 +36,9 @@ def _as_read(metadata: ConsumerProtocolMemberMetadata) -> bytes:
 def assignor_class(assignor: str | object) -> type[AbstractPartitionAssignor]:
     """A class for the ``partition_assignment_strategy`` of one consumer.
 
-    ``assignor``: a name, ``module:attribute``, or a function or object of your own. Raises `InputError`
-    for a cooperative one: aiokafka sends no owned partitions, so it could keep nothing where it is.
+    ``assignor``: a name, ``module:attribute``, or a function or object of your own. Raises `InputError` for
+    a cooperative assignor: aiokafka sends no owned partitions, so such an assignor could not keep
+    partitions with their owners.
     """
     wanted = chosen(assignor)
     if is_cooperative(wanted):

@@ -3,8 +3,8 @@
     KafkaConsumer("clicks", "impressions", group_id="joins",
                   partition_assignment_strategy=[assignor_class("stream-join-sticky")])
 
-kafka-python makes an object of the class for every consumer, so one class serves many of them. All
-assignors of a consumer must be eager, or all cooperative, as kafka-python demands of its own.
+kafka-python makes an object of the class for every consumer, so one class serves many consumers. All
+assignors of a consumer must be eager, or all cooperative, as for kafka-python's own.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from groupstorm.clients.adapters.role import AssignorRole, chosen, is_cooperative
 
-#: Owned partitions and their generation (KIP-429, KIP-792), and all else that kafka-python reads.
+#: Has owned partitions and their generation (KIP-429, KIP-792), and all that kafka-python reads.
 _VERSION = 3
 
 
 def assignor_class(assignor: str | object) -> type[AbstractPartitionAssignor]:
     """A class for ``partition_assignment_strategy``.
 
-    ``assignor``: a name, ``module:attribute``, or a function or object of your own. Raises `InputError`
-    for what is none.
+    ``assignor``: a name, ``module:attribute``, or a function or object of your own. Raises `InputError` for
+    anything else.
     """
     wanted = chosen(assignor)
 

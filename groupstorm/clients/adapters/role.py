@@ -1,7 +1,7 @@
-"""One consumer's use of an assignor: what it says on joining, remembers, and works out as the leader.
+"""One consumer's use of an assignor: its subscription, its last assignment, and its work as the leader.
 
-Both libraries have a class for this with the same three methods, in their own types. Here they are
-in bytes (ConsumerProtocol), which both can read and write.
+Both libraries have a class for this with the same three methods, in their own types. The methods here take
+and return bytes (ConsumerProtocol), which both libraries can read and write.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from groupstorm.assignors import registry
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol, subscription_user_data
-from groupstorm.assignors.leader import Member, perform_assignment
-from groupstorm.assignors.leadermemory import LeaderMemory
+from groupstorm.assignors.leader import JoinedMember, LeaderMemory, perform_assignment
 from groupstorm.assignors.userdata import (
     NO_GENERATION,
     Assignment,
@@ -23,7 +22,7 @@ from groupstorm.assignors.userdata import (
 
 
 class AssignorRole:
-    """What the consumer was last assigned lives here, so every consumer has a role of its own."""
+    """Keeps a consumer's last assignment and leader memory, so every consumer has its own role."""
 
     def __init__(self, assignor: Assignor) -> None:
         self.assignor = assignor
@@ -32,7 +31,9 @@ class AssignorRole:
         self._memory = LeaderMemory()
 
     def subscription(self, topics: Iterable[str], version: int) -> bytes:
-        """What the consumer joins with; a cooperative one says what it owns, where ``version`` has that."""
+        """The subscription for joining. A cooperative consumer names its owned partitions, if ``version``
+        has that field.
+        """
         subscribed = tuple(sorted(topics))
         owned = () if self._last is None or not is_cooperative(self.assignor) else self._last.partitions
         return encode_subscription(
@@ -46,14 +47,14 @@ class AssignorRole:
         )
 
     def assigned(self, assignment: bytes, generation: int = NO_GENERATION) -> None:
-        """The consumer's new assignment; ``generation`` where the library tells it."""
+        """The consumer's new assignment; ``generation`` if the library passes it."""
         self._last = decode_assignment(assignment)
         self._generation = generation
 
     def assign(
-        self, partitions_of: Callable[[str], Collection[int] | None], members: Sequence[Member]
+        self, partitions_of: Callable[[str], Collection[int] | None], members: Sequence[JoinedMember]
     ) -> dict[str, bytes]:
-        """As the leader: assignments by member id. ``partitions_of`` a topic: None where it does not exist.
+        """As the leader: assignments by member id. ``partitions_of`` a topic: None if it does not exist.
 
         Raises `AssignmentRefused` and `UserDataError`, which end the rebalance in the consumer's poll.
         """
@@ -63,10 +64,10 @@ class AssignorRole:
 
 
 def is_cooperative(assignor: Assignor) -> bool:
-    """Whether its members keep what they own while the group rebalances."""
+    """Whether its members keep their partitions while the group rebalances."""
     return RebalanceProtocol.COOPERATIVE in assignor.protocols
 
 
 def chosen(assignor: str | object) -> Assignor:
-    """An assignor by name, as ``module:attribute``, or one that is already there. Raises `InputError`."""
+    """An assignor by name, as ``module:attribute``, or as an object. Raises `InputError`."""
     return registry.get(assignor) if isinstance(assignor, str) else registry.own(assignor)

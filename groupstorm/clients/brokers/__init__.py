@@ -1,4 +1,4 @@
-"""Where a broker comes from: the emulator, Kafka in a JVM or a container, an address that the user gives."""
+"""Brokers to run members on: the emulator, Kafka in a JVM or a container, or an address from the user."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from groupstorm.clients.brokers.container import PUBLIC_IMAGE, container
 from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents
 from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jvm import jvm
-from groupstorm.clients.wire.security import PLAINTEXT, Security
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
 
 EMULATOR, JVM, CONTAINER = "emulator", "jvm", "container"
 
-#: What `--on` takes.
+#: The values of `--on`.
 KINDS = f"{EMULATOR}, {JVM}, {CONTAINER}[=IMAGE] or HOST:PORT"
 
-#: As much of an image's name as decides whether it is one: [REGISTRY[:PORT]/]NAME[:TAG][@DIGEST].
+#: The characters of an image's name: [REGISTRY[:PORT]/]NAME[:TAG][@DIGEST].
 _IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]*")
 
 
 class BrokerKind(NamedTuple):
-    """A kind of broker that was asked for.
+    """The kind of broker that the user asked for.
 
-    ``bootstrap``: where it is, if that was given, and ``security``: what it demands of its clients there.
-    ``image``: that of a container; None: see `container`.
+    ``bootstrap``: the address, if the user gave one. ``security``: what the broker there demands of clients.
+    ``image``: the image of a container; None: see `container`.
     """
 
     name: str
     bootstrap: tuple[Endpoint, ...] = ()
     image: str | None = None
-    security: Security = PLAINTEXT
+    security: ClientSecurity = PLAINTEXT
 
 
 def read_kind(text: str) -> BrokerKind:
-    """What ``--on`` says. Raises InputError."""
+    """Read the value of ``--on``. Raises InputError."""
     if text in (EMULATOR, JVM, CONTAINER):
         return BrokerKind(text)
     if text.startswith(f"{CONTAINER}="):
@@ -59,7 +59,7 @@ def _image(text: str) -> str:
 def open_broker(
     kind: BrokerKind, options: Mapping[str, str], on_events: OnCoordinatorEvents
 ) -> BrokerContext:
-    """A broker of that kind with Kafka's ``options``; one at an address keeps those it has."""
+    """A broker of that kind with Kafka's ``options``; a broker at an address keeps its own options."""
     if kind.bootstrap:
         return at_address(kind.bootstrap, kind.security)
     if kind.name == CONTAINER:

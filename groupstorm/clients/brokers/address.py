@@ -1,4 +1,4 @@
-"""A broker at an address that the user gives: somebody's cluster, treated with care."""
+"""A broker at an address from the user: a cluster that others use too."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from groupstorm.clients.brokers.contract import RunningBroker
-from groupstorm.clients.wire.security import PLAINTEXT, Security
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
 
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\],\s]+):(?P<port>[0-9]{1,5})")
 
@@ -28,9 +28,9 @@ def read_addresses(text: str) -> tuple[Endpoint, ...]:
 
 @asynccontextmanager
 async def at_address(
-    bootstrap: tuple[Endpoint, ...], security: Security = PLAINTEXT
+    bootstrap: tuple[Endpoint, ...], security: ClientSecurity = PLAINTEXT
 ) -> AsyncIterator[RunningBroker]:
-    """What is created there gets a prefix of its own, so that it meets nothing of the cluster's owner."""
+    """Groups and topics of the run get a prefix of its own, so that they meet none of the cluster's owner."""
     shown = ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in bootstrap)
     prefix = f"groupstorm-{uuid.uuid4().hex[:8]}-"
     yield RunningBroker(shown, bootstrap, prefix=prefix, security=security)

@@ -1,4 +1,4 @@
-"""Kafka in a container, under testcontainers: one node, thrown away when the context ends."""
+"""Kafka in a container, under testcontainers: one node, removed when the context ends."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import KAFKA_VERSION
 from groupstorm.clients.brokers.singlenode import INTERNAL_TOPICS
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.protocol.endpoints import Endpoint
 
 if TYPE_CHECKING:
     from groupstorm.clients.brokers.kafkacontainer import SingleNode
 
-#: The image, where none is named with the broker.
+#: The environment variable that names the image if `--on container` does not.
 IMAGE_VARIABLE = "GROUPSTORM_KAFKA_IMAGE"
 
-#: What `./dev images` builds, where that was done; else what a registry has.
+#: The image that `./dev images` builds, and the one of a public registry.
 LOCAL_IMAGE = f"groupstorm/kafka:{KAFKA_VERSION}"
 PUBLIC_IMAGE = f"apache/kafka:{KAFKA_VERSION}"
 
-#: What makes a line of Kafka's log worth to be repeated.
+#: The words by which a line of Kafka's log is recognised as a cause of failure.
 _BAD = ("Exception", " ERROR ", " FATAL ")
 
 
 @asynccontextmanager
 async def container(options: Mapping[str, str], image: str | None = None) -> AsyncIterator[RunningBroker]:
-    """A broker of its own with Kafka's ``options``, from an ``image`` like apache/kafka or Confluent's.
+    """Start a broker with Kafka's ``options`` from an ``image`` like apache/kafka or Confluent's.
 
-    Raises BrokerUnavailable without testcontainers, an engine or the image, and if it does not start.
+    Raises BrokerUnavailable without testcontainers, an engine or the image, and if the broker does not start.
     """
     node = await asyncio.to_thread(_prepare, {**INTERNAL_TOPICS, **options}, image)
     starting = asyncio.ensure_future(asyncio.to_thread(_start, node))
@@ -39,9 +39,9 @@ async def container(options: Mapping[str, str], image: str | None = None) -> Asy
         host, port = await asyncio.shield(starting)
         yield RunningBroker(node.image, (Endpoint(host, port),))
     finally:
-        await asyncio.to_thread(_remove, node)  # one that is still starting ends with this
-        await asyncio.gather(starting, return_exceptions=True)  # what went wrong has been said
-        await asyncio.to_thread(_remove, node)  # for it may have come into being since
+        await asyncio.to_thread(_remove, node)  # also ends a node that is still starting
+        await asyncio.gather(starting, return_exceptions=True)  # its exception has been raised above
+        await asyncio.to_thread(_remove, node)  # the engine may have created the node since
 
 
 def _prepare(options: Mapping[str, str], image: str | None) -> SingleNode:
@@ -63,13 +63,13 @@ def _prepare(options: Mapping[str, str], image: str | None) -> SingleNode:
 
 
 def chosen_image(named: str | None) -> str:
-    """The one that was named with the broker or in the environment, or the first there is."""
+    """The image that `--on` or the environment names, or else the first one that is on the engine."""
     if given := named or os.environ.get(IMAGE_VARIABLE):
         return given
     from docker.errors import ImageNotFound
     from testcontainers.core.docker_client import DockerClient
 
-    client = DockerClient().client  # which follows docker's contexts as well
+    client = DockerClient().client  # DockerClient follows docker's contexts too
     try:
         client.images.get(LOCAL_IMAGE)
     except ImageNotFound:
@@ -98,15 +98,15 @@ def _start(node: SingleNode) -> tuple[str, int]:
 
 
 def _why(node: SingleNode, problem: Exception) -> str:
-    """What the broker said of it, else what the engine did."""
+    """The cause in the broker's log, or else the engine's error."""
     from docker.errors import DockerException
 
     try:
-        said = b"".join(node.get_logs()).decode(errors="replace").splitlines()
+        log = b"".join(node.get_logs()).decode(errors="replace").splitlines()
     except (DockerException, RuntimeError):
         return _first_line(problem)
-    worst = (line for line in said if any(word in line for word in _BAD))
-    return next(worst, said[-1] if said else _first_line(problem)).strip()
+    worst = (line for line in log if any(word in line for word in _BAD))
+    return next(worst, log[-1] if log else _first_line(problem)).strip()
 
 
 def _first_line(problem: Exception) -> str:

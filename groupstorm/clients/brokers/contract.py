@@ -1,4 +1,4 @@
-"""What a broker is to those who run members against it, wherever it comes from."""
+"""What every kind of broker offers to those who run members on it."""
 
 from __future__ import annotations
 
@@ -6,37 +6,36 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
 
-from groupstorm.clients.wire.security import PLAINTEXT, Security
-from groupstorm.coordinator.events import Event
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.trace.events.coordinator import Event
 
-#: Takes what an emulated coordinator did, as it happens.
+#: Takes the events of an emulated coordinator as they happen.
 OnCoordinatorEvents = Callable[[Sequence[Event]], None]
 
 
 class BrokerUnavailable(Exception):
-    """This kind of broker cannot be had here; the message is one line that says how to have it."""
+    """This kind of broker cannot run here; the message is one line that says what it needs."""
 
 
 class RunningBroker(NamedTuple):
-    """A broker that answers.
+    """A broker that accepts connections.
 
-    ``bootstrap``: where to reach it. ``tells_events``: whether it tells what its coordinator does.
-    ``prefix``: what the names of groups and topics have to begin with on a cluster that is somebody's.
-    ``security``: what it demands of its clients. ``pid``: its process, where that is one of its own on this
-    machine.
+    ``bootstrap``: its addresses. ``emits_events``: whether its coordinator's events reach the caller.
+    ``prefix``: the beginning of the names of groups and topics on a cluster that others use too.
+    ``security``: what it demands of clients. ``pid``: its process, if it has one of its own on this machine.
     """
 
     name: str
     bootstrap: Sequence[Endpoint]
-    tells_events: bool = False
+    emits_events: bool = False
     prefix: str = ""
-    security: Security = PLAINTEXT
+    security: ClientSecurity = PLAINTEXT
     pid: int | None = None
 
     @property
     def address(self) -> str:
-        """What clients call bootstrap.servers."""
+        """The value of bootstrap.servers."""
         return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in self.bootstrap)
 
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
+from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.shell import Server
 from groupstorm.clients.brokers.contract import OnCoordinatorEvents, RunningBroker
-from groupstorm.coordinator.events import Event
-from groupstorm.coordinator.server.assembly import make_broker
-from groupstorm.coordinator.server.shell import Server
+from groupstorm.trace.events.coordinator import Event
 
 
 @asynccontextmanager
 async def emulated(
     options: Mapping[str, str], on_events: OnCoordinatorEvents
 ) -> AsyncIterator[RunningBroker]:
-    """Listens on a free port of the loopback interface. ``options``: Kafka's, see `groupstorm serve`."""
+    """Listen on a free port of the loopback interface. ``options``: Kafka's, as of `groupstorm serve`."""
 
-    def tell(_time_us: int, events: Sequence[Event]) -> None:
+    def emit(_time_us: int, events: Sequence[Event]) -> None:
         on_events(events)
 
-    server = Server(make_broker(options, {}), tell, lambda *_: None)
+    server = Server(make_broker(options, {}), emit, lambda *_: None)
     endpoint = await server.start("127.0.0.1", 0)
     try:
-        yield RunningBroker("emulator", (endpoint,), tells_events=True)
+        yield RunningBroker("emulator", (endpoint,), emits_events=True)
     finally:
         await server.stop()

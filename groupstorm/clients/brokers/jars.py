@@ -1,6 +1,6 @@
 """Apache Kafka's jars: fetched once with Maven, kept in the user's cache.
 
-A folder appears under its name only when it is complete, so several processes may fetch at once.
+A folder gets its name when it is complete, so several processes may fetch at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KAFKA_VERSION = "4.3.1"
 
 POM = Path(__file__).with_name("kafka") / "pom.xml"
 
-#: Maven's words for "the artifact could not be fetched".
+#: Maven's messages if it cannot fetch an artifact.
 _NO_NETWORK = ("Could not transfer artifact", "Could not resolve dependencies", "could not be resolved")
 
 
@@ -59,11 +59,11 @@ def _explain(version: str, output: str) -> str:
     if any(words in output for words in _NO_NETWORK):
         return f"Maven cannot fetch Kafka {version}'s jars: no such release, or it reaches no repository"
     errors = [line for line in output.splitlines() if "ERROR" in line] or output.splitlines()
-    return "Maven could not fetch Kafka's jars: " + (errors[0] if errors else "it said nothing")
+    return "Maven could not fetch Kafka's jars: " + (errors[0] if errors else "it printed nothing")
 
 
 def _put_in_place(jars: Path, folder: Path) -> None:
-    """Another process may have been faster: its folder has the same content."""
+    """Rename the folder. If another process was faster, its folder has the same content."""
     try:
         jars.rename(folder)
     except OSError:

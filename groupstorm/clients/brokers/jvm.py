@@ -18,19 +18,19 @@ from typing import Any
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
 from groupstorm.clients.brokers.singlenode import HEAP, INTERNAL_TOPICS, START_TIMEOUT_S
-from groupstorm.coordinator.server.config import Endpoint
 from groupstorm.javaruntime import runtimes
+from groupstorm.protocol.endpoints import Endpoint
 
 #: Kafka 4's brokers are compiled for Java 17.
 MINIMUM_JAVA = 17
 
-#: How long a broker may take to stop when it is asked to.
+#: How long a broker may take to stop after SIGTERM.
 STOP_TIMEOUT_S = 10.0
 
 _STARTED = "Kafka Server started"
 _LOGGING = Path(__file__).with_name("kafka") / "log4j2.yaml"
 
-#: What one node needs that a cluster does not.
+#: The options of a single node.
 _SINGLE_NODE: Mapping[str, str] = {
     "process.roles": "broker,controller",
     "node.id": "1",
@@ -43,9 +43,9 @@ _SINGLE_NODE: Mapping[str, str] = {
 
 @asynccontextmanager
 async def jvm(options: Mapping[str, str], version: str = KAFKA_VERSION) -> AsyncIterator[RunningBroker]:
-    """A broker of its own with ``options`` over its defaults; its data is gone when the context ends.
+    """Start a broker with ``options`` over its defaults; its data is removed when the context ends.
 
-    Raises BrokerUnavailable where there is no Java, no Maven to fetch Kafka with, or it does not start.
+    Raises BrokerUnavailable without Java or, to fetch Kafka, Maven, and if the broker does not start.
     """
     java = _java()
     jars = await asyncio.to_thread(kafka_jars, version)
@@ -72,7 +72,7 @@ async def jvm(options: Mapping[str, str], version: str = KAFKA_VERSION) -> Async
             yield RunningBroker(f"Kafka {version}", (Endpoint("127.0.0.1", port),), pid=process.pid)
         finally:
             await _stop(process)
-            await asyncio.wait([output])  # a pipe that is not read to its end is not closed either
+            await asyncio.wait([output])  # a pipe is closed when it has been read to its end
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, True)
 
@@ -88,7 +88,7 @@ def _java() -> Path:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now. A moment later somebody may; then the broker says so and ends."""
+    """Ports that no process listens on now. If one takes a port meanwhile, the broker says so and ends."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     try:
         return [one.getsockname()[1] for one in sockets]
@@ -110,14 +110,14 @@ def _properties(options: Mapping[str, str], folder: Path, port: int, controller_
 
 
 def _escaped(value: str) -> str:
-    """As java.util.Properties reads it back."""
+    """Escape ``value`` for java.util.Properties."""
     return value.replace("\\", "\\\\").replace("\n", "\\n")
 
 
 async def _format(command: list[str], properties: Path) -> None:
     cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     if cluster_id.startswith("-"):
-        cluster_id = "A" + cluster_id[1:]  # the tool would take it for an option
+        cluster_id = "A" + cluster_id[1:]  # the tool would read it as an option
     process = await asyncio.create_subprocess_exec(
         *command,
         *("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)),
@@ -125,37 +125,37 @@ async def _format(command: list[str], properties: Path) -> None:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    said, _ = await process.communicate()
+    output, _ = await process.communicate()
     if process.returncode != 0:
-        lines = said.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        lines = output.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
         why = next((line for line in lines if "Exception" in line), lines[-1])
         raise BrokerUnavailable(f"Kafka refuses its configuration: {why.strip()}")
 
 
 async def _until_started(process: asyncio.subprocess.Process) -> list[str]:
-    """The last lines that it said before it ended; none if it has started."""
+    """The last lines of the log if the broker ended; none if it has started."""
     assert process.stdout is not None
     last: deque[str] = deque(maxlen=20)
     while line := (await process.stdout.readline()).decode(errors="replace"):
         if _STARTED in line:
             return []
         last.append(line.strip())
-    return list(last) or ["it said nothing"]
+    return list(last) or ["it printed nothing"]
 
 
 async def _started(reading: asyncio.Future[list[str]]) -> None:
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
-            said = await asyncio.shield(reading)
+            last = await asyncio.shield(reading)
     except TimeoutError as late:
         raise BrokerUnavailable(f"Kafka did not start within {START_TIMEOUT_S:.0f} s") from late
-    if said:
-        worst = next((line for line in said if " ERROR " in line or " FATAL " in line), said[-1])
+    if last:
+        worst = next((line for line in last if " ERROR " in line or " FATAL " in line), last[-1])
         raise BrokerUnavailable(f"Kafka ended before it had started: {worst}")
 
 
 async def _drain(process: asyncio.subprocess.Process) -> None:
-    """Its log must not fill the pipe."""
+    """Read the log on: a full pipe would block the broker."""
     assert process.stdout is not None
     while await process.stdout.read(65_536):
         pass

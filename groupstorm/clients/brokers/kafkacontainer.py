@@ -1,6 +1,6 @@
-"""testcontainers' KafkaContainer, made to run whatever image speaks either of the two common contracts.
+"""testcontainers' KafkaContainer, for images with either of the two common contracts.
 
-A module of its own because importing it needs testcontainers, which is optional.
+The import needs testcontainers, which is optional: so it is a module of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _changing_ryuk = threading.Lock()
 
 
 def variable(option: str) -> str:
-    """The environment variable that stands for Kafka's ``option`` in its images."""
+    """The environment variable of Kafka's ``option`` in its images."""
     escaped = option.replace("_", "__").replace("-", "___").replace(".", "_")
     return f"KAFKA_{escaped.upper()}"
 
@@ -42,8 +42,8 @@ def variable(option: str) -> str:
 class SingleNode(KafkaContainer):  # type: ignore[misc]  # testcontainers counts as untyped
     """One node in KRaft mode with Kafka's ``options`` over KafkaContainer's own.
 
-    Published on the loopback interface, unless the user's testcontainers settings or DOCKER_HOST say
-    that the engine is elsewhere. Raises docker.errors.DockerException where no engine answers.
+    The port is published on the loopback interface, unless the user's testcontainers settings or DOCKER_HOST
+    say that the engine is elsewhere. Raises docker.errors.DockerException if no engine answers.
     """
 
     boot_command: str
@@ -67,13 +67,13 @@ class SingleNode(KafkaContainer):  # type: ignore[misc]  # testcontainers counts
             self.with_env(variable(option), value)
 
     def fetch(self) -> None:
-        """The image, unless the engine has it. Raises docker.errors.DockerException."""
+        """Fetch the image if the engine does not have it. Raises docker.errors.DockerException."""
         images = self.get_docker_client().client.images
         if not _has(images, self.image):
             images.pull(self.image)
 
     def run(self) -> None:
-        """Until it answers. Raises what docker and testcontainers raise, RuntimeError and OSError."""
+        """Start the node and wait until it answers. Raises DockerException, RuntimeError and OSError."""
         with _ryuk_where_it_is_here(self.get_docker_client().client.images):
             self.start(timeout=START_TIMEOUT_S)
 
@@ -92,10 +92,10 @@ class SingleNode(KafkaContainer):  # type: ignore[misc]  # testcontainers counts
 
 
 def engine_is_here() -> bool:
-    """Do published ports appear on this machine's own loopback interface?
+    """Whether published ports appear on this machine's own loopback interface.
 
-    testcontainers takes itself to be in a container wherever /.dockerenv is, and then looks elsewhere;
-    who wants that, says so by its own settings, which win.
+    If /.dockerenv exists, testcontainers looks elsewhere. Users who want that set testcontainers' own
+    settings, which win.
     """
     chosen = testcontainers_config.tc_host_override or testcontainers_config.connection_mode_override
     address = get_docker_host()
@@ -104,7 +104,7 @@ def engine_is_here() -> bool:
 
 @contextmanager
 def _ryuk_where_it_is_here(images: Any) -> Iterator[None]:
-    """Ryuk removes what a killed process leaves behind: wanted, but not worth a download of its own."""
+    """Run Ryuk, which removes containers of killed processes, only if its image is on the engine."""
     with _changing_ryuk:
         before = testcontainers_config.ryuk_disabled
         testcontainers_config.ryuk_disabled = before or not _ryuk_is_here(images)

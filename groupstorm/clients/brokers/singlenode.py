@@ -1,10 +1,10 @@
-"""What a Kafka of one node is told, in a process as in a container."""
+"""The options of a Kafka of one node, in a process or in a container."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Internal topics on the only node that there is, and few partitions for a quick start.
+#: Internal topics on the only node, with few partitions for a quick start.
 INTERNAL_TOPICS: Mapping[str, str] = {
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
@@ -16,8 +16,8 @@ INTERNAL_TOPICS: Mapping[str, str] = {
     "share.coordinator.state.topic.min.isr": "1",
 }
 
-#: How much memory it may have.
+#: The most memory that the node may use.
 HEAP = "-Xmx512m"
 
-#: How long it may take to start.
+#: How long the node may take to start.
 START_TIMEOUT_S = 60.0

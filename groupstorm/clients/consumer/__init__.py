@@ -1,7 +1,7 @@
 """A consumer for asyncio with cooperative rebalancing (KIP-429): `CooperativeConsumer`.
 
-Its membership is that of the wire members (`groupstorm.clients.membership`, `groupstorm.clients.wire`); its
-fetches are its own, decoded by aiokafka, which is needed when a consumer is made.
+It shares its membership with the wire members (`groupstorm.clients.membership`, `groupstorm.clients.wire`).
+It fetches records itself and decodes them with aiokafka, which must be installed to make a consumer.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""A consumer for asyncio whose partitions move one by one (KIP-429)."""
+"""A consumer for asyncio with cooperative rebalancing (KIP-429): partitions move one by one."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 from collections.abc import Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.consumer.committing import Committing
+from groupstorm.clients.consumer.committer import OffsetCommitter
 from groupstorm.clients.consumer.errors import (
     ConsumerClosed,
     ConsumerError,
@@ -21,35 +20,31 @@ from groupstorm.clients.consumer.errors import (
     NoOffsetForPartition,
     NotAssigned,
 )
-from groupstorm.clients.consumer.fetching import Fetching
+from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
+from groupstorm.clients.consumer.fetcher import Fetcher
 from groupstorm.clients.consumer.listener import RebalanceListener
-from groupstorm.clients.consumer.log_offsets import LogOffsets, TimedOffset
-from groupstorm.clients.consumer.news import News
-from groupstorm.clients.consumer.polling import Polling
-from groupstorm.clients.consumer.reading import Reading
+from groupstorm.clients.consumer.listener_calls import ListenerCalls
+from groupstorm.clients.consumer.log_offsets import LogOffsets, OffsetAndTimestamp
+from groupstorm.clients.consumer.poll_calls import PollCalls
 from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.clients.consumer.settings import Options, read_settings
-from groupstorm.clients.operations import CallbackKind, RunCallback
-from groupstorm.clients.wire.application import Application
+from groupstorm.clients.operations import RunCallback
+from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer, monotonic_us
+from groupstorm.clients.wire.event_emitter import OnEvent
 from groupstorm.clients.wire.offsets import OffsetReset
-from groupstorm.clients.wire.telling import OnEvent
+from groupstorm.clients.wire.wake_event import ChangeNotifier
 from groupstorm.coordinator.messages import CommittedOffset
 from groupstorm.problems import InputError
 
 _T = TypeVar("_T")
 
-_METHODS: Mapping[CallbackKind, str] = {
-    CallbackKind.ASSIGNED: "on_partitions_assigned",
-    CallbackKind.REVOKED: "on_partitions_revoked",
-    CallbackKind.LOST: "on_partitions_lost",
-}
 #: How long close() may take: Kafka's default, and what its connections get beyond it.
 _CLOSE_TIMEOUT_MS, _CLOSE_GRACE_MS = 30_000, 1_000
 
 
 class CooperativeConsumer:
-    """One member of a group, which reads the partitions that the group gives it.
+    """One member of a group; it reads the partitions that the group assigns to it.
 
     ```python
     async with CooperativeConsumer("orders", bootstrap_servers="...", group_id="billing") as consumer:
@@ -57,11 +52,11 @@ class CooperativeConsumer:
             ...
     ```
 
-    A rebalance interrupts only the partitions that move: records of those that stay go on. A record counts
-    as processed when the next one is asked for; only then may auto-commit commit it, and partitions that
-    go are taken away. One task at a time asks for records. ``listener`` is told what comes and goes;
-    ``on_event`` gets the member's events of a trace, with microseconds of ``monotonic_us``. For
-    ``options`` see `Options`. Raises InputError for an option that cannot be.
+    A rebalance interrupts only the partitions that move. A record counts as processed when the application
+    asks for the next one: only then auto-commit may commit it, and only then the consumer gives up revoked
+    partitions. One task at a time may ask for records. ``listener`` is called when partitions come and go.
+    ``on_event`` gets the member's events of a trace, with microseconds of ``monotonic_us``. For ``options``
+    see `Options`. Raises InputError for an invalid option.
     """
 
     def __init__(
@@ -74,20 +69,18 @@ class CooperativeConsumer:
         **options: Unpack[Options],
     ) -> None:
         self._settings = read_settings(topics, bootstrap_servers, group_id, options)
-        self._listener = listener
-        self._news = News()
+        self._changes = ChangeNotifier()
         self._problem: ConsumerError | None = None
         self._life: asyncio.Task[None] | None = None
         self._fetches: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._closed = False
-        self._calling = False
         config, fetch = self._settings.config, self._settings.fetch
         self._member = WireConsumer(
             config,
             self._settings.bootstrap,
             on_event,
-            application=Application(
+            application=ApplicationBehaviour(
                 auto_offset_reset=fetch.reset,
                 listen=self._listen,
                 at_poll=self._at_poll,
@@ -97,57 +90,58 @@ class CooperativeConsumer:
             clock=monotonic_us,
             security=self._settings.security,
         )
-        self._reading = Reading(self._member.positions, self._fetch_more)
-        self._polling = Polling(self._member, self._reading, self._news, self._check)
-        self._committing = Committing(self._member, self._news, self._settings.default_api_timeout_ms)
+        self._buffer = FetchBuffer(self._member.positions, self._fetch_more)
+        self._poll_calls = PollCalls(self._member, self._buffer, self._changes, self._check)
+        self._committer = OffsetCommitter(self._member, self._changes, self._settings.default_api_timeout_ms)
+        self._listener_calls = ListenerCalls(
+            listener, self._buffer, self._committer, config.enable_auto_commit, self._note, self._changed
+        )
         self._log_offsets = LogOffsets(
             config, self._member.cluster, fetch.decoding.read_committed, self._member.refresh_topics
         )
-        self._fetching = Fetching(
+        self._fetcher = Fetcher(
             config,
             fetch,
             self._member.cluster,
-            self._reading,
+            self._buffer,
             self._log_offsets,
             self._member.refresh_topics,
-            self._news.tell,
+            self._changes.notify,
             self._note,
         )
 
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begin to join. Raises InputError without topics."""
+        """Begin to join the group. Raises InputError without topics."""
         if self._closed:
-            raise ConsumerClosed("a consumer is not opened twice")
+            raise ConsumerClosed("a consumer cannot be opened twice")
         if self._life is not None:
             return
         if not self._subscription:
             raise InputError("topics: at least one is needed, or subscribe() before the consumer is opened")
         self._member.polling.leave()
         self._life = asyncio.create_task(self._member.run())
-        self._fetches = asyncio.create_task(self._fetching.run())
+        self._fetches = asyncio.create_task(self._fetcher.run())
         for task in (self._life, self._fetches):
-            task.add_done_callback(lambda _: self._news.tell())
+            task.add_done_callback(lambda _: self._changes.notify())
 
     async def close(self, *, leave_group: bool | None = None) -> None:
-        """Commit (with auto-commit) what was given out, tell the listener, leave the group.
+        """Commit the records given out (with auto-commit), call the listener, leave the group.
 
-        Raises ListenerFailed, when all is done.
-
-        Another task's ``async for`` ends at once; whoever calls it again waits for the same end, which
-        comes also where one of them is cancelled.
-        ``leave_group``: True also as a static member, False stays until its session ends (KIP-1092).
+        Another task's ``async for`` ends at once. Every call of close() waits for the same end; the consumer
+        closes even if one of the calls is cancelled. ``leave_group``: True leaves also as a static member,
+        False stays in the group until the session expires (KIP-1092). Raises ListenerFailed at the end.
         """
-        self._reading.processed()
+        self._buffer.processed()
         await self._close(leave_group)
         self._raise_of_listener()
 
     async def _close(self, leave_group: bool | None = None) -> None:
         if not self._closed:
             self._closed = True
-            self._polling.end()
-            self._news.tell()
+            self._poll_calls.end()
+            self._changes.notify()
             if self._life is not None and self._fetches is not None:
                 self._ending = asyncio.create_task(self._end(self._life, self._fetches, leave_group))
         if self._ending is not None:
@@ -161,8 +155,8 @@ class CooperativeConsumer:
             membership.config = replace(membership.config, leave_group_on_close=leave_group)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_TIMEOUT_MS / 1000):
-                while self._calling:
-                    await self._news.wait()
+                while self._listener_calls.running:
+                    await self._changes.wait()
         fetches.cancel()
         self._member.close()
         await asyncio.wait({life, fetches}, timeout=(_CLOSE_TIMEOUT_MS + _CLOSE_GRACE_MS) / 1000)
@@ -179,20 +173,20 @@ class CooperativeConsumer:
         problem: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """As `close`; after an exception what was given out last does not count as processed."""
+        """As `close`; after an exception the last record given out does not count as processed."""
         if kind is None:
-            self._reading.processed()
+            self._buffer.processed()
         await self._close()
         if kind is None:
             self._raise_of_listener()
 
     def subscribe(self, topics: Iterable[str], listener: RebalanceListener | None = None) -> None:
-        """Read these topics from the next round on. ``listener``: instead of the one that was given."""
+        """Read these topics from the next round on. ``listener`` replaces the present one."""
         names = tuple(dict.fromkeys((topics,) if isinstance(topics, str) else topics))
         if not names:
             raise InputError("topics: at least one is needed")
         if listener is not None:
-            self._listener = listener
+            self._listener_calls.listener = listener
         self._member.polling.resubscribe(names)
 
     # -- records ---------------------------------------------------------------------------------
@@ -209,20 +203,20 @@ class CooperativeConsumer:
             raise StopAsyncIteration from None
 
     async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
-        """The next record, of these partitions if any are named; however long it takes.
+        """The next record, of these partitions if any are named; waits without a time limit.
 
         Raises ConsumerClosed, ConsumerFailed, NoOffsetForPartition, OffsetOutOfRange, FetchRefused,
-        RecordCorrupt, ListenerFailed, PollInProgress; InputError for a broker that is too old or refuses
-        the credentials.
+        RecordCorrupt, ListenerFailed, PollInProgress; InputError if the broker is too old or refuses the
+        credentials.
         """
-        record = await self._polling.poll(lambda: self._reading.next(partitions), None)
-        assert record is not None  # nothing but a timeout ends the wait without one
+        record = await self._poll_calls.poll(lambda: self._buffer.next(partitions), None)
+        assert record is not None  # only a timeout ends the wait without a record
         return record
 
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """What is there, or the first that comes within ``timeout_ms``; raises as `getone`.
+        """The fetched records, or the first ones within ``timeout_ms``; raises as `getone`.
 
         At most ``max_records``, by default max_poll_records; of these partitions if any are named.
         """
@@ -230,7 +224,7 @@ class CooperativeConsumer:
         if most < 1:
             raise InputError(f"max_records: {most}, expected 1 or more")
         return (
-            await self._polling.poll(lambda: self._reading.next_batch(most, partitions) or None, timeout_ms)
+            await self._poll_calls.poll(lambda: self._buffer.next_batch(most, partitions) or None, timeout_ms)
             or {}
         )
 
@@ -242,21 +236,21 @@ class CooperativeConsumer:
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """What this consumer owns; during a listener's on_partitions_revoked still what goes."""
+        """The partitions of this consumer; during on_partitions_revoked with the revoked ones."""
         return frozenset(self._member.membership.owned)
 
     @property
     def paused(self) -> frozenset[TopicPartition]:
-        return self._reading.paused
+        return self._buffer.paused
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Give out no records of these until `resume`; they stay this consumer's. Raises NotAssigned."""
-        self._reading.pause(self._owned(partitions))
+        """Give out no records of these until `resume`; the consumer keeps them. Raises NotAssigned."""
+        self._buffer.pause(self._owned(partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Raises NotAssigned."""
-        self._reading.resume(self._owned(partitions))
-        self._news.tell()
+        """Give out records of these again. Raises NotAssigned."""
+        self._buffer.resume(self._owned(partitions))
+        self._changes.notify()
 
     # -- positions -------------------------------------------------------------------------------
 
@@ -265,35 +259,35 @@ class CooperativeConsumer:
         return await self._in_time(self._position(partition), f"the position of {partition} is not known")
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on at ``offset``. Raises NotAssigned."""
+        """Continue at ``offset``. Raises NotAssigned."""
         if offset < 0:
             raise InputError(f"offset: {offset}, expected 0 or more")
         _ = self._owned([partition])
-        self._reading.seek(partition, offset)
+        self._buffer.seek(partition, offset)
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """All that are assigned, where none is named. Raises NotAssigned, FetchRefused, ConsumerTimeout."""
+        """Without arguments all assigned partitions. Raises NotAssigned, FetchRefused, ConsumerTimeout."""
         await self._seek_to(OffsetReset.EARLIEST, partitions)
 
     async def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """As `seek_to_beginning`; with read_committed the end of what is committed."""
+        """As `seek_to_beginning`; with read_committed to the last stable offset."""
         await self._seek_to(OffsetReset.LATEST, partitions)
 
     async def offsets_for_times(
         self, times: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, TimedOffset]:
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
         """Partition -> milliseconds: the first record at or after that time. Raises as `seek_to_end`."""
         return await self._in_time(self._log_offsets.find(times), "no offsets for these times")
 
     async def commit(self, offsets: Mapping[TopicPartition, int | CommittedOffset] | None = None) -> None:
-        """Commit ``offsets``, by default behind all that was given out.
+        """Commit ``offsets``, by default those after all records given out.
 
         Raises CommitFailed, RebalanceInProgress, ConsumerFailed, ConsumerTimeout.
         """
         self._check_open()
         if offsets is None:
-            offsets = self._given_out()
-        await self._committing.commit(
+            offsets = self._buffer.to_commit(self._member.membership.owned)
+        await self._committer.commit(
             {
                 partition: CommittedOffset(offset) if isinstance(offset, int) else offset
                 for partition, offset in offsets.items()
@@ -301,25 +295,15 @@ class CooperativeConsumer:
         )
 
     async def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, CommittedOffset | None]:
-        """What the group has committed; None: nothing. Raises OffsetsRefused, ConsumerTimeout."""
+        """The committed offsets; None: none. Raises OffsetsRefused, ConsumerTimeout."""
         self._check_open()
-        return await self._committing.committed(partitions)
+        return await self._committer.committed(partitions)
 
     # -- parts -----------------------------------------------------------------------------------
 
     @property
     def _subscription(self) -> tuple[str, ...]:
         return self._member.polling.subscription
-
-    def _given_out(self) -> dict[TopicPartition, CommittedOffset]:
-        positions = {
-            partition: self._reading.position(partition) for partition in self._member.membership.owned
-        }
-        return {
-            partition: CommittedOffset(position.offset, position.leader_epoch)
-            for partition, position in positions.items()
-            if position is not None
-        }
 
     def _owned(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
         named = tuple(TopicPartition(*partition) for partition in partitions)
@@ -329,9 +313,9 @@ class CooperativeConsumer:
         return named
 
     async def _position(self, partition: TopicPartition) -> int:
-        while (position := self._reading.position(*self._owned([partition]))) is None:
+        while (position := self._buffer.position(*self._owned([partition]))) is None:
             self._check()
-            await self._news.wait()
+            await self._changes.wait()
         return position.offset
 
     async def _seek_to(self, end: OffsetReset, partitions: Collection[TopicPartition]) -> None:
@@ -340,7 +324,7 @@ class CooperativeConsumer:
             self._log_offsets.find(dict.fromkeys(named, int(end))), "the logs' ends are not known"
         )
         for partition in self._owned(named):
-            self._reading.seek(partition, found[partition].offset)
+            self._buffer.seek(partition, found[partition].offset)
 
     async def _in_time(self, answer: Coroutine[Any, Any, _T], what: str) -> _T:
         timeout_ms = self._settings.default_api_timeout_ms
@@ -354,14 +338,14 @@ class CooperativeConsumer:
             answer.close()
 
     def _check_open(self) -> None:
-        """A listener that is told of the end may still commit."""
+        """Raise ConsumerClosed unless the consumer is open; during close() the listener may still commit."""
         if self._life is None:
             raise ConsumerClosed("the consumer is not open")
         if self._ending is not None and self._ending.done():
             raise ConsumerClosed("the consumer is closed")
 
     def _check(self) -> None:
-        """Raise what a poll() has to raise."""
+        """Raise the error that this poll() has to raise, if there is one."""
         self._check_open()
         if self._closed:
             raise ConsumerClosed("the consumer is being closed")
@@ -389,57 +373,23 @@ class CooperativeConsumer:
             raise problem
 
     def _lacks_position(self, partition: TopicPartition) -> bool:
-        return partition in self._member.membership.owned and self._reading.position(partition) is None
+        return partition in self._member.membership.owned and self._buffer.position(partition) is None
 
     def _note(self, problem: ConsumerError) -> None:
-        """Something that the next poll() has to raise; the first of several."""
+        """Keep an error for the next poll() to raise; of several the first one."""
         if self._problem is None:
             self._problem = problem
-        self._news.tell()
+        self._changes.notify()
 
     def _fetch_more(self) -> None:
-        self._fetching.wake()
+        self._fetcher.wake()
 
     def _changed(self) -> None:
-        self._fetching.wake()
-        self._news.tell()
+        self._fetcher.wake()
+        self._changes.notify()
 
     async def _at_poll(self) -> None:
-        await self._polling.at_poll()
+        await self._poll_calls.at_poll()
 
     async def _listen(self, operation: RunCallback) -> None:
-        """Tell the listener; what it raises is for poll() to raise."""
-        partitions, comes = operation.partitions, operation.kind is CallbackKind.ASSIGNED
-        if comes:
-            self._reading.hold(partitions)
-        elif operation.cause == "assignment" and self._settings.config.enable_auto_commit:
-            await self._commit_what_goes(partitions)
-        telling = asyncio.create_task(self._tell(operation))
-        self._calling = True
-        try:
-            await asyncio.wait({telling})
-            problem = asyncio.CancelledError() if telling.cancelled() else telling.exception()
-            if problem is not None:
-                failed = ListenerFailed(f"{_METHODS[operation.kind]}: {problem!r}")
-                failed.__cause__ = problem
-                self._note(failed)
-        finally:
-            telling.cancel()
-            self._calling = False
-            if comes:
-                self._reading.hold(())
-            else:
-                self._reading.forget(partitions)
-            self._changed()
-
-    async def _commit_what_goes(self, partitions: Collection[TopicPartition]) -> None:
-        """Of partitions whose records went on during the round: Kafka's consumer commits before it only."""
-        offsets = {one: offset for one, offset in self._given_out().items() if one in partitions}
-        with contextlib.suppress(ConsumerError):  # the next owner reads them again, as after any lost commit
-            await self._committing.commit(offsets)
-
-    async def _tell(self, operation: RunCallback) -> None:
-        if self._listener is not None:
-            answer = getattr(self._listener, _METHODS[operation.kind])(operation.partitions)
-            if inspect.isawaitable(answer):
-                await answer
+        await self._listener_calls.run(operation)

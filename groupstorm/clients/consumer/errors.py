@@ -1,7 +1,6 @@
-"""What a `CooperativeConsumer` raises.
+"""The errors of a `CooperativeConsumer`.
 
-`groupstorm.problems.InputError` is raised for options that cannot be, and for a broker that is too old
-or refuses the client's credentials.
+Invalid options, a broker that is too old and refused credentials raise `groupstorm.problems.InputError`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from groupstorm.assignors.userdata import TopicPartition
 
 
 class ConsumerError(Exception):
-    """Everything that a consumer raises once it runs."""
+    """The base of all errors of a running consumer."""
 
 
 class ConsumerClosed(ConsumerError):
@@ -20,7 +19,7 @@ class ConsumerClosed(ConsumerError):
 
 
 class ConsumerFailed(ConsumerError):
-    """A fatal error has ended the membership; close the consumer. ``error``: Kafka's name of it."""
+    """A fatal error has ended the membership: close the consumer. ``error``: its name in Kafka."""
 
     def __init__(self, error: str) -> None:
         super().__init__(error)
@@ -30,7 +29,7 @@ class ConsumerFailed(ConsumerError):
 class CommitFailed(ConsumerError):
     """The offsets were not committed. ``error``: Kafka's name of the reason.
 
-    Most often the member has been taken out of the group and its partitions have other owners.
+    Most often the coordinator has removed the member and its partitions have other owners.
     """
 
     def __init__(self, error: str) -> None:
@@ -39,11 +38,11 @@ class CommitFailed(ConsumerError):
 
 
 class RebalanceInProgress(CommitFailed):
-    """The group waits for this member to join: commit again after the next record was asked for."""
+    """The group waits for this member to join: ask for the next record, then commit again."""
 
 
 class OffsetsRefused(ConsumerError):
-    """The coordinator does not tell what is committed. ``error``: Kafka's name of the reason."""
+    """The coordinator refuses to return committed offsets. ``error``: Kafka's name of the reason."""
 
     def __init__(self, error: str) -> None:
         super().__init__(error)
@@ -51,11 +50,11 @@ class OffsetsRefused(ConsumerError):
 
 
 class ListenerFailed(ConsumerError):
-    """The rebalance listener has raised what stands in ``__cause__``; the membership goes on."""
+    """The rebalance listener has raised ``__cause__``; the membership goes on."""
 
 
 class NoOffsetForPartition(ConsumerError):
-    """auto_offset_reset is none, and nothing is committed for ``partitions``: seek there."""
+    """auto_offset_reset is none, and ``partitions`` have no committed offset: seek."""
 
     def __init__(self, partitions: Collection[TopicPartition]) -> None:
         super().__init__(", ".join(map(str, partitions)))
@@ -63,7 +62,7 @@ class NoOffsetForPartition(ConsumerError):
 
 
 class OffsetOutOfRange(ConsumerError):
-    """auto_offset_reset is none, and the log of ``partition`` has nothing at ``offset``: seek there."""
+    """auto_offset_reset is none, and ``offset`` is outside the log of ``partition``: seek."""
 
     def __init__(self, partition: TopicPartition, offset: int) -> None:
         super().__init__(f"{partition}: offset {offset}")
@@ -72,7 +71,7 @@ class OffsetOutOfRange(ConsumerError):
 
 
 class FetchRefused(ConsumerError):
-    """The broker does not hand out records of ``partition``. ``error``: Kafka's name of the reason."""
+    """The broker refuses to return records of ``partition``. ``error``: Kafka's name of the reason."""
 
     def __init__(self, partition: TopicPartition, error: str) -> None:
         super().__init__(f"{partition}: {error}")
@@ -81,7 +80,7 @@ class FetchRefused(ConsumerError):
 
 
 class RecordCorrupt(ConsumerError):
-    """What came of ``partition`` at ``offset`` cannot be read; seek past it to go on."""
+    """The batch of ``partition`` at ``offset`` cannot be read; seek past it to continue."""
 
     def __init__(self, partition: TopicPartition, offset: int, why: str) -> None:
         super().__init__(f"{partition}: offset {offset}: {why}")
@@ -90,7 +89,7 @@ class RecordCorrupt(ConsumerError):
 
 
 class NotAssigned(ConsumerError):
-    """The partition is not (any more) assigned to this consumer."""
+    """The partition is not assigned to this consumer."""
 
     def __init__(self, partition: TopicPartition) -> None:
         super().__init__(str(partition))
@@ -98,7 +97,7 @@ class NotAssigned(ConsumerError):
 
 
 class PollInProgress(ConsumerError):
-    """Records are asked for twice at a time: what is processed could not be told any more."""
+    """Two tasks ask for records at a time: the consumer could not tell which records are processed."""
 
 
 class ConsumerTimeout(ConsumerError, TimeoutError):

@@ -1,4 +1,4 @@
-"""What a rebalance tells the application (ConsumerRebalanceListener), and when."""
+"""The application's rebalance listener (ConsumerRebalanceListener)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from groupstorm.assignors.userdata import TopicPartition
 
 
 class RebalanceListener:
-    """Override what is of interest; methods may be plain or ``async``, and the rebalance waits for them.
+    """Override the methods that you need. They may be plain or ``async``; the rebalance waits for them.
 
-    Each is told only the partitions that come or go. Before partitions are revoked or lost the
-    application has asked for its next record, so that none of theirs is in its hands; no record of these
-    partitions is given out any more. Records of the others go on, also while a method is working.
+    Each gets only the partitions that come or go. A call for revoked or lost partitions begins when the
+    application asks for its next record, so that it has processed all of theirs; the consumer gives out no
+    more records of these partitions. Records of the other partitions go on during the call.
     """
 
     def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> Awaitable[None] | None:
-        """These have come; none in a generation that has changed nothing for this consumer.
+        """These are new; none in a generation that changes nothing for this consumer.
 
-        Their records begin when this has returned; a `seek` in here says where.
+        Their records begin when this method has returned; a `seek` in it sets the first offset.
         """
 
     def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> Awaitable[None] | None:
-        """These will go; still this consumer's, so that what is processed can be committed in here."""
+        """These will go. The consumer still owns them: this method may commit their offsets."""
 
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> Awaitable[None] | None:
-        """These are gone and may have other owners: a commit would fail. As in Kafka: as if revoked."""
+        """These are gone and may have other owners: a commit fails. By default as revoked, like Kafka."""
         return self.on_partitions_revoked(partitions)

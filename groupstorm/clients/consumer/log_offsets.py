@@ -1,4 +1,4 @@
-"""Offsets of a log by time, its beginning and its end (ListOffsets), asked of the partitions' leaders."""
+"""Offsets of a log by time, its beginning and its end: ListOffsets, sent to the partitions' leaders."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.errors import FetchRefused
 from groupstorm.clients.wire.backoff import backoff_ms
-from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.offsets import LIST_OFFSETS, list_offsets
 from groupstorm.coordinator.errors import Error
 
-#: Errors after which the leader is looked up and asked again (OffsetFetcherUtils).
+#: Errors after which the client looks the leader up and asks again (OffsetFetcherUtils).
 LEADER_MOVED = frozenset(
     {
         Error.NOT_LEADER_OR_FOLLOWER,
@@ -30,20 +30,20 @@ LEADER_MOVED = frozenset(
 )
 
 
-class TimedOffset(NamedTuple):
-    """The first offset at or after a time, and its record's time; -1 for both: there is none."""
+class OffsetAndTimestamp(NamedTuple):
+    """The first offset at or after a time, and the time of its record; both -1 if there is none."""
 
     offset: int
     timestamp: int
 
 
 class LogOffsets:
-    """Asks until every partition's leader has answered; whoever waits says for how long."""
+    """Asks until every partition's leader has answered; the caller sets the time limit."""
 
     def __init__(
         self,
         config: ConsumerConfig,
-        cluster: Cluster,
+        cluster: ClusterClient,
         read_committed: bool,
         refresh_topics: Callable[[], None],
     ) -> None:
@@ -52,9 +52,9 @@ class LogOffsets:
         self._read_committed = read_committed
         self._refresh_topics = refresh_topics
 
-    async def find(self, asked: Mapping[TopicPartition, int]) -> dict[TopicPartition, TimedOffset]:
+    async def find(self, asked: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
         """Partition -> milliseconds, or `OffsetReset`'s. Raises FetchRefused."""
-        found: dict[TopicPartition, TimedOffset] = {}
+        found: dict[TopicPartition, OffsetAndTimestamp] = {}
         attempts = 0
         while missing := {partition: at for partition, at in asked.items() if partition not in found}:
             if attempts:
@@ -65,7 +65,7 @@ class LogOffsets:
                 try:
                     found.update(await self._ask(node_id, partitions))
                 except ConnectionLost:
-                    continue  # what it leads stays missing
+                    continue  # its partitions stay missing
         return found
 
     def _led(self, asked: Mapping[TopicPartition, int]) -> dict[int, dict[TopicPartition, int]]:
@@ -78,7 +78,7 @@ class LogOffsets:
 
     async def _ask(
         self, node_id: int, asked: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, TimedOffset]:
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
         build = list_offsets(self._cluster, asked, self._read_committed)
         answer = await self._cluster.ask_node(node_id, LIST_OFFSETS, build, self._config.request_timeout_ms)
         found = {}
@@ -86,7 +86,7 @@ class LogOffsets:
             for one in topic.partitions:
                 partition, error = TopicPartition(topic.name, one.partition_index), Error(one.error_code)
                 if error is Error.NONE:
-                    found[partition] = TimedOffset(one.offset, one.timestamp)
+                    found[partition] = OffsetAndTimestamp(one.offset, one.timestamp)
                 elif error not in LEADER_MOVED:
                     raise FetchRefused(partition, error.name)
         return found

@@ -1,4 +1,4 @@
-"""Records out of what a fetch brings: batches are decoded by aiokafka's compiled `aiokafka.record`."""
+"""Records of a fetch: aiokafka's compiled `aiokafka.record` decodes the batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groupstorm.clients.consumer.errors import RecordCorrupt
 from groupstorm.clients.wire.positions import Position
 from groupstorm.problems import InputError
 
-#: Before the records of a batch: base offset, length of the rest, leader epoch, magic.
+#: The beginning of a batch: base offset, length of the rest, leader epoch, magic.
 _BATCH_START = struct.Struct(">qiib")
 _BEFORE_LENGTH_COUNTS = 12
 _ABORT_MARKER = b"\0\0\0\0"
@@ -35,15 +35,15 @@ class ConsumerRecord(NamedTuple):
         return TopicPartition(self.topic, self.partition)
 
 
-class AbortedTransaction(NamedTuple):
-    """Of this producer everything from ``first_offset`` to its abort marker is not to be read."""
+class AbortedRecords(NamedTuple):
+    """The records of ``producer_id`` from ``first_offset`` to its abort marker: not to be read."""
 
     producer_id: int
     first_offset: int
 
 
 class Decoding(NamedTuple):
-    """How batches are read: ``memory_records`` is aiokafka's class."""
+    """How batches are read. ``memory_records``: aiokafka's class."""
 
     memory_records: Callable[[bytes], Any]
     corrupt: type[Exception]
@@ -52,7 +52,7 @@ class Decoding(NamedTuple):
 
 
 def decoding(check_crcs: bool, read_committed: bool) -> Decoding:
-    """Raises InputError where aiokafka is not installed."""
+    """Raises InputError if aiokafka is not installed."""
     try:
         from aiokafka.errors import KafkaError
         from aiokafka.record.memory_records import MemoryRecords
@@ -64,9 +64,9 @@ def decoding(check_crcs: bool, read_committed: bool) -> Decoding:
 
 
 class FetchedRecords:
-    """What one fetch brought of one partition, decoded batch by batch as it is read.
+    """The records of one partition in one fetch, decoded batch by batch.
 
-    ``position`` is the one after the last record that was read, or batch that has none to read.
+    ``position``: the one after the last record that was read, or after a batch without records to read.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class FetchedRecords:
         partition: TopicPartition,
         offset: int,
         data: bytes,
-        aborted: Collection[AbortedTransaction],
+        aborted: Collection[AbortedRecords],
         how: Decoding,
     ) -> None:
         self.position = Position(offset)
@@ -86,7 +86,7 @@ class FetchedRecords:
         self._records = self._read()
 
     def next(self) -> ConsumerRecord | None:
-        """None at the end. Raises RecordCorrupt; nothing more can be read of it then."""
+        """The next record; None at the end. Raises RecordCorrupt, after which the rest cannot be read."""
         try:
             return next(self._records, None)
         except (self._how.corrupt, ValueError, IndexError, struct.error) as problem:
@@ -98,14 +98,14 @@ class FetchedRecords:
                 raise ValueError("wrong checksum")
             if not self._is_left_out(batch):
                 yield from self._records_of(batch, epoch)
-            # where compaction has taken a batch's last records, the next fetch begins behind it all the same
+            # if compaction has removed a batch's last records, the next fetch still begins after the batch
             self.position = Position(max(self.position.offset, batch.next_offset), epoch)
 
     def _records_of(self, batch: Any, epoch: int) -> Iterator[ConsumerRecord]:
         topic, number = self._partition
         for record in batch:
             if record.offset < self.position.offset:
-                continue  # a batch comes whole, also where its middle was asked for
+                continue  # a fetch from the middle of a batch returns the whole batch
             self.position = Position(record.offset + 1, epoch)
             yield ConsumerRecord(
                 topic,
@@ -133,7 +133,7 @@ class FetchedRecords:
             start = end
 
     def _is_left_out(self, batch: Any) -> bool:
-        """Control batches, and with read_committed those of aborted transactions."""
+        """Whether to skip a batch: control batches, with read_committed those of aborted transactions too."""
         if self._how.read_committed and batch.producer_id is not None:
             while self._aborted and self._aborted[-1].first_offset <= batch.base_offset:
                 self._aborted_producers.add(self._aborted.pop().producer_id)

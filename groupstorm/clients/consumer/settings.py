@@ -6,26 +6,27 @@ import os
 import socket
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from typing import Any, NamedTuple, TypedDict
 
 from groupstorm.assignors.registry import get
 from groupstorm.clients.brokers.address import read_addresses
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer.fetching import FetchSettings
+from groupstorm.clients.consumer.fetcher import FetchSettings
 from groupstorm.clients.consumer.records import decoding
 from groupstorm.clients.wire.offsets import OffsetReset
-from groupstorm.clients.wire.security import MECHANISMS, Security
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.clients.wire.security import MECHANISMS, SECURITY_PROTOCOLS, ClientSecurity
 from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
 
 
 class Options(TypedDict, total=False):
-    """What a consumer may be told beside topics, brokers and group. Times are milliseconds.
+    """The options of a consumer beside topics, brokers and group. Times are milliseconds.
 
-    ``partition_assignment_strategy``: names of assignors, the first that all members have is used; one
-    that is eager makes the consumer eager. ``leave_group_on_close``: by default dynamic members leave and
-    static ones, those with a ``group_instance_id``, stay (KIP-1092). ``ssl_context`` is needed for the
-    protocols with SSL. ``default_api_timeout_ms``: how long commit() and its like may take.
+    ``partition_assignment_strategy``: names of assignors. The group uses the first one that all members
+    have; an eager one makes the consumer eager. ``leave_group_on_close``: by default dynamic members leave
+    and static members, those with a ``group_instance_id``, stay (KIP-1092). ``ssl_context`` is needed for the
+    protocols with SSL. ``default_api_timeout_ms``: how long commit() and the like may take.
     """
 
     client_id: str
@@ -56,49 +57,58 @@ class Options(TypedDict, total=False):
     sasl_plain_password: str
 
 
-#: Whole numbers: default, least.
-_NUMBERS: Mapping[str, tuple[int, int]] = {
-    "session_timeout_ms": (45_000, 1),
-    "heartbeat_interval_ms": (3_000, 1),
-    "max_poll_interval_ms": (300_000, 1),
-    "max_poll_records": (500, 1),
-    "request_timeout_ms": (30_000, 1),
-    "default_api_timeout_ms": (60_000, 1),
-    "retry_backoff_ms": (100, 1),
-    "metadata_max_age_ms": (300_000, 1),
-    "auto_commit_interval_ms": (5_000, 1),
-    "fetch_min_bytes": (1, 0),
-    "fetch_max_bytes": (52_428_800, 0),
-    "fetch_max_wait_ms": (500, 0),
-    "max_partition_fetch_bytes": (1_048_576, 0),
+#: The value of each option that is not given: the default of `ConsumerConfig`, or the value here.
+DEFAULTS: Mapping[str, Any] = {
+    **dict.fromkeys(Options.__annotations__),
+    **{
+        field.name: field.default
+        for field in fields(ConsumerConfig)
+        if field.name in Options.__annotations__ and field.default is not MISSING
+    },
+    "partition_assignment_strategy": ("cooperative-sticky",),
+    "max_poll_records": 500,
+    "default_api_timeout_ms": 60_000,
+    "auto_offset_reset": "latest",
+    "isolation_level": "read_uncommitted",
+    "check_crcs": True,
+    "fetch_min_bytes": 1,
+    "fetch_max_bytes": 52_428_800,
+    "fetch_max_wait_ms": 500,
+    "max_partition_fetch_bytes": 1_048_576,
+    "security_protocol": "PLAINTEXT",
 }
-#: Words: what they mean, by what they may be; the first is the default.
-_WORDS: Mapping[str, Mapping[str, Any]] = {
+#: The options that are whole numbers, and the least value of each.
+_NUMBERS: Mapping[str, int] = {
+    "session_timeout_ms": 1,
+    "heartbeat_interval_ms": 1,
+    "max_poll_interval_ms": 1,
+    "max_poll_records": 1,
+    "request_timeout_ms": 1,
+    "default_api_timeout_ms": 1,
+    "retry_backoff_ms": 1,
+    "metadata_max_age_ms": 1,
+    "auto_commit_interval_ms": 1,
+    "fetch_min_bytes": 0,
+    "fetch_max_bytes": 0,
+    "fetch_max_wait_ms": 0,
+    "max_partition_fetch_bytes": 0,
+}
+#: The options that are one of several words, and what each word means.
+WORDS: Mapping[str, Mapping[str, Any]] = {
     "auto_offset_reset": {"latest": OffsetReset.LATEST, "earliest": OffsetReset.EARLIEST, "none": None},
     "isolation_level": {"read_uncommitted": False, "read_committed": True},
-    #: (TLS, SASL)
-    "security_protocol": {
-        "PLAINTEXT": (False, False),
-        "SSL": (True, False),
-        "SASL_PLAINTEXT": (False, True),
-        "SASL_SSL": (True, True),
-    },
+    "security_protocol": SECURITY_PROTOCOLS,
 }
-_FLAGS: Mapping[str, bool | None] = {
-    "enable_auto_commit": True,
-    "check_crcs": True,
-    "leave_group_on_close": None,
-}
+_FLAGS = ("enable_auto_commit", "check_crcs", "leave_group_on_close")
 _TEXTS = ("client_id", "group_instance_id", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password")
-_KNOWN = frozenset(Options.__annotations__)
 
 
-class Settings(NamedTuple):
+class ConsumerSettings(NamedTuple):
     """The options, read and checked."""
 
     config: ConsumerConfig
     bootstrap: tuple[Endpoint, ...]
-    security: Security
+    security: ClientSecurity
     fetch: FetchSettings
     max_poll_records: int
     default_api_timeout_ms: int
@@ -106,24 +116,23 @@ class Settings(NamedTuple):
 
 def read_settings(
     topics: Iterable[str], bootstrap_servers: str | Iterable[str], group_id: str, options: Options
-) -> Settings:
+) -> ConsumerSettings:
     """Raises InputError, which names the option."""
     given: Mapping[str, Any] = {**options}
     for name in given:
-        if name not in _KNOWN:
-            raise InputError(f"{name}: no such option, expected one of {', '.join(sorted(_KNOWN))}")
+        if name not in DEFAULTS:
+            raise InputError(f"{name}: no such option, expected one of {', '.join(sorted(DEFAULTS))}")
     if not group_id:
         raise InputError("group_id: a group is needed")
-    numbers = {
-        name: _number(name, given.get(name, default), least) for name, (default, least) in _NUMBERS.items()
-    }
-    flags = {name: _flag(name, given.get(name, default)) for name, default in _FLAGS.items()}
-    words = {name: _word(name, given, meanings) for name, meanings in _WORDS.items()}
+    values = {**DEFAULTS, **given}
+    numbers = {name: _number(name, values[name], least) for name, least in _NUMBERS.items()}
+    flags = {name: _flag(name, values[name]) for name in _FLAGS}
+    words = {name: _word(name, values[name], meanings) for name, meanings in WORDS.items()}
     servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
-    return Settings(
-        _config(tuple(dict.fromkeys(topics)), group_id, given, numbers, flags),
+    return ConsumerSettings(
+        _config(tuple(dict.fromkeys(topics)), group_id, values, numbers, flags),
         read_addresses(servers),
-        _security(given, *words["security_protocol"]),
+        _security(values, *words["security_protocol"]),
         FetchSettings(
             decoding(flags["check_crcs"] is not False, words["isolation_level"]),
             words["auto_offset_reset"],
@@ -140,16 +149,16 @@ def read_settings(
 def _config(
     topics: tuple[str, ...],
     group_id: str,
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     numbers: Mapping[str, int],
     flags: Mapping[str, bool | None],
 ) -> ConsumerConfig:
-    strategy = given.get("partition_assignment_strategy", ("cooperative-sticky",))
+    strategy = values["partition_assignment_strategy"]
     if isinstance(strategy, str):
         strategy = (strategy,)
     for name in strategy:
-        _ = get(name)  # raises InputError with the names there are
-    texts = {name: _text(name, given) for name in _TEXTS}
+        _ = get(name)  # raises InputError with the names that exist
+    texts = {name: _text(name, values[name]) for name in _TEXTS}
     return ConsumerConfig(
         group_id,
         texts["client_id"] or f"groupstorm-{socket.gethostname()}-{os.getpid()}",
@@ -168,20 +177,20 @@ def _config(
     )
 
 
-def _security(given: Mapping[str, Any], with_tls: bool, with_sasl: bool) -> Security:
-    context = given.get("ssl_context")
+def _security(values: Mapping[str, Any], with_tls: bool, with_sasl: bool) -> ClientSecurity:
+    context = values["ssl_context"]
     if with_tls and context is None:
         raise InputError(
             "ssl_context: security_protocol asks for TLS, make one with ssl.create_default_context()"
         )
-    mechanism = _text("sasl_mechanism", given)
+    mechanism = _text("sasl_mechanism", values["sasl_mechanism"])
     if with_sasl and mechanism not in MECHANISMS:
         raise InputError(f"sasl_mechanism: {mechanism!r}, expected one of {', '.join(MECHANISMS)}")
-    return Security(
+    return ClientSecurity(
         context if with_tls else None,
         mechanism if with_sasl else None,
-        _text("sasl_plain_username", given) or "",
-        _text("sasl_plain_password", given) or "",
+        _text("sasl_plain_username", values["sasl_plain_username"]) or "",
+        _text("sasl_plain_password", values["sasl_plain_password"]) or "",
     )
 
 
@@ -197,15 +206,13 @@ def _flag(name: str, value: object) -> bool | None:
     return value
 
 
-def _text(name: str, given: Mapping[str, Any]) -> str | None:
-    value = given.get(name)
+def _text(name: str, value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise InputError(f"{name}: {value!r}, expected a text")
 
 
-def _word(name: str, given: Mapping[str, Any], meanings: Mapping[str, Any]) -> Any:
-    word = given.get(name, next(iter(meanings)))
+def _word(name: str, word: Any, meanings: Mapping[str, Any]) -> Any:
     if word not in meanings:
         raise InputError(f"{name}: {word!r}, expected one of {', '.join(meanings)}")
     return meanings[word]

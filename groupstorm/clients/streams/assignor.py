@@ -1,8 +1,8 @@
-"""What a thread brings into its group: subscriptions, assignments, and the assignor where it leads.
+"""A thread's subscriptions and assignments, and its assignor if it leads.
 
-StreamsPartitionAssignor belongs to one thread and remembers, unlike other assignors: which version of
-SubscriptionInfo it speaks at present, and a number that makes every subscription differ from the last
-(KAFKA-10455), so that whoever joins again starts a rebalance.
+StreamsPartitionAssignor belongs to one thread and has state, unlike other assignors: the version of
+SubscriptionInfo that it uses at present, and a number that makes every subscription differ from the last one
+(KAFKA-10455), so that a member that joins again starts a rebalance.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _INT8_MAX = 127
 class FollowUp(NamedTuple):
     """Another rebalance that an assignment asks for. ``at_ms``: when; None: when standbys have caught up.
 
-    ``cause``: as `events.FollowUpScheduled` has it.
+    ``cause``: as in `events.FollowUpScheduled`.
     """
 
     cause: str
@@ -43,10 +43,11 @@ class FollowUp(NamedTuple):
 
 
 class StreamsPartitionAssignor:
-    """``offset_sums``: of the thread's tasks, now; ``application``: what it knows as leader, now.
+    """``offset_sums`` returns the thread's present offset sums, ``application`` the leader's present view of
+    the application.
 
-    ``version``: the latest SubscriptionInfo that its release knows. ``on_placed`` is told what it decided as
-    leader, ``on_version`` that version probing changed the version that it uses, up or down.
+    ``version``: the latest SubscriptionInfo that its release knows. ``on_placed`` gets the leader's decision,
+    ``on_version`` each change of the version that version probing makes, up or down.
     """
 
     name = STREAM
@@ -97,8 +98,8 @@ class StreamsPartitionAssignor:
     ) -> AssignmentResult:
         """Lead: bytes of subscriptions in, bytes of assignments out."""
         members = {
-            name: StreamsMember(told.user_data or b"", told.owned, told.rack)
-            for name, told in subscriptions.items()
+            name: StreamsMember(subscription.user_data or b"", subscription.owned, subscription.rack)
+            for name, subscription in subscriptions.items()
         }
         found = rebalance(self._application(), members, self._now_ms())
         self._on_placed(found)
@@ -108,7 +109,7 @@ class StreamsPartitionAssignor:
         )
 
     def on_assignment(self, user_data: bytes | None) -> tuple[AssignmentInfo, FollowUp | None]:
-        """A new assignment (onAssignment): what it says, and the rebalance that is to follow."""
+        """Read a new assignment (onAssignment). Returns it and the follow-up rebalance that it asks for."""
         info = decode_assignment_info(user_data or b"")
         if self._changes_version(info):
             return info, FollowUp("version-probing", 0)
@@ -121,9 +122,9 @@ class StreamsPartitionAssignor:
         return info, FollowUp("probing", info.next_rebalance_ms)
 
     def _changes_version(self, info: AssignmentInfo) -> bool:
-        """maybeUpdateSubscriptionVersion: up when all members know more, down when somebody knows less.
+        """maybeUpdateSubscriptionVersion: up if all members know more, down if a member knows less.
 
-        An answer in our version 12 is one to a subscription in 11, the latest that there is.
+        An assignment of our version 12 answers a subscription of version 11, the latest version.
         """
         if info.version < EARLIEST_PROBEABLE_VERSION:
             return False

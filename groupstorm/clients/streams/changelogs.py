@@ -1,12 +1,12 @@
 """How a thread reads changelogs: it restores active tasks, or else keeps its standbys up to date.
 
-Kafka's state updater (DefaultStateUpdater, KIP-869) reads all its active tasks' changelogs side by side and
-lets standbys wait until they are done. So the thread's rate is shared equally: by the active tasks that
-restore, or where there is none by the standbys that are behind. A standby that has caught up follows at a
-distance of ``follow`` records, and what it reads then is not held against the rate.
+Kafka's state updater (DefaultStateUpdater, KIP-869) reads the changelogs of all its active tasks side by
+side; standbys wait until these are restored. So the restoring active tasks share the thread's rate equally;
+if there are none, the standbys that are behind share it. A standby that has caught up follows at a distance
+of ``follow`` records; these reads do not count against the rate.
 
-Positions are whole records outside and millionths of a record inside: a rate in records per second is one
-in millionths per microsecond.
+Positions are whole records outside and millionths of a record inside: a rate in records per second is the
+same number in millionths per microsecond.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 MILLION = 1_000_000
-#: No forecast beyond this: whoever is not through by then falls behind for good.
+#: No forecast beyond this: a standby that needs longer never catches up.
 _HORIZON_US = 30 * 24 * 3_600 * MILLION
 _FORECAST_STEPS = 64
 
 
 class CaughtUp(NamedTuple):
-    """A standby that has caught up: from where, and since when it was behind."""
+    """A standby that has caught up: the records that it read, and how long it was behind."""
 
     task: int
     records: int
@@ -29,7 +29,7 @@ class CaughtUp(NamedTuple):
 
 
 class ChangelogReader:
-    """``end(task, time_us)``: records in its changelog then, as far as that can be foreseen."""
+    """``end(task, time_us)``: the number of records in its changelog then, as forecast."""
 
     def __init__(self, records_per_second: int, end: Callable[[int, int], int], follow: int) -> None:
         self._rate = records_per_second
@@ -38,11 +38,11 @@ class ChangelogReader:
         self._since_us = 0
         self._active: dict[int, int] = {}
         self._standby: dict[int, int] = {}
-        #: Standbys that are behind: where they were when they fell behind, and when that was.
+        #: Standbys that are behind: the position at which they fell behind, and the time.
         self._behind: dict[int, tuple[int, int]] = {}
 
     def add_active(self, task: int, position: int, now_us: int) -> None:
-        """Restore ``task`` from ``position`` on."""
+        """Restore ``task`` from ``position``."""
         self._rebase(now_us)
         self._active[task] = position * MILLION
         self._sort_standbys(now_us)
@@ -53,7 +53,7 @@ class ChangelogReader:
         self._sort_standbys(now_us)
 
     def remove(self, task: int, now_us: int) -> int:
-        """Read its changelog no more; how far that came."""
+        """Stop reading its changelog. Returns the position."""
         self._rebase(now_us)
         self._behind.pop(task, None)
         position = self._active.pop(task, None)
@@ -66,12 +66,12 @@ class ChangelogReader:
         return self._reached(task, now_us) // MILLION
 
     def catching_up(self, task: int, now_us: int) -> int:
-        """Records that a standby has read since it fell behind; 0 if it is not."""
+        """The records that a standby has read since it fell behind; 0 if it is not behind."""
         fell = self._behind.get(task)
         return 0 if fell is None else self.position(task, now_us) - fell[0] // MILLION
 
     def advance(self, now_us: int) -> tuple[list[int], list[CaughtUp]]:
-        """Active tasks that are restored by now, and standbys that have just caught up."""
+        """The active tasks that are restored by now, and the standbys that have just caught up."""
         behind = dict(self._behind)
         self._rebase(now_us)
         restored = [
@@ -88,7 +88,7 @@ class ChangelogReader:
         return sorted(restored), caught_up
 
     def next_us(self, now_us: int) -> int | None:
-        """When to `advance` at the latest, if nothing else happens: the first task is through then."""
+        """When to `advance` if nothing else happens: the first task is restored or caught up then."""
         if self._active:
             sharing = len(self._active)
             return min(
@@ -98,10 +98,10 @@ class ChangelogReader:
         caught_up = [time_us for task in self._behind if (time_us := self._caught_up_us(task)) is not None]
         return min(caught_up, default=None)
 
-    # -- the course of things --------------------------------------------------------------------
+    # -- progress --------------------------------------------------------------------------------
 
     def _reached(self, task: int, now_us: int) -> int:
-        """In millionths of a record."""
+        """The position in millionths of a record."""
         read = self._rate * (now_us - self._since_us)
         reached = self._active.get(task)
         if reached is not None:
@@ -131,7 +131,7 @@ class ChangelogReader:
         return self._since_us - (-missing * sharing // self._rate)
 
     def _caught_up_us(self, task: int) -> int | None:
-        """The end moves on while the standby comes nearer: go to and fro until both meet, or nearly so."""
+        """The changelog grows while the standby reads: repeat the forecast until both meet, or nearly so."""
         time_us = self._since_us
         for _ in range(_FORECAST_STEPS):
             end = self._end(task, time_us) - self.follow

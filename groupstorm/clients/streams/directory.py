@@ -1,8 +1,8 @@
-"""The state directory of a host: what it keeps of tasks, whichever thread had them (StateDirectory).
+"""The state directory of a host: the state of tasks, whichever thread had them (StateDirectory).
 
-A task's state is locked by one thread at a time. What nobody has had for ``state.cleanup.delay.ms`` is
-removed (StateDirectory.cleanRemovedTasks), while the application runs there. Restarted on the same host, an
-application has its state and its process id again (KAFKA-10716).
+One thread at a time locks a task's state. While the application runs, state that no thread has locked for
+``state.cleanup.delay.ms`` is removed (StateDirectory.cleanRemovedTasks). An application that restarts on the
+same host finds its state and its process id again (KAFKA-10716).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-#: A task writes a checkpoint when its state is so many records further than the last one says
-#: (StateManagerUtil.OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT); after a crash that is all there is.
+#: A task writes a checkpoint when its state is this number of records further than the last checkpoint
+#: (StateManagerUtil.OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT); after a crash the last checkpoint counts.
 CHECKPOINT_RECORDS = 10_000
 
 
@@ -21,7 +21,7 @@ class _Kept(NamedTuple):
 
 
 class StateDirectory:
-    """``process``: the process id that is kept here. Tasks are numbers, positions records of changelogs."""
+    """``process``: the process id in the directory. Tasks are numbers, positions records of changelogs."""
 
     def __init__(self, process: UUID, cleanup_delay_us: int) -> None:
         self.process = process
@@ -30,7 +30,7 @@ class StateDirectory:
         self._locks: dict[int, str] = {}
 
     def lock(self, task: int, thread: str) -> bool:
-        """Whether ``thread`` has the task's state now."""
+        """Lock the task's state for ``thread``. Returns whether ``thread`` has the lock."""
         return self._locks.setdefault(task, thread) == thread
 
     def unlock(self, task: int, thread: str) -> None:
@@ -38,21 +38,21 @@ class StateDirectory:
             del self._locks[task]
 
     def unlock_all(self, thread: str) -> None:
-        """The thread is gone."""
+        """Release all locks of a thread that has ended."""
         for task in [task for task, owner in self._locks.items() if owner == thread]:
             del self._locks[task]
 
     def position(self, task: int) -> int:
-        """How far the state that is kept here goes; 0 where there is none."""
+        """The position of the task's state in the directory; 0 if there is none."""
         kept = self._kept.get(task)
         return 0 if kept is None else kept.position
 
     def keep(self, task: int, position: int, now_us: int) -> None:
-        """A task was closed, or its process is gone: this is what the disk has of it."""
+        """A task was closed, or its process has ended: the disk has its state up to ``position``."""
         self._kept[task] = _Kept(position, now_us)
 
     def lockable(self, thread: str, now_us: int) -> dict[int, int]:
-        """Lock all state that nobody uses; task -> position (tryToLockAllNonEmptyTaskDirectories)."""
+        """Lock all unused state; task -> position (tryToLockAllNonEmptyTaskDirectories)."""
         self._clean(now_us)
         return {task: kept.position for task, kept in sorted(self._kept.items()) if self.lock(task, thread)}
 

@@ -1,8 +1,8 @@
-"""What one thread has of which task, from assignment to assignment (TaskManager).
+"""The tasks of one thread, from assignment to assignment (TaskManager).
 
-An active task waits for its state's lock, restores, and runs once its input positions are known too; it is
-suspended when its partitions are revoked, and closed or kept as a standby with the next assignment. A
-standby follows. State that is closed stays in the host's directory.
+An active task waits for the lock on its state, restores, and runs as soon as its input positions are known.
+The thread suspends it when its partitions are revoked; with the next assignment the thread closes it or keeps
+it as a standby. A standby reads its changelog on. The state of a closed task stays in the host's directory.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from enum import Enum
 
 from groupstorm.assignors.streams.model import LATEST_OFFSET
 from groupstorm.assignors.userdata.streams import StreamsTask
-from groupstorm.clients.streams import events
 from groupstorm.clients.streams.changelogs import ChangelogReader
 from groupstorm.clients.streams.directory import CHECKPOINT_RECORDS, StateDirectory
 from groupstorm.clients.streams.topology import Topology
+from groupstorm.trace.events import streams as events
 
 
 class TaskState(Enum):
-    """Where a task stands on its thread."""
+    """The state of a task on its thread."""
 
     LOCKED_OUT = "another thread of the host has its state"
     RESTORING = "restoring"
@@ -30,7 +30,7 @@ class TaskState(Enum):
 
 
 class _Held:
-    """A task that the thread has. ``position``: of its state where nobody reads its changelog."""
+    """A task of the thread. ``position``: that of its state while its changelog is not being read."""
 
     __slots__ = ("active", "opened_at", "position", "read_from", "since_us", "state")
 
@@ -40,13 +40,14 @@ class _Held:
         self.since_us = now_us
         self.opened_at = 0
         self.position = 0
-        #: Where an active task began to restore, as long as that is not told.
+        #: Where an active task began to restore, until the event of its restoration.
         self.read_from: int | None = None
 
 
-class ThreadTasks:
-    """``who``: group, thread, instance. ``end(task, time_us)``: records in a changelog; ``record_bytes``: of
-    each of them. ``on_read`` is told of records that were read: of which task, whether it was active.
+class TaskManager:
+    """``who``: group, thread, instance. ``end(task, time_us)``: the number of records in a changelog;
+    ``record_bytes``: the size of a record. ``on_read`` gets a task, whether it was active, and the number of
+    records that it read.
     """
 
     def __init__(
@@ -72,11 +73,11 @@ class ThreadTasks:
         self._held: dict[int, _Held] = {}
         self._reserved: dict[int, int] = {}
 
-    # -- what there is ---------------------------------------------------------------------------
+    # -- the tasks -------------------------------------------------------------------------------
 
     @property
     def held(self) -> list[int]:
-        """All tasks that the thread has."""
+        """All tasks of the thread."""
         return sorted(self._held)
 
     @property
@@ -94,19 +95,22 @@ class ThreadTasks:
 
     @property
     def waits_for_state(self) -> bool:
-        """Whether another thread of the host has what one of its tasks needs."""
+        """Whether another thread of the host has the state of one of this thread's tasks."""
         return bool(self._in_state(TaskState.LOCKED_OUT))
 
     def _in_state(self, state: TaskState) -> list[int]:
         return [task for task, held in sorted(self._held.items()) if held.state is state]
 
     def gaps(self, now_us: int) -> dict[int, int]:
-        """Per standby, how many records it is behind."""
+        """The records that each standby is behind."""
         return {task: self._end(task, now_us) - self._position(task, now_us) for task in self.standbys}
 
     def offset_sums(self, now_us: int) -> Mapping[StreamsTask, int]:
-        """What a subscription says (TaskManager.getTaskOffsetSums): running active tasks are at the latest
-        offset; of others how far their state is, that which the host keeps and nobody uses included."""
+        """The offset sums of a subscription (TaskManager.getTaskOffsetSums).
+
+        A running active task has the latest offset, another task the position of its state. Unused state of
+        the host counts too.
+        """
         sums: dict[int, int] = {}
         for task, held in self._held.items():
             if self._is_stateful(task):
@@ -133,7 +137,7 @@ class ThreadTasks:
     # -- assignments -----------------------------------------------------------------------------
 
     def suspend(self, tasks: Iterable[int], cause: str, now_us: int) -> None:
-        """Their partitions are revoked (handleRevocation): what runs stops, what restores does so too."""
+        """Suspend tasks whose partitions are revoked, running or restoring (handleRevocation)."""
         for task in tasks:
             held = self._held.get(task)
             if held is None or not held.active or held.state is TaskState.SUSPENDED:
@@ -149,7 +153,7 @@ class ThreadTasks:
             held.state = TaskState.SUSPENDED
 
     def assigned(self, active: set[int], standby: set[int], now_us: int) -> None:
-        """A new assignment (handleAssignment): close, turn over, create."""
+        """Take a new assignment: close, recycle and create tasks (handleAssignment)."""
         for task, held in sorted(self._held.items()):
             if task not in active and task not in standby:
                 self._close(task, held, now_us, clean=True)
@@ -166,7 +170,7 @@ class ThreadTasks:
         self.try_locks(now_us)
 
     def try_locks(self, now_us: int) -> None:
-        """Another thread of the host may have let go of state that is waited for here."""
+        """Try again to lock state: another thread of the host may have released it."""
         for task in self._in_state(TaskState.LOCKED_OUT):
             if self._directory.lock(task, self._thread):
                 held = self._held[task]
@@ -174,13 +178,13 @@ class ThreadTasks:
                 self._open(task, held, now_us, "checkpoint" if held.position else "nothing")
 
     def _turn_over(self, task: int, held: _Held, now_us: int) -> None:
-        """From standby to active, or from suspended to standby, with the state as it is (recycling)."""
+        """Recycle a task: from standby to active, or from suspended to standby, with its state."""
         if held.state is not TaskState.LOCKED_OUT:
             read = self._read(task, held, now_us)
             self._account(task, held, read, now_us)
             if held.state is TaskState.STANDBY:
                 held.position = self._reader.remove(task, now_us)
-            self._tell_closed(task, held, read)
+            self._emit_closed(task, held, read)
         held.active, held.since_us = not held.active, now_us
         if held.state is not TaskState.LOCKED_OUT:
             self._open(task, held, now_us, "standby")
@@ -201,7 +205,7 @@ class ThreadTasks:
             self._emit(events.StandbyStarted(*self._who, name, lag))
 
     def _close(self, task: int, held: _Held, now_us: int, *, clean: bool) -> None:
-        """``clean``: with a checkpoint; else what the last one says is kept."""
+        """``clean``: write a checkpoint; otherwise the last checkpoint counts."""
         position, read = self._position(task, now_us), self._read(task, held, now_us)
         self._account(task, held, read, now_us)
         if held.state in (TaskState.RESTORING, TaskState.STANDBY):
@@ -209,7 +213,7 @@ class ThreadTasks:
         del self._held[task]
         if held.state is TaskState.LOCKED_OUT:
             return
-        self._tell_closed(task, held, read)
+        self._emit_closed(task, held, read)
         if self._is_stateful(task):
             if not clean:
                 position = _checkpointed(held.opened_at, position)
@@ -217,33 +221,33 @@ class ThreadTasks:
         self._directory.unlock(task, self._thread)
 
     def _read(self, task: int, held: _Held, now_us: int) -> int:
-        """Records that were read to restore or to catch up and are not told yet."""
+        """The records read to restore or to catch up that no event contains yet."""
         if held.state is TaskState.STANDBY:
             return self._reader.catching_up(task, now_us)
         return 0 if held.read_from is None else self._position(task, now_us) - held.read_from
 
     def _account(self, task: int, held: _Held, read: int, now_us: int) -> None:
-        """What a standby has read in all, what an active task has read to restore."""
+        """Report the records that a standby has read in all, or an active task to restore."""
         if held.state is TaskState.STANDBY:
             read = self._position(task, now_us) - held.opened_at
         if read:
             self._on_read(task, held.active, read)
 
     def account_for_standbys(self, now_us: int) -> None:
-        """Nothing more comes: what standbys have read counts."""
+        """The run ends: report the records that standbys have read."""
         for task in self._in_state(TaskState.STANDBY):
             self._account(task, self._held[task], 0, now_us)
 
-    def _tell_closed(self, task: int, held: _Held, read: int) -> None:
+    def _emit_closed(self, task: int, held: _Held, read: int) -> None:
         kind = "active" if held.active else "standby"
         name = self._topology.names[task]
         self._emit(events.TaskClosed(*self._who, name, read * self._record_bytes, kind))
         held.read_from = None
 
-    # -- the end of it ---------------------------------------------------------------------------
+    # -- the end ---------------------------------------------------------------------------------
 
     def lost(self, now_us: int) -> None:
-        """Out of the group (handleLostAll): active tasks are closed as they are, standbys follow on."""
+        """The member has lost its group (handleLostAll): close active tasks without checkpoints."""
         for task, held in sorted(self._held.items()):
             if held.active:
                 self.suspend([task], "lost", now_us)
@@ -251,7 +255,7 @@ class ThreadTasks:
                     self._close(task, held, now_us, clean=False)
 
     def gone(self, cause: str, now_us: int) -> None:
-        """The thread ends. ``cause``: close, with checkpoints; or crash, without."""
+        """The thread ends. ``cause``: close (with checkpoints) or crash (without)."""
         for task, held in sorted(self._held.items()):
             if held.state is TaskState.RUNNING:
                 self.suspend([task], cause, now_us)
@@ -261,11 +265,11 @@ class ThreadTasks:
     # -- progress --------------------------------------------------------------------------------
 
     def next_us(self, now_us: int) -> int | None:
-        """When `progress` has something to say, if nothing else happens."""
+        """When to call `progress` if nothing else happens."""
         return self._reader.next_us(now_us)
 
     def progress(self, now_us: int) -> None:
-        """What was restored and what has caught up by now."""
+        """Note the tasks that are restored and the standbys that have caught up by now."""
         restored, caught_up = self._reader.advance(now_us)
         for task in restored:
             held = self._held[task]
@@ -280,13 +284,13 @@ class ThreadTasks:
             self._emit(events.StandbyCaughtUp(*self._who, self._topology.names[task], read, duration_us))
 
     def run(self, task: int, now_us: int) -> None:
-        """A restored task's input positions are known: it processes."""
+        """The input positions of a restored task are known: it runs."""
         held = self._held[task]
         held.state = TaskState.RUNNING
         self._emit(events.TaskRunning(*self._who, self._topology.names[task], now_us - held.since_us))
 
 
 def _checkpointed(opened_at: int, position: int) -> int:
-    """How far the last checkpoint goes that was written while a task was open."""
+    """The position of the last checkpoint of a task that was open from ``opened_at`` to ``position``."""
     further = max(0, position - opened_at)
     return opened_at + further // CHECKPOINT_RECORDS * CHECKPOINT_RECORDS

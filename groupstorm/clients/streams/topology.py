@@ -1,4 +1,4 @@
-"""The tasks of an application. In here tasks are numbers, in the order in which Kafka sorts TaskIds."""
+"""The tasks of an application. In this package tasks are numbers, in Kafka's order of TaskIds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupstorm.assignors.userdata.streams import StreamsTask
 
 @dataclass(frozen=True)
 class Topology:
-    """``tasks`` ascending by TaskId: a task's number is its place there."""
+    """``tasks`` ascending by TaskId: a task's number is its index."""
 
     tasks: tuple[Task, ...]
 
@@ -49,9 +49,9 @@ class Topology:
         return {part: number for number, parts in enumerate(self.inputs) for part in parts}
 
     def numbers(self, tasks: Iterable[StreamsTask]) -> set[int]:
-        """The numbers of tasks as they travel."""
+        """The numbers of tasks in user data."""
         return {self._numbers[task] for task in tasks}
 
     def reading(self, partitions: Iterable[TopicPartition]) -> list[int]:
-        """The tasks that read any of these, ascending."""
+        """The tasks that read any of these partitions, ascending."""
         return sorted({self._of_partition[part] for part in partitions})

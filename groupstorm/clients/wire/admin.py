@@ -1,4 +1,4 @@
-"""What a run needs besides its members: topics that are created, grow and go, groups that go."""
+"""Administration for a run: create, grow and delete topics, describe and delete groups."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.generation import Generation
-from groupstorm.clients.refusals import COORDINATOR_MOVED
+from groupstorm.clients.error_tables import COORDINATOR_MOVED
+from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import heartbeat
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.clients.wire.connection import Api, Connection, RequestTypes
-from groupstorm.clients.wire.group_requests import EXCHANGES
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.connection import BrokerConnection, ClientApi, RequestTypes
+from groupstorm.clients.wire.group_requests import REQUEST_CODECS
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     DescribeGroup,
@@ -26,23 +26,27 @@ from groupstorm.coordinator.messages import (
 )
 from groupstorm.problems import InputError
 
-CREATE_TOPICS = Api(19, "CreateTopics", 2, 7)
-DELETE_TOPICS = Api(20, "DeleteTopics", 1, 5)
-CREATE_PARTITIONS = Api(37, "CreatePartitions", 1, 3)
-DELETE_GROUPS = Api(42, "DeleteGroups", 0, 2)
-DESCRIBE_GROUPS = Api(15, "DescribeGroups", 0, 5)
+CREATE_TOPICS = ClientApi(19, "CreateTopics", 2, 7)
+DELETE_TOPICS = ClientApi(20, "DeleteTopics", 1, 5)
+CREATE_PARTITIONS = ClientApi(37, "CreatePartitions", 1, 3)
+DELETE_GROUPS = ClientApi(42, "DeleteGroups", 0, 2)
+DESCRIBE_CONFIGS = ClientApi(32, "DescribeConfigs", 1, 4)
+DESCRIBE_GROUPS = ClientApi(15, "DescribeGroups", 0, 5)
 
-#: Answers of a coordinator that is not ready.
+#: Errors of a coordinator that is not ready.
 _NOT_YET = COORDINATOR_MOVED | {Error.COORDINATOR_LOAD_IN_PROGRESS}
+
+#: ConfigResource.Type
+_BROKER = 4
 
 _TIMEOUT = datetime.timedelta(seconds=30)
 _POLL_S = 0.05
 
 
-async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> None:
+async def create_topics(cluster: ClusterClient, topics: Mapping[str, int]) -> None:
     """Create ``topics`` (name -> partitions) and wait until all partitions have leaders.
 
-    Replicas are the cluster's default. Raises InputError for what the cluster refuses.
+    The replication factor is the cluster's default. Raises InputError if the cluster refuses a topic.
     """
 
     def build(types: RequestTypes) -> Any:
@@ -59,96 +63,124 @@ async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> None:
         )
         return types.make(types.root.__name__, topics=wanted, timeout=_TIMEOUT, validate_only=False)
 
-    answer = await cluster.ask_any(CREATE_TOPICS, build)
-    _check("topic", ((topic.name, topic.error_code, topic.error_message) for topic in answer.topics))
+    response = await cluster.ask_any(CREATE_TOPICS, build)
+    _check("topic", ((topic.name, topic.error_code, topic.error_message) for topic in response.topics))
     await _await_partitions(cluster, topics)
 
 
-async def await_coordinator(cluster: Cluster, group: str) -> None:
-    """Wait until somebody coordinates ``group``: a new cluster makes its offsets topic first."""
+async def broker_options(cluster: ClusterClient, names: Collection[str]) -> dict[str, str]:
+    """The values of these options on the cluster's first broker; without those that it does not tell.
+
+    A user needs the right to describe the cluster's configuration. Raises ConnectionLost.
+    """
+    await cluster.refresh(())
+    node_id = cluster.node_ids()[0]
+
+    def build(types: RequestTypes) -> Any:
+        broker = types.make(
+            "DescribeConfigsResource",
+            resource_type=_BROKER,
+            resource_name=str(node_id),
+            configuration_keys=tuple(names),
+        )
+        return types.make(
+            types.root.__name__, resources=(broker,), include_synonyms=False, include_documentation=False
+        )
+
+    response = await cluster.ask_node(node_id, DESCRIBE_CONFIGS, build, cluster.request_timeout_ms)
+    return {
+        option.name: option.value
+        for result in response.results
+        for option in result.configs
+        if option.name in names and option.value is not None
+    }
+
+
+async def await_coordinator(cluster: ClusterClient, group: str) -> None:
+    """Wait until ``group`` has a coordinator: a new cluster creates its offsets topic first."""
     await ask_coordinator(
         cluster, heartbeat(ConsumerConfig(group, cluster.client_id, ()), Generation(0, "nobody"))
     )
 
 
-async def describe_group(cluster: Cluster, group: str) -> DescribeGroupResponse:
-    """State and members; a group that is not there is Dead. Raises ConnectionLost."""
-    heard = await ask_coordinator(cluster, DescribeGroup(group, version=0))
-    assert isinstance(heard, DescribeGroupResponse)
-    return heard
+async def describe_group(cluster: ClusterClient, group: str) -> DescribeGroupResponse:
+    """State and members; an unknown group is Dead. Raises ConnectionLost."""
+    response = await ask_coordinator(cluster, DescribeGroup(group, version=0))
+    assert isinstance(response, DescribeGroupResponse)
+    return response
 
 
-async def committed_offsets(cluster: Cluster, group: str) -> dict[str, int]:
-    """What the group has committed, by partition as Kafka prints them. Raises ConnectionLost."""
-    heard = await ask_coordinator(cluster, OffsetFetch(group, None, version=8))
-    assert isinstance(heard, OffsetFetchResponse)
-    return {f"{topic}-{partition}": offset.offset for topic, partition, offset, _ in heard.partitions}
+async def committed_offsets(cluster: ClusterClient, group: str) -> dict[str, int]:
+    """The group's committed offsets, by partition as Kafka prints it. Raises ConnectionLost."""
+    response = await ask_coordinator(cluster, OffsetFetch(group, None, version=8))
+    assert isinstance(response, OffsetFetchResponse)
+    return {f"{topic}-{partition}": offset.offset for topic, partition, offset, _ in response.partitions}
 
 
 async def ask_coordinator(
-    cluster: Cluster, request: Heartbeat | DescribeGroup | OffsetFetch
+    cluster: ClusterClient, request: Heartbeat | DescribeGroup | OffsetFetch
 ) -> HeartbeatResponse | DescribeGroupResponse | OffsetFetchResponse:
-    """The answer of whoever coordinates the request's group, as soon as somebody does.
+    """The response of the group's coordinator; waits until the group has one.
 
-    Raises ConnectionLost, and InputError where the cluster says that it will tell nobody.
+    Raises ConnectionLost, and InputError if the cluster refuses to name a coordinator.
     """
-    exchange = EXCHANGES[type(request)]
+    codec = REQUEST_CODECS[type(request)]
     while True:
         found = await cluster.find_coordinator(request.group)
         if found.error is Error.NONE:
             connection = await cluster.connect(found.endpoint)
             try:
-                answer = await connection.ask(
-                    exchange.api,
-                    exchange.api.highest,
-                    lambda types: exchange.write(types, request),
+                response = await connection.ask(
+                    codec.api,
+                    codec.api.highest,
+                    lambda types: codec.write(types, request),
                     cluster.request_timeout_ms,
                 )
             finally:
                 connection.close()
-            heard = exchange.read(answer)
-            assert isinstance(heard, HeartbeatResponse | DescribeGroupResponse | OffsetFetchResponse)
-            if heard.error not in _NOT_YET:
-                return heard
+            response = codec.read(response)
+            assert isinstance(response, HeartbeatResponse | DescribeGroupResponse | OffsetFetchResponse)
+            if response.error not in _NOT_YET:
+                return response
         elif found.error not in _NOT_YET:
             _check("group", [(request.group, found.error, None)])
         await asyncio.sleep(_POLL_S)
 
 
-async def grow_topic(cluster: Cluster, topic: str, partitions: int) -> None:
-    """Give ``topic`` so many partitions. Raises InputError for what the cluster refuses."""
+async def grow_topic(cluster: ClusterClient, topic: str, partitions: int) -> None:
+    """Give ``topic`` this number of partitions. Raises InputError if the cluster refuses."""
 
     def build(types: RequestTypes) -> Any:
         wanted = types.make("CreatePartitionsTopic", name=topic, count=partitions, assignments=None)
         return types.make(types.root.__name__, topics=(wanted,), timeout=_TIMEOUT, validate_only=False)
 
-    answer = await cluster.ask_any(CREATE_PARTITIONS, build)
-    _check("topic", ((one.name, one.error_code, one.error_message) for one in answer.results))
+    response = await cluster.ask_any(CREATE_PARTITIONS, build)
+    _check("topic", ((one.name, one.error_code, one.error_message) for one in response.results))
 
 
-async def delete_topics(cluster: Cluster, topics: Collection[str]) -> None:
-    """Of a topic that is there no more nothing is said. Raises InputError for what the cluster refuses."""
+async def delete_topics(cluster: ClusterClient, topics: Collection[str]) -> None:
+    """Delete those of ``topics`` that exist. Raises InputError if the cluster refuses."""
 
     def build(types: RequestTypes) -> Any:
         return types.make(types.root.__name__, topic_names=tuple(topics), timeout=_TIMEOUT)
 
-    answer = await cluster.ask_any(DELETE_TOPICS, build)
-    results = [(one.name, one.error_code, None) for one in answer.responses]
+    response = await cluster.ask_any(DELETE_TOPICS, build)
+    results = [(one.name, one.error_code, None) for one in response.responses]
     gone = Error.UNKNOWN_TOPIC_OR_PARTITION
     _check("topic", (result for result in results if Error(result[1]) is not gone))
 
 
-async def delete_group(cluster: Cluster, group: str) -> None:
-    """With the members that it still has, whose processes are gone.
+async def delete_group(cluster: ClusterClient, group: str) -> None:
+    """Delete ``group``, if it exists, with members that are left over from ended processes.
 
-    Of a group that is there no more nothing is said. Raises InputError for what the cluster refuses.
+    Raises InputError if the cluster refuses.
     """
     found = await cluster.find_coordinator(group)
     _check("group", [(group, found.error, None)])
     connection = await cluster.connect(found.endpoint)
     try:
         await _remove_members(connection, group, cluster.request_timeout_ms)
-        answer = await connection.ask(
+        response = await connection.ask(
             DELETE_GROUPS,
             DELETE_GROUPS.highest,
             lambda types: types.make(types.root.__name__, groups_names=(group,)),
@@ -156,12 +188,12 @@ async def delete_group(cluster: Cluster, group: str) -> None:
         )
     finally:
         connection.close()
-    results = [(one.group_id, one.error_code, None) for one in answer.results]
+    results = [(one.group_id, one.error_code, None) for one in response.results]
     _check("group", (result for result in results if Error(result[1]) is not Error.GROUP_ID_NOT_FOUND))
 
 
-async def _remove_members(connection: Connection, group: str, timeout_ms: int) -> None:
-    """What `kafka-consumer-groups` does when it removes members (AdminClient's RemoveMembers)."""
+async def _remove_members(connection: BrokerConnection, group: str, timeout_ms: int) -> None:
+    """Remove all members as `kafka-consumer-groups` does (AdminClient.removeMembersFromConsumerGroup)."""
     described = await connection.ask(
         DESCRIBE_GROUPS,
         DESCRIBE_GROUPS.highest,
@@ -179,7 +211,7 @@ async def _remove_members(connection: Connection, group: str, timeout_ms: int) -
         )
         return types.make(types.root.__name__, group_id=group, members=leaving)
 
-    leave = EXCHANGES[LeaveGroup].api
+    leave = REQUEST_CODECS[LeaveGroup].api
     await connection.ask(leave, leave.highest, build, timeout_ms)
 
 
@@ -192,7 +224,7 @@ def _check(what: str, results: Iterable[tuple[str, int, str | None]]) -> None:
             )
 
 
-async def _await_partitions(cluster: Cluster, topics: Mapping[str, int]) -> None:
+async def _await_partitions(cluster: ClusterClient, topics: Mapping[str, int]) -> None:
     while True:
         await cluster.refresh(topics.keys())
         if all(cluster.led(topic) == partitions for topic, partitions in topics.items()):

@@ -1,4 +1,4 @@
-"""What the application around a consumer does: nothing that takes time, unless it is told otherwise."""
+"""How the application around a consumer behaves: by default nothing that it does takes time."""
 
 from __future__ import annotations
 
@@ -16,30 +16,38 @@ def _no_time(_kind: CallbackKind, _partitions: tuple[TopicPartition, ...]) -> in
 
 
 async def _at_once() -> None:
-    """For an application that is always inside poll()."""
+    """The `at_poll` of an application that is always inside poll()."""
 
 
-def _as_told(_partition: TopicPartition, offset: int) -> int:
+def _unchanged(_partition: TopicPartition, offset: int) -> int:
     return offset
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
-    """How a consumer is used.
+class ApplicationBehaviour:
+    """How the application uses its consumer.
 
-    ``callback_us``: how long the rebalance listener works on one call, in microseconds.
-    ``on_callback`` is told of each call when it begins. ``auto_offset_reset``: where to begin on a
-    partition without committed offset. ``close_timeout_ms``: how long close() may take, Kafka's default.
-    ``poll_wait_us``: how long after a rebalance is wanted the application polls next. ``assign_us``: what
-    the assignor takes longer for so many members and partitions. ``log_end``: the offset to begin at where
-    ListOffsets has told one, for an application whose records are imagined, and ``catch_up`` says before
-    positions are asked for how far it has come.
+    For every application:
 
-    The rest is for an application that is real. ``listen``: its rebalance listener, awaited in place of
-    ``callback_us``; what partitions that go had, stays known until it has returned. ``at_poll`` returns
-    when the application is inside poll(), or will not come any more: only then partitions are taken from
-    it. ``on_change`` is called when the membership may have changed. ``read_committed``:
-    isolation.level. ``auto_offset_reset`` None is Kafka's ``none``: `OffsetLookup` tells what is missing.
+    * ``auto_offset_reset``: where to begin on a partition without committed offset. None is Kafka's ``none``:
+      `OffsetLookup` lists the partitions without an offset.
+    * ``read_committed``: isolation.level. ``close_timeout_ms``: how long close() may take.
+
+    For an application whose records and times are imagined:
+
+    * ``callback_us``: how long the rebalance listener works on one call, in microseconds. ``on_callback`` is
+      called when each call begins.
+    * ``poll_wait_us``: the time from the wish to rebalance to the next poll(). ``assign_us``: the additional
+      time of the assignor for a number of members and partitions.
+    * ``log_end``: the offset to begin at, computed from the offset in the ListOffsets response.
+    * ``catch_up`` sets the positions to the present before they are read.
+
+    For a real application:
+
+    * ``listen``: its rebalance listener, awaited in place of ``callback_us``. The positions of revoked
+      partitions stay known until the listener has returned.
+    * ``at_poll`` returns when the application is inside poll() or has ended: only then the consumer takes
+      partitions from it. ``on_change`` is called when the membership may have changed.
     """
 
     callback_us: Callable[[CallbackKind, tuple[TopicPartition, ...]], int] = _no_time
@@ -48,7 +56,7 @@ class Application:
     close_timeout_ms: int = 30_000
     poll_wait_us: Callable[[], int] = lambda: 0
     assign_us: Callable[[int, int], int] = lambda _members, _partitions: 0
-    log_end: Callable[[TopicPartition, int], int] = _as_told
+    log_end: Callable[[TopicPartition, int], int] = _unchanged
     catch_up: Callable[[Positions], None] = lambda _: None
     listen: Callable[[RunCallback], Awaitable[None]] | None = None
     at_poll: Callable[[], Awaitable[None]] = _at_once

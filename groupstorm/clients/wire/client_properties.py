@@ -1,5 +1,7 @@
-"""The file that Kafka's own tools take with --command-config: how a client reaches a cluster that demands
-something. As Java reads it (java.util.Properties), as far as it is about TLS and SASL."""
+"""The client configuration file of Kafka's own tools (--command-config): its TLS and SASL settings.
+
+The file is read as java.util.Properties reads it.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,9 @@ import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
-from groupstorm.clients.wire.security import MECHANISMS, PLAINTEXT, Security
+from groupstorm.clients.wire.security import MECHANISMS, PLAINTEXT, SECURITY_PROTOCOLS, ClientSecurity
 from groupstorm.problems import InputError
 
-#: security.protocol -> TLS, SASL.
-_PROTOCOLS: Mapping[str, tuple[bool, bool]] = {
-    "PLAINTEXT": (False, False),
-    "SSL": (True, False),
-    "SASL_PLAINTEXT": (False, True),
-    "SASL_SSL": (True, True),
-}
 _KNOWN = frozenset(
     {
         "security.protocol",
@@ -37,10 +32,10 @@ _JAAS = re.compile(r"""(?P<name>\w+)\s*=\s*(?:"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<
 _FILE_BYTES_MAX = 1_000_000
 
 
-def read_client_properties(path: Path) -> Security:
-    """What the file says about security; what it says about other things does not matter here.
+def read_client_properties(path: Path) -> ClientSecurity:
+    """Read the security settings of the file; other settings are ignored.
 
-    Raises InputError for a setting of TLS or SASL that is not served, and never shows a password.
+    Raises InputError for a setting of TLS or SASL that is not supported. No message contains a password.
     """
     options = _properties(path)
     where = f"--client-config {path}: "
@@ -48,10 +43,10 @@ def read_client_properties(path: Path) -> Security:
         if name.startswith(("ssl.", "sasl.", "security.")) and name not in _KNOWN:
             raise InputError(f"{where}{name}: not known here, expected some of {', '.join(sorted(_KNOWN))}")
     protocol = options.get("security.protocol", "PLAINTEXT").upper()
-    if protocol not in _PROTOCOLS:
-        expected = ", ".join(_PROTOCOLS)
+    if protocol not in SECURITY_PROTOCOLS:
+        expected = ", ".join(SECURITY_PROTOCOLS)
         raise InputError(f"{where}security.protocol: {protocol!r}, expected one of {expected}")
-    with_tls, with_sasl = _PROTOCOLS[protocol]
+    with_tls, with_sasl = SECURITY_PROTOCOLS[protocol]
     security = PLAINTEXT
     if with_tls:
         security = security._replace(tls=_tls(where, options))
@@ -92,13 +87,13 @@ def _pem(where: str, options: Mapping[str, str], store: str) -> str | None:
 
 
 def _credentials(where: str, jaas: str) -> tuple[str, str]:
-    told = {
+    found = {
         match["name"]: match["bare"] or re.sub(r"\\(.)", r"\1", match["quoted"] or "")
         for match in _JAAS.finditer(jaas)
     }
-    if not (told.get("username") and told.get("password")):
+    if not (found.get("username") and found.get("password")):
         raise InputError(f'{where}sasl.jaas.config: expected ... required username="..." password="...";')
-    return told["username"], told["password"]
+    return found["username"], found["password"]
 
 
 def _properties(path: Path) -> dict[str, str]:
@@ -120,7 +115,7 @@ def _properties(path: Path) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> list[str]:
-    """A line that ends with an odd number of backslashes goes on in the next one."""
+    """Join lines: one that ends with an odd number of backslashes continues in the next line."""
     lines: list[str] = []
     goes_on = False
     for natural in text.splitlines():
@@ -139,7 +134,7 @@ def _logical_lines(text: str) -> list[str]:
 
 def _unescaped(text: str) -> str:
     def sign(match: re.Match[str]) -> str:
-        told = match[1]
-        return chr(int(told[1:], 16)) if len(told) > 1 else _SIGNS.get(told, told)
+        escape = match[1]
+        return chr(int(escape[1:], 16)) if len(escape) > 1 else _SIGNS.get(escape, escape)
 
     return _ESCAPE.sub(sign, text)

@@ -1,4 +1,4 @@
-"""Which brokers there are, who leads a partition, who coordinates a group; connections as they are needed."""
+"""A client's view of the cluster: brokers, partition leaders, coordinators, and connections on demand."""
 
 from __future__ import annotations
 
@@ -6,36 +6,42 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.wire.connection import Api, Build, Connection, ConnectionLost, RequestTypes
-from groupstorm.clients.wire.security import PLAINTEXT, Security
+from groupstorm.clients.wire.connection import (
+    BrokerConnection,
+    Build,
+    ClientApi,
+    ConnectionLost,
+    RequestTypes,
+)
+from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.protocol.endpoints import Endpoint
 
-METADATA = Api(3, "Metadata", 9, 12)
-FIND_COORDINATOR = Api(10, "FindCoordinator", 4, 6)
+METADATA = ClientApi(3, "Metadata", 9, 12)
+FIND_COORDINATOR = ClientApi(10, "FindCoordinator", 4, 6)
 
 _GROUP = 0
 
 
-class Leader(NamedTuple):
-    """The broker that leads a partition, and since when; epoch -1: not known."""
+class PartitionLeader(NamedTuple):
+    """The broker that leads a partition, and its leader epoch (-1: not known)."""
 
     node_id: int
     epoch: int
 
 
 class FoundCoordinator(NamedTuple):
-    """The answer of FindCoordinator; ``endpoint`` means something only where ``error`` is NONE."""
+    """The response of FindCoordinator; ``endpoint`` counts only if ``error`` is NONE."""
 
     error: Error
     endpoint: Endpoint
 
 
-class Cluster:
-    """What one client knows of the cluster, and its connections to brokers.
+class ClusterClient:
+    """One client's metadata of the cluster, and its connections to brokers.
 
-    The connection to the group's coordinator is not among them: it is one of its own, as in Kafka's
-    client, so that a parked JoinGroup does not hold up what goes to the same broker.
+    The connection to the group's coordinator is a separate one, as in Kafka's client: a parked JoinGroup does
+    not delay other requests to the same broker.
     """
 
     def __init__(
@@ -43,22 +49,22 @@ class Cluster:
         bootstrap: Sequence[Endpoint],
         client_id: str,
         request_timeout_ms: int,
-        security: Security = PLAINTEXT,
+        security: ClientSecurity = PLAINTEXT,
     ) -> None:
         self.client_id = client_id
         self.request_timeout_ms = request_timeout_ms
-        #: Partitions per topic, of the topics that were asked for and exist.
+        #: Partitions per topic, of the existing topics of the last refresh.
         self.topics: Mapping[str, int] = {}
-        #: Whether there is a way to the brokers at all: False refuses new connections.
+        #: False: no new connection is made, as if the network were gone.
         self.reachable = True
         self._security = security
         self._bootstrap = tuple(bootstrap)
         self._brokers: dict[int, Endpoint] = {}
-        self._leaders: dict[TopicPartition, Leader] = {}
-        self._connections: dict[Endpoint, Connection] = {}
+        self._leaders: dict[TopicPartition, PartitionLeader] = {}
+        self._connections: dict[Endpoint, BrokerConnection] = {}
 
     async def refresh(self, topics: Collection[str]) -> None:
-        """Ask any broker for the brokers there are and for these topics. Raises ConnectionLost."""
+        """Ask any broker for the list of brokers and for these topics. Raises ConnectionLost."""
 
         def build(types: RequestTypes) -> Any:
             asked = tuple(
@@ -72,12 +78,12 @@ class Cluster:
                 include_topic_authorized_operations=False,
             )
 
-        answer = await self.ask_any(METADATA, build)
-        self._brokers = {broker.node_id: Endpoint(broker.host, broker.port) for broker in answer.brokers}
-        usable = [topic for topic in answer.topics if Error(topic.error_code) is Error.NONE]
+        response = await self.ask_any(METADATA, build)
+        self._brokers = {broker.node_id: Endpoint(broker.host, broker.port) for broker in response.brokers}
+        usable = [topic for topic in response.topics if Error(topic.error_code) is Error.NONE]
         self.topics = {topic.name: len(topic.partitions) for topic in usable}
         self._leaders = {
-            TopicPartition(topic.name, partition.partition_index): Leader(
+            TopicPartition(topic.name, partition.partition_index): PartitionLeader(
                 partition.leader_id, partition.leader_epoch
             )
             for topic in usable
@@ -85,13 +91,17 @@ class Cluster:
             if partition.leader_id in self._brokers
         }
 
-    def leader(self, partition: TopicPartition) -> Leader | None:
-        """Who leads ``partition``, as of the last refresh; None if nobody does."""
+    def leader(self, partition: TopicPartition) -> PartitionLeader | None:
+        """The leader of ``partition`` as of the last refresh; None if it has none."""
         return self._leaders.get(partition)
 
     def endpoint(self, node_id: int) -> Endpoint | None:
-        """Where that broker is, as of the last refresh."""
+        """The address of a broker as of the last refresh."""
         return self._brokers.get(node_id)
+
+    def node_ids(self) -> list[int]:
+        """The brokers of the cluster as of the last refresh."""
+        return sorted(self._brokers)
 
     def led(self, topic: str) -> int:
         """How many partitions of ``topic`` have a leader, as of the last refresh."""
@@ -103,20 +113,20 @@ class Cluster:
         def build(types: RequestTypes) -> Any:
             return types.make(types.root.__name__, key_type=_GROUP, coordinator_keys=(group,))
 
-        answer = await self.ask_any(FIND_COORDINATOR, build)
-        for found in answer.coordinators:
+        response = await self.ask_any(FIND_COORDINATOR, build)
+        for found in response.coordinators:
             if found.key == group:
                 return FoundCoordinator(Error(found.error_code), Endpoint(found.host, found.port))
         return FoundCoordinator(Error.UNKNOWN_SERVER_ERROR, Endpoint("", 0))
 
-    async def connect(self, endpoint: Endpoint) -> Connection:
+    async def connect(self, endpoint: Endpoint) -> BrokerConnection:
         """A new connection, for the caller to close. Raises ConnectionLost."""
         if not self.reachable:
             raise ConnectionLost(f"{endpoint.host}:{endpoint.port}: cut off")
-        return await Connection.open(endpoint, self.client_id, self.request_timeout_ms, self._security)
+        return await BrokerConnection.open(endpoint, self.client_id, self.request_timeout_ms, self._security)
 
-    async def ask_node(self, node_id: int, api: Api, build: Build, timeout_ms: int) -> Any:
-        """Ask one broker. Raises ConnectionLost, also if it is not known any more."""
+    async def ask_node(self, node_id: int, api: ClientApi, build: Build, timeout_ms: int) -> Any:
+        """Ask one broker. Raises ConnectionLost, also if the broker has left the cluster."""
         endpoint = self._brokers.get(node_id)
         if endpoint is None:
             raise ConnectionLost(f"broker {node_id} is not in the cluster any more")
@@ -127,8 +137,8 @@ class Cluster:
             connection.abort()
         self._connections.clear()
 
-    async def ask_any(self, api: Api, build: Build) -> Any:
-        """Ask one that answers: those connected first, then those known, then those to begin with.
+    async def ask_any(self, api: ClientApi, build: Build) -> Any:
+        """Ask brokers until one answers: connected ones first, then known ones, then the bootstrap servers.
 
         Raises ConnectionLost.
         """
@@ -141,11 +151,11 @@ class Cluster:
                 why = lost
         raise why or ConnectionLost("there is no broker to ask")
 
-    async def _ask(self, endpoint: Endpoint, api: Api, build: Build, timeout_ms: int) -> Any:
+    async def _ask(self, endpoint: Endpoint, api: ClientApi, build: Build, timeout_ms: int) -> Any:
         connection = self._connections.get(endpoint)
         if connection is None:
             connection = await self.connect(endpoint)
-            if endpoint in self._connections:  # somebody else has connected meanwhile
+            if endpoint in self._connections:  # another task has connected meanwhile
                 connection.abort()
                 connection = self._connections[endpoint]
             else:
@@ -153,6 +163,6 @@ class Cluster:
                 connection.on_lost = self._forget
         return await connection.ask(api, api.highest, build, timeout_ms)
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: BrokerConnection) -> None:
         if self._connections.get(connection.endpoint) is connection:
             del self._connections[connection.endpoint]

@@ -1,4 +1,4 @@
-"""Commits of positions: before a rebalance, when the consumer closes, and every auto.commit.interval.ms."""
+"""Commits of positions: before a rebalance, on close(), and every auto.commit.interval.ms."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.error_tables import COMMIT_RETRIED
+from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.refusals import COMMIT_RETRIED
 from groupstorm.clients.requests import offset_commit
-from groupstorm.clients.standing import MemberState
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.coordinator.errors import Error
@@ -22,7 +22,7 @@ CommittedOffsets: TypeAlias = Mapping[str, Mapping[int, CommittedOffset]]
 
 
 class Commits:
-    """One consumer's commits, and when the next one on its own is due."""
+    """One consumer's commits, and the time of its next auto-commit."""
 
     def __init__(
         self,
@@ -37,12 +37,12 @@ class Commits:
         self._link = link
         self._positions = positions
         self._clock = clock
-        #: When the next one on its own is due, in the clock's microseconds; None without auto-commit.
+        #: When the next auto-commit is due, in the clock's microseconds; None without auto-commit.
         self.next_us: int | None = None
         self.reset()
 
     def reset(self) -> None:
-        """auto.commit.interval.ms from now on: an assignment has come, or a commit has been sent."""
+        """Start the interval anew: an assignment has arrived, or a commit has been sent."""
         if self._config.enable_auto_commit:
             self.next_us = self._clock() + self._config.auto_commit_interval_ms * 1000
 
@@ -51,20 +51,20 @@ class Commits:
         return self.next_us is not None and self._clock() >= self.next_us
 
     async def commit(self, offsets: CommittedOffsets | None = None) -> Error | Disconnected:
-        """Commit ``offsets``, by default every known position; NONE where there is none.
+        """Commit ``offsets``, by default every known position; NONE if there are none.
 
-        The membership is told what is answered.
+        The membership takes the error of the response.
         """
         request = self._request(self._positions.to_commit() if offsets is None else offsets)
         if request is None:
             return Error.NONE
         sent = self._membership.generation
-        answer = await self._link.ask(request, self._config.request_timeout_ms)
-        if isinstance(answer, Disconnected):
-            return answer
-        assert isinstance(answer, OffsetCommitResponse)
+        response = await self._link.ask(request, self._config.request_timeout_ms)
+        if isinstance(response, Disconnected):
+            return response
+        assert isinstance(response, OffsetCommitResponse)
         first = Error.NONE
-        for topic, partition, error in answer.partitions:
+        for topic, partition, error in response.partitions:
             if error is Error.NONE:
                 offset = request.offsets[topic][partition].offset
                 self._positions.committed(TopicPartition(topic, partition), offset)
@@ -74,9 +74,9 @@ class Commits:
         return first
 
     async def commit_in_background(self) -> None:
-        """Nobody waits for it; after an error that passes it is tried again soon."""
-        answer = await self.commit()
-        if isinstance(answer, Disconnected) or answer in COMMIT_RETRIED:
+        """Auto-commit. After a retriable error the next one is due after retry.backoff.ms."""
+        response = await self.commit()
+        if isinstance(response, Disconnected) or response in COMMIT_RETRIED:
             self.next_us = self._clock() + self._config.retry_backoff_ms * 1000
 
     def _request(self, offsets: CommittedOffsets) -> OffsetCommit | None:

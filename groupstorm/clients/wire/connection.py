@@ -1,4 +1,4 @@
-"""One connection to a broker: requests out, answers in, in the order of the requests (NetworkClient)."""
+"""One connection to a broker: responses arrive in the order of the requests (NetworkClient)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from kio.schema.request_header.v1.header import RequestHeader as RequestHeaderV1
-from kio.schema.request_header.v2.header import RequestHeader as RequestHeaderV2
-from kio.static.primitive import i16, i32
-
 import groupstorm
-from groupstorm.clients.wire.security import PLAINTEXT, AuthenticationRefused, Security
+from groupstorm.clients.wire.security import PLAINTEXT, AuthenticationRefused, ClientSecurity
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.server.codec import (
+from groupstorm.problems import InputError
+from groupstorm.protocol.codec import (
     CodecError,
     ResponseTypes,
     decoder,
@@ -23,17 +20,17 @@ from groupstorm.coordinator.server.codec import (
     request_type,
     response_types,
 )
-from groupstorm.coordinator.server.config import Endpoint
-from groupstorm.coordinator.server.framing import FrameBuffer, FrameError, frame
-from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.protocol.framing import FrameBuffer, FrameError, frame
+from groupstorm.protocol.headers import request_header
 
-#: Makes the structures of one request in one version; what the version lacks is dropped.
+#: Makes the structures of one request in one version; fields that the version lacks are dropped.
 RequestTypes: TypeAlias = ResponseTypes
-#: Makes a request of kio's out of its structures, in the version that was agreed upon.
+#: Makes a request of kio's from its structures, in the negotiated version.
 Build: TypeAlias = Callable[[RequestTypes], Any]
 
-MAX_ANSWER_BYTES = 104_857_600
-"""A longer answer is not believed: as much as a broker accepts (socket.request.max.bytes)."""
+MAX_RESPONSE_BYTES = 104_857_600
+"""A longer response is refused. A broker accepts as much (socket.request.max.bytes)."""
 
 _API_VERSIONS = 18
 _API_VERSIONS_VERSION = 3
@@ -41,11 +38,11 @@ _SOFTWARE = "groupstorm"
 
 
 class ConnectionLost(ConnectionError):
-    """The connection broke, could not be made, or was given up because an answer did not come in time."""
+    """The connection broke, could not be opened, or was closed because a response was late."""
 
 
-class Api(NamedTuple):
-    """One API as this client speaks it; a broker that serves none of these versions is refused."""
+class ClientApi(NamedTuple):
+    """The versions of one API that this client speaks; a broker that serves none of them is refused."""
 
     key: int
     name: str
@@ -53,30 +50,30 @@ class Api(NamedTuple):
     highest: int
 
 
-_SASL_HANDSHAKE = Api(17, "SaslHandshake", 1, 1)
-_SASL_AUTHENTICATE = Api(36, "SaslAuthenticate", 0, 2)
+_SASL_HANDSHAKE = ClientApi(17, "SaslHandshake", 1, 1)
+_SASL_AUTHENTICATE = ClientApi(36, "SaslAuthenticate", 0, 2)
 
 
 class _Pending(NamedTuple):
-    """A request whose answer has not come."""
+    """A request whose response has not come."""
 
     correlation_id: int
     types: ResponseTypes
-    answer: asyncio.Future[Any]
+    response: asyncio.Future[Any]
 
 
-class Connection(asyncio.Protocol):
-    """An open connection whose broker has said which versions it serves; make one with `open`.
+class BrokerConnection(asyncio.Protocol):
+    """An open connection whose broker has listed the versions that it serves; `open` makes one.
 
-    Requests are small and few: what the socket does not take at once is kept by the transport.
+    Requests are small and few: the transport buffers bytes that the socket does not take at once.
     """
 
     def __init__(self, endpoint: Endpoint, client_id: str) -> None:
         self.endpoint = endpoint
-        self.on_lost: Callable[[Connection], None] | None = None
+        self.on_lost: Callable[[BrokerConnection], None] | None = None
         self._client_id = client_id
         self._transport: asyncio.Transport | None = None
-        self._frames = FrameBuffer(MAX_ANSWER_BYTES)
+        self._frames = FrameBuffer(MAX_RESPONSE_BYTES)
         self._pending: deque[_Pending] = deque()
         self._next_correlation_id = 0
         self._served: Mapping[int, tuple[int, int]] = {}
@@ -84,11 +81,11 @@ class Connection(asyncio.Protocol):
 
     @classmethod
     async def open(
-        cls, endpoint: Endpoint, client_id: str, timeout_ms: int, security: Security = PLAINTEXT
-    ) -> Connection:
-        """Connect, ask for the versions that the broker serves and say who the client is.
+        cls, endpoint: Endpoint, client_id: str, timeout_ms: int, security: ClientSecurity = PLAINTEXT
+    ) -> BrokerConnection:
+        """Connect, ask for the versions that the broker serves, and authenticate.
 
-        Raises ConnectionLost, and AuthenticationRefused where one side does not believe the other.
+        Raises ConnectionLost, and AuthenticationRefused if one side refuses the other's credentials.
         """
         loop = asyncio.get_running_loop()
         connection = cls(endpoint, client_id)
@@ -105,28 +102,28 @@ class Connection(asyncio.Protocol):
         except ssl.SSLCertVerificationError as problem:
             raise AuthenticationRefused(f"broker {_name(endpoint)}: {problem.verify_message}") from problem
         except OSError as problem:
-            raise ConnectionLost(f"{_name(endpoint)}: {str(problem) or 'no answer in time'}") from problem
+            raise ConnectionLost(f"{_name(endpoint)}: {str(problem) or 'no response in time'}") from problem
         finally:
             if not opened:
                 connection.abort()
         return connection
 
-    async def ask(self, api: Api, highest: int, build: Build, timeout_ms: int) -> Any:
-        """The answer, kio's dataclass of the highest version that both sides know, at most ``highest``.
+    async def ask(self, api: ClientApi, highest: int, build: Build, timeout_ms: int) -> Any:
+        """The response, kio's dataclass of the highest version that both sides know, at most ``highest``.
 
-        Raises ConnectionLost when it does not come in time, since a later answer cannot be waited for
-        (the client closes the connection, as Kafka's does), and InputError if the versions do not meet.
+        Raises ConnectionLost if the response is late: the client closes the connection, as Kafka's does.
+        Raises InputError if the two sides have no version in common.
         """
         return await self._ask(api.key, self._version(api, highest), build, timeout_ms)
 
     def close(self) -> None:
-        """Close it when what was written is sent; who still waits is told that it is lost."""
+        """Close it after sending what was written. Tasks that wait for a response get ConnectionLost."""
         if self._transport is not None:
             self._why_lost = "closed by the client"
             self._transport.close()
 
     def abort(self) -> None:
-        """Close it at once: what was written may never be sent."""
+        """Close it at once: bytes that were written may never be sent."""
         if self._transport is not None:
             self._why_lost = "closed by the client"
             self._transport.abort()
@@ -141,9 +138,9 @@ class Connection(asyncio.Protocol):
         if exc is not None:
             self._why_lost = str(exc)
         while self._pending:
-            answer = self._pending.popleft().answer
-            if not answer.done():
-                answer.set_exception(self._lost())
+            response = self._pending.popleft().response
+            if not response.done():
+                response.set_exception(self._lost())
         if self.on_lost is not None:
             self.on_lost(self)
 
@@ -160,41 +157,37 @@ class Connection(asyncio.Protocol):
     async def _ask(self, api_key: int, version: int, build: Build, timeout_ms: int) -> Any:
         if self._transport is None or self._transport.is_closing():
             raise self._lost()
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         types = response_types(api_key, version)
-        self._pending.append(_Pending(self._next_correlation_id, types, answer))
+        self._pending.append(_Pending(self._next_correlation_id, types, response))
         self._transport.write(self._request(api_key, version, build))
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                return await answer
+                return await response
         except TimeoutError as late:
-            self._give_up(f"no answer within {timeout_ms} ms")
+            self._give_up(f"no response within {timeout_ms} ms")
             raise self._lost() from late
 
     def _request(self, api_key: int, version: int, build: Build) -> bytes:
         root = request_type(api_key, version)
-        header_type = RequestHeaderV2 if root.__flexible__ else RequestHeaderV1
-        header = header_type(
-            request_api_key=i16(api_key),
-            request_api_version=i16(version),
-            correlation_id=i32(self._next_correlation_id),
-            client_id=self._client_id,
+        header = request_header(
+            api_key, version, self._next_correlation_id, self._client_id, root.__flexible__
         )
         self._next_correlation_id = (self._next_correlation_id + 1) & 0x7FFFFFFF
-        return frame([*encoder(header_type)(header), *encoder(root)(build(RequestTypes(root)))])
+        return frame([header, *encoder(root)(build(RequestTypes(root)))])
 
     def _take(self, received: bytes) -> None:
         if not self._pending:
-            raise FrameError("an answer came that nobody had asked for")
-        correlation_id, types, answer = self._pending[0]
+            raise FrameError("a response came without a request")
+        correlation_id, types, response = self._pending[0]
         header_type = types.root.__header_schema__
         header, body_at = decoder(header_type)(received, 0)
         if header.correlation_id != correlation_id:
-            raise FrameError(f"answer {header.correlation_id} came where {correlation_id} was due")
+            raise FrameError(f"response {header.correlation_id} came where {correlation_id} was due")
         message, _ = decoder(_body_type(types, received, body_at))(received, body_at)
         self._pending.popleft()
-        if not answer.done():
-            answer.set_result(message)
+        if not response.done():
+            response.set_result(message)
 
     def _give_up(self, why: str) -> None:
         if self._transport is not None:
@@ -204,7 +197,7 @@ class Connection(asyncio.Protocol):
     def _lost(self) -> ConnectionLost:
         return ConnectionLost(f"{_name(self.endpoint)}: {self._why_lost}")
 
-    def _version(self, api: Api, highest: int) -> int:
+    def _version(self, api: ClientApi, highest: int) -> int:
         least, most = self._served.get(api.key, (0, -1))
         version = min(highest, most)
         if version < max(least, api.lowest):
@@ -223,46 +216,46 @@ class Connection(asyncio.Protocol):
                 client_software_version=groupstorm.__version__,
             )
 
-        answer = await self._ask(_API_VERSIONS, _API_VERSIONS_VERSION, build, timeout_ms)
-        self._served = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        response = await self._ask(_API_VERSIONS, _API_VERSIONS_VERSION, build, timeout_ms)
+        self._served = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
 
-    async def _authenticate(self, security: Security, timeout_ms: int) -> None:
-        """KIP-152: a handshake names the mechanism, its messages travel as requests."""
+    async def _authenticate(self, security: ClientSecurity, timeout_ms: int) -> None:
+        """KIP-152: a handshake names the mechanism, requests carry its messages."""
         mechanism = security.sasl_mechanism
 
         def shake_hands(types: RequestTypes) -> Any:
             return types.make(types.root.__name__, mechanism=mechanism)
 
-        met = await self.ask(_SASL_HANDSHAKE, _SASL_HANDSHAKE.highest, shake_hands, timeout_ms)
-        if Error(met.error_code) is not Error.NONE:
+        handshake = await self.ask(_SASL_HANDSHAKE, _SASL_HANDSHAKE.highest, shake_hands, timeout_ms)
+        if Error(handshake.error_code) is not Error.NONE:
             raise AuthenticationRefused(
                 f"broker {_name(self.endpoint)}: {mechanism} is not among its mechanisms"
-                f" ({', '.join(met.mechanisms)})"
+                f" ({', '.join(handshake.mechanisms)})"
             )
         conversation = security.authenticate()
-        said = next(conversation)
+        message = next(conversation)
         while True:
-            heard = await self._say(said, timeout_ms)
+            challenge = await self._send_sasl(message, timeout_ms)
             try:
-                said = conversation.send(heard)
+                message = conversation.send(challenge)
             except StopIteration:
                 return
 
-    async def _say(self, said: bytes, timeout_ms: int) -> bytes:
+    async def _send_sasl(self, message: bytes, timeout_ms: int) -> bytes:
         def build(types: RequestTypes) -> Any:
-            return types.make(types.root.__name__, auth_bytes=said)
+            return types.make(types.root.__name__, auth_bytes=message)
 
-        answer = await self.ask(_SASL_AUTHENTICATE, _SASL_AUTHENTICATE.highest, build, timeout_ms)
-        error = Error(answer.error_code)
+        response = await self.ask(_SASL_AUTHENTICATE, _SASL_AUTHENTICATE.highest, build, timeout_ms)
+        error = Error(response.error_code)
         if error is not Error.NONE:
             raise AuthenticationRefused(
-                f"broker {_name(self.endpoint)}: {error.name}: {answer.error_message or ''}"
+                f"broker {_name(self.endpoint)}: {error.name}: {response.error_message or ''}"
             )
-        return bytes(answer.auth_bytes)
+        return bytes(response.auth_bytes)
 
 
 def _body_type(types: ResponseTypes, received: bytes, body_at: int) -> Any:
-    """The class of an answer: a broker that does not know our ApiVersions answers in version 0 (KIP-511)."""
+    """The class of a response: a broker that does not know our ApiVersions uses version 0 (KIP-511)."""
     if types is response_types(_API_VERSIONS, _API_VERSIONS_VERSION):
         error = int.from_bytes(received[body_at : body_at + 2], signed=True)
         if error == Error.UNSUPPORTED_VERSION:

@@ -1,6 +1,7 @@
-"""One consumer process over TCP: it carries out what a `Membership` asks for.
+"""One consumer process over TCP: it carries out the operations of a `Membership`.
 
-The virtual one is `groupstorm.storms.consumer`: both drive the same membership and tell the same events.
+`groupstorm.storms.world.consumer` does the same in virtual time. Both drive the same membership and emit the
+same events.
 """
 
 from __future__ import annotations
@@ -10,12 +11,10 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.registry import get
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.leadership import Plan, lead
+from groupstorm.clients.leadership import EncodedAssignments
 from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
     Assign,
@@ -31,21 +30,24 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
-from groupstorm.clients.wire.application import Application
-from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.application import ApplicationBehaviour
+from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.commits import Commits, CommittedOffsets
-from groupstorm.clients.wire.coordinator_link import CoordinatorLink, Exchanges
+from groupstorm.clients.wire.coordinator_link import CoordinatorLink, RequestObserver
+from groupstorm.clients.wire.event_emitter import EventEmitter, OnEvent
 from groupstorm.clients.wire.heartbeats import Heartbeats
+from groupstorm.clients.wire.leader import GroupLeader
 from groupstorm.clients.wire.offsets import OffsetLookup
-from groupstorm.clients.wire.poll_loop import PollLoop, PollThrew, sleep_us
+from groupstorm.clients.wire.poll_loop import PollLoop, PollThrew
+from groupstorm.clients.wire.position_search import PositionSearch
 from groupstorm.clients.wire.positions import Positions
-from groupstorm.clients.wire.rebalance_listener import RebalanceListener
-from groupstorm.clients.wire.security import PLAINTEXT, Security
-from groupstorm.clients.wire.telling import OnEvent, Telling
+from groupstorm.clients.wire.rebalance_callbacks import RebalanceCallbacks
+from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.clients.wire.topic_watch import TopicWatch
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Request, Response
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.trace.events import member as events
 
 
 def monotonic_us() -> int:
@@ -53,12 +55,12 @@ def monotonic_us() -> int:
 
 
 class WireConsumer:
-    """One incarnation of a consumer process: `run` lives its life, `close` or `crash` ends it.
+    """One incarnation of a consumer process: `run` runs it, `close` or `crash` ends it.
 
-    ``polling`` is told when the application polls and when it works. Records are not fetched: whoever
-    drives the consumer says what it has processed (`positions.processed`). All methods belong to the
-    event loop that runs it. ``clock`` gives the microseconds that stamp the events; ``exchanges`` is told
-    what the member and its coordinator say to each other.
+    The caller reports when the application polls (``polling``) and what it has processed
+    (``positions.processed``): the consumer does not fetch records. All methods belong to the event loop of
+    `run`. ``clock`` returns the microseconds of the events; ``observer`` gets the member's requests and the
+    coordinator's responses.
     """
 
     def __init__(
@@ -67,21 +69,20 @@ class WireConsumer:
         bootstrap: Sequence[Endpoint],
         on_event: OnEvent,
         *,
-        application: Application | None = None,
+        application: ApplicationBehaviour | None = None,
         clock: Callable[[], int] = monotonic_us,
-        exchanges: Exchanges | None = None,
-        security: Security = PLAINTEXT,
+        observer: RequestObserver | None = None,
+        security: ClientSecurity = PLAINTEXT,
     ) -> None:
         self.config = config
-        self._application = application or Application()
-        self._telling = Telling(clock, on_event)
+        self._application = application or ApplicationBehaviour()
+        self._emitter = EventEmitter(clock, on_event)
         self._clock = clock
-        self._assignors: Mapping[str, Assignor] = {
-            assignor.name: assignor for assignor in map(get, config.partition_assignment_strategy)
-        }
-        self.cluster = Cluster(bootstrap, config.client_id, config.request_timeout_ms, security)
-        self.membership = Membership(config, tuple(self._assignors.values()), self._topics, self._emit)
+        assignors = tuple(map(get, config.partition_assignment_strategy))
+        self.cluster = ClusterClient(bootstrap, config.client_id, config.request_timeout_ms, security)
+        self.membership = Membership(config, assignors, self._topics, self._emit)
         self._watch = TopicWatch(config, self.cluster, self.membership, self._changed)
+        self._leader = GroupLeader(self.membership, self._watch, self._application, clock, self._emitter)
         self.positions = Positions(self._application.catch_up)
         self._running = asyncio.Event()
         self._running.set()
@@ -92,7 +93,7 @@ class WireConsumer:
             self._running,
             self._found,
             self._lost,
-            exchanges,
+            observer,
         )
         self._heartbeats = Heartbeats(
             config, self.membership, self._link, clock, self._running, self._spawn, self._changed
@@ -108,14 +109,14 @@ class WireConsumer:
             self._coordinator_moved,
             self._application.read_committed,
         )
-        self._listener = RebalanceListener(
-            self.membership, self.positions, self._application, self._heartbeats.timers, clock, self._telling
+        self._search = PositionSearch(self._offsets, self.positions, self._spawn, self._positions_found)
+        self._callbacks = RebalanceCallbacks(
+            self.membership, self.positions, self._application, self._heartbeats.timers, clock, self._emitter
         )
         self._background: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
         self._life: asyncio.Task[Any] | None = None
         self._beating: asyncio.Task[None] | None = None
-        self._lookup: asyncio.Task[None] | None = None
         self._threw: Error | None = None
         self.polling = PollLoop(
             self.membership,
@@ -135,7 +136,7 @@ class WireConsumer:
     async def run(self) -> None:
         """From the first poll() to the end: a fatal error, `close` or `crash`.
 
-        Cancelled, it closes its sockets and says nothing. Raises InputError for a broker that is too old.
+        If cancelled, it closes its sockets and sends nothing. Raises InputError if the broker is too old.
         """
         config = self.config
         self._life = asyncio.current_task()
@@ -154,21 +155,21 @@ class WireConsumer:
                 raise
             self._life.uncancel()
         except BaseExceptionGroup as problems:
-            raise problems.exceptions[0] from None  # what one task could not go on with
+            raise problems.exceptions[0] from None  # the exception that ended one task
         finally:
             await self._link.close()
             self.cluster.close()
 
     def close(self) -> None:
-        """The application calls close(): `run` returns when that is done."""
+        """The application calls close(): `run` returns when the consumer is closed."""
         self._closing.set()
 
     def crash(self) -> None:
-        """SIGKILL: nothing more is sent, nothing is heard any more."""
+        """SIGKILL: the consumer sends and receives nothing more."""
         if self._crashed or self._life is None or self._life.done():
             return
         membership, config = self.membership, self.config
-        stood = self.positions.stood(membership.owned)
+        offsets = self.positions.offsets_of(membership.owned)
         self._emit(
             events.MemberCrashed(
                 config.group_id,
@@ -176,19 +177,19 @@ class WireConsumer:
                 membership.generation.member_id,
                 membership.generation.id,
                 tuple(map(str, membership.owned)),
-                stood.positions,
-                stood.committed,
+                offsets.positions,
+                offsets.committed,
             )
         )
         self._crashed = True
-        self._telling.end()
+        self._emitter.end()
         self._link.drop()
         self.cluster.close()
         self._life.cancel()
 
     @property
     def failure(self) -> str | None:
-        """What ended the consumer: Kafka's name of an error, or the exception that poll() would throw."""
+        """The fatal error, by Kafka's name, or the exception that poll() throws; None while it runs."""
         return self.membership.failure or (None if self._threw is None else self._threw.name)
 
     @property
@@ -198,38 +199,38 @@ class WireConsumer:
 
     @property
     def without_offset(self) -> tuple[TopicPartition, ...]:
-        """auto.offset.reset is none, and these have no committed offset."""
+        """The partitions without committed offset, if auto.offset.reset is none."""
         return self._offsets.without_offset
 
     async def commit(self, offsets: CommittedOffsets) -> Error | Disconnected:
-        """Commit these, as commitSync() sends it: the first error of the answer."""
+        """Commit these, as commitSync() does. Returns the first error of the response."""
         error = await self._link.find()
         if error is not Error.NONE:
             return error
-        answer = await self._commits.commit(offsets)
+        response = await self._commits.commit(offsets)
         self._changed()
-        return answer
+        return response
 
     async def ask_coordinator(self, request: Request) -> Response | Disconnected | Error:
-        """Any request that is no member's; `Error` where no coordinator is to be had."""
+        """Send a request that is not the membership's; `Error` if the group has no coordinator."""
         error = await self._link.find()
         if error is not Error.NONE:
             return error
         return await self._link.ask(request, self.config.request_timeout_ms)
 
     def refresh_topics(self) -> None:
-        """What was known of the topics has turned out to be old."""
+        """The topic metadata has turned out to be old: fetch it anew."""
         self._watch.refresh_soon()
 
     def pause(self) -> None:
-        """SIGSTOP: nothing is sent and no answer is heard until `resume`."""
+        """SIGSTOP: the consumer sends and receives nothing until `resume`."""
         self._running.clear()
 
     def resume(self) -> None:
         self._running.set()
 
     def cut_off(self) -> None:
-        """The network to the brokers is gone until `reconnect`; the process goes on."""
+        """The network to the brokers is down until `reconnect`; the process goes on."""
         self.cluster.reachable = False
         self.cluster.close()
         self.membership.coordinator_known = False
@@ -280,7 +281,7 @@ class WireConsumer:
     # -- the membership's operations -------------------------------------------------------------
 
     async def _drive(self, flow: Flow) -> None:
-        """Carry out what the membership asks for until it asks for nothing more."""
+        """Carry out the membership's operations until its flow ends."""
         result: Any = None
         while True:
             try:
@@ -312,60 +313,28 @@ class WireConsumer:
 
     async def _run_callback(self, operation: RunCallback) -> None:
         if operation.kind is CallbackKind.ASSIGNED:
-            self._stop_lookup()
+            self._search.stop()
             self._commits.reset()
         elif self._closing.is_set() and self._beating is not None:
-            self._beating.cancel()  # close() ends the heartbeat thread before it runs the listener
-        await self._listener.run(operation)
+            self._beating.cancel()  # close() ends the heartbeat thread, then runs the listener
+        await self._callbacks.run(operation)
 
     async def _await_poll(self, _: AwaitPoll) -> None:
-        self._look_up_positions()
+        self._search.start()
         await self.polling.until_due()
 
-    async def _assign(self, operation: Assign) -> Plan | AssignmentFailed:
-        response = operation.response
-        assignor = self._assignors.get(response.protocol or "")
-        if assignor is None:
-            return AssignmentFailed("IllegalStateException", f"{response.protocol} was chosen")
-        await self._watch.cover(response.members)
-        started_us = self._clock()
-        topics = self.cluster.topics
-        plan = lead(assignor, self.membership.rebalance_protocol, topics, response.members)
-        await sleep_us(self._application.assign_us(len(response.members), sum(topics.values())))
-        config, generation = self.config, self.membership.generation
-        self._emit(
-            events.AssignmentComputed(
-                config.group_id,
-                config.client_id,
-                generation.member_id,
-                generation.id,
-                assignor.name,
-                self._clock() - started_us,
-                len(response.members),
-            )
-        )
-        return plan
+    async def _assign(self, operation: Assign) -> EncodedAssignments | AssignmentFailed:
+        return await self._leader.assign(operation)
 
     # -- parts -----------------------------------------------------------------------------------
 
     def _topics(self) -> Mapping[str, int]:
         return self.cluster.topics
 
-    def _look_up_positions(self) -> None:
-        if self._lookup is None and self.positions.missing():
-            self._lookup = self._spawn(self._find_positions())
-
-    def _stop_lookup(self) -> None:
-        lookup, self._lookup = self._lookup, None
-        if lookup is not None:
-            lookup.cancel()
-
-    async def _find_positions(self) -> None:
-        error = await self._offsets.find()
-        self._lookup = None
+    def _positions_found(self, error: Error) -> None:
         if error is not Error.NONE:
             self.polling.failed = error
-        self._listener.positions_found()
+        self._callbacks.positions_found()
         self._changed()
 
     def _commit_soon(self) -> None:
@@ -376,7 +345,7 @@ class WireConsumer:
         self._changed()
 
     def _changed(self) -> None:
-        """Something has been answered: let everybody look at the membership."""
+        """A response has arrived: every part looks at the membership again."""
         if not self.membership.coordinator_known:
             self._link.drop()
         self._heartbeats.follow()
@@ -403,7 +372,7 @@ class WireConsumer:
         return task
 
     def _emit(self, event: events.Event) -> None:
-        self._telling.tell(event)
+        self._emitter.emit(event)
 
 
 _CARRIES_OUT: Mapping[type[Operation], Callable[[WireConsumer, Any], Awaitable[Any]]] = {

@@ -1,4 +1,4 @@
-"""The way to the group's coordinator: looked up, connected, lost and found again (AbstractCoordinator)."""
+"""The connection to the group's coordinator: lookup, loss, another lookup (AbstractCoordinator)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Protocol
 
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.backoff import backoff_ms
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.clients.wire.connection import Connection, ConnectionLost
-from groupstorm.clients.wire.group_requests import EXCHANGES
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.connection import BrokerConnection, ConnectionLost
+from groupstorm.clients.wire.group_requests import REQUEST_CODECS
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Request, Response
 
-#: Answers of FindCoordinator after which the client looks again (RetriableException).
+#: Errors of FindCoordinator after which the client asks again (RetriableException).
 RETRIED = frozenset(
     {
         Error.COORDINATOR_NOT_AVAILABLE,
@@ -27,31 +27,30 @@ RETRIED = frozenset(
 )
 
 
-class Exchanges(Protocol):
-    """Is told of everything that a member and its coordinator say to each other."""
+class RequestObserver(Protocol):
+    """Gets every request of a member to its coordinator, and every response."""
 
-    def sent(self, request: Request) -> None: ...
+    def request_sent(self, request: Request) -> None: ...
 
-    def answered(self, request: Request, response: Response | Disconnected) -> None: ...
+    def response_received(self, request: Request, response: Response | Disconnected) -> None: ...
 
 
 class CoordinatorLink:
     """One client's connection to the coordinator of its group.
 
-    ``on_found`` is called in the moment in which there is a connection, ``on_lost`` when the broker
-    has closed it or has not answered in time. While ``running`` is not set the process stands still, and
-    no answer is heard. ``exchanges`` is told what is said.
+    ``on_found`` is called as soon as the connection is open, ``on_lost`` when the broker has closed it or a
+    response was late. While ``running`` is not set the process is paused and receives no response.
     """
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         group: str,
         retry_backoff_ms: int,
         running: asyncio.Event,
         on_found: Callable[[], None],
         on_lost: Callable[[], None],
-        exchanges: Exchanges | None = None,
+        observer: RequestObserver | None = None,
     ) -> None:
         self._cluster = cluster
         self._group = group
@@ -59,14 +58,14 @@ class CoordinatorLink:
         self._running = running
         self._on_found = on_found
         self._on_lost = on_lost
-        self._exchanges = exchanges
-        self._connection: Connection | None = None
+        self._observer = observer
+        self._connection: BrokerConnection | None = None
         self._lookup: asyncio.Task[Error] | None = None
 
     async def find(self) -> Error:
-        """Look the coordinator up and connect, for as long as it takes; NONE, or an error that is fatal.
+        """Look the coordinator up and connect, without a time limit. Returns NONE or a fatal error.
 
-        Whoever else wants it meanwhile, application or heartbeats, waits for the same lookup.
+        Application and heartbeats wait for the same lookup.
         """
         if self._connection is not None:
             return Error.NONE
@@ -76,45 +75,43 @@ class CoordinatorLink:
         return await asyncio.shield(self._lookup)
 
     async def ask(self, request: Request, timeout_ms: int) -> Response | Disconnected:
-        """The answer, or `Disconnected` where there is none. Raises InputError if the broker does not
-        serve what is needed.
-        """
+        """The response, or `Disconnected`. Raises InputError if the broker does not serve the API."""
         connection = self._connection
         if connection is None:
             self._on_lost()
             return Disconnected()
-        if self._exchanges is not None:
-            self._exchanges.sent(request)
+        if self._observer is not None:
+            self._observer.request_sent(request)
         response = await self._exchange(connection, request, timeout_ms)
         await self._running.wait()
-        if self._exchanges is not None:
-            self._exchanges.answered(request, response)
+        if self._observer is not None:
+            self._observer.response_received(request, response)
         return response
 
     async def _exchange(
-        self, connection: Connection, request: Request, timeout_ms: int
+        self, connection: BrokerConnection, request: Request, timeout_ms: int
     ) -> Response | Disconnected:
-        exchange = EXCHANGES[type(request)]
-        api = exchange.api._replace(lowest=min(exchange.api.lowest, request.version))
+        codec = REQUEST_CODECS[type(request)]
+        api = codec.api._replace(lowest=min(codec.api.lowest, request.version))
         try:
-            answer = await connection.ask(
+            response = await connection.ask(
                 api,
                 min(request.version, api.highest),
-                lambda types: exchange.write(types, request),
+                lambda types: codec.write(types, request),
                 timeout_ms,
             )
         except ConnectionLost:
             return Disconnected()
-        return exchange.read(answer)
+        return codec.read(response)
 
     def drop(self) -> None:
-        """The coordinator is elsewhere, or not to be believed: whoever waits for it is told Disconnected."""
+        """Give the coordinator up: it has moved or does not respond. Waiting tasks get `Disconnected`."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.abort()
 
     async def close(self) -> None:
-        """Nobody waits any more."""
+        """Close the connection; no task waits for a response any more."""
         lookup = self._lookup
         if lookup is not None:
             lookup.cancel()
@@ -136,7 +133,7 @@ class CoordinatorLink:
                 if found.error not in RETRIED:
                     return found.error
             except ConnectionLost:
-                pass  # looked up anew below, at whichever broker answers
+                pass  # the next attempt asks whichever broker answers
             await asyncio.sleep(backoff_ms(attempts, self._retry_backoff_ms) / 1000)
             attempts += 1
 
@@ -144,7 +141,7 @@ class CoordinatorLink:
         if self._lookup is lookup:
             self._lookup = None
 
-    def _lost(self, connection: Connection) -> None:
+    def _lost(self, connection: BrokerConnection) -> None:
         if connection is self._connection:
             self._connection = None
             self._on_lost()

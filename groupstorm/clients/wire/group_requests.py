@@ -1,6 +1,6 @@
-"""The classic group requests and their answers: our plain values <-> kio's dataclasses.
+"""The classic group requests and their responses: our plain values <-> kio's dataclasses.
 
-The answer's side is the reverse of the broker's handlers (`coordinator.server.apis`).
+The broker's handlers (`groupstorm.broker.apis`) do the reverse.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import datetime
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from groupstorm.clients.wire.connection import Api, RequestTypes
+from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -34,19 +34,19 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 
-#: Of LeaveGroup; before, one member leaves by its id.
+#: The first version of LeaveGroup for several members; before it one member leaves by its id.
 _FIRST_LEAVE_OF_SEVERAL = 3
 
 
-class Exchange(NamedTuple):
-    """How one kind of request is written and its answer read.
+class RequestCodec(NamedTuple):
+    """How a client writes one kind of request and reads its response.
 
-    The lowest versions are the first that carry everything that a member says: the instance id, and for
-    offsets several groups at once. Brokers have them since Kafka 3.0. A request that wants a lower one, as
-    another client would send it (`profiles.py`), goes in that.
+    ``api`` begins with the first version that has all fields of our requests: the instance id and, for
+    offsets, several groups at once. Brokers have these versions since Kafka 3.0. A request of a
+    lower version, as another library sends it (`profiles.py`), keeps that version.
     """
 
-    api: Api
+    api: ClientApi
     write: Callable[[RequestTypes, Any], Any]
     read: Callable[[Any], Response]
 
@@ -68,18 +68,18 @@ def _write_join(types: RequestTypes, request: JoinGroup) -> Any:
     )
 
 
-def _read_join(answer: Any) -> JoinGroupResponse:
+def _read_join(response: Any) -> JoinGroupResponse:
     return JoinGroupResponse(
-        error=Error(answer.error_code),
-        generation=answer.generation_id,
-        member_id=answer.member_id,
-        leader=answer.leader,
-        protocol_type=getattr(answer, "protocol_type", None),
-        protocol=answer.protocol_name,
-        skip_assignment=getattr(answer, "skip_assignment", False),
+        error=Error(response.error_code),
+        generation=response.generation_id,
+        member_id=response.member_id,
+        leader=response.leader,
+        protocol_type=getattr(response, "protocol_type", None),
+        protocol=response.protocol_name,
+        skip_assignment=getattr(response, "skip_assignment", False),
         members=tuple(
             JoinGroupMember(member.member_id, member.group_instance_id, member.metadata)
-            for member in answer.members
+            for member in response.members
         ),
     )
 
@@ -100,12 +100,12 @@ def _write_sync(types: RequestTypes, request: SyncGroup) -> Any:
     )
 
 
-def _read_sync(answer: Any) -> SyncGroupResponse:
+def _read_sync(response: Any) -> SyncGroupResponse:
     return SyncGroupResponse(
-        Error(answer.error_code),
-        getattr(answer, "protocol_type", None),
-        getattr(answer, "protocol_name", None),
-        answer.assignment,
+        Error(response.error_code),
+        getattr(response, "protocol_type", None),
+        getattr(response, "protocol_name", None),
+        response.assignment,
     )
 
 
@@ -119,8 +119,8 @@ def _write_heartbeat(types: RequestTypes, request: Heartbeat) -> Any:
     )
 
 
-def _read_heartbeat(answer: Any) -> HeartbeatResponse:
-    return HeartbeatResponse(Error(answer.error_code))
+def _read_heartbeat(response: Any) -> HeartbeatResponse:
+    return HeartbeatResponse(Error(response.error_code))
 
 
 def _write_leave(types: RequestTypes, request: LeaveGroup) -> Any:
@@ -139,12 +139,12 @@ def _write_leave(types: RequestTypes, request: LeaveGroup) -> Any:
     return types.make("LeaveGroupRequest", group_id=request.group, members=members)
 
 
-def _read_leave(answer: Any) -> LeaveGroupResponse:
+def _read_leave(response: Any) -> LeaveGroupResponse:
     members = tuple(
         LeftMember(member.member_id, member.group_instance_id, Error(member.error_code))
-        for member in getattr(answer, "members", ())
+        for member in getattr(response, "members", ())
     )
-    return LeaveGroupResponse(Error(answer.error_code), members)
+    return LeaveGroupResponse(Error(response.error_code), members)
 
 
 def _write_commit(types: RequestTypes, request: OffsetCommit) -> Any:
@@ -175,11 +175,11 @@ def _write_commit(types: RequestTypes, request: OffsetCommit) -> Any:
     )
 
 
-def _read_commit(answer: Any) -> OffsetCommitResponse:
+def _read_commit(response: Any) -> OffsetCommitResponse:
     return OffsetCommitResponse(
         tuple(
             (topic.name, partition.partition_index, Error(partition.error_code))
-            for topic in answer.topics
+            for topic in response.topics
             for partition in topic.partitions
         )
     )
@@ -202,11 +202,11 @@ def _write_fetch(types: RequestTypes, request: OffsetFetch) -> Any:
     return types.make("OffsetFetchRequest", groups=(group,), require_stable=request.require_stable)
 
 
-def _read_fetch(answer: Any) -> OffsetFetchResponse:
-    """Of the one group that was asked for."""
-    if not answer.groups:
+def _read_fetch(response: Any) -> OffsetFetchResponse:
+    """The response for the one group of the request."""
+    if not response.groups:
         return OffsetFetchResponse(Error.UNKNOWN_SERVER_ERROR)
-    group = answer.groups[0]
+    group = response.groups[0]
     return OffsetFetchResponse(
         Error(group.error_code),
         tuple(
@@ -228,9 +228,9 @@ def _write_describe(types: RequestTypes, request: DescribeGroup) -> Any:
     return types.make("DescribeGroupsRequest", groups=(request.group,), include_authorized_operations=False)
 
 
-def _read_describe(answer: Any) -> DescribeGroupResponse:
-    """Of the one group that was asked for."""
-    (group,) = answer.groups
+def _read_describe(response: Any) -> DescribeGroupResponse:
+    """The response for the one group of the request."""
+    (group,) = response.groups
     members = tuple(
         DescribedMember(
             member.member_id,
@@ -250,12 +250,12 @@ def _duration(duration_ms: int) -> datetime.timedelta:
     return datetime.timedelta(milliseconds=duration_ms)
 
 
-EXCHANGES: Mapping[type[Request], Exchange] = {
-    JoinGroup: Exchange(Api(11, "JoinGroup", 5, 9), _write_join, _read_join),
-    SyncGroup: Exchange(Api(14, "SyncGroup", 3, 5), _write_sync, _read_sync),
-    Heartbeat: Exchange(Api(12, "Heartbeat", 3, 4), _write_heartbeat, _read_heartbeat),
-    LeaveGroup: Exchange(Api(13, "LeaveGroup", 3, 5), _write_leave, _read_leave),
-    OffsetCommit: Exchange(Api(8, "OffsetCommit", 7, 9), _write_commit, _read_commit),
-    OffsetFetch: Exchange(Api(9, "OffsetFetch", 8, 9), _write_fetch, _read_fetch),
-    DescribeGroup: Exchange(Api(15, "DescribeGroups", 0, 5), _write_describe, _read_describe),
+REQUEST_CODECS: Mapping[type[Request], RequestCodec] = {
+    JoinGroup: RequestCodec(ClientApi(11, "JoinGroup", 5, 9), _write_join, _read_join),
+    SyncGroup: RequestCodec(ClientApi(14, "SyncGroup", 3, 5), _write_sync, _read_sync),
+    Heartbeat: RequestCodec(ClientApi(12, "Heartbeat", 3, 4), _write_heartbeat, _read_heartbeat),
+    LeaveGroup: RequestCodec(ClientApi(13, "LeaveGroup", 3, 5), _write_leave, _read_leave),
+    OffsetCommit: RequestCodec(ClientApi(8, "OffsetCommit", 7, 9), _write_commit, _read_commit),
+    OffsetFetch: RequestCodec(ClientApi(9, "OffsetFetch", 8, 9), _write_fetch, _read_fetch),
+    DescribeGroup: RequestCodec(ClientApi(15, "DescribeGroups", 0, 5), _write_describe, _read_describe),
 }

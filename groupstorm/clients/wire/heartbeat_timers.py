@@ -1,4 +1,4 @@
-"""When a member has to send a heartbeat, and when it has waited enough (Heartbeat.java). Sans-IO."""
+"""When a heartbeat is due, and when session and poll interval expire (Heartbeat.java). Sans-IO."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from groupstorm.clients.wire.backoff import backoff_ms
 
 
 class Due(Enum):
-    """What the heartbeat thread has to do; in this order if several are due."""
+    """What the heartbeat thread does next; if several are due, in this order."""
 
-    SESSION_EXPIRED = "no heartbeat was answered for session.timeout.ms"
-    POLL_EXPIRED = "the application was away from poll() for max.poll.interval.ms"
-    HEARTBEAT = "send one"
+    SESSION_EXPIRED = "no heartbeat response came for session.timeout.ms"
+    POLL_EXPIRED = "the application did not poll for max.poll.interval.ms"
+    HEARTBEAT = "send a heartbeat"
 
 
 class HeartbeatTimers:
     """Three timers, in microseconds of one clock.
 
-    The next heartbeat is due heartbeat.interval.ms after the last one left, or after
-    retry.backoff.ms, doubled with every failure, where the last one failed.
+    The next heartbeat is due heartbeat.interval.ms after the last one left. After a failed one it is due
+    after retry.backoff.ms, doubled with every failure.
     """
 
     def __init__(self, config: ConsumerConfig) -> None:
@@ -37,7 +37,7 @@ class HeartbeatTimers:
         self._poll_expires_us: int | None = None
 
     def enabled(self, now_us: int, is_cooperative: bool = False) -> None:
-        """A JoinGroup has been answered: all three begin anew."""
+        """The JoinGroup response has arrived: all three timers begin anew."""
         self._heartbeat_at_us = self._profile.first_heartbeat_us(
             now_us, self._interval_us, self._sent_us, is_cooperative
         )
@@ -50,7 +50,7 @@ class HeartbeatTimers:
         self._heartbeat_at_us = now_us + self._interval_us
 
     def answered(self, now_us: int) -> None:
-        """Without an error, or with REBALANCE_IN_PROGRESS: the session goes on."""
+        """The response has no error or REBALANCE_IN_PROGRESS: the session goes on."""
         self._failed = 0
         self._session_ends_us = now_us + self._session_us
 
@@ -62,7 +62,7 @@ class HeartbeatTimers:
         self._session_ends_us = now_us + self._session_us
 
     def left_poll(self, now_us: int) -> None:
-        """The application works on what poll() gave it, or its rebalance listener runs."""
+        """The application works on a batch, or its rebalance listener runs."""
         if self._profile.has_max_poll_interval:
             self._poll_expires_us = now_us + self._max_poll_us
 
@@ -77,6 +77,6 @@ class HeartbeatTimers:
         return Due.HEARTBEAT if now_us >= self._heartbeat_at_us else None
 
     def next_us(self) -> int:
-        """When something is due next."""
+        """When the next timer is due."""
         first_us = min(self._heartbeat_at_us, self._session_ends_us)
         return first_us if self._poll_expires_us is None else min(first_us, self._poll_expires_us)

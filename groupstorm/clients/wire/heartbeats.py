@@ -1,4 +1,4 @@
-"""What the client's heartbeat thread does (AbstractCoordinator.HeartbeatThread), as a task."""
+"""The client's heartbeat thread (AbstractCoordinator.HeartbeatThread), as a task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.heartbeat_timers import Due, HeartbeatTimers
-from groupstorm.clients.wire.waking import Waking
+from groupstorm.clients.wire.wake_event import WakeEvent
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, LeaveGroup
 
@@ -20,11 +20,11 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class Heartbeats:
-    """Sends heartbeats while the membership wants them, finds the coordinator again, leaves for an
-    application that does not poll.
+    """Sends heartbeats in the states that need them, looks up a lost coordinator, and leaves the group if the
+    application does not poll.
 
-    ``spawn`` runs what must not be waited for; ``on_change`` is called when the membership may have
-    to join, or has failed; while ``running`` is not set the process stands still.
+    ``spawn`` starts a task that the thread does not wait for. ``on_change`` is called when the membership may
+    have to join or has failed. While ``running`` is not set the process is paused.
     """
 
     def __init__(
@@ -48,30 +48,30 @@ class Heartbeats:
         self._spawn = spawn
         self._on_change = on_change
         self._beating = False
-        self._waking = Waking(clock)
+        self._wake_event = WakeEvent(clock)
 
     def follow(self) -> None:
-        """The membership's state, the coordinator or the application's place may have changed."""
+        """The membership, the coordinator or the application's polling may have changed."""
         beating = self._membership.heartbeating
         if beating and not self._beating:
             protocol = self._membership.rebalance_protocol
             self.timers.enabled(self._clock(), protocol is RebalanceProtocol.COOPERATIVE)
         self._beating = beating
-        self._waking.wake()
+        self._wake_event.wake()
 
     def left_poll(self) -> None:
-        """The application goes to work on what poll() gave it."""
+        """poll() has returned: the application works on its batch."""
         before_us = self.timers.next_us()
         self.timers.left_poll(self._clock())
         if self.timers.next_us() < before_us:
-            self._waking.wake()
+            self._wake_event.wake()
 
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
             await self._running.wait()
             if not self._membership.heartbeating or self.fatal is not None:
-                await self._waking.wait(None)
+                await self._wake_event.wait(None)
             elif not self._membership.coordinator_known:
                 await self._rediscover()
             else:
@@ -93,7 +93,7 @@ class Heartbeats:
                 self.timers.sent(now_us)
                 self._spawn(self._beat())
             case None:
-                await self._waking.wait(self.timers.next_us())
+                await self._wake_event.wait(self.timers.next_us())
 
     async def _rediscover(self) -> None:
         error = await self._link.find()
@@ -103,13 +103,13 @@ class Heartbeats:
 
     async def _beat(self) -> None:
         sent = self._membership.generation
-        answer = await self._link.ask(self._membership.heartbeat(sent), self._config.request_timeout_ms)
-        if isinstance(answer, Disconnected):
+        response = await self._link.ask(self._membership.heartbeat(sent), self._config.request_timeout_ms)
+        if isinstance(response, Disconnected):
             self.timers.failed(self._clock())
         else:
-            assert isinstance(answer, HeartbeatResponse)
-            self._membership.heartbeat_answered(answer.error, sent)
-            if answer.error in (Error.NONE, Error.REBALANCE_IN_PROGRESS):
+            assert isinstance(response, HeartbeatResponse)
+            self._membership.heartbeat_answered(response.error, sent)
+            if response.error in (Error.NONE, Error.REBALANCE_IN_PROGRESS):
                 self.timers.answered(self._clock())
             else:
                 self.timers.failed(self._clock())

@@ -1,4 +1,4 @@
-"""Where to begin on partitions without a position: the committed offset, else auto.offset.reset.
+"""The first position of a partition: its committed offset, or else auto.offset.reset.
 
 Kafka: ConsumerCoordinator.initWithCommittedOffsetsIfNeeded, OffsetFetcher.resetPositionsIfNeeded.
 """
@@ -12,22 +12,22 @@ from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.error_tables import COORDINATOR_UNKNOWN
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.refusals import COORDINATOR_UNKNOWN
+from groupstorm.clients.requests import offset_fetch
 from groupstorm.clients.wire.backoff import backoff_ms
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.clients.wire.connection import Api, Build, ConnectionLost, RequestTypes
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.connection import Build, ClientApi, ConnectionLost, RequestTypes
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.positions import NO_POSITION, Position, Positions, by_topic
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import CommittedOffset, OffsetFetch, OffsetFetchResponse
+from groupstorm.coordinator.messages import CommittedOffset, OffsetFetchResponse
 
-LIST_OFFSETS = Api(2, "ListOffsets", 4, 7)
-OFFSET_FETCH_VERSION = 9
+LIST_OFFSETS = ClientApi(2, "ListOffsets", 4, 7)
 
 _CONSUMER = -1  # the replica id of a client that is no broker
 
-#: Errors of OffsetFetch after which it is asked again (RetriableException).
+#: Errors of OffsetFetch after which the client asks again (RetriableException).
 OFFSET_FETCH_RETRIED = frozenset(
     {
         *COORDINATOR_UNKNOWN,
@@ -44,7 +44,7 @@ class OffsetReset(IntEnum):
     EARLIEST = -2
 
 
-def list_offsets(cluster: Cluster, asked: Mapping[TopicPartition, int], read_committed: bool) -> Build:
+def list_offsets(cluster: ClusterClient, asked: Mapping[TopicPartition, int], read_committed: bool) -> Build:
     """A ListOffsets request: partition -> time in milliseconds, or what `OffsetReset` names."""
 
     def build(types: RequestTypes) -> Any:
@@ -71,18 +71,18 @@ def list_offsets(cluster: Cluster, asked: Mapping[TopicPartition, int], read_com
     return build
 
 
-def _leader_epoch(cluster: Cluster, partition: TopicPartition) -> int:
+def _leader_epoch(cluster: ClusterClient, partition: TopicPartition) -> int:
     leader = cluster.leader(partition)
     return -1 if leader is None else leader.epoch
 
 
 class OffsetLookup:
-    """Finds positions for what `Positions` says is missing."""
+    """Finds a position for each owned partition that has none (`Positions.missing`)."""
 
     def __init__(
         self,
         config: ConsumerConfig,
-        cluster: Cluster,
+        cluster: ClusterClient,
         link: CoordinatorLink,
         positions: Positions,
         reset: OffsetReset | None,
@@ -98,11 +98,11 @@ class OffsetLookup:
         self._log_end = log_end
         self._on_coordinator_unknown = on_coordinator_unknown
         self._read_committed = read_committed
-        #: auto.offset.reset is none: the partitions that have no committed offset, for poll() to throw.
+        #: The partitions without committed offset if auto.offset.reset is none: poll() throws.
         self.without_offset: tuple[TopicPartition, ...] = ()
 
     async def find(self) -> Error:
-        """Until every owned partition has a position; NONE, or the error that poll() would throw."""
+        """Search until every owned partition has a position. Returns NONE or the error that poll() throws."""
         attempts = 0
         while missing := self._positions.missing():
             error = await self._fetch_committed(missing)
@@ -123,14 +123,14 @@ class OffsetLookup:
         if error is not Error.NONE:
             return error
         config = self._config
-        request = OffsetFetch(config.group_id, by_topic(missing), OFFSET_FETCH_VERSION, require_stable=True)
-        answer = await self._link.ask(request, config.request_timeout_ms)
-        if isinstance(answer, Disconnected):
+        request = offset_fetch(config, by_topic(missing))
+        response = await self._link.ask(request, config.request_timeout_ms)
+        if isinstance(response, Disconnected):
             return Error.COORDINATOR_NOT_AVAILABLE
-        assert isinstance(answer, OffsetFetchResponse)
-        if answer.error in COORDINATOR_UNKNOWN:
+        assert isinstance(response, OffsetFetchResponse)
+        if response.error in COORDINATOR_UNKNOWN:
             self._on_coordinator_unknown()
-        return answer.error if answer.error is not Error.NONE else self._take(answer.partitions)
+        return response.error if response.error is not Error.NONE else self._take(response.partitions)
 
     def _take(self, partitions: Iterable[tuple[str, int, CommittedOffset, Error]]) -> Error:
         worst = Error.NONE
@@ -140,11 +140,11 @@ class OffsetLookup:
                 worst = error
             elif committed.offset != NO_POSITION:
                 self._positions.committed(partition, committed.offset)
-                self._positions.begin(partition, Position(committed.offset, committed.leader_epoch))
+                self._positions.begin_at(partition, Position(committed.offset, committed.leader_epoch))
         return worst
 
     async def _find_ends(self) -> None:
-        """Of the partitions without committed offset: ask their leaders until all have told one."""
+        """Ask the leaders of partitions without committed offset until every one has answered."""
         attempts = 0
         while missing := self._positions.missing():
             led: dict[int, list[TopicPartition]] = {}
@@ -157,10 +157,10 @@ class OffsetLookup:
                     self._take_ends(await self._ask_leader(node_id, partitions))
                 if not self._positions.missing():
                     return
-                # with all that is known: the leader compares the topics of its whole group
+                # all known topics: the group's leader compares the topics of its whole group
                 await self._cluster.refresh({*self._cluster.topics, *by_topic(missing)})
             except ConnectionLost:
-                pass  # asked again below
+                pass  # the next attempt asks again
             await self._back_off(attempts)
             attempts += 1
 
@@ -173,10 +173,10 @@ class OffsetLookup:
     async def _back_off(self, attempts: int) -> None:
         await asyncio.sleep(backoff_ms(attempts, self._config.retry_backoff_ms) / 1000)
 
-    def _take_ends(self, answer: Any) -> None:
-        for topic in answer.topics:
+    def _take_ends(self, response: Any) -> None:
+        for topic in response.topics:
             for partition in topic.partitions:
                 if Error(partition.error_code) is Error.NONE:
-                    # Without the epoch that came along: it is no record's (OffsetFetcherUtils, 4.3).
+                    # Without the epoch of the response: it is not that of a record (OffsetFetcherUtils, 4.3).
                     found = TopicPartition(topic.name, partition.partition_index)
-                    self._positions.begin(found, Position(self._log_end(found, partition.offset)))
+                    self._positions.begin_at(found, Position(self._log_end(found, partition.offset)))

@@ -1,4 +1,4 @@
-"""The application's calls of poll(), as far as they are no part of a round (ConsumerCoordinator.poll)."""
+"""The application's calls of poll() between two rounds (ConsumerCoordinator.poll)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import replace
 
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.membership import Membership
-from groupstorm.clients.wire.application import Application
+from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.commits import Commits
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.topic_watch import TopicWatch
-from groupstorm.clients.wire.waking import Waking
+from groupstorm.clients.wire.wake_event import WakeEvent
 from groupstorm.coordinator.errors import Error
 
 
 class PollThrew(Exception):
-    """A fatal error that the membership does not know of: the application closes its consumer."""
+    """poll() has thrown an error from outside the membership: the application closes its consumer."""
 
     def __init__(self, error: Error) -> None:
         super().__init__(error.name)
@@ -27,7 +27,7 @@ class PollThrew(Exception):
 class PollLoop:
     """The application polls all the time, except between `leave` and `enter`.
 
-    While ``running`` is not set the process stands still; ``commit_soon`` starts a commit in the background.
+    While ``running`` is not set the process is paused. ``commit_soon`` starts a commit in the background.
     """
 
     def __init__(
@@ -36,14 +36,14 @@ class PollLoop:
         watch: TopicWatch,
         heartbeats: Heartbeats,
         commits: Commits,
-        application: Application,
+        application: ApplicationBehaviour,
         clock: Callable[[], int],
         running: asyncio.Event,
         commit_soon: Callable[[], None],
     ) -> None:
-        #: The topics that are wanted; those that were joined with are the membership's.
+        #: The topics of the last subscribe(). The membership has those of its last JoinGroup.
         self.subscription = membership.config.topics
-        #: What went wrong beside poll(), for the next one to throw.
+        #: The error of a background task, for the next poll() to throw.
         self.failed: Error | None = None
         self._membership = membership
         self._watch = watch
@@ -52,45 +52,49 @@ class PollLoop:
         self._application = application
         self._running = running
         self._commit_soon = commit_soon
-        self._waking = Waking(clock)
+        self._wake_event = WakeEvent(clock)
         self._polls = True
         self._waits = False
 
     def leave(self) -> None:
-        """The application works on a batch and does not poll; a round that is under way ends first."""
+        """The application works on a batch and does not poll; a running round ends first."""
         self._polls = False
         self.polled()
 
     def enter(self) -> None:
-        """It polls again."""
+        """The application polls again."""
         self._polls = True
         self._heartbeats.timers.entered_poll()
-        self._waking.wake()
+        self._wake_event.wake()
 
     def polled(self) -> None:
-        """poll() has been called, had nothing to do, and has given the application its next batch."""
+        """poll() was called, had nothing to do, and has returned the next batch."""
         if self._waits:
             self._heartbeats.left_poll()
 
     def wake(self) -> None:
-        """Something has been answered: there may be something to do."""
-        self._waking.wake()
+        """A response has arrived: poll() may have something to do."""
+        self._wake_event.wake()
 
     @property
     def has_work(self) -> bool:
-        """Whether poll() has something to do that waits for the application to call it."""
+        """Whether the next poll() has to join, to commit or to throw."""
         return self._waits and (self._is_due() or self._commits.due or self._fatal() is not None)
 
     def resubscribe(self, topics: tuple[str, ...]) -> None:
-        """subscribe() with other topics: poll() joins again, after the round that is under way."""
+        """subscribe() with other topics: poll() joins again, after a running round."""
         self.subscription = topics
         if self._waits:
             self._take_subscription()
-            self._waking.wake()
+            self._wake_event.wake()
             self._application.on_change()
 
+    def _joins_without_poll(self) -> bool:
+        membership = self._membership
+        return not (membership.config.profile.rejoins_at_poll or membership.awaits_poll)
+
     async def until_due(self) -> None:
-        """Until there is a round to begin, and the application polls, as far as the client waits for that.
+        """Wait until the member has to join and, if the library joins inside poll(), the application polls.
 
         Raises PollThrew.
         """
@@ -100,15 +104,17 @@ class PollLoop:
         try:
             if not self._polls:
                 self.leave()
-            while not (self._is_due() and (self._polls or not joins_at_poll)):
-                await self._waking.wait(self._commits.next_us if self._polls else None)
+            while not (
+                self._is_due() and (self._polls or not (joins_at_poll or self._membership.awaits_poll))
+            ):
+                await self._wake_event.wait(self._commits.next_us if self._polls else None)
                 await self._running.wait()
                 if self._polls:
                     self._poll_once()
             if joins_at_poll:
                 await sleep_us(self._application.poll_wait_us())
                 while self._is_away():
-                    await self._waking.wait(None)
+                    await self._wake_event.wait(None)
         finally:
             self._waits = False
 
@@ -122,7 +128,7 @@ class PollLoop:
         return self._heartbeats.fatal or self.failed
 
     def _poll_once(self) -> None:
-        """What else poll() does: throw what went wrong beside it, commit."""
+        """The rest of poll(): throw the error of a background task, start an auto-commit."""
         fatal = self._fatal()
         if fatal is not None:
             raise PollThrew(fatal)
@@ -134,6 +140,7 @@ class PollLoop:
         membership = self._membership
         if membership.config.topics != self.subscription:
             membership.config = replace(membership.config, topics=self.subscription)
+            membership.subscribed = self.subscription
             self._watch.refresh_soon()
             membership.request_rejoin(RejoinCause.SUBSCRIPTION_CHANGED)
 

@@ -1,6 +1,6 @@
-"""Where a consumer stands on each of its partitions (SubscriptionState). Sans-IO.
+"""A consumer's position in each of its partitions (SubscriptionState). Sans-IO.
 
-Its answers are in the order of Kafka's hash tables, because requests carry them in that order.
+Partitions are listed in the order of Kafka's hash tables, because requests have that order.
 """
 
 from __future__ import annotations
@@ -13,28 +13,27 @@ from groupstorm.coordinator.messages import CommittedOffset
 from groupstorm.javahash import hash_order, topic_partition_hash
 
 NO_POSITION = -1
-"""Said of a partition whose position has not been looked up yet, and of one without committed offset."""
+"""The offset of a partition whose position is not known yet, and of one without committed offset."""
 
 
 class Position(NamedTuple):
-    """The next offset to process; ``leader_epoch`` of the record before it, -1 where not known."""
+    """The next offset to process, and the ``leader_epoch`` of the record before it (-1: not known)."""
 
     offset: int
     leader_epoch: int = -1
 
 
-class Stood(NamedTuple):
-    """Positions and committed offsets of partitions, in their order; `NO_POSITION` where there is none."""
+class PartitionOffsets(NamedTuple):
+    """Positions and committed offsets of partitions, in their order; `NO_POSITION` for a missing one."""
 
     positions: tuple[int, ...]
     committed: tuple[int, ...]
 
 
 class Positions:
-    """The owned partitions: some with a position, some waiting for one, some stopped.
+    """The owned partitions: some have a position, some wait for one, some are stopped.
 
-    ``catch_up`` is called before positions are asked for: whoever computes them says then what was
-    `processed`.
+    ``catch_up`` is called before positions are read: an application that computes them reports `processed`.
     """
 
     def __init__(self, catch_up: Callable[[Positions], None] = lambda _: None) -> None:
@@ -44,37 +43,37 @@ class Positions:
         self._stopped: set[TopicPartition] = set()
 
     def own(self, partitions: Iterable[TopicPartition]) -> None:
-        """These and no others are owned from now on; positions that are known stay."""
+        """Own exactly these partitions; known positions stay."""
         self._positions = {partition: self._positions.get(partition) for partition in partitions}
         self._stopped &= self._positions.keys()
 
-    def drop(self, partitions: Iterable[TopicPartition]) -> Stood:
-        """Given up or lost: where they stood."""
+    def drop(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
+        """Forget these partitions, which were given up or lost. Returns their last offsets."""
         dropped = tuple(partitions)
-        stood = self.stood(dropped)
+        offsets = self.offsets_of(dropped)
         for partition in dropped:
             self._positions.pop(partition, None)
             self._committed.pop(partition, None)
             self._stopped.discard(partition)
-        return stood
+        return offsets
 
     def stop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Nothing more of these is processed (markPendingRevocation)."""
+        """Process nothing more of these partitions (markPendingRevocation)."""
         self._catch_up(self)
         self._stopped.update(partitions)
 
-    def found(self, partition: TopicPartition, position: Position) -> None:
-        """Where to begin, or go on; of no consequence if the partition is owned no more."""
+    def move_to(self, partition: TopicPartition, position: Position) -> None:
+        """Continue at ``position``, if the partition is still owned."""
         if partition in self._positions:
             self._positions[partition] = position
 
-    def begin(self, partition: TopicPartition, position: Position) -> None:
-        """Where to begin, as it was looked up: of no consequence if there is a position meanwhile."""
+    def begin_at(self, partition: TopicPartition, position: Position) -> None:
+        """Begin at ``position``, unless the partition has a position meanwhile."""
         if self.position(partition) is None:
-            self.found(partition, position)
+            self.move_to(partition, position)
 
     def position(self, partition: TopicPartition) -> Position | None:
-        """None: not owned, or not known yet."""
+        """The position; None if the partition is not owned or the position is not known yet."""
         return self._positions.get(partition)
 
     def readable(self) -> list[TopicPartition]:
@@ -92,11 +91,11 @@ class Positions:
         if partition in self._positions:
             self._committed[partition] = offset
 
-    def stood(self, partitions: Iterable[TopicPartition]) -> Stood:
+    def offsets_of(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
         self._catch_up(self)
         asked = tuple(partitions)
         positions = (self._positions.get(partition) for partition in asked)
-        return Stood(
+        return PartitionOffsets(
             tuple(NO_POSITION if position is None else position.offset for position in positions),
             tuple(self._committed.get(partition, NO_POSITION) for partition in asked),
         )
@@ -106,14 +105,14 @@ class Positions:
         return _hash_order(partition for partition, position in self._positions.items() if position is None)
 
     def processed(self, partition: TopicPartition, position: Position) -> bool:
-        """The application has got so far; False if the partition is not its to process (any more)."""
+        """The application has processed up to ``position``. False if it may not process the partition."""
         if self._positions.get(partition) is None or partition in self._stopped:
             return False
         self._positions[partition] = position
         return True
 
     def to_commit(self) -> dict[str, dict[int, CommittedOffset]]:
-        """Every position that is known (allConsumed): topic -> partition -> offset."""
+        """All known positions (allConsumed): topic -> partition -> offset."""
         self._catch_up(self)
         offsets: dict[str, dict[int, CommittedOffset]] = {}
         for partition in _hash_order(self._positions):

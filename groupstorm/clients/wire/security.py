@@ -1,6 +1,6 @@
-"""How a client proves who it is and with whom it talks: TLS, and SASL with PLAIN or SCRAM. Sans-IO.
+"""A client's side of TLS, and of SASL with PLAIN or SCRAM. Sans-IO.
 
-SCRAM is RFC 5802 and RFC 7677 as Kafka uses them (ScramSaslClient): no channel binding.
+SCRAM follows RFC 5802 and RFC 7677 as Kafka does (ScramSaslClient): without channel binding.
 """
 
 from __future__ import annotations
@@ -16,21 +16,29 @@ from typing import NamedTuple, TypeAlias
 
 from groupstorm.problems import InputError
 
-#: Yields what the client says, is sent what the broker answers, and returns when it believes the broker.
+#: security.protocol -> whether it uses TLS, whether it uses SASL.
+SECURITY_PROTOCOLS: Mapping[str, tuple[bool, bool]] = {
+    "PLAINTEXT": (False, False),
+    "SSL": (True, False),
+    "SASL_PLAINTEXT": (False, True),
+    "SASL_SSL": (True, True),
+}
+
+#: Yields the client's messages, is sent the broker's, and returns when the broker is authenticated.
 Conversation: TypeAlias = Generator[bytes, bytes, None]
 
 _GS2_HEADER = "n,,"
 _NONCE_BYTES = 24
 
-#: Fewer than any broker asks for (ScramMechanism.minIterations), and more than one has a use for.
+#: The least that brokers ask for (ScramMechanism.minIterations), and a bound on the client's work.
 _ITERATIONS_MIN, _ITERATIONS_MAX = 4_096, 10_000_000
 
 
 class AuthenticationRefused(InputError):
-    """The broker does not accept who the client is, or cannot prove that it knows the password."""
+    """The broker refuses the credentials, or cannot prove that it knows the password."""
 
 
-class Security(NamedTuple):
+class ClientSecurity(NamedTuple):
     """``tls``: None is a plain connection. ``sasl_mechanism``: one of `MECHANISMS`, or None."""
 
     tls: ssl.SSLContext | None = None
@@ -39,35 +47,35 @@ class Security(NamedTuple):
     password: str = ""
 
     def authenticate(self) -> Conversation:
-        """What has to be said after the handshake. Raises AuthenticationRefused while it goes on."""
+        """The messages after the handshake. The generator raises AuthenticationRefused."""
         return MECHANISMS[self.sasl_mechanism or ""](self.username, self.password)
 
 
-PLAINTEXT = Security()
+PLAINTEXT = ClientSecurity()
 
 
 def plain(username: str, password: str) -> Conversation:
-    """RFC 4616; the broker's answer is empty."""
+    """RFC 4616; the broker's message is empty."""
     yield f"\0{username}\0{password}".encode()
 
 
 def scram(hash_name: str, username: str, password: str, nonce: str | None = None) -> Conversation:
-    """``nonce``: what makes the client's first message unlike any other; drawn by default."""
+    """``nonce``: makes the client's first message unique; drawn by default."""
     nonce = nonce or base64.b64encode(os.urandom(_NONCE_BYTES)).decode()
     first_bare = f"n={username.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
     server_first = _text((yield (_GS2_HEADER + first_bare).encode()))
-    told = _attributes(server_first)
-    server_nonce, iterations = told.get("r", ""), _iterations(told.get("i", ""))
+    attributes = _attributes(server_first)
+    server_nonce, iterations = attributes.get("r", ""), _iterations(attributes.get("i", ""))
     if not server_nonce.startswith(nonce) or server_nonce == nonce:
-        raise AuthenticationRefused("SCRAM: the broker has not taken up the client's nonce")
-    salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), _decoded(told.get("s", "")), iterations)
+        raise AuthenticationRefused("SCRAM: the broker's nonce does not begin with the client's")
+    salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), _decoded(attributes.get("s", "")), iterations)
     client_key = hmac.digest(salted, b"Client Key", hash_name)
     final_bare = f"c={base64.b64encode(_GS2_HEADER.encode()).decode()},r={server_nonce}"
-    said = f"{first_bare},{server_first},{final_bare}".encode()
-    signature = hmac.digest(hashlib.new(hash_name, client_key).digest(), said, hash_name)
+    auth_message = f"{first_bare},{server_first},{final_bare}".encode()
+    signature = hmac.digest(hashlib.new(hash_name, client_key).digest(), auth_message, hash_name)
     proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
     final = _attributes(_text((yield f"{final_bare},p={base64.b64encode(proof).decode()}".encode())))
-    expected = hmac.digest(hmac.digest(salted, b"Server Key", hash_name), said, hash_name)
+    expected = hmac.digest(hmac.digest(salted, b"Server Key", hash_name), auth_message, hash_name)
     if "e" in final or not hmac.compare_digest(_decoded(final.get("v", "")), expected):
         raise AuthenticationRefused(f"SCRAM: {final.get('e', 'the broker does not know the password')}")
 
@@ -91,7 +99,7 @@ def _text(message: bytes) -> str:
     try:
         return message.decode()
     except UnicodeDecodeError as garbage:
-        raise AuthenticationRefused("SCRAM: the broker's answer is no text") from garbage
+        raise AuthenticationRefused("SCRAM: the broker's message is not UTF-8 text") from garbage
 
 
 def _attributes(message: str) -> dict[str, str]:
@@ -112,4 +120,4 @@ def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as garbage:
-        raise AuthenticationRefused("SCRAM: the broker's answer is no Base64") from garbage
+        raise AuthenticationRefused("SCRAM: the broker's message is not Base64") from garbage

@@ -10,19 +10,23 @@ from groupstorm.assignors.userdata import UserDataError, decode_subscription
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.wire.backoff import backoff_ms
-from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.coordinator.messages import JoinGroupMember
 
 
 class TopicWatch:
-    """Keeps topics fresh and tells the membership, which joins again where a leader sees a change.
+    """Refreshes the topics. The membership compares them and joins again if it leads and they changed.
 
     ``on_change`` is called after each refresh.
     """
 
     def __init__(
-        self, config: ConsumerConfig, cluster: Cluster, membership: Membership, on_change: Callable[[], None]
+        self,
+        config: ConsumerConfig,
+        cluster: ClusterClient,
+        membership: Membership,
+        on_change: Callable[[], None],
     ) -> None:
         self.known = asyncio.Event()
         self._config = config
@@ -34,11 +38,11 @@ class TopicWatch:
 
     @property
     def topics(self) -> Mapping[str, int]:
-        """Name -> partitions of the topics that exist, as of the last refresh."""
+        """Name -> number of partitions, of the existing topics as of the last refresh."""
         return self._cluster.topics
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Refresh until the task is cancelled."""
         while True:
             await self._refresh()
             self.known.set()
@@ -52,23 +56,23 @@ class TopicWatch:
             self._wanted.clear()
 
     def refresh_soon(self) -> None:
-        """What is known has turned out to be old, or somebody subscribes to more."""
+        """The metadata has turned out to be old, or the subscription has changed."""
         self._wanted.set()
 
     async def cover(self, members: Iterable[JoinGroupMember]) -> None:
-        """The leader has to know all that its group subscribes to (updateGroupSubscription)."""
+        """The leader needs all topics of its group's subscriptions (updateGroupSubscription)."""
         topics: set[str] = set()
         for member in members:
             try:
                 topics.update(decode_subscription(member.metadata).topics)
             except UserDataError:
-                return  # the assignment will fail on it and say so
+                return  # the assignment will fail with this error
         self._group_topics = frozenset(topics)
         if not topics <= self.topics.keys():
             await self._refresh()
 
     async def _refresh(self) -> None:
-        """Ask until a broker answers."""
+        """Ask brokers until one answers."""
         attempts = 0
         while True:
             try:
@@ -80,6 +84,6 @@ class TopicWatch:
                 return
 
     def _watched(self) -> frozenset[str]:
-        """The leader's are those of the whole group (SubscriptionState.metadataTopics)."""
+        """The topics to refresh: a leader's are those of its group (SubscriptionState.metadataTopics)."""
         own = frozenset(self._membership.config.topics)
         return own | self._group_topics if self._membership.is_leader else own

@@ -1,29 +1,38 @@
-"""Where a consumer stands in its group, and what happens to that while its application is elsewhere.
+"""A member's session: its generation and state, and how responses change them between two polls.
 
-What the client's heartbeat thread, its commit callbacks and its metadata tell, as plain methods (Kafka's
-AbstractCoordinator and ConsumerCoordinator). No clock, no socket, no thread: a driver calls them.
+The plain methods are what the heartbeat thread, commit callbacks and metadata updates do in Kafka's client
+(AbstractCoordinator, ConsumerCoordinator). There is no clock, socket or thread here: a driver calls them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from groupstorm.assignors.userdata import decode_subscription
-from groupstorm.clients import events, requests
 from groupstorm.clients.causes import REASONS, RejoinCause
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.generation import Generation
-from groupstorm.clients.refusals import COORDINATOR_MOVED, COORDINATOR_UNKNOWN, GENERATION_RESET
+from groupstorm.clients.error_tables import COORDINATOR_MOVED, COORDINATOR_UNKNOWN, GENERATION_RESET
 from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
 from groupstorm.coordinator.messages import (
     NO_GENERATION,
     NO_MEMBER_ID,
-    Heartbeat,
     JoinGroupMember,
-    LeaveGroup,
 )
+from groupstorm.trace.events import member as events
+
+
+class Generation(NamedTuple):
+    """The generation that a member believes to be part of (AbstractCoordinator.Generation).
+
+    ``id`` -1: no generation. ``member_id`` "": the coordinator has not given one. ``protocol``: the assignor.
+    """
+
+    id: int = NO_GENERATION
+    member_id: str = NO_MEMBER_ID
+    protocol: str | None = None
 
 
 class MemberState(Enum):
@@ -43,11 +52,11 @@ STABLE: Final = MemberState.STABLE
 _GROUP_REBALANCING: Final = RejoinCause.GROUP_REBALANCING
 
 
-class Standing:
-    """The generation, the state and what the next JoinGroup will be for.
+class MemberSession:
+    """The generation, the state and the reason of the next JoinGroup.
 
-    ``emit`` takes the events that need no clock; ``topics`` gives the topic metadata (name ->
-    partitions) as this client knows it now.
+    ``emit`` takes the member's events. ``topics`` returns the topic metadata that this client has now
+    (name -> number of partitions).
     """
 
     __slots__ = (
@@ -55,6 +64,7 @@ class Standing:
         "_group_metadata",
         "_lost_cause",
         "_needs_join_prepare",
+        "_pattern",
         "_rejoin_reason",
         "_topics",
         "_topics_assigned",
@@ -65,6 +75,7 @@ class Standing:
         "heartbeats_in",
         "rejoin_needed",
         "state",
+        "subscribed",
     )
 
     def __init__(
@@ -75,22 +86,25 @@ class Standing:
     ) -> None:
         self.config = config
         self.state = UNJOINED
-        #: Where the heartbeat thread sends: from the JoinGroup's answer, or the SyncGroup's, until the next
-        #: JoinGroup.
+        #: The states in which the heartbeat thread sends: from the JoinGroup response on, or from the
+        #: SyncGroup response on, until the next JoinGroup.
         self.heartbeats_in = (
             (STABLE, COMPLETING_REBALANCE) if config.profile.heartbeats_while_syncing else (STABLE,)
         )
         self.generation = Generation()
         self.rejoin_needed = False
-        #: What ended the consumer: Kafka's name of an error, or the exception that poll() would throw.
+        #: The fatal error by Kafka's name, or the exception that poll() throws; None while it runs.
         self.failure: str | None = None
         self.coordinator_known = False
         self._topics = topics
+        self._pattern = None if config.topic_pattern is None else re.compile(config.topic_pattern)
+        #: The topics of the subscription; with a pattern, those that matched when the member last looked.
+        self.subscribed = config.topics
         self._emit = emit
         self._needs_join_prepare = True
         self._lost_cause = ""
         self._rejoin_reason = ""
-        #: The leader's: the topics that it assigned from, and the subscriptions of its group.
+        #: Of a leader: the topics that it assigned, and the subscriptions of its group.
         self._topics_assigned: Mapping[str, int] | None = None
         self._group_metadata: frozenset[bytes] = frozenset()
 
@@ -99,12 +113,8 @@ class Standing:
         """Whether the heartbeat thread sends."""
         return self.state in self.heartbeats_in
 
-    def heartbeat(self, generation: Generation) -> Heartbeat:
-        """A heartbeat as it was sent in ``generation``."""
-        return requests.heartbeat(self.config, generation)
-
     def heartbeat_answered(self, error: Error, sent: Generation) -> None:
-        """HeartbeatResponseHandler: ``sent`` is the generation that the request carried."""
+        """HeartbeatResponseHandler. ``sent``: the generation in the request."""
         if error is REBALANCE_IN_PROGRESS:
             if self.state is STABLE:
                 self.request_rejoin(_GROUP_REBALANCING)
@@ -118,7 +128,7 @@ class Standing:
             self.coordinator_known = False
 
     def commit_answered(self, error: Error, sent: Generation) -> None:
-        """OffsetCommitResponseHandler: what a rejected commit tells the member."""
+        """OffsetCommitResponseHandler. ``sent``: the generation in the request."""
         if error is NO_ERROR:
             return
         if error is REBALANCE_IN_PROGRESS:
@@ -135,33 +145,51 @@ class Standing:
         elif error in COORDINATOR_UNKNOWN:
             self.coordinator_known = False
 
-    def poll_timed_out(self) -> LeaveGroup | None:
-        """max.poll.interval.ms passed without a poll(): a dynamic member leaves, to send now if any.
-
-        A static member sends nothing, but forgets its generation as well (maybeLeaveGroup).
-        """
-        leave = None
-        if self.config.group_instance_id is None:
-            leave = self._leave_request("consumer poll timeout has expired.")
-        self._reset_and_rejoin(RejoinCause.POLL_TIMEOUT, reset_member_id=True)
-        return leave
-
     def metadata_refreshed(self) -> None:
-        """New topic metadata came in: only the leader compares it (rejoinNeededOrPending)."""
+        """New topic metadata has arrived (rejoinNeededOrPending).
+
+        The leader compares it with what it assigned; with some clients each member does, for its own topics.
+        A member with a pattern compares its matches.
+        """
+        self._watched_topics_changed()
+        if self._match_topics() and self.state is not UNJOINED:
+            self.request_rejoin(RejoinCause.SUBSCRIPTION_CHANGED)
+
+    def _match_topics(self) -> bool:
+        """Subscribe to the topics that match now (updatePatternSubscription). Returns if they changed."""
+        if self._pattern is None:
+            return False
+        matching = tuple(sorted(filter(self._pattern.fullmatch, self._topics())))
+        changed, self.subscribed = matching != self.subscribed, matching
+        return changed
+
+    def _watched_topics_changed(self) -> None:
         before, now = self._topics_assigned, self._topics()
         if before is None or before is now or self.rejoin_needed:
             return
-        watched = (decode_subscription(metadata).topics for metadata in self._group_metadata)
+        watched = [decode_subscription(metadata).topics for metadata in self._group_metadata]
+        if self.config.profile.every_member_watches_topics:
+            watched.append(self.subscribed)
         if any(before.get(topic) != now.get(topic) for topics in watched for topic in topics):
             self.request_rejoin(RejoinCause.METADATA_CHANGED)
 
-    def _watch_topics(self, group: Sequence[JoinGroupMember]) -> None:
-        """The leader watches the topics of the whole ``group`` (updateGroupSubscription)."""
+    def _watch_group(self, group: Sequence[JoinGroupMember]) -> None:
+        """The leader watches the topics of the whole ``group``, from `assignor_begins` on."""
         self._group_metadata = frozenset(member.metadata for member in group)
+        self._topics_assigned = None
+
+    def assignor_begins(self) -> None:
+        """The leader has fetched metadata of the whole group's topics (updateGroupSubscription): the assignor
+        runs on these, and what comes while it runs is new."""
+        self._topics_assigned = self._topics()
+
+    def _watch_own_topics(self) -> None:
+        """A member that does not lead watches the topics that it subscribes to."""
+        self._group_metadata = frozenset()
         self._topics_assigned = self._topics()
 
     def request_rejoin(self, cause: str) -> None:
-        """Note that the member has to join: the event tells the first cause, JoinGroup the last."""
+        """Make the member join. The event has the first cause, the JoinGroup the last one."""
         if isinstance(cause, RejoinCause):
             self._rejoin_reason = REASONS[cause]
         if self.rejoin_needed:
@@ -174,11 +202,10 @@ class Standing:
             )
         )
 
-    def _leave_request(self, reason: str) -> LeaveGroup | None:
-        """None where there is nobody to tell, or nothing to leave."""
-        if not self.coordinator_known or self.state is UNJOINED or not self.generation.member_id:
-            return None
-        return requests.leave_group(self.config, self.generation, reason)
+    @property
+    def awaits_poll(self) -> bool:
+        """The member left because nobody polled: it joins again at the next poll(), whatever its client."""
+        return self._lost_cause == RejoinCause.POLL_TIMEOUT and self._generation_is_reset()
 
     def _generation_is_reset(self) -> bool:
         return self.generation.id == NO_GENERATION or not self.generation.member_id
@@ -190,7 +217,7 @@ class Standing:
         )
 
     def _reset_and_rejoin(self, cause: str, reset_member_id: bool) -> None:
-        """resetStateAndRejoin: what is owned counts as lost when the member next joins."""
+        """resetStateAndRejoin: the owned partitions are lost when the member next joins."""
         self.request_rejoin(cause)
         self._reset(reset_member_id)
         self._lost_cause = str(cause)

@@ -1,6 +1,6 @@
-"""What the answers of a coordinator mean to Kafka's Java consumer, as literal tables (4.3.1).
+"""What each error of a coordinator means to Kafka's Java consumer (4.3.1), as literal tables.
 
-From the response handlers of AbstractCoordinator and ConsumerCoordinator.
+They are read from the response handlers of AbstractCoordinator and ConsumerCoordinator.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from collections.abc import Mapping
 
 from groupstorm.coordinator.errors import Error
 
-#: Errors of JoinGroup and SyncGroup after which the client joins again at once, without a pause
+#: Errors of JoinGroup and SyncGroup after which the client joins again without a pause
 #: (AbstractCoordinator.joinGroupIfNeeded).
 RETRIED_AT_ONCE = frozenset(
     {Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.REBALANCE_IN_PROGRESS, Error.MEMBER_ID_REQUIRED}
 )
-#: Errors after which it pauses for retry.backoff.ms first. NETWORK_EXCEPTION: the connection is lost.
+#: Errors after which the client waits for retry.backoff.ms and joins again. NETWORK_EXCEPTION stands for a
+#: lost connection.
 RETRIED_AFTER_BACKOFF = frozenset(
     {
         Error.COORDINATOR_LOAD_IN_PROGRESS,
@@ -23,7 +24,7 @@ RETRIED_AFTER_BACKOFF = frozenset(
         Error.NETWORK_EXCEPTION,
     }
 )
-#: What an error is called in the reason of the JoinGroup that follows it.
+#: The exception that the reason of the next JoinGroup names, by error.
 EXCEPTIONS: Mapping[Error, str] = {
     Error.UNKNOWN_MEMBER_ID: "UnknownMemberIdException",
     Error.ILLEGAL_GENERATION: "IllegalGenerationException",
@@ -33,7 +34,7 @@ EXCEPTIONS: Mapping[Error, str] = {
     Error.NOT_COORDINATOR: "NotCoordinatorException",
     Error.NETWORK_EXCEPTION: "DisconnectException",
 }
-#: Errors that the handler of JoinGroup's answer knows. Any other is fatal as UNKNOWN_SERVER_ERROR.
+#: Errors that the handler of the JoinGroup response knows. Any other error is fatal: UNKNOWN_SERVER_ERROR.
 EXPECTED_OF_JOIN = frozenset(
     {
         Error.COORDINATOR_LOAD_IN_PROGRESS,
@@ -51,7 +52,7 @@ EXPECTED_OF_JOIN = frozenset(
         Error.UNSUPPORTED_VERSION,
     }
 )
-#: The same of SyncGroup: COORDINATOR_LOAD_IN_PROGRESS is not among them.
+#: Errors that the handler of the SyncGroup response knows: COORDINATOR_LOAD_IN_PROGRESS is not one.
 EXPECTED_OF_SYNC = frozenset(
     {
         Error.COORDINATOR_NOT_AVAILABLE,
@@ -63,16 +64,16 @@ EXPECTED_OF_SYNC = frozenset(
         Error.UNKNOWN_MEMBER_ID,
     }
 )
-#: Errors of JoinGroup, SyncGroup and Heartbeat that make the coordinator unknown.
+#: Errors of JoinGroup, SyncGroup and Heartbeat after which the client looks the coordinator up.
 COORDINATOR_MOVED = frozenset({Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR})
-#: The same of OffsetCommit.
+#: Errors of OffsetCommit after which the client looks the coordinator up.
 COORDINATOR_UNKNOWN = COORDINATOR_MOVED | {Error.REQUEST_TIMED_OUT}
-#: Errors after which a commit is sent again (RetriableException).
+#: Errors after which the client sends a commit again (RetriableException).
 COMMIT_RETRIED = COORDINATOR_UNKNOWN | {
     Error.COORDINATOR_LOAD_IN_PROGRESS,
     Error.UNKNOWN_TOPIC_OR_PARTITION,
 }
-#: Errors that tell a member that its generation or id is no longer good -> whether its id is reset too.
+#: Errors after which a member resets its generation -> whether it resets its member id too.
 GENERATION_RESET: Mapping[Error, bool] = {
     Error.UNKNOWN_MEMBER_ID: True,
     Error.FENCED_INSTANCE_ID: True,

@@ -1,7 +1,7 @@
-"""What was fetched and has not been given out yet, and how far the application has come. Sans-IO.
+"""Fetched records that the application has not received yet, and the application's progress. Sans-IO.
 
-A record that was given out counts as processed when the application asks for the next one: `Positions`
-holds what is processed, and so what auto-commit commits; what is merely given out is kept here.
+A record counts as processed when the application asks for the next one. `Positions` has the processed
+positions, which auto-commit commits; this buffer has the positions after the records given out.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import RecordCorrupt
 from groupstorm.clients.consumer.records import ConsumerRecord, FetchedRecords
 from groupstorm.clients.wire.positions import Position, Positions
+from groupstorm.coordinator.messages import CommittedOffset
 
 
-class Reading:
-    """The owned partitions of one consumer as its application reads them.
+class FetchBuffer:
+    """The fetched records of one consumer's partitions, in the order in which the application reads them.
 
     ``on_drained`` is called when more of a partition may be fetched.
     """
@@ -31,26 +32,35 @@ class Reading:
     # -- positions -------------------------------------------------------------------------------
 
     def position(self, partition: TopicPartition) -> Position | None:
-        """Of the next record to give out; None: not owned, or not known yet."""
+        """The position of the next record to give out; None: not owned, or not known yet."""
         given_out = self._given_out.get(partition)
         return given_out if given_out is not None else self._positions.position(partition)
 
     def processed(self) -> None:
-        """The application asks for more: it is done with what it has."""
+        """The application asks for more records: it has processed those that it received."""
         if self._given_out:
             for partition, position in self._given_out.items():
                 self._positions.processed(partition, position)
             self._given_out.clear()
 
+    def to_commit(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, CommittedOffset]:
+        """The offsets behind all records that were given out of these partitions."""
+        positions = {partition: self.position(partition) for partition in partitions}
+        return {
+            partition: CommittedOffset(position.offset, position.leader_epoch)
+            for partition, position in positions.items()
+            if position is not None
+        }
+
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on there; what was fetched of the partition is forgotten."""
+        """Continue at ``offset``; fetched records of the partition are dropped."""
         self._given_out.pop(partition, None)
         self._fetched.pop(partition, None)
-        self._positions.found(partition, Position(offset))
+        self._positions.move_to(partition, Position(offset))
         self._on_drained()
 
     def reset(self, partition: TopicPartition, refused: int, offset: int) -> None:
-        """There is nothing at ``refused``: go on at ``offset``, unless it is elsewhere meanwhile."""
+        """The log has no ``refused`` offset: continue at ``offset``, unless the position has changed."""
         position = self.position(partition)
         if position is not None and position.offset == refused:
             self.seek(partition, offset)
@@ -62,7 +72,7 @@ class Reading:
         return frozenset(self._paused)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Give out nothing of these; what is fetched of them is kept."""
+        """Give out no records of these; fetched records stay in the buffer."""
         self._paused.update(partitions)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
@@ -70,19 +80,19 @@ class Reading:
         self._on_drained()
 
     def hold(self, partitions: Iterable[TopicPartition]) -> None:
-        """Partitions whose listener has not returned from onPartitionsAssigned, none after that."""
+        """Do not give out records of these while onPartitionsAssigned runs; () ends that."""
         self._held = frozenset(partitions)
         self._on_drained()
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """Given up or lost."""
+        """Drop all state of these partitions, which were given up or lost."""
         for partition in partitions:
             self._given_out.pop(partition, None)
             self._fetched.pop(partition, None)
             self._paused.discard(partition)
 
     def to_fetch(self) -> list[tuple[TopicPartition, Position]]:
-        """The partitions of which nothing is left to give out, and where to go on."""
+        """The partitions without fetched records, and the position of the next fetch."""
         found = []
         for partition in self._positions.readable():
             if partition in self._paused or partition in self._held or partition in self._fetched:
@@ -95,14 +105,14 @@ class Reading:
     # -- records ---------------------------------------------------------------------------------
 
     def fetched(self, partition: TopicPartition, records: FetchedRecords) -> None:
-        """A fetch has brought these; they are of no use if the partition is elsewhere meanwhile."""
+        """Take the records of a fetch; drop them if the position of the partition has changed."""
         if self._is_next(partition, records):
             self._fetched[partition] = records
 
     def next(self, only: Collection[TopicPartition] = ()) -> ConsumerRecord | None:
-        """The next record (of ``only`` these partitions), None where none is there.
+        """The next record (of ``only`` these partitions); None if there is none.
 
-        Partition after partition, each until what was fetched of it has been read. Raises RecordCorrupt.
+        All fetched records of a partition come before those of the next one. Raises RecordCorrupt.
         """
         for partition in self._ready(only):
             record = self._next_of(partition)
@@ -113,7 +123,7 @@ class Reading:
     def next_batch(
         self, most: int, only: Collection[TopicPartition] = ()
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """At most so many records. Raises RecordCorrupt where the first one cannot be read."""
+        """At most this number of records. Raises RecordCorrupt if the first one cannot be read."""
         batch: dict[TopicPartition, list[ConsumerRecord]] = {}
         left = most
         try:
@@ -124,7 +134,7 @@ class Reading:
         except RecordCorrupt:
             if not batch:
                 raise
-            # those before it are given out; it is fetched and met again
+            # the records before it are given out; the next fetch meets it again
         return batch
 
     def _ready(self, only: Collection[TopicPartition]) -> list[TopicPartition]:

@@ -1,7 +1,7 @@
-"""Fetches: one at a time to each broker, for the partitions that it leads and of which nothing is left.
+"""Fetches: one at a time to each broker, for the partitions that it leads and that have no fetched records.
 
-aiokafka's own fetcher is not used: it belongs to one assignment, and drops what it has fetched when another
-one comes. Here a rebalance touches only the partitions that come or go.
+aiokafka's own fetcher is not used: it belongs to one assignment and drops its fetched records with the next.
+Here a rebalance touches only the partitions that come or go.
 """
 
 from __future__ import annotations
@@ -14,18 +14,24 @@ from typing import Any, NamedTuple
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.errors import ConsumerError, FetchRefused, OffsetOutOfRange
+from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.log_offsets import LEADER_MOVED, LogOffsets
-from groupstorm.clients.consumer.news import News
-from groupstorm.clients.consumer.reading import Reading
-from groupstorm.clients.consumer.records import AbortedTransaction, Decoding, FetchedRecords
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.clients.wire.connection import Api, Build, Connection, ConnectionLost, RequestTypes
+from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchedRecords
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.connection import (
+    BrokerConnection,
+    Build,
+    ClientApi,
+    ConnectionLost,
+    RequestTypes,
+)
 from groupstorm.clients.wire.offsets import OffsetReset
 from groupstorm.clients.wire.positions import Position
+from groupstorm.clients.wire.wake_event import ChangeNotifier
 from groupstorm.coordinator.errors import Error
 
 #: Topics by name: from version 13 on they are asked for by id (KIP-516).
-FETCH = Api(1, "Fetch", 4, 12)
+FETCH = ClientApi(1, "Fetch", 4, 12)
 
 _CONSUMER = -1  # the replica id of a client that is no broker
 #: No fetch session (KIP-227): every request names all of its partitions.
@@ -35,7 +41,7 @@ _Plan = dict[TopicPartition, Position]
 
 
 class FetchSettings(NamedTuple):
-    """Kafka's options of a fetch; None of ``reset`` is auto.offset.reset=none."""
+    """Kafka's options of a fetch. ``reset``: auto.offset.reset, None for none."""
 
     decoding: Decoding
     reset: OffsetReset | None
@@ -45,10 +51,10 @@ class FetchSettings(NamedTuple):
     max_partition_bytes: int
 
 
-class Fetching:
-    """Keeps `Reading` supplied.
+class Fetcher:
+    """Fills the `FetchBuffer`.
 
-    ``on_records`` is called when there is something to give out, ``on_problem`` with what poll() has to
+    ``on_records`` is called when there may be records to give out, ``on_problem`` with an error for poll() to
     raise.
     """
 
@@ -56,8 +62,8 @@ class Fetching:
         self,
         config: ConsumerConfig,
         settings: FetchSettings,
-        cluster: Cluster,
-        reading: Reading,
+        cluster: ClusterClient,
+        buffer: FetchBuffer,
         log_offsets: LogOffsets,
         refresh_topics: Callable[[], None],
         on_records: Callable[[], None],
@@ -66,28 +72,28 @@ class Fetching:
         self._config = config
         self._settings = settings
         self._cluster = cluster
-        self._reading = reading
+        self._buffer = buffer
         self._log_offsets = log_offsets
         self._refresh_topics = refresh_topics
         self._on_records = on_records
         self._on_problem = on_problem
-        self._news = News()
+        self._changes = ChangeNotifier()
         self._busy: set[int] = set()
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, BrokerConnection] = {}
 
     def wake(self) -> None:
-        """There may be more to fetch."""
-        self._news.tell()
+        """Look again for partitions to fetch."""
+        self._changes.notify()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Fetch until the task is cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 while True:
                     for node_id, plan in self._plans().items():
                         self._busy.add(node_id)
                         group.create_task(self._fetch(node_id, plan))
-                    await self._news.wait()
+                    await self._changes.wait()
         finally:
             for connection in tuple(self._connections.values()):
                 connection.abort()
@@ -95,9 +101,9 @@ class Fetching:
     # -- parts -----------------------------------------------------------------------------------
 
     def _plans(self) -> dict[int, _Plan]:
-        """What to ask of which broker: of those that have no request to answer."""
+        """The partitions to ask each broker for, of the brokers without a pending fetch."""
         plans: dict[int, _Plan] = {}
-        for partition, position in self._reading.to_fetch():
+        for partition, position in self._buffer.to_fetch():
             leader = self._cluster.leader(partition)
             if leader is None:
                 self._refresh_topics()
@@ -113,15 +119,15 @@ class Fetching:
             answer = await connection.ask(FETCH, FETCH.highest, self._request(plan), timeout_ms)
             settled = await self._take(answer, plan)
         except ConnectionLost:
-            pass  # the broker may be gone: asked again below, whoever leads then
+            pass  # the broker may be gone: the next plan asks the new leader
         if not settled:
             self._refresh_topics()
             await asyncio.sleep(self._config.retry_backoff_ms / 1000)
         self._busy.discard(node_id)
-        self._news.tell()
+        self._changes.notify()
 
-    async def _connection(self, node_id: int) -> Connection:
-        """One of its own: a parked fetch holds up whatever else goes the same way."""
+    async def _connection(self, node_id: int) -> BrokerConnection:
+        """A connection for fetches alone: a parked fetch delays all later requests of its connection."""
         connection = self._connections.get(node_id)
         if connection is None:
             endpoint = self._cluster.endpoint(node_id)
@@ -132,7 +138,7 @@ class Fetching:
             connection.on_lost = lambda lost: self._forget(node_id, lost)
         return connection
 
-    def _forget(self, node_id: int, lost: Connection) -> None:
+    def _forget(self, node_id: int, lost: BrokerConnection) -> None:
         if self._connections.get(node_id) is lost:
             del self._connections[node_id]
 
@@ -184,7 +190,7 @@ class Fetching:
         return tuple(partitions)
 
     async def _take(self, answer: Any, plan: _Plan) -> bool:
-        """Whether the broker may be asked for the same partitions at once."""
+        """Take the records of a response. Returns whether the next fetch may follow at once."""
         settled = Error(getattr(answer, "error_code", Error.NONE)) is Error.NONE
         for topic in answer.responses:
             for data in topic.partitions:
@@ -199,13 +205,13 @@ class Fetching:
         if error is Error.NONE:
             if data.records:
                 aborted = [
-                    AbortedTransaction(one.producer_id, one.first_offset)
+                    AbortedRecords(one.producer_id, one.first_offset)
                     for one in data.aborted_transactions or ()
                 ]
                 records = FetchedRecords(
                     partition, offset, bytes(data.records), aborted, self._settings.decoding
                 )
-                self._reading.fetched(partition, records)
+                self._buffer.fetched(partition, records)
             return True
         if error is Error.OFFSET_OUT_OF_RANGE:
             return await self._reset(partition, offset)
@@ -214,8 +220,8 @@ class Fetching:
         return False
 
     async def _reset(self, partition: TopicPartition, refused: int) -> bool:
-        """The log has been cut, or its rest was lost: auto.offset.reset."""
-        position = self._reading.position(partition)
+        """The offset is outside the log, which was cut or lost its end: apply auto.offset.reset."""
+        position = self._buffer.position(partition)
         if position is None or position.offset != refused:
             return True
         reset = self._settings.reset
@@ -227,5 +233,5 @@ class Fetching:
         except FetchRefused as problem:
             self._on_problem(problem)
             return False
-        self._reading.reset(partition, refused, found[partition].offset)
+        self._buffer.reset(partition, refused, found[partition].offset)
         return True

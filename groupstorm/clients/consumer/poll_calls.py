@@ -1,7 +1,7 @@
-"""When the application is inside poll(): while it waits for records, and at no other time.
+"""The application's calls of poll(): it is inside poll() while it waits for records, and at no other time.
 
-Kafka's consumer does everything inside poll(): it joins, calls the listener, commits. Here most of it goes on
-beside the application; what must find it between two records waits for it at this gate.
+Kafka's consumer does everything inside poll(): it joins, calls the listener, commits. Here background tasks
+do most of it; a step that needs the application between two records waits for its next call.
 """
 
 from __future__ import annotations
@@ -13,23 +13,25 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from groupstorm.clients.consumer.errors import PollInProgress
-from groupstorm.clients.consumer.news import News
-from groupstorm.clients.consumer.reading import Reading
+from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.clients.wire.wake_event import ChangeNotifier
 
 _T = TypeVar("_T")
 
-#: So long records may be given out one after the other before other tasks have their turn.
+#: How long poll() returns fetched records at once before it lets other tasks run.
 _TURN_S = 0.005
 
 
-class Polling:
-    """One application's calls of poll(). ``check`` raises what such a call has to raise."""
+class PollCalls:
+    """One application's calls of poll(). ``check`` raises an error that a call has to raise."""
 
-    def __init__(self, member: WireConsumer, reading: Reading, news: News, check: Callable[[], None]) -> None:
+    def __init__(
+        self, member: WireConsumer, buffer: FetchBuffer, changes: ChangeNotifier, check: Callable[[], None]
+    ) -> None:
         self._member = member
-        self._reading = reading
-        self._news = news
+        self._buffer = buffer
+        self._changes = changes
         self._check = check
         self._called = False
         self._waiting = 0
@@ -38,13 +40,13 @@ class Polling:
         self._turn_ends_s = 0.0
 
     async def poll(self, take: Callable[[], _T | None], timeout_ms: int | None) -> _T | None:
-        """What ``take`` gives as soon as it gives something; None when the time is up."""
+        """The result of ``take`` as soon as it is not None; None when the time is up."""
         if self._called:
-            raise PollInProgress("two tasks ask for records: one has to do it")
+            raise PollInProgress("two tasks ask for records: only one may")
         self._called = True
         try:
             self._check()
-            self._reading.processed()
+            self._buffer.processed()
             if not self._is_wanted() and time.monotonic() < self._turn_ends_s:
                 taken = take()
                 if taken is not None:
@@ -55,7 +57,7 @@ class Polling:
             self._called = False
 
     async def at_poll(self) -> None:
-        """Until the application is inside poll(), or will not come any more."""
+        """Wait until the application is inside poll() or has closed its consumer."""
         self._waiting += 1
         try:
             await self._inside.wait()
@@ -63,7 +65,7 @@ class Polling:
             self._waiting -= 1
 
     def end(self) -> None:
-        """The application closes its consumer: nobody waits for it any more."""
+        """The application closes its consumer: no task waits for its calls any more."""
         self._ended = True
         self._inside.set()
 
@@ -78,14 +80,14 @@ class Polling:
             await asyncio.sleep(0)
             while True:
                 while self._is_wanted():
-                    await asyncio.sleep(0)  # who waits for it takes its turn now
+                    await asyncio.sleep(0)  # the task that waits for this call runs now
                 self._check()
                 taken = take()
                 if taken is not None or (ends_s is not None and loop.time() >= ends_s):
                     return taken
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout_at(ends_s):
-                        await self._news.wait()
+                        await self._changes.wait()
         finally:
             if not self._ended:
                 self._inside.clear()

@@ -1,4 +1,4 @@
-"""Commits by hand and committed offsets (commitSync, committed)."""
+"""Commits that the application asks for, and committed offsets (commitSync, committed)."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from groupstorm.clients.consumer.errors import (
     OffsetsRefused,
     RebalanceInProgress,
 )
-from groupstorm.clients.consumer.news import News
+from groupstorm.clients.error_tables import COMMIT_RETRIED
+from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.refusals import COMMIT_RETRIED
-from groupstorm.clients.standing import MemberState
+from groupstorm.clients.requests import offset_fetch
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.clients.wire.offsets import OFFSET_FETCH_RETRIED, OFFSET_FETCH_VERSION
+from groupstorm.clients.wire.offsets import OFFSET_FETCH_RETRIED
 from groupstorm.clients.wire.positions import NO_POSITION, by_topic
+from groupstorm.clients.wire.wake_event import ChangeNotifier
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, OffsetFetch, OffsetFetchResponse
 
 _JOINING = (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
 
 
-class Committing:
-    """``timeout_ms``: default.api.timeout.ms; ``news`` tells when the membership may have changed."""
+class OffsetCommitter:
+    """``timeout_ms``: default.api.timeout.ms. ``changes`` wakes when the membership may have changed."""
 
-    def __init__(self, member: WireConsumer, news: News, timeout_ms: int) -> None:
+    def __init__(self, member: WireConsumer, changes: ChangeNotifier, timeout_ms: int) -> None:
         self._member = member
-        self._news = news
+        self._changes = changes
         self._timeout_ms = timeout_ms
 
     async def commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         """Raises CommitFailed, RebalanceInProgress, ConsumerFailed, ConsumerTimeout.
 
-        While the member is joining the commit waits for the new generation: its partitions are its own
-        until its listener has been told otherwise.
+        While the member is joining, the commit waits for the new generation: the member owns its partitions
+        until its listener is called.
         """
         by_name: dict[str, dict[int, CommittedOffset]] = {}
         for (topic, number), offset in offsets.items():
@@ -53,11 +54,9 @@ class Committing:
     async def committed(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, CommittedOffset | None]:
-        """What the group has committed; None where nothing is. Raises OffsetsRefused, ConsumerTimeout."""
+        """The committed offsets; None for a partition without one. Raises OffsetsRefused, ConsumerTimeout."""
         asked = tuple(partitions)
-        request = OffsetFetch(
-            self._member.config.group_id, by_topic(asked), OFFSET_FETCH_VERSION, require_stable=True
-        )
+        request = offset_fetch(self._member.config, by_topic(asked))
         try:
             async with asyncio.timeout(self._timeout_ms / 1000):
                 while (found := await self._fetch_once(request)) is None:
@@ -75,8 +74,10 @@ class Committing:
         membership = self._member.membership
         while membership.state in _JOINING and membership.failure is None:
             if self._member.closing:
-                raise RebalanceInProgress(Error.REBALANCE_IN_PROGRESS.name)  # nobody ends this round
-            await self._news.wait()
+                raise RebalanceInProgress(
+                    Error.REBALANCE_IN_PROGRESS.name
+                )  # a member that closes does not end its round
+            await self._changes.wait()
         if membership.failure is not None:
             raise ConsumerFailed(membership.failure)
         if membership.state is not MemberState.STABLE:

@@ -1,19 +1,20 @@
-"""What a member tells, each event with its time; times never go back."""
+"""The events of one member, each with its time; times never go back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from groupstorm.clients import events
+from groupstorm.trace.events import member as events
 
 #: Takes an event with its time in microseconds.
 OnEvent = Callable[[int, events.Event], None]
 
 
-class Telling:
-    """Stamps events. Those that happen while a listener works wait for the one that tells of it.
+class EventEmitter:
+    """Stamps events and passes them on.
 
-    That a listener works is told with the time it took, which nobody knows before it has returned.
+    The event of a listener's call has the time at which the call began, and the call's duration, which is
+    known only at its end. Events during the call are held back and follow it.
     """
 
     def __init__(self, clock: Callable[[], int], on_event: OnEvent) -> None:
@@ -22,7 +23,7 @@ class Telling:
         self._held: list[tuple[int, events.Event]] | None = None
         self._ended = False
 
-    def tell(self, event: events.Event) -> None:
+    def emit(self, event: events.Event) -> None:
         if self._ended:
             return
         now_us = self._clock()
@@ -32,20 +33,20 @@ class Telling:
             self._held.append((now_us, event))
 
     def end(self) -> None:
-        """The process is gone: nothing is told any more."""
+        """The process is gone: later events are dropped."""
         self._ended = True
         self._held = None
 
     def hold(self) -> int:
-        """Keep what is told from now on, until `release`; the time."""
+        """Hold back events until `release`. Returns the time."""
         self._held = []
         return self._clock()
 
     def release(self, began_us: int, event: events.Event) -> None:
-        """Tell the ``event`` that began then, and what was kept meanwhile."""
+        """Emit ``event`` with the time ``began_us``, then the events that were held back."""
         if self._ended:
             return
         held, self._held = self._held or [], None
         self._on_event(began_us, event)
-        for time_us, kept in held:
-            self._on_event(time_us, kept)
+        for time_us, later in held:
+            self._on_event(time_us, later)

@@ -1,0 +1,97 @@
+"""The calls of the application's rebalance listener, and what the consumer does around each of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Callable, Collection, Mapping
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.consumer.committer import OffsetCommitter
+from groupstorm.clients.consumer.errors import ConsumerError, ListenerFailed
+from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
+from groupstorm.clients.consumer.listener import RebalanceListener
+from groupstorm.clients.operations import CallbackKind, RunCallback
+
+_METHODS: Mapping[CallbackKind, str] = {
+    CallbackKind.ASSIGNED: "on_partitions_assigned",
+    CallbackKind.REVOKED: "on_partitions_revoked",
+    CallbackKind.LOST: "on_partitions_lost",
+}
+
+
+class ListenerCalls:
+    """Calls ``listener``, which may be replaced between two calls; None: the application has none.
+
+    ``on_failure`` gets what the listener raises, for the next poll() to raise. ``on_return`` is called after
+    each call.
+    """
+
+    def __init__(
+        self,
+        listener: RebalanceListener | None,
+        buffer: FetchBuffer,
+        committer: OffsetCommitter,
+        auto_commit: bool,
+        on_failure: Callable[[ConsumerError], None],
+        on_return: Callable[[], None],
+    ) -> None:
+        self.listener = listener
+        #: Whether a method of the listener is running.
+        self.running = False
+        self._buffer = buffer
+        self._committer = committer
+        self._auto_commit = auto_commit
+        self._on_failure = on_failure
+        self._on_return = on_return
+
+    async def run(self, operation: RunCallback) -> None:
+        """Call the listener's method for ``operation`` and wait until it has returned."""
+        partitions, is_assigned = operation.partitions, operation.kind is CallbackKind.ASSIGNED
+        if is_assigned:
+            self._buffer.hold(partitions)
+        elif operation.cause == "assignment" and self._auto_commit:
+            await self._commit_revoked(partitions)
+        call = asyncio.create_task(self._call(operation))
+        self.running = True
+        try:
+            await _until_returned(call)
+            problem = asyncio.CancelledError() if call.cancelled() else call.exception()
+            if problem is not None:
+                failed = ListenerFailed(f"{_METHODS[operation.kind]}: {problem!r}")
+                failed.__cause__ = problem
+                self._on_failure(failed)
+        finally:
+            call.cancel()
+            self.running = False
+            if is_assigned:
+                self._buffer.hold(())
+            else:
+                self._buffer.forget(partitions)
+            self._on_return()
+
+    async def _commit_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Records of these were given out during the round too: Kafka's consumer commits before it only."""
+        with contextlib.suppress(ConsumerError):  # the next owner reads them again, as after any lost commit
+            await self._committer.commit(self._buffer.to_commit(partitions))
+
+    async def _call(self, operation: RunCallback) -> None:
+        if self.listener is not None:
+            answer = getattr(self.listener, _METHODS[operation.kind])(operation.partitions)
+            if inspect.isawaitable(answer):
+                await answer
+
+
+async def _until_returned(call: asyncio.Task[None]) -> None:
+    """Wait for ``call``. A first cancellation waits for it too, a second one does not.
+
+    close() cancels the task that calls the listener. It may have begun a call in the same turn of the event
+    loop: the listener is told of partitions that it has loaded, or never of them, as in Kafka's consumer,
+    where one thread does both.
+    """
+    try:
+        await asyncio.wait({call})
+    except asyncio.CancelledError:
+        await asyncio.wait({call})
+        raise
