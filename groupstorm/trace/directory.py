@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from groupstorm.problems import InputError
-from groupstorm.trace.rows import Told, TracedEvent
+from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import JsonLinesWriter
 
@@ -28,6 +28,7 @@ class DirectorySink:
         self._rows_per_file = rows_per_file
         self._files = 0
         self._rows = 0
+        self._readable_rows = 0
         self._writer: JsonLinesWriter | None = None
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
@@ -39,16 +40,28 @@ class DirectorySink:
         if self._rows % self._rows_per_file == 0:
             self.rotate()
 
-    def add_all(self, told: Iterable[Told]) -> None:
-        for time_us, source, event in told:
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
+        for time_us, source, event in entries:
             self.add(time_us, source, event)
 
+    @property
+    def readable_rows(self) -> int:
+        """How many rows stand in files that a reader sees."""
+        return self._readable_rows
+
     def rotate(self) -> None:
-        """Close the file at hand, if it holds anything: it is readable from now on."""
+        """Close the present file, if there is one: readers see it from now on. Raises OutputError."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
             self._files += 1
+            self._readable_rows = self._rows
+
+    def discard(self) -> None:
+        """Remove the present file. The files that are closed stay."""
+        if self._writer is not None:
+            self._writer.discard()
+            self._writer = None
 
     def close(self) -> None:
         self.rotate()

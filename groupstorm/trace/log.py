@@ -11,19 +11,19 @@ from typing import Any
 
 import structlog
 
-from groupstorm.trace.rows import COLUMN_NAMES, Told, TracedEvent, event_name
+from groupstorm.trace.rows import COLUMN_NAMES, TracedEvent, TraceEntry, event_name
 from groupstorm.trace.schema import Source
 
 #: What belongs to every line, so that one group or one member can be searched for.
 BOUND = ("group", "generation", "member")
-#: Steps of a round that would drown the others; they are in the trace. Logged only where they failed.
+#: Steps of a round that would hide the other lines. They are in the trace, and logged only if they failed.
 STEPS = frozenset({"join_parked", "join_answered", "sync_parked", "sync_answered", "offsets_committed"})
 #: More names than this are counted.
 _LISTED_MAX = 6
 
 
 def configure(timestamps: bool = True) -> None:
-    """Lines to standard error, in colour where that is a terminal; ``timestamps``: of the real clock."""
+    """Lines to standard error, in colour if that is a terminal; ``timestamps``: of the real clock."""
     stamp = [structlog.processors.TimeStamper(fmt="%H:%M:%S.%f", utc=False)] if timestamps else []
     structlog.configure(
         processors=[
@@ -62,8 +62,8 @@ class LogSink:
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         log_event(event, at=f"{time_us / 1e6:.6f}", source=str(source))
 
-    def add_all(self, told: Iterable[Told]) -> None:
-        for time_us, source, event in told:
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
+        for time_us, source, event in entries:
             self.add(time_us, source, event)
 
     def close(self) -> None:

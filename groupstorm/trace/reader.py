@@ -1,4 +1,9 @@
-"""Reading traces back: rows as mappings, in the trace's order."""
+"""Reading traces back: rows as mappings, in the trace's order.
+
+Every reader (`trace`, `analyze`, `replay`, figures) comes through here, so that one rule holds for all:
+columns and events that this version of groupstorm does not know are ignored, another version of the schema
+is refused, and so is a row that does not fit the schema, by its file and line.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.problems import InputError
-from groupstorm.trace.rows import COLUMN_NAMES
+from groupstorm.trace.parquet import check_columns, open_parquet
+from groupstorm.trace.rows import COLUMN_NAMES, TraceEntry
+from groupstorm.trace.schema import SCHEMA_VERSION, VERSION_KEY
+from groupstorm.trace.typed_rows import RowMismatch, read_row
 
 Row = Mapping[str, Any]
 
 SUFFIXES = (".jsonl", ".parquet")
+_COLUMNS = frozenset(COLUMN_NAMES)
 
 
 def trace_files(path: Path) -> list[Path]:
     """The files of the trace at ``path``: a file itself, or those of a folder by name.
 
     Files that are still being written (their names begin with a dot) are not among them.
-    Raises InputError where there is no trace.
+    Raises InputError if there is no trace.
     """
     if path.is_file():
         if path.suffix not in SUFFIXES:
@@ -38,40 +47,95 @@ def trace_files(path: Path) -> list[Path]:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """All rows of the trace at ``path`` (a file or a folder), nulls left out.
+    """All rows of the trace at ``path`` (a file or a folder), without nulls and unknown columns.
 
-    Raises InputError naming file and line for what is no trace.
+    Raises InputError naming file and line (of Parquet: the row) of the first row that is none.
     """
+    for row, _ in read_entries(path):
+        yield row
+
+
+def read_entries(path: Path) -> Iterator[tuple[Row, TraceEntry | None]]:
+    """As `read_rows`, each row with its typed event: None if this version does not know the event."""
+    next_seq, now_us = 0, 0
     for file in trace_files(path):
-        yield from _parquet_rows(file) if file.suffix == ".parquet" else _json_rows(file)
-
-
-def _json_rows(file: Path) -> Iterator[Row]:
-    with file.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
+        place = "row" if file.suffix == ".parquet" else "line"
+        for number, row in _parquet_rows(file) if file.suffix == ".parquet" else _json_rows(file):
             try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InputError(f"{file}: line {number}: not JSON: {error.msg}") from error
-            if not isinstance(row, dict) or "event" not in row or "time_us" not in row:
-                raise InputError(f"{file}: line {number}: not a row of a trace: no event or no time_us")
-            unknown = next((name for name in row if name not in COLUMN_NAMES), None)
-            if unknown is not None:
-                raise InputError(
-                    f"{file}: line {number}: unknown column {unknown!r}: another schema version?"
-                )
-            yield row
+                entry = read_row(row, now_us, next_seq)
+            except RowMismatch as mismatch:
+                raise InputError(f"{file}: {place} {number}: not a row of a trace: {mismatch}") from mismatch
+            next_seq, now_us = row["seq"] + 1, row["time_us"]
+            yield row, entry
 
 
-def _parquet_rows(file: Path) -> Iterator[Row]:
+def check_version(file: Path) -> None:
+    """Raise InputError if ``file`` is of another version of the schema, or its columns are of other types."""
+    if file.suffix == ".parquet":
+        parquet = open_parquet(file)
+        _check_version(file, (parquet.metadata.metadata or {}).get(VERSION_KEY.encode(), b"1").decode())
+        check_columns(file, parquet)
+        return
+    with file.open("rb") as lines:
+        first = lines.readline()
+    if VERSION_KEY.encode() in first:
+        _version_line(file, _parse(file, 1, first))
+
+
+def _check_version(file: Path, version: object) -> None:
+    if str(version) != str(SCHEMA_VERSION):
+        raise InputError(
+            f"{file}: version {version} of the trace schema; "
+            f"this groupstorm reads version {SCHEMA_VERSION}: use the groupstorm that wrote the trace"
+        )
+
+
+def _json_rows(file: Path) -> Iterator[tuple[int, Row]]:
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            row = _parse(file, number, line)
+            if number == 1 and _version_line(file, row):
+                continue
+            if row.keys() <= _COLUMNS and None not in row.values():
+                yield number, row
+            else:
+                yield number, {name: row[name] for name in row if name in _COLUMNS and row[name] is not None}
+
+
+def _parse(file: Path, number: int, line: bytes) -> dict[str, Any]:
+    """A line's JSON object. Raises InputError."""
     try:
-        from pyarrow import ArrowInvalid, parquet
-    except ImportError as missing:
-        raise InputError("Parquet needs pyarrow: pip install 'groupstorm[spark]'") from missing
-    try:
-        source = parquet.ParquetFile(file)
-    except ArrowInvalid as error:
-        raise InputError(f"{file}: not a Parquet file: {error}") from error
-    for batch in source.iter_batches():
+        row = json.loads(line.decode())
+    except UnicodeDecodeError as problem:
+        raise InputError(f"{file}: line {number}: not a line of text: {problem.reason}") from problem
+    except (ValueError, RecursionError) as problem:
+        if not line.endswith(b"\n") and line.lstrip().startswith(b"{"):
+            raise InputError(
+                f"{file}: line {number}: the file ends inside this line: "
+                "the run that wrote it was ended, or is still writing"
+            ) from problem
+        what = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
+        raise InputError(f"{file}: line {number}: not JSON: {what}") from problem
+    if not isinstance(row, dict):
+        raise InputError(f"{file}: line {number}: not a row of a trace: expected a JSON object")
+    return row
+
+
+def _version_line(file: Path, row: Mapping[str, Any]) -> bool:
+    """Whether this first line states the version of the schema. A file without such a line has version 1."""
+    if VERSION_KEY not in row or "event" in row:
+        _check_version(file, 1)
+        return False
+    _check_version(file, row[VERSION_KEY])
+    return True
+
+
+def _parquet_rows(file: Path) -> Iterator[tuple[int, Row]]:
+    check_version(file)
+    parquet = open_parquet(file)
+    known = [name for name in parquet.schema_arrow.names if name in _COLUMNS]
+    number = 0
+    for batch in parquet.iter_batches(columns=known):
         for row in batch.to_pylist():
-            yield {name: value for name, value in row.items() if value is not None}
+            number += 1
+            yield number, {name: value for name, value in row.items() if value is not None}

@@ -22,8 +22,8 @@ class TracedEvent(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-#: An event as it is told: when (microseconds since the trace began), who saw it, what it was.
-Told = tuple[int, Source, TracedEvent]
+#: One event of a trace: when it happened (microseconds since the trace began), who saw it, and the event.
+TraceEntry = tuple[int, Source, TracedEvent]
 
 
 class TraceSink(Protocol):
@@ -32,7 +32,7 @@ class TraceSink(Protocol):
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         """Take one event that happened ``time_us`` microseconds after the trace began."""
 
-    def add_all(self, told: Iterable[Told]) -> None:
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
         """Take several, in their order."""
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ def layout(event_type: Any) -> RowLayout:
 
 
 def values(seq: int, time_us: int, source: Source, event: TracedEvent) -> tuple[Any, ...]:
-    """All columns of one row, in the order of the schema; None where the event has no such field."""
+    """All columns of one row, in the order of the schema; None if the event has no such field."""
     known = layout(type(event))
     return known.arrange((seq, time_us, source, known.name, None, *event))
 

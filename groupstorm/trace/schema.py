@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-#: Raised whenever a column changes its name, type or meaning.
+#: Raised when a column changes its name, type or meaning. Columns and events may be added within a version.
 SCHEMA_VERSION = 1
+#: Names the version in a trace: in the metadata of Parquet; as the only key of the first line of JSON lines,
+#: which version 1 leaves out.
+VERSION_KEY = "groupstorm.trace.schema"
 
 
 class ColumnType(Enum):
@@ -60,6 +63,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("topics", ColumnType.TEXTS, "subscribed or changed topics"),
     Column("record_rate", ColumnType.INT, "records produced per partition and second"),
     Column("process_rate", ColumnType.INT, "records that a partition's owner can process per second"),
+    Column("rates", ColumnType.INTS, "per partition: records per 1,000 seconds"),
     Column("process", ColumnType.TEXT, "instance of a Kafka Streams application, whose threads are members"),
     Column("task", ColumnType.TEXT, "task of a Kafka Streams application, as Kafka prints it: 0_1"),
     Column("tasks", ColumnType.TEXTS, "tasks of an application"),

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from groupstorm.problems import InputError
-from groupstorm.trace.rows import Told, TracedEvent, TraceSink, as_mapping, layout, values
-from groupstorm.trace.schema import COLUMNS, SCHEMA_VERSION, ColumnType, Source
+from groupstorm.problems import InputError, writing
+from groupstorm.trace.parquet import arrow_schema
+from groupstorm.trace.rows import TracedEvent, TraceEntry, TraceSink, as_mapping, layout, values
+from groupstorm.trace.schema import COLUMNS, SCHEMA_VERSION, VERSION_KEY, ColumnType, Source
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,9 +36,11 @@ class JsonLinesWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._partial = partial_path(path)
-        self._file: IO[str] = self._partial.open("w", encoding="utf-8", newline="\n")
-        self._lines: list[str] = []
+        with writing(path):
+            self._file: IO[str] = self._partial.open("w", encoding="utf-8", newline="\n")
         self._encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        # a file without a version line is of version 1
+        self._lines: list[str] = [] if SCHEMA_VERSION == 1 else [self._encode({VERSION_KEY: SCHEMA_VERSION})]
         self.rows = 0
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
@@ -46,23 +50,27 @@ class JsonLinesWriter:
         if len(self._lines) >= LINES_PER_WRITE:
             self._flush()
 
-    def add_all(self, told: Iterable[Told]) -> None:
-        for time_us, source, event in told:
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
+        for time_us, source, event in entries:
             self.add(time_us, source, event)
 
     def _flush(self) -> None:
         if self._lines:
             self._lines.append("")
-            self._file.write("\n".join(self._lines))
+            with writing(self.path):
+                self._file.write("\n".join(self._lines))
             self._lines.clear()
 
     def close(self) -> None:
         self._flush()
-        self._file.close()
-        os.replace(self._partial, self.path)
+        with writing(self.path):
+            self._file.close()
+            os.replace(self._partial, self.path)
 
     def discard(self) -> None:
-        self._file.close()
+        """Leave no file, whatever was written of it."""
+        with suppress(OSError):  # what the file still buffers may not fit on the disk
+            self._file.close()
         self._partial.unlink(missing_ok=True)
 
 
@@ -82,24 +90,26 @@ class ParquetWriter:
 
         # numbers are mostly times and counts: a dictionary of them takes time and is larger than they are
         texts = [column.name for column in COLUMNS if column.type is ColumnType.TEXT]
-        self._writer = parquet.ParquetWriter(
-            self._partial, self._schema, compression="zstd", use_dictionary=texts
-        )
+        with writing(path):
+            self._writer = parquet.ParquetWriter(
+                self._partial, self._schema, compression="zstd", use_dictionary=texts
+            )
         self._batch = _Batch()
         self._written = 0
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         self.add_all([(time_us, source, event)])
 
-    def add_all(self, told: Iterable[Told]) -> None:
-        self._batch.add_all(told)
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
+        self._batch.add_all(entries)
         if len(self._batch.times) >= ROWS_PER_GROUP:
             self._flush()
 
     def _flush(self) -> None:
         rows = len(self._batch.times)
         if rows:
-            self._writer.write_batch(self._batch.as_record_batch(self._schema, self._written))
+            with writing(self.path):
+                self._writer.write_batch(self._batch.as_record_batch(self._schema, self._written))
             self._written += rows
             self._batch = _Batch()
 
@@ -110,11 +120,14 @@ class ParquetWriter:
 
     def close(self) -> None:
         self._flush()
-        self._writer.close()
-        os.replace(self._partial, self.path)
+        with writing(self.path):
+            self._writer.close()
+            os.replace(self._partial, self.path)
 
     def discard(self) -> None:
-        self._writer.close()
+        """Leave no file, whatever was written of it."""
+        with suppress(OSError):  # the row group and the footer may not fit on the disk
+            self._writer.close()
         self._partial.unlink(missing_ok=True)
 
 
@@ -157,10 +170,10 @@ class _Batch:
         self.times: list[int] = []
         self._events: dict[tuple[type, Source], _Events] = {}
 
-    def add_all(self, told: Iterable[Told]) -> None:
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
         place = len(self.times)
         new: dict[tuple[type, Source], list[TracedEvent]] = {}
-        for time_us, source, event in told:
+        for time_us, source, event in entries:
             self.times.append(time_us)
             key = type(event), source
             if key not in new:
@@ -224,6 +237,19 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.partial")
 
 
+class NullSink:
+    """Takes events and keeps nothing."""
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        pass
+
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 class Tee:
     """Hands every event on to several sinks."""
 
@@ -234,26 +260,10 @@ class Tee:
         for sink in self._sinks:
             sink.add(time_us, source, event)
 
-    def add_all(self, told: Iterable[Told]) -> None:
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
         for sink in self._sinks:
-            sink.add_all(told)
+            sink.add_all(entries)
 
     def close(self) -> None:
         for sink in self._sinks:
             sink.close()
-
-
-def arrow_schema() -> pyarrow.Schema:
-    """The schema as pyarrow has it. Raises InputError where pyarrow is missing."""
-    try:
-        import pyarrow
-    except ImportError as missing:
-        raise InputError("Parquet needs pyarrow: pip install 'groupstorm[spark]'") from missing
-    types = {
-        ColumnType.INT: pyarrow.int64(),
-        ColumnType.TEXT: pyarrow.string(),
-        ColumnType.TEXTS: pyarrow.list_(pyarrow.string()),
-        ColumnType.INTS: pyarrow.list_(pyarrow.int64()),
-    }
-    fields = [pyarrow.field(column.name, types[column.type]) for column in COLUMNS]
-    return pyarrow.schema(fields, metadata={"groupstorm.trace.schema": str(SCHEMA_VERSION)})

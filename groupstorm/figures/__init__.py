@@ -1,0 +1,15 @@
+"""The figures of a run: computed from its trace, one row after the other, in one pass.
+
+`docs/figures.md` defines each figure; here are the rules, one file per idea. Storms and both engines of
+`groupstorm analyze` compute figures with this package, and with nothing else.
+"""
+
+from __future__ import annotations
+
+from groupstorm.figures.accumulator import FiguresAccumulator
+from groupstorm.figures.answer import answer
+from groupstorm.figures.by_group import figures_by_group
+from groupstorm.figures.comparison import compare_answer
+from groupstorm.figures.table import Figures
+
+__all__ = ["Figures", "FiguresAccumulator", "answer", "compare_answer", "figures_by_group"]

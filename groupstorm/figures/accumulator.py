@@ -1,0 +1,103 @@
+"""One pass over the rows of one group: every row goes to the rules that read it, which make the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from groupstorm.figures.figures_from import figures_from_us
+from groupstorm.figures.group_sums import GroupSums
+from groupstorm.figures.row_rules import RowRules
+from groupstorm.figures.table import Figures
+from groupstorm.figures.totals import Totals
+from groupstorm.trace.rows import TracedEvent, TraceEntry
+from groupstorm.trace.schema import Source
+from groupstorm.trace.typed_rows import read_row
+
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+_MEMBER: Final = Source.MEMBER
+
+
+class FiguresAccumulator:
+    """Takes the rows of one group, in the trace's order, and computes its figures.
+
+    It needs memory for partitions, members and single gaps, not for rows. It is a `TraceSink`: a storm
+    hands it every event as it happens; `add_row` takes a row as it was read from a file.
+
+    ``from_us``: the figures count from this time on; the rows before it say who owned what until then. 0: as
+    the scenario says (`figures_from`), or from the first row on.
+    """
+
+    def __init__(self, from_us: int = 0) -> None:
+        #: From when on figures count; None from then on.
+        self._from_us: int | None = from_us or None
+        self._first_us: int | None = None
+        self._now_us = 0
+        self._sums = GroupSums()
+        self._rules = RowRules(self._sums)
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        """Take one event that happened ``time_us`` microseconds after the trace began."""
+        self.add_all([(time_us, source, event)])
+
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
+        """Take several, in their order."""
+        if self._first_us is None:
+            entries = list(entries)
+            self._first_us = entries[0][0] if entries else None
+            if self._from_us is None and entries:
+                self._from_us = figures_from_us(entries[0][2])
+        if self._from_us is not None:
+            entries = self._up_to_window(entries)
+        sums, rules = self._sums, self._rules
+        settling = sums.settling
+        now_us = self._now_us
+        for time_us, source, event in entries:
+            if time_us != now_us:
+                if not (settling.rejoining or settling.settled or settling.awaited):
+                    sums.instant_over()
+                now_us = self._now_us = time_us
+            if source is _MEMBER:
+                rules.member_rows = True
+            handler = rules.handlers.get(type(event))
+            if handler is not None:
+                handler(time_us, event)
+
+    def add_row(self, row: Mapping[str, Any]) -> None:
+        """Take one row of a trace, nulls left out or not; an event that is not known changes nothing.
+
+        Raises InputError naming the row if it does not fit the schema.
+        """
+        entry = read_row(row, self._now_us)
+        if entry is not None:
+            self.add(*entry)
+
+    def close(self) -> None:
+        """The last row was added: `figures` may be called."""
+
+    def figures(self, end_us: int | None = None) -> Figures:
+        """The figures of the rows so far, once: the accumulator takes no more rows after it.
+
+        ``end_us``: where the trace ends, if later than this group's last row.
+        """
+        return self.totals(end_us).figures()
+
+    def totals(self, end_us: int | None = None) -> Totals:
+        """What `figures` divides and rounds."""
+        end_us = self._now_us if end_us is None else end_us
+        if self._from_us is not None:
+            self._begin_window(min(self._from_us, end_us))
+        return self._sums.totals(self._first_us, end_us)
+
+    def _up_to_window(self, entries: Iterable[TraceEntry]) -> Iterator[TraceEntry]:
+        """The entries, with the beginning of the window before the first that lies in it."""
+        for entry in entries:
+            if self._from_us is not None and entry[0] >= self._from_us:
+                self._begin_window(self._from_us)
+            yield entry
+
+    def _begin_window(self, from_us: int) -> None:
+        self._from_us = None
+        if self._first_us is not None:
+            self._first_us = max(self._first_us, from_us)
+        self._sums.begin_window(from_us)

@@ -1,0 +1,93 @@
+"""One run's figures as one sentence for people."""
+
+from __future__ import annotations
+
+from groupstorm.figures.overload import lag_growth, overload_sentence
+from groupstorm.figures.table import Figures
+from groupstorm.figures.wording import counted, dollars, seconds, size
+
+#: What an invariant's detail says while it holds; anything else is the violation in a sentence.
+HELD = "held"
+
+
+def answer(figures: Figures) -> str:
+    """The run in one sentence, made from its figures alone."""
+    parts = [counted(figures.generations, "generation"), _unowned(figures)]
+    if figures.nobody_consuming_seconds:
+        parts.append(f"for {seconds(figures.nobody_consuming_seconds)} nobody consumed anything")
+    if figures.dual_owner_seconds:
+        parts.append(f"two members worked on one partition for {seconds(figures.dual_owner_seconds)} in all")
+    parts += [part for part in (_moved(figures), _records(figures), _overload(figures)) if part]
+    parts += _tasks(figures)
+    broken = [name for name, detail in (figures.invariants or {}).items() if detail != HELD]
+    if broken:
+        parts.append(f"violated: {', '.join(broken)}")
+    return "; ".join(parts) + "."
+
+
+def _unowned(figures: Figures) -> str:
+    total, longest = figures.unowned_partition_seconds, figures.unowned_max_seconds
+    if total is None or longest is None:
+        return "at no time did every partition have an owner"
+    if not total:
+        return "no partition was ever un-owned"
+    return f"partitions were un-owned for {seconds(total)} in all, {seconds(longest)} at the longest"
+
+
+def _moved(figures: Figures) -> str:
+    if figures.moves is None:
+        return "the group never settled"
+    if not figures.moves:
+        return "nothing moved for good"
+    moved = f"{counted(figures.moves, 'partition')} moved"
+    if figures.moves_wasted is None:
+        return moved
+    if figures.moves_wasted == 0:
+        return f"{moved}, as few as a balanced group can do with"
+    if figures.moves_wasted < 0:
+        return f"{moved}, {-figures.moves_wasted:,} fewer than balance would have taken"
+    return f"{moved}, {figures.moves_wasted:,} of them needlessly"
+
+
+def _records(figures: Figures) -> str:
+    parts = []
+    if figures.records_duplicated:
+        parts.append(f"{counted(figures.records_duplicated, 'record')} processed again")
+    if figures.records_skipped:
+        parts.append(f"{counted(figures.records_skipped, 'record')} skipped")
+    return " and ".join(parts)
+
+
+def _overload(figures: Figures) -> str:
+    """What the members do not get to: a group that has settled is not one that keeps up."""
+    growth = lag_growth(figures)
+    return "" if growth is None else overload_sentence(growth)
+
+
+def _tasks(figures: Figures) -> list[str]:
+    """The sentence on a Kafka Streams application: task downtime, restored bytes, whether it settled."""
+    if figures.probing_rebalances is None:
+        return []
+    parts = [_down(figures)]
+    if figures.restored_bytes:
+        parts.append(f"{size(figures.restored_bytes)} were restored before tasks could run")
+    probing = counted(figures.probing_rebalances, "probing rebalance")
+    if figures.converged_after_seconds is not None:
+        after = seconds(figures.converged_after_seconds)
+        parts.append(f"a stable assignment came {after} and {probing} after the first change")
+    else:
+        parts.append(f"no stable assignment came, in {probing}")
+    if figures.cross_rack_bytes is not None and figures.cross_rack_usd is not None:
+        parts.append(
+            f"{size(figures.cross_rack_bytes)} went from rack to rack ({dollars(figures.cross_rack_usd)})"
+        )
+    return parts
+
+
+def _down(figures: Figures) -> str:
+    total, longest = figures.task_downtime_seconds, figures.task_downtime_max_seconds
+    if total is None or longest is None:
+        return "at no time did every task run"
+    if not total:
+        return "no task was ever down"
+    return f"tasks were down for {seconds(total)} in all, {seconds(longest)} at the longest"

@@ -1,0 +1,146 @@
+"""What began a time without an owner: a deployment, or a crash.
+
+`docs/figures.md` has the rules ("What began a time without an owner"). They read rows of the members, of the
+scenario and of the coordinator's membership; whatever is neither planned nor a crash is `Origin.OTHER`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.events.scenario import StepTaken
+
+
+class Origin(StrEnum):
+    DEPLOY = "deploy"
+    CRASH = "crash"
+    OTHER = "other"
+
+
+#: `step_taken` without a member: a deployment begins, and replaces members one after the other.
+DEPLOYMENTS = frozenset(
+    {"rolling-restart", "rolling-upgrade", "canary", "recreate", "blue-green", "drain-node"}
+)
+#: `step_taken` without a member: it is over, one way or the other.
+DEPLOYMENT_ENDS = frozenset({"rollout-complete", "rollout-stuck"})
+#: `step_taken` without a member: members or partitions are added, or topics deleted.
+GROWTH = frozenset({"start", "add", "scale-up", "add-partitions", "create-topic", "delete-topic"})
+#: `step_taken` with a member: the process was asked to stop.
+ASKED_TO_STOP = "SIGTERM"
+#: `partitions_revoked` with this cause: the consumer closes.
+CLOSE = "close"
+#: Causes of `member_removed` that come from the member; the others come from the coordinator's own life.
+_OF_MEMBERS = frozenset(
+    {
+        Cause.LEFT,
+        Cause.SESSION_EXPIRED,
+        Cause.REBALANCE_TIMEOUT,
+        Cause.SYNC_TIMEOUT,
+        Cause.NEW_MEMBER_TIMEOUT,
+    }
+)
+
+
+class Origins:
+    """Takes rows in their order; ``origin`` is that of the rebalances from now on.
+
+    ``deploys`` counts deployments: those that a step announces, and the instants at which members stop that
+    no announced deployment stops. ``crashes`` counts the instants at which members break off unasked.
+    """
+
+    def __init__(self) -> None:
+        self.origin = Origin.OTHER
+        self.deploys = 0
+        self.crashes = 0
+        self._announced: set[str] = set()
+        self._deploy_us = self._crash_us = -1
+        #: Members that were asked to stop, or close, and have not started again.
+        self._stopping: set[str] = set()
+        #: How the last process of each member ended.
+        self._ended: dict[str, Origin] = {}
+        self._ids: dict[str, set[str]] = {}
+        #: Member ids whose processes have ended, and how: the coordinator may learn of it later.
+        self._ended_ids: dict[str, Origin] = {}
+
+    def begin_window(self) -> None:
+        """Deployments and crashes so far count no more."""
+        self.deploys = self.crashes = 0
+
+    def step_taken(self, now_us: int, event: StepTaken) -> None:
+        if event.member is not None:
+            if event.detail == ASKED_TO_STOP:
+                self._stop(event.member, now_us, event.cause)
+        elif event.cause in DEPLOYMENTS:
+            self.origin = Origin.DEPLOY
+            if event.cause not in self._announced:
+                self._announced.add(event.cause)
+                self.deploys += 1
+        elif event.cause in DEPLOYMENT_ENDS:
+            self._announced.clear()
+        elif event.cause in GROWTH:
+            self.origin = Origin.OTHER
+
+    def partitions_changed(self) -> None:
+        """Partitions were created or deleted."""
+        self.origin = Origin.OTHER
+
+    def member_started(self, member: str) -> None:
+        """A process under this name; what becomes of the ids of its predecessor, is known."""
+        origin = self._ended.get(member)
+        if origin is not None:
+            for member_id in self._ids.pop(member, ()):
+                self._ended_ids.setdefault(member_id, origin)
+        self._stopping.discard(member)
+
+    def member_added(self, member: str, member_id: str) -> None:
+        """A process that takes the place of one that ended belongs to that end."""
+        self._ids.setdefault(member, set()).add(member_id)
+        self.origin = self._ended.pop(member, self.origin)
+
+    def member_replaced(self, member: str, member_id: str) -> None:
+        self._ids.setdefault(member, set()).add(member_id)
+
+    def member_removed(self, now_us: int, event: events.MemberRemoved) -> None:
+        if event.cause not in _OF_MEMBERS:
+            self.origin = self._ended_ids[event.member_id] = Origin.OTHER
+        elif event.member_id in self._ended_ids:
+            self.origin = self._ended_ids[event.member_id]
+        else:
+            self._break_off(event.member, event.member_id, now_us)
+
+    def revoked(self, now_us: int, event: member_events.PartitionsRevoked) -> Origin:
+        """The origin of the gaps that this row begins; so do the other methods return it."""
+        if event.cause != CLOSE:
+            return self.origin
+        self._stop(event.member, now_us, None)
+        return Origin.DEPLOY
+
+    def broke_off(self, now_us: int, member: str, member_id: str) -> Origin:
+        """Crashed, failed or lost its partitions."""
+        if member_id in self._ended_ids:
+            return self._ended_ids[member_id]
+        return self._break_off(member, member_id, now_us)
+
+    def _break_off(self, member: str, member_id: str, now_us: int) -> Origin:
+        if member in self._stopping:
+            self.origin = Origin.DEPLOY
+            return Origin.DEPLOY
+        if now_us != self._crash_us:
+            self._crash_us = now_us
+            self.crashes += 1
+        if member_id:
+            self._ended_ids[member_id] = Origin.CRASH
+        self._ended[member] = self.origin = Origin.CRASH
+        return Origin.CRASH
+
+    def _stop(self, member: str, now_us: int, step: str | None) -> None:
+        if member in self._stopping:
+            return
+        self._stopping.add(member)
+        self._ended[member] = self.origin = Origin.DEPLOY
+        if step not in self._announced and now_us != self._deploy_us:
+            self._deploy_us = now_us
+            self.deploys += 1

@@ -1,0 +1,361 @@
+"""The lag of all partitions together over time, its peak, and when it has recovered from a change.
+
+The lag of one partition is the end of its log less the furthest position that was processed. Between
+two rows of the trace that concern the partition it is piecewise linear: it grows by the log's rate while
+nobody gets further, shrinks by what an owner processes beyond that, and is zero once the owner has caught
+up. All values are integers, in billionths of a record at whole microseconds; where two lines cross between
+two microseconds, the curve bends at both of them, so that its values at whole microseconds are exact.
+
+The age of the oldest record that waits (`staleness`) follows from the same positions and is kept with them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import pairwise
+
+from groupstorm.figures.record_model import NANO, Line
+from groupstorm.figures.staleness import oldest_us
+
+#: A slope, and when it changes by how much.
+Course = tuple[int, tuple[tuple[int, int], ...]]
+#: How far the log's end is ahead of something that may be the furthest position, and how fast it gets away.
+Distance = tuple[int, int]
+
+
+@dataclass(slots=True, eq=False)
+class _Frontier:
+    """One partition: its log, how far it was processed, and the lines of those who process it now.
+
+    ``furthest`` is the furthest position that a row of the trace names, or the end of the log when the
+    partition was created, in billionths of a record.
+    """
+
+    created_us: int
+    furthest: int
+    #: The end of its log when it was created.
+    begun: int
+    #: The lines of the log's end that records still lie on which nobody has processed; the last one is the
+    #: present one, which is ``log_base + log_rate * t``.
+    logs: list[Line]
+    log_base: int
+    log_rate: int
+    #: (base, rate) of each owner's line.
+    owners: list[tuple[int, int]] = field(default_factory=list)
+    slope: int = 0
+    bends: tuple[tuple[int, int], ...] = ()
+    #: Rows of this instant concern it: it is not part of the curve until the instant is over.
+    changing: bool = True
+    #: Its owner has caught up and is as fast as the log: no record waits.
+    keeps_up: bool = False
+    #: Up to when its age was looked at, and the largest age since the peak counts.
+    seen_us: int = 0
+    oldest_us: int = 0
+
+    def lag(self, now_us: int) -> int:
+        """The log's end less the furthest position, in billionths of a record."""
+        reached = self.furthest
+        for base, rate in self.owners:
+            at = base + rate * now_us
+            reached = max(reached, at)
+        end = self.log_base + self.log_rate * now_us
+        return end - reached if end > reached else 0
+
+    def distances(self, now_us: int) -> tuple[Distance, ...]:
+        """From the log's end to the furthest position that is known, and to each owner's line."""
+        log_rate = self.log_rate
+        end = self.log_base + log_rate * now_us
+        owners = [(end - base - rate * now_us, log_rate - rate) for base, rate in self.owners]
+        return ((end - self.furthest, log_rate), *owners)
+
+
+class LagCurve:
+    """Follows the lag as rows come in, in the order of time; the past is forgotten.
+
+    ``begin_peak`` says from when on the peak counts, ``mark`` names the change to recover from.
+    """
+
+    def __init__(self) -> None:
+        self._frontiers: dict[str, _Frontier] = {}
+        self._changing: list[_Frontier] = []
+        self._now_us = 0
+        self._value = 0
+        self._slope = 0
+        #: The ends of all logs, summed: base + rate * t; and what they held when they were created.
+        self._logs_base = 0
+        self._logs_rate = 0
+        self._created = 0
+        #: Of partitions that were deleted: what was processed, and the largest ages.
+        self._processed_before = 0
+        self._oldest_before: dict[str, int] = {}
+        self._before = 0  # the value before the rows of this instant
+        self._bends: dict[int, int] = {}  # time -> by how much the slope changes then
+        self._bend_times: list[int] = []
+        #: Courses from this instant on: partitions that change hands together mostly run alike.
+        self._courses: dict[tuple[Distance, ...], Course] = {}
+        self._peak: int | None = None
+        self._peak_counts = False
+        self._marked_us: int | None = None
+        self._marked_value = 0
+        self._low_from_us = 0
+
+    def create(self, partition: str, now_us: int, log: Line) -> None:
+        """The partition exists from now on; nobody has to process what its log holds already."""
+        if now_us != self._now_us:
+            self._move_to(now_us)
+        end = log.exact(now_us)
+        frontier = _Frontier(now_us, end, end, [log], log.base(), log.rate, seen_us=now_us)
+        self._frontiers[partition] = frontier
+        self._logs_base += frontier.log_base
+        self._logs_rate += log.rate
+        self._created += frontier.furthest
+        self._changing.append(frontier)
+
+    def delete(self, partition: str, now_us: int) -> None:
+        """The partition exists no more; nobody owns it. What was processed of it stays processed."""
+        frontier = self._touched(partition, now_us)
+        self._processed_before += (
+            frontier.log_base + frontier.log_rate * now_us - frontier.begun - frontier.lag(now_us)
+        )
+        self._logs_base -= frontier.log_base
+        self._logs_rate -= frontier.log_rate
+        self._created -= frontier.begun
+        self._changing.remove(frontier)
+        del self._frontiers[partition]
+        self._oldest_before[partition] = max(frontier.oldest_us, self._oldest_before.get(partition, 0))
+
+    def change_log(self, partition: str, log: Line) -> None:
+        """The log goes on along another line."""
+        frontier = self._touched(partition, log.from_us)
+        if frontier.created_us == log.from_us and not frontier.owners:
+            self._created += log.position * NANO - frontier.furthest
+            frontier.furthest = frontier.begun = log.position * NANO
+            frontier.logs.clear()
+        elif frontier.logs[-1].from_us == log.from_us:
+            frontier.logs.pop()
+        frontier.logs.append(log)
+        base = log.base()
+        self._logs_base += base - frontier.log_base
+        self._logs_rate += log.rate - frontier.log_rate
+        frontier.log_base, frontier.log_rate = base, log.rate
+
+    def start(self, partition: str, owner: Line) -> None:
+        """An owner begins, or goes on, to process along ``owner``."""
+        frontier = self._touched(partition, owner.from_us)
+        frontier.owners.append((owner.base(), owner.rate))
+        frontier.furthest = max(frontier.furthest, owner.position * NANO)
+
+    def stop(self, partition: str, now_us: int, owner: Line, position: int) -> None:
+        """The owner that processed along ``owner`` has stopped at ``position``."""
+        frontier = self._touched(partition, now_us)
+        frontier.owners.remove((owner.base(), owner.rate))
+        frontier.furthest = max(frontier.furthest, position * NANO)
+
+    def processed_and_waiting(self, now_us: int) -> tuple[int, int]:
+        """Over all partitions, as of the last row, in billionths of a record.
+
+        How far they were processed since their creation, and the lag.
+        """
+        if now_us != self._now_us:
+            self._move_to(now_us)
+        self._instant_over()
+        processed = self._logs_base + self._logs_rate * now_us - self._created - self._value
+        return self._processed_before + processed, self._value
+
+    def begin_peak(self, now_us: int) -> None:
+        """From this instant on the peak counts, and so do the ages of records."""
+        self._peak_counts = True
+        self._begin_ages(now_us)
+
+    def mark(self, now_us: int) -> None:
+        """The lag has to come back to the value that it had just before this instant's rows."""
+        self._move_to(now_us)
+        self._marked_us = self._low_from_us = now_us
+        self._marked_value = self._before
+
+    def begin_window(self, from_us: int) -> None:
+        """The peak so far counts no more; there is no change yet to recover from."""
+        self._move_to(from_us)
+        self._instant_over()
+        self._peak = self._marked_us = None
+        self._see(self._value)
+        self._begin_ages(from_us)
+
+    def growth(self, now_us: int) -> int:
+        """By how much the lag grows from now on if nothing happens, in records per 1,000 seconds."""
+        self._move_to(now_us)
+        self._instant_over()
+        return self._slope
+
+    def finish(self, end_us: int) -> tuple[int | None, int | None]:
+        """The peak in billionths of a record, and the recovery in microseconds; None where unknown."""
+        self._move_to(end_us)
+        self._instant_over()
+        self._see(self._value)
+        for frontier in self._frontiers.values():
+            self._look_back(frontier, end_us)
+        if self._marked_us is None or self._value > self._marked_value:
+            return self._peak, None
+        return self._peak, self._low_from_us - self._marked_us
+
+    def ages(self) -> dict[str, int] | None:
+        """After the end: each partition's largest age in microseconds; None if the peak never counted."""
+        if not self._peak_counts:
+            return None
+        found = {name: frontier.oldest_us for name, frontier in self._frontiers.items()}
+        for name, oldest in self._oldest_before.items():
+            found[name] = max(oldest, found.get(name, 0))
+        return found
+
+    # -- single partitions -----------------------------------------------------------------------
+
+    def _touched(self, partition: str, now_us: int) -> _Frontier:
+        """The partition, taken out of the curve until this instant is over."""
+        if now_us != self._now_us:
+            self._move_to(now_us)
+        frontier = self._frontiers[partition]
+        if frontier.changing:
+            return frontier
+        if frontier.keeps_up:
+            frontier.seen_us = now_us
+        else:
+            slope = frontier.slope
+            for time_us, change in frontier.bends:
+                if time_us > now_us:
+                    self._bends[time_us] -= change
+                else:
+                    slope += change
+            self._slope -= slope
+            self._value -= frontier.lag(now_us)
+            self._look_back(frontier, now_us)
+        frontier.changing = True
+        self._changing.append(frontier)
+        return frontier
+
+    def _instant_over(self) -> None:
+        """Put what the rows of this instant concern back into the curve."""
+        for frontier in self._changing:
+            frontier.changing = False
+            if not frontier.owners:
+                frontier.keeps_up = False
+                value = frontier.log_base + frontier.log_rate * self._now_us - frontier.furthest
+                if value >= 0:  # the usual case of those that nobody processes
+                    frontier.slope, frontier.bends = frontier.log_rate, ()
+                    self._slope += frontier.log_rate
+                    self._value += value
+                    continue
+            distances = frontier.distances(self._now_us)
+            frontier.keeps_up = len(distances) == 2 and distances[1][0] <= 0 and distances[1][1] <= 0
+            if frontier.keeps_up:
+                continue
+            known = self._courses.get(distances)
+            if known is None:
+                known = self._courses[distances] = course(distances, self._now_us)
+            frontier.slope, frontier.bends = known
+            self._slope += frontier.slope
+            value = min(distances)[0]
+            if value > 0:
+                self._value += value
+            for time_us, change in frontier.bends:
+                if time_us in self._bends:
+                    self._bends[time_us] += change
+                else:
+                    self._bends[time_us] = change
+                    heappush(self._bend_times, time_us)
+        self._changing.clear()
+
+    def _begin_ages(self, now_us: int) -> None:
+        self._oldest_before.clear()
+        for frontier in self._frontiers.values():
+            frontier.seen_us, frontier.oldest_us = now_us, 0
+
+    def _look_back(self, frontier: _Frontier, now_us: int) -> None:
+        """Take notice of the ages since the partition was looked at, and forget logs that are processed."""
+        logs, seen_us = frontier.logs, frontier.seen_us
+        frontier.seen_us = now_us
+        if len(logs) == 1 and frontier.log_rate:
+            # the usual case: an upper bound of the ages, which is the age if nobody processes
+            arrived = max(
+                logs[0].from_us, -((frontier.log_base - frontier.furthest - NANO) // frontier.log_rate)
+            )
+            age_us = now_us - arrived
+            if age_us <= frontier.oldest_us or not self._peak_counts:
+                return
+            if not frontier.owners:
+                frontier.oldest_us = age_us
+                return
+        if self._peak_counts:
+            frontier.oldest_us = oldest_us(
+                frontier.oldest_us, logs, frontier.furthest, frontier.owners, seen_us, now_us
+            )
+        while len(logs) > 1 and frontier.furthest + NANO > logs[1].position * NANO:
+            del logs[0]
+
+    # -- the curve -------------------------------------------------------------------------------
+
+    def _move_to(self, now_us: int) -> None:
+        if now_us == self._now_us:
+            return
+        self._instant_over()
+        while self._bend_times and self._bend_times[0] <= now_us:
+            time_us = heappop(self._bend_times)
+            self._run_to(time_us)
+            self._slope += self._bends.pop(time_us)
+        self._run_to(now_us)
+
+    def _run_to(self, now_us: int) -> None:
+        """Follow one straight line to its end."""
+        if now_us == self._now_us:
+            return
+        self._see(self._value)
+        end = self._value + self._slope * (now_us - self._now_us)
+        self._see(end)
+        if self._marked_us is not None:
+            self._watch_recovery(end, now_us)
+        self._now_us = now_us
+        self._value = self._before = end
+        self._courses.clear()
+
+    def _see(self, value: int) -> None:
+        if self._peak_counts and (self._peak is None or value > self._peak):
+            self._peak = value
+
+    def _watch_recovery(self, end: int, end_us: int) -> None:
+        """The last line that lies above the marked value decides from when on the lag stays low."""
+        if end > self._marked_value:
+            self._low_from_us = end_us
+        elif self._value > self._marked_value:
+            too_much = self._value - self._marked_value
+            self._low_from_us = self._now_us - too_much // self._slope  # the slope is negative: rounds up
+
+
+def course(distances: tuple[Distance, ...], now_us: int) -> Course:
+    """How the lag of a partition goes on if nothing happens: its slope now, and (time, change of slope).
+
+    The lag is the least of the ``distances``, and never below zero.
+    """
+    knots = [0, *_crossings(distances)]
+    knots.append(knots[-1] + 1)
+    values = [max(0, min([distance + rate * knot for distance, rate in distances])) for knot in knots]
+    slopes = [
+        (after - before) // (end - begin)
+        for (before, after), (begin, end) in zip(pairwise(values), pairwise(knots), strict=True)
+    ]
+    bends = tuple(
+        (now_us + knot, after - before)
+        for knot, (before, after) in zip(knots[1:-1], pairwise(slopes), strict=True)
+        if after != before
+    )
+    return slopes[0], bends
+
+
+def _crossings(distances: tuple[Distance, ...]) -> list[int]:
+    """Whole microseconds from now around which the distances cross each other, or zero."""
+    found: set[int] = set()
+    for number, (distance, rate) in enumerate(distances):
+        for other, other_rate in ((0, 0), *distances[:number]):
+            if rate != other_rate:
+                crossing = (other - distance) // (rate - other_rate)
+                found.update(at for at in (crossing, crossing + 1) if at > 0)
+    return sorted(found)

@@ -1,0 +1,112 @@
+"""What people compare runs by: for each figure its words, its unit, and the least difference that counts.
+
+A difference between two runs counts if it is at least `Measure.noticed` and a tenth of the larger value:
+0 against 304 ms without a consumer does not, a peak lag of 12,722 against 161,055 records does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from groupstorm.figures.table import Figures
+from groupstorm.figures.wording import dollars, number, seconds, size
+
+#: The least difference that counts, as a share of the larger value.
+NOTICED_SHARE = 0.1
+
+
+class Unit(StrEnum):
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+    COUNT = "count"
+    BYTES = "bytes"
+    DOLLARS = "dollars"
+
+
+class Measure(NamedTuple):
+    """A figure of which less is better.
+
+    ``key`` is its word in `--rank`, ``phrase`` its words in sentences. ``noticed``: the least difference that
+    a person would act on, in ``unit``; ``of_records`` raises it to this share of the records that the group
+    processed. Figures of one ``family`` say nearly the same: a sentence takes one of them.
+    """
+
+    figure: str
+    key: str
+    phrase: str
+    unit: Unit
+    noticed: float
+    family: str
+    of_records: float = 0
+    #: Whether sentences name it as a difference. The time until the lag was back counts from the first change
+    #: on: of a scenario of several steps it holds the quiet time between them, too.
+    is_told: bool = True
+
+    def read(self, figures: Figures) -> float | None:
+        value = getattr(figures, self.figure, None)
+        return value if isinstance(value, int | float) else None
+
+    def show(self, value: float) -> str:
+        """The value in a sentence."""
+        if self.unit is Unit.SECONDS:
+            return seconds(value)
+        if self.unit is Unit.MILLISECONDS:
+            return seconds(value / 1000)
+        if self.unit is Unit.BYTES:
+            return size(value)
+        return dollars(value) if self.unit is Unit.DOLLARS else number(value)
+
+    def noticed_among(self, runs: Iterable[Figures]) -> float:
+        """The least difference that counts between ``runs``."""
+        records = max((run.records_processed or 0 for run in runs), default=0)
+        return max(self.noticed, self.of_records * records)
+
+
+_S, _MS, _N, _B = Unit.SECONDS, Unit.MILLISECONDS, Unit.COUNT, Unit.BYTES
+
+#: Of two figures that differ by as many times what is noticed, a sentence names the first one here.
+MEASURES: tuple[Measure, ...] = (
+    Measure("unowned_partition_seconds", "unowned", "un-owned time, in all", _S, 60, "un-owned"),
+    Measure("task_downtime_seconds", "downtime", "tasks down, in all", _S, 60, "down"),
+    Measure("staleness_max_seconds", "staleness", "the oldest unprocessed record", _S, 10, "lag"),
+    Measure("lag_peak", "lag", "peak lag in records", _N, 1_000, "lag", 0.0001),
+    Measure("nobody_consuming_seconds", "nobody", "nobody consuming at all", _S, 5, "nobody"),
+    Measure("unowned_max_seconds", "gap", "longest single gap", _S, 5, "gap"),
+    Measure(
+        "task_downtime_max_seconds", "longest-downtime", "longest downtime of a task", _S, 30, "down-max"
+    ),
+    Measure("records_skipped", "skipped", "records skipped", _N, 10, "skipped"),
+    Measure("records_duplicated", "duplicates", "records processed again", _N, 100, "again", 0.001),
+    Measure("dual_owner_seconds", "two-owners", "time with two owners", _S, 1, "two"),
+    Measure("cost_per_crash_partition_seconds", "crash", "un-owned time of a crash", _S, 60, "un-owned"),
+    Measure("cost_per_deploy_partition_seconds", "deploy", "un-owned time of a deploy", _S, 60, "un-owned"),
+    Measure("lag_recovery_seconds", "recovery", "time until the lag was back", _S, 120, "recovery", 0, False),
+    Measure("rebalance_latency_max_ms", "rebalance", "longest rebalance", _MS, 10_000, "rebalance"),
+    Measure("generations", "generations", "generations", _N, 20, "generations"),
+    Measure(
+        "generations_without_progress_max",
+        "no-progress",
+        "generations in a row without progress",
+        _N,
+        5,
+        "progress",
+    ),
+    Measure("moves", "moves", "partitions moved", _N, 200, "moves"),
+    Measure("moves_wasted", "wasted-moves", "moves that balance did not need", _N, 200, "moves"),
+    Measure(
+        "imbalance_records_max", "load", "records that one member has more than another", _N, 1_000, "even"
+    ),
+    Measure("imbalance_max", "imbalance", "partitions that one member has more than another", _N, 2, "even"),
+    Measure("cross_rack_usd", "dollars", "cost of traffic between racks", Unit.DOLLARS, 0.05, "racks"),
+    Measure("restored_bytes", "restored", "state restored before tasks could run", _B, 1e9, "restored"),
+    Measure("tasks_from_scratch", "from-scratch", "tasks restored from nothing", _N, 2, "restored"),
+    Measure("standby_restored_bytes", "standbys", "state built up by standbys", _B, 1e10, "standbys"),
+    Measure(
+        "task_imbalance", "task-imbalance", "tasks that one instance has more than another", _N, 2, "even"
+    ),
+)
+
+BY_KEY: Mapping[str, Measure] = {measure.key: measure for measure in MEASURES}
+BY_FIGURE: Mapping[str, Measure] = {measure.figure: measure for measure in MEASURES}

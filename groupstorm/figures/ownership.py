@@ -1,0 +1,362 @@
+"""The owner and the processing members of each partition: gaps, pauses, dual owners, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from groupstorm.figures.causes import Origin
+from groupstorm.figures.gaps import Gaps, GapSums
+from groupstorm.figures.lag import LagCurve
+from groupstorm.figures.partitions import Owner, Partition
+from groupstorm.figures.record_model import Line, RecordModel
+from groupstorm.figures.records import RecordSums
+
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+_OTHER: Final = Origin.OTHER
+
+
+class Ownership:
+    """Follows owner intervals. All calls come in the order of time; partitions go by name.
+
+    ``positions`` are the records at which processing starts or stops; they count from the first row on that
+    says that there are records. An assignment to a member that owns the partition already, and the end
+    or pause of an interval that is not open, change nothing.
+    """
+
+    def __init__(self) -> None:
+        self.partitions: dict[str, Partition] = {}
+        self.complete_us: int | None = None
+        self.last_change_us: int | None = None
+        self.revoked_and_returned = 0
+        self.dual_us = 0
+        self.paused_us = 0
+        self.nobody_us = 0
+        #: Partitions that changed hands since a reader of the set cleared it.
+        self.touched: set[Partition] = set()
+        self.records: RecordSums | None = None
+        self.lag: LagCurve | None = None
+        self.model = RecordModel(0, 0)
+        self._gaps = GapSums()
+        self._owned = 0
+        self._processing = 0
+        self._nobody_from_us: int | None = None
+        #: Partitions that were deleted: one that is created again goes on counting its gaps.
+        self._gone: dict[str, Partition] = {}
+        #: Since when the group does not exist: it was deleted, or its coordinator has ended.
+        self._deleted_us: int | None = None
+
+    def begin_scenario(self, record_rate: int, process_rate: int, now_us: int) -> None:
+        """The rates of the trace's first row, in records per partition and second."""
+        self.model = RecordModel(record_rate, process_rate)
+        if record_rate:
+            self._follow_records(now_us)
+
+    def create(self, names: Iterable[str], now_us: int) -> None:
+        """Partitions exist from now on."""
+        for name in names:
+            if name in self.partitions:
+                continue
+            partition = self._gone.pop(name) if name in self._gone else Partition(name, now_us)
+            self.partitions[name] = partition
+            partition.accounted_us, partition.gap_origin = now_us, _OTHER
+            if self.complete_us is not None:
+                partition.gap_from_us, partition.gap_member = now_us, None
+                partition.gap_callback_us = 0
+            if self.lag is not None:
+                self.lag.create(name, now_us, self.model.log(name))
+
+    def delete(self, names: Iterable[str], now_us: int) -> None:
+        """Partitions exist no more: intervals and gaps of theirs end, and they need no owner."""
+        for name in names:
+            partition = self.partitions.get(name)
+            if partition is None:
+                continue
+            for owner in [*partition.owners]:
+                self._end(partition, owner, self._position(partition, owner, now_us), 0, now_us)
+            self._close_gap(partition, None, 0, now_us)
+            partition.revoked_from.clear()
+            self._gone[name] = self.partitions.pop(name)
+            self.model.forget_log(name)
+            if self.records is not None and self.lag is not None:
+                self.records.forget(name)
+                self.lag.delete(name, now_us)
+        self._see_completion(now_us)
+
+    def assign(
+        self,
+        member: str,
+        names: Sequence[str],
+        positions: Sequence[int] | None,
+        callback_us: int,
+        now_us: int,
+    ) -> None:
+        """``member`` fetches them from now on; its callback took ``callback_us``."""
+        for index, name in enumerate(names):
+            partition = self.partitions.get(name)
+            if partition is None:
+                self.create((name,), now_us)
+                partition = self.partitions[name]
+            if self._find(partition, member) is None:
+                position = positions[index] if positions is not None else 0
+                self._begin(partition, member, position, callback_us, now_us)
+        self._see_completion(now_us)
+
+    def end(
+        self,
+        member: str,
+        names: Sequence[str],
+        positions: Sequence[int] | None,
+        now_us: int,
+        callback_us: int = 0,
+        *,
+        revoked: bool = False,
+        origin: Origin = _OTHER,
+    ) -> None:
+        """``member`` has stopped processing them; a callback of ``callback_us`` begins.
+
+        ``revoked``: it gave them up for the group's sake, so that getting them back would be a waste.
+        ``origin``: what began the time without an owner, if one begins now.
+        """
+        for partition, owner, position in self._open(member, names, positions):
+            if revoked:
+                partition.revoked_from.append(member)
+            partition.gap_origin = origin
+            self._end(partition, owner, position, callback_us, now_us)
+
+    def pause(self, member: str, names: Sequence[str], positions: Sequence[int] | None, now_us: int) -> None:
+        """``member`` stands still, owning them."""
+        for partition, owner, position in self._open(member, names, positions):
+            if not owner.paused:
+                self._account(partition, now_us)
+                self._stop(partition, owner, position, now_us)
+                owner.paused = True
+
+    def resume(self, member: str, names: Sequence[str], positions: Sequence[int] | None, now_us: int) -> None:
+        """``member`` goes on."""
+        for partition, owner, position in self._open(member, names, positions):
+            if owner.paused:
+                self._account(partition, now_us)
+                self._start(partition, owner, position, now_us)
+                owner.paused = False
+
+    def change_processing(
+        self,
+        member: str,
+        names: Sequence[str],
+        positions: Sequence[int],
+        rates: Sequence[int],
+        now_us: int,
+    ) -> None:
+        """``member`` goes on from ``positions`` at ``rates`` if it processes the partitions."""
+        for index, name in enumerate(names):
+            partition = self.partitions.get(name)
+            owner = None if partition is None else self._find(partition, member)
+            if owner is None or owner.paused:
+                continue
+            before, owner.line = owner.line, Line(positions[index], now_us, rates[index])
+            if self.lag is not None:
+                self.lag.stop(name, now_us, before, positions[index])
+                self.lag.start(name, owner.line)
+
+    def change_logs(
+        self, names: Sequence[str], positions: Sequence[int], rates: Sequence[int], now_us: int
+    ) -> None:
+        """The logs of the partitions end at ``positions`` and grow by ``rates``."""
+        if self.lag is None and any(rates):
+            self._follow_records(now_us)
+        for name, position, rate in zip(names, positions, rates, strict=True):
+            log = Line(position, now_us, rate)
+            self.model.change_log(name, log)
+            if self.lag is not None and name in self.partitions:
+                self.lag.change_log(name, log)
+
+    def group_deleted(self, now_us: int) -> None:
+        """The group does not exist from now on: its partitions are no longer un-owned."""
+        if self._deleted_us is None:
+            self._deleted_us = now_us
+
+    def group_created(self, now_us: int) -> None:
+        """The group exists (again): gaps that are open go on."""
+        deleted_us, self._deleted_us = self._deleted_us, None
+        if deleted_us is None:
+            return
+        for partition in self.partitions.values():
+            if partition.gap_from_us is not None:
+                partition.gap_from_us += max(0, now_us - max(deleted_us, partition.gap_from_us))
+        if self._nobody_from_us is not None:
+            self._nobody_from_us += max(0, now_us - max(deleted_us, self._nobody_from_us))
+
+    def begin_window(self, from_us: int) -> None:
+        """Drop all sums so far; gaps and pauses that last are counted from ``from_us`` on."""
+        for partition in self.partitions.values():
+            self._account(partition, from_us)
+            if partition.gap_from_us is not None and partition.gap_from_us < from_us:
+                passed_us = from_us - partition.gap_from_us
+                partition.gap_callback_us = max(0, partition.gap_callback_us - passed_us)
+                partition.gap_from_us = from_us
+            partition.longest_gap_us = 0
+        for partition in self._gone.values():
+            partition.longest_gap_us = 0
+        self.revoked_and_returned = self.dual_us = self.paused_us = self.nobody_us = 0
+        self._gaps = GapSums()
+        self.last_change_us = None
+        if self._nobody_from_us is not None:
+            self._nobody_from_us = max(self._nobody_from_us, from_us)
+        if self.lag is None:
+            return
+        self.lag.begin_window(from_us)
+        self.records = RecordSums()
+        for partition in self.partitions.values():
+            for owner in partition.owners:
+                owner.first_position = self._position(partition, owner, from_us)
+                self.records.begin(partition.name, owner.first_position)
+
+    def finish(self, end_us: int) -> None:
+        """The trace ends: open intervals and gaps last until now."""
+        for partition in self.partitions.values():
+            self._account(partition, end_us)
+            self._close_gap(partition, None, 0, end_us)
+            if self.records is None:
+                continue
+            for owner in partition.owners:
+                reached = self._position(partition, owner, end_us)
+                self.records.end(partition.name, owner.first_position, reached)
+        if self._nobody_from_us is not None:
+            self.nobody_us += self._existing_until(end_us, self._nobody_from_us) - self._nobody_from_us
+
+    def _follow_records(self, now_us: int) -> None:
+        """There are records from now on: count them and their lag. Until now nobody has processed any."""
+        self.records, self.lag = RecordSums(), LagCurve()
+        for partition in self.partitions.values():
+            self.lag.create(partition.name, now_us, self.model.log(partition.name))
+            for owner in partition.owners:
+                self.records.begin(partition.name, owner.first_position)
+                if not owner.paused:
+                    owner.line = owner.line._replace(from_us=now_us)
+                    self.lag.start(partition.name, owner.line)
+        if self.complete_us is not None:
+            self.lag.begin_peak(now_us)
+
+    def _position(self, partition: Partition, owner: Owner, now_us: int) -> int:
+        """Where an owner stands by the model."""
+        if owner.paused:
+            return owner.line.position
+        return self.model.position(partition.name, owner.line, now_us)
+
+    def _existing_until(self, now_us: int, from_us: int) -> int:
+        """The end of a time that began at ``from_us``: now, or when the group was deleted."""
+        return now_us if self._deleted_us is None else min(now_us, max(self._deleted_us, from_us))
+
+    def unowned(self) -> Gaps | None:
+        """The gaps from the first complete assignment on; None if the assignment was never complete."""
+        if self.complete_us is None:
+            return None
+        return self._gaps.figures((*self._gone.values(), *self.partitions.values()))
+
+    def _open(
+        self, member: str, names: Sequence[str], positions: Sequence[int] | None
+    ) -> Iterator[tuple[Partition, Owner, int]]:
+        """The intervals of ``member`` that are open among ``names``, each with its position."""
+        for index, name in enumerate(names):
+            partition = self.partitions.get(name)
+            owner = None if partition is None else self._find(partition, member)
+            if partition is not None and owner is not None:
+                yield partition, owner, positions[index] if positions is not None else 0
+
+    @staticmethod
+    def _find(partition: Partition, member: str) -> Owner | None:
+        for owner in partition.owners:
+            if owner.member == member:
+                return owner
+        return None
+
+    def _begin(self, partition: Partition, member: str, position: int, callback_us: int, now_us: int) -> None:
+        self._account(partition, now_us)
+        self._close_gap(partition, member, callback_us, now_us)
+        if partition.revoked_from:
+            self.revoked_and_returned += partition.revoked_from.count(member)
+            partition.revoked_from.clear()
+        if not partition.owners:
+            self._owned += 1
+        owner = Owner(member, position, Line(position, now_us, self.model.process_rate))
+        partition.owners.append(owner)
+        if self.records is not None:
+            self.records.begin(partition.name, position)
+        self._start(partition, owner, position, now_us)
+        self.touched.add(partition)
+        self.last_change_us = now_us
+
+    def _end(self, partition: Partition, owner: Owner, position: int, callback_us: int, now_us: int) -> None:
+        self._account(partition, now_us)
+        if not owner.paused:
+            self._stop(partition, owner, position, now_us)
+        if self.records is not None:
+            self.records.end(partition.name, owner.first_position, position)
+        partition.owners.remove(owner)
+        self.touched.add(partition)
+        self.last_change_us = now_us
+        if partition.owners:
+            return
+        self._owned -= 1
+        if self.complete_us is not None:
+            partition.gap_from_us = now_us
+            partition.gap_member = owner.member
+            partition.gap_callback_us = callback_us
+
+    def _start(self, partition: Partition, owner: Owner, position: int, now_us: int) -> None:
+        owner.line = Line(position, now_us, owner.line.rate)
+        partition.processing += 1
+        self._processing += 1
+        if self._nobody_from_us is not None:
+            self.nobody_us += self._existing_until(now_us, self._nobody_from_us) - self._nobody_from_us
+            self._nobody_from_us = None
+        if self.lag is not None:
+            self.lag.start(partition.name, owner.line)
+
+    def _stop(self, partition: Partition, owner: Owner, position: int, now_us: int) -> None:
+        if self.lag is not None:
+            self.lag.stop(partition.name, now_us, owner.line, position)
+        owner.line = Line(position, now_us, owner.line.rate)
+        partition.processing -= 1
+        self._processing -= 1
+        if self._processing == 0 and self.complete_us is not None:
+            self._nobody_from_us = now_us
+
+    def _see_completion(self, now_us: int) -> None:
+        """If every partition has an owner for the first time: gaps and pauses count from here."""
+        if self.complete_us is not None or not self._owned == len(self.partitions) > 0:
+            return
+        for partition in self.partitions.values():
+            self._account(partition, now_us)
+        self.complete_us = now_us
+        if self._processing == 0:
+            self._nobody_from_us = now_us
+        if self.lag is not None:
+            self.lag.begin_peak(now_us)
+
+    def _account(self, partition: Partition, now_us: int) -> None:
+        """Book the time since the partition's last change."""
+        passed_us = now_us - partition.accounted_us
+        partition.accounted_us = now_us
+        if partition.processing > 1:
+            self.dual_us += passed_us
+        elif partition.owners and not partition.processing and self.complete_us is not None:
+            self.paused_us += passed_us
+
+    def _close_gap(self, partition: Partition, member: str | None, callback_us: int, now_us: int) -> None:
+        """A gap ends with the new owner ``member``, or None at the end of the trace."""
+        if partition.gap_from_us is None:
+            return
+        gap_us = now_us - partition.gap_from_us
+        if self._deleted_us is not None:
+            gap_us = self._existing_until(now_us, partition.gap_from_us) - partition.gap_from_us
+        partition.gap_from_us = None
+        if gap_us == 0:
+            return
+        self._gaps.add(partition, gap_us)
+        if member is not None and member == partition.gap_member:
+            self.paused_us += gap_us
+            return
+        revoking_us = min(gap_us, partition.gap_callback_us)
+        self.paused_us += revoking_us + min(gap_us - revoking_us, callback_us)

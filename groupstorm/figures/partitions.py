@@ -1,0 +1,40 @@
+"""The state of one partition at the present row: its owners, and since when it has none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from groupstorm.figures.causes import Origin
+from groupstorm.figures.record_model import Line
+
+
+@dataclass(slots=True, eq=False)
+class Owner:
+    """One open owner interval: the offset at which it counts from, and how its owner goes on from where."""
+
+    member: str
+    first_position: int
+    line: Line
+    paused: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Partition:
+    """The state of one partition at the present row."""
+
+    name: str
+    accounted_us: int
+    owners: list[Owner] = field(default_factory=list)  # in the order in which they were assigned
+    processing: int = 0
+    gap_from_us: int | None = None
+    gap_member: str | None = None
+    gap_callback_us: int = 0
+    gap_origin: Origin = Origin.OTHER
+    longest_gap_us: int = 0
+    #: Members that gave it up since it was assigned last.
+    revoked_from: list[str] = field(default_factory=list)
+
+    @property
+    def owner(self) -> str | None:
+        """The owner; of two, the one that was assigned last."""
+        return self.owners[-1].member if self.owners else None

@@ -1,0 +1,105 @@
+"""Which variant costs least, by one figure or by several that are weighed together; perhaps none does.
+
+The cost of a run: for each figure of the ranking, its weight times the figure in multiples of what a person
+notices (`measures`). A variant is the winner if its median cost lies below every other's by more than their
+seeds vary, by a tenth at least, and by one notice at least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from groupstorm.figures.measures import BY_KEY, NOTICED_SHARE, Measure
+from groupstorm.figures.spread import Spread, spread_of, within_spread
+from groupstorm.figures.table import Figures
+from groupstorm.figures.wording import listed
+from groupstorm.problems import InputError
+
+Runs = Mapping[str, Sequence[Figures]]
+
+#: Without --rank: what partitions, records and their readers suffer, each weighed once.
+DEFAULT_RANKING: Mapping[str, float] = {"unowned": 1, "staleness": 1, "duplicates": 1, "skipped": 1}
+#: The same of a Kafka Streams application.
+DEFAULT_RANKING_OF_TASKS: Mapping[str, float] = {"downtime": 1, "staleness": 1, "duplicates": 1, "skipped": 1}
+
+
+class Verdict(NamedTuple):
+    """``best``: one variant, or several that do not differ enough. ``by``: the words of the ranking."""
+
+    best: tuple[str, ...]
+    by: str
+    costs: Mapping[str, Spread]
+    #: Whether seeds alone may explain what lies between several that are best.
+    within_spread: bool
+
+
+def parse_ranking(text: str) -> Mapping[str, float]:
+    """`lag`, or weights: `unowned=2,duplicates=1`. Raises InputError."""
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        key, equals, written = part.strip().partition("=")
+        if key not in BY_KEY:
+            raise InputError(f"--rank {text!r}: {key!r} is none of {', '.join(BY_KEY)}")
+        try:
+            weight = float(written) if equals else 1.0
+        except ValueError:
+            weight = -1
+        if not 0 < weight < float("inf"):
+            raise InputError(f"--rank {text!r}: {key}: {written!r}: expected a weight above 0")
+        if key in weights:
+            raise InputError(f"--rank {text!r}: {key} stands twice")
+        weights[key] = weight
+    return weights
+
+
+def has_tasks(variants: Runs) -> bool:
+    """Whether these are runs of a Kafka Streams application."""
+    return any(figures.probing_rebalances is not None for runs in variants.values() for figures in runs)
+
+
+def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict | None:
+    """The verdict; None if there is only one variant, or no figure of the ranking has a value in all runs."""
+    if len(variants) < 2:
+        return None
+    if weights is None:
+        weights = DEFAULT_RANKING_OF_TASKS if has_tasks(variants) else DEFAULT_RANKING
+        if not _known(BY_KEY["staleness"], variants):
+            weights = {"lag" if key == "staleness" else key: weight for key, weight in weights.items()}
+    measures = [BY_KEY[key] for key in weights if _known(BY_KEY[key], variants)]
+    if not measures:
+        return None
+    every = [figures for runs in variants.values() for figures in runs]
+    notices = {measure: measure.noticed_among(every) for measure in measures}
+    costs: dict[str, Spread] = {}
+    for name, runs in variants.items():
+        spread = spread_of(
+            sum(weights[m.key] * (m.read(figures) or 0) / notices[m] for m in measures) for figures in runs
+        )
+        assert spread is not None
+        costs[name] = spread
+    least = min(costs, key=lambda name: costs[name].median)
+    best = [name for name in costs if name == least or not _is_less(costs[least], costs[name])]
+    tied = [name for name in best if name != least]
+    several = any(len(runs) > 1 for runs in variants.values())
+    return Verdict(
+        best=tuple(best),
+        by=_words(measures),
+        costs=costs,
+        within_spread=several and any(within_spread(costs[least], costs[name]) for name in tied),
+    )
+
+
+def _known(measure: Measure, variants: Runs) -> bool:
+    return all(measure.read(figures) is not None for runs in variants.values() for figures in runs)
+
+
+def _is_less(one: Spread, other: Spread) -> bool:
+    """Whether ``one`` costs so much less that a person would choose it for that."""
+    difference = other.median - one.median
+    return difference >= 1 and difference >= NOTICED_SHARE * other.median and not within_spread(one, other)
+
+
+def _words(measures: Sequence[Measure]) -> str:
+    names = [measure.phrase.removesuffix(", in all") for measure in measures]
+    return f"{listed(names)} together" if len(names) > 1 else names[0]

@@ -1,0 +1,137 @@
+"""Which of several configurations to take, with its spread, and what that buys against the defaults.
+
+The winner of the ranking (`ranking`), if there is one. Of several that are as good, the one that is nearest
+to the defaults: a change that buys nothing is not recommended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from groupstorm.figures.measures import MEASURES, NOTICED_SHARE, Measure
+from groupstorm.figures.ranking import Runs, rank
+from groupstorm.figures.spread import Spread, spread_of, within_spread
+from groupstorm.figures.table import Figures
+from groupstorm.figures.unfit import unfit_variants
+from groupstorm.figures.wording import counted, listed
+
+#: What the recommended configuration costs: these figures are told with their spread, if they have a value.
+PRICE = (
+    "cost_per_deploy_partition_seconds",
+    "cost_per_crash_partition_seconds",
+    "task_downtime_seconds",
+    "unowned_max_seconds",
+    "staleness_max_seconds",
+    "records_duplicated",
+)
+#: So many others that are as good are named; of more only the number is said.
+OTHERS_NAMED_MAX = 3
+
+
+class Distance(NamedTuple):
+    """How far a configuration is from the defaults: settings that differ, then how far numbers do."""
+
+    changes: int
+    of_numbers: float
+
+
+class Defaults(NamedTuple):
+    """``words``: the defaults of the settings that differ. ``distances``: of each configuration.
+
+    ``cautions``: what a person has to know who takes that configuration.
+    """
+
+    words: str
+    distances: Mapping[str, Distance]
+    cautions: Mapping[str, str]
+
+    @property
+    def has_them(self) -> str | None:
+        """The configuration that has the defaults; None if there is none."""
+        return next((name for name, distance in self.distances.items() if not distance.changes), None)
+
+
+def recommendation(
+    variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None
+) -> list[str]:
+    """A few sentences; none if fewer than two can be ranked, or no figure of the ranking has a value."""
+    unfit = unfit_variants(variants)
+    fit = {name: runs for name, runs in variants.items() if name not in unfit}
+    verdict = rank(fit, weights)
+    if verdict is None:
+        return []
+    distances, costs = defaults.distances, verdict.costs
+    chosen = min(verdict.best, key=lambda name: (distances[name], costs[name].median))
+    others = [name for name in verdict.best if name != chosen]
+    sentences = [f"Recommendation: {chosen}{_as_good(others)}.", _price(fit[chosen])]
+    plain = defaults.has_them
+    if plain is None:
+        sentences.append(
+            f"None of these has the defaults ({defaults.words}): add them, to see what a change buys."
+        )
+    elif plain != chosen:
+        sentences.append(_against(plain, variants[plain], variants[chosen], variants))
+    else:
+        sentences.append("These are the defaults.")
+    sentences.append(defaults.cautions.get(chosen, ""))
+    return [sentence for sentence in sentences if sentence]
+
+
+def _as_good(others: Sequence[str]) -> str:
+    if not others:
+        return ""
+    named = listed(others) if len(others) <= OTHERS_NAMED_MAX else counted(len(others), "other")
+    verb = "is" if len(others) == 1 else "are"
+    return f". As good {verb} {named}: of all these it is the nearest to the defaults"
+
+
+def _price(runs: Sequence[Figures]) -> str:
+    parts = []
+    for measure in (one for one in MEASURES if one.figure in PRICE):
+        spread = _spread(measure, runs)
+        if spread is not None:
+            parts.append(f"{measure.phrase} {_with_range(measure, spread)}")
+    if not parts:
+        return ""
+    basis = (
+        f"medians of {len(runs)} seeds, with their range" if len(runs) > 1 else "one seed: no spread is known"
+    )
+    return f"It costs ({basis}): {'; '.join(parts)}."
+
+
+def _with_range(measure: Measure, spread: Spread) -> str:
+    least, middle, most = map(measure.show, spread)
+    return middle if least == most else f"{middle} ({least} to {most})"
+
+
+def _against(plain: str, before: Sequence[Figures], after: Sequence[Figures], variants: Runs) -> str:
+    """What changes for the better and for the worse, if it is more than the seeds and than people notice."""
+    every = [figures for runs in variants.values() for figures in runs]
+    better: list[str] = []
+    worse: list[str] = []
+    families: set[str] = set()
+    for measure in MEASURES:
+        old, new = _spread(measure, before), _spread(measure, after)
+        if not measure.is_told or old is None or new is None or not _differ(measure, old, new, every):
+            continue
+        # deploys and crashes are told apart, all other figures of a family are told once
+        family = measure.figure if measure.figure in PRICE[:2] else measure.family
+        if family in families or measure.figure == "unowned_partition_seconds":
+            continue
+        families.add(family)
+        change = f"{measure.phrase} {measure.show(old.median)} -> {measure.show(new.median)}"
+        (better if new.median < old.median else worse).append(change)
+    buys = f"it buys: {'; '.join(better)}" if better else "it buys nothing that a person would notice"
+    costs = f"it costs: {'; '.join(worse)}" if worse else "nothing gets noticeably worse"
+    return f"Against the defaults ({plain}) {buys}. For that {costs}."
+
+
+def _differ(measure: Measure, old: Spread, new: Spread, every: Sequence[Figures]) -> bool:
+    difference = abs(old.median - new.median)
+    enough = max(measure.noticed_among(every), NOTICED_SHARE * max(abs(old.median), abs(new.median)))
+    return difference >= enough and not within_spread(old, new)
+
+
+def _spread(measure: Measure, runs: Sequence[Figures]) -> Spread | None:
+    return spread_of(map(measure.read, runs))

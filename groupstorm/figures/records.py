@@ -1,0 +1,77 @@
+"""Records: how many were processed, how many more than once, how many never."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class _Covered:
+    """The positions of one partition that were processed: disjoint ascending ranges."""
+
+    first_start: int
+    furthest: int
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+
+    def add(self, start: int, end: int) -> None:
+        """Add [start, end) to the covered ranges; ranges that touch become one."""
+        if self.ends and self.starts[-1] <= start <= self.ends[-1]:
+            self.ends[-1] = max(self.ends[-1], end)
+            return
+        first = bisect_left(self.ends, start)
+        behind = bisect_right(self.starts, end)
+        if first < behind:
+            start = min(start, self.starts[first])
+            end = max(end, self.ends[behind - 1])
+        self.starts[first:behind] = [start]
+        self.ends[first:behind] = [end]
+
+    @property
+    def skipped(self) -> int:
+        """How many positions between the first start and the furthest end are not covered."""
+        return self.furthest - self.first_start - self.size(self.first_start)
+
+    def size(self, least: int = 0) -> int:
+        """How many positions from ``least`` on are covered."""
+        return sum(max(0, end - max(start, least)) for start, end in zip(self.starts, self.ends, strict=True))
+
+
+class RecordSums:
+    """Adds up the position ranges of owner intervals."""
+
+    def __init__(self) -> None:
+        self.processed = 0
+        #: Of partitions that were deleted: positions that were processed, and that were not.
+        self._covered_before = 0
+        self._skipped_before = 0
+        self._covered: dict[str, _Covered] = {}
+
+    def begin(self, partition: str, position: int) -> None:
+        """An interval begins: skipped records count from the first interval's start."""
+        if partition not in self._covered:
+            self._covered[partition] = _Covered(position, position)
+
+    def end(self, partition: str, start: int, end: int) -> None:
+        """An interval is over: it processed [start, end)."""
+        covered = self._covered[partition]
+        covered.furthest = max(covered.furthest, end)
+        if end > start:
+            self.processed += end - start
+            covered.add(start, end)
+
+    def forget(self, partition: str) -> None:
+        """The partition was deleted: positions of another one of its name are other records."""
+        covered = self._covered.pop(partition, None)
+        if covered is not None:
+            self._covered_before += covered.size()
+            self._skipped_before += covered.skipped
+
+    @property
+    def duplicated(self) -> int:
+        return self.processed - self._covered_before - sum(one.size() for one in self._covered.values())
+
+    @property
+    def skipped(self) -> int:
+        return self._skipped_before + sum(one.skipped for one in self._covered.values())

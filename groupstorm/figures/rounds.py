@@ -1,0 +1,67 @@
+"""Generations: how many, and how long each took from PreparingRebalance to its last SyncGroup answer."""
+
+from __future__ import annotations
+
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import GroupState
+
+
+class Rounds:
+    """Follows the group's state through its generations.
+
+    A generation's latency ends with the last *first* answer that a member got in it: a static member
+    that comes back later gets its old assignment from a Stable group (KIP-345), and a repeated SyncGroup
+    is answered again; neither prolongs the round.
+    """
+
+    def __init__(self) -> None:
+        self.generations = 0
+        self.latencies = 0
+        self.latency_sum_us = 0
+        self.latency_max_us: int | None = None
+        self._prepared_us: int | None = None
+        self._generation: int | None = None
+        self._reached_stable = False
+        self._last_answer_us: int | None = None
+        self._answered: set[str] = set()
+
+    def state_changed(self, event: events.GroupStateChanged, now_us: int) -> None:
+        if event.state == GroupState.STABLE:
+            self.generations += 1
+            self._reached_stable = True
+        elif event.state == GroupState.PREPARING_REBALANCE:
+            self._close()
+            self._prepared_us, self._generation = now_us, None
+        elif event.state == GroupState.COMPLETING_REBALANCE:
+            self._generation = event.generation
+            self._answered.clear()
+
+    def member_replaced(self, event: events.MemberReplaced) -> None:
+        """A static member's new id: its answer belongs to no round but one that is being prepared."""
+        if self._generation is not None:
+            self._answered.add(event.member_id)
+
+    def sync_answered(self, member_id: str, generation: int, now_us: int) -> None:
+        """Without an error."""
+        if generation == self._generation and member_id not in self._answered:
+            self._answered.add(member_id)
+            self._last_answer_us = now_us
+
+    def begin_window(self) -> None:
+        """The generations so far count no more, nor does the latency of the round that is open."""
+        self.generations = self.latencies = self.latency_sum_us = 0
+        self.latency_max_us = self._prepared_us = None
+
+    def finish(self) -> None:
+        """The trace ends."""
+        self._close()
+
+    def _close(self) -> None:
+        """No more answers count for the generation at hand."""
+        if self._reached_stable and self._prepared_us is not None and self._last_answer_us is not None:
+            latency_us = self._last_answer_us - self._prepared_us
+            self.latencies += 1
+            self.latency_sum_us += latency_us
+            self.latency_max_us = max(latency_us, self.latency_max_us or 0)
+        self._reached_stable = False
+        self._last_answer_us = None

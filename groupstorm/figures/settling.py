@@ -1,0 +1,166 @@
+"""When a group is settled, its live members at that time, and the changes that came before.
+
+`docs/figures.md` defines a settled point and a change. `tests/figures/settled_oracle.py` finds both by other
+means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events.group_states import Cause, GroupState
+
+#: `partitions_revoked` with this cause is the first half of a cooperative rebalance (KIP-429).
+ASSIGNMENT = "assignment"
+
+#: A group leaves Stable or CompletingRebalance because a member joined with something new: another
+#: subscription or, for the leader, new metadata.
+MEMBER_CAUSES = (Cause.MEMBER_UPDATED, Cause.LEADER_REJOINED)
+
+Topics = frozenset[str]
+
+
+class SettledPoint(NamedTuple):
+    """The group has settled: ``live`` members with their subscriptions (None: not known).
+
+    ``changes`` happened since the last point; ``rounds`` is the sum, over them, of the generations
+    that came after each.
+    """
+
+    live: Mapping[str, Topics | None]
+    changes: int
+    rounds: int
+
+
+class Settling:
+    """Takes the rows of the coordinator and the members; `instant_over` returns the settled points.
+
+    ``has_member_rows`` is False for a trace that has the coordinator's rows alone: then a member takes its
+    assignment with the SyncGroup's answer, and its name is its instance id or member id.
+    """
+
+    def __init__(self) -> None:
+        self.has_member_rows = True
+        self.points = 0
+        self._state = ""
+        self._generation = -1
+        self._stables = 0
+        #: Why an instant is no settled point: it has been one since the group last changed, members have
+        #: asked to join again, or have not taken the assignment of the generation that they are in.
+        self.settled = False
+        self.rejoining: set[str] = set()
+        self.awaited: dict[str, int] = {}
+        self._running: dict[str, Topics] = {}
+        self._in_group: dict[str, str] = {}  # member id -> member
+        self._revoked: set[str] = set()  # member ids that gave partitions up since their last SyncGroup
+        self._pending_changes = 0
+        self._pending_stables = 0
+
+    # -- rows of the coordinator --------------------------------------------------------------------
+
+    def state_changed(self, event: events.GroupStateChanged) -> bool:
+        """Returns whether this is a change: a member joined with something new.
+
+        The second half of a cooperative rebalance is none: its member joins again because it has revoked.
+        """
+        self.settled = False
+        if event.state == GroupState.STABLE:
+            self._stables += 1
+        if event.generation != self._generation:
+            self._generation = event.generation
+            self.awaited = {
+                member: generation
+                for member, generation in self.awaited.items()
+                if generation == event.generation
+            }
+        self._state = event.state
+        is_change = event.cause in MEMBER_CAUSES and event.member_id not in self._revoked
+        if is_change:
+            self._change()
+        return is_change
+
+    def join_answered(self, member: str, generation: int) -> None:
+        """Without an error: the member is awaited to take its assignment of that generation."""
+        self.awaited[member] = generation
+        self.settled = False
+
+    def sync_answered(self, member: str, member_id: str, generation: int) -> None:
+        """Without an error: what the member asked to join for has come."""
+        self.rejoining.discard(member)
+        self._revoked.discard(member_id)
+        self.settled = False
+        if self.has_member_rows:
+            self.awaited[member] = generation
+        else:
+            self.awaited.pop(member, None)
+
+    def member_added(self, member: str, member_id: str) -> None:
+        self._in_group[member_id] = member
+        self._change()
+
+    def member_replaced(self, member: str, member_id: str, previous_member_id: str) -> None:
+        """A static member is back under a new id: not a change of the group (KIP-345)."""
+        self._in_group.pop(previous_member_id, None)
+        self._in_group[member_id] = member
+
+    def member_removed(self, member_id: str) -> None:
+        self._in_group.pop(member_id, None)
+        self._change()
+
+    # -- rows of the members and the scenario --------------------------------------------------------
+
+    def member_started(self, event: member_events.MemberStarted) -> None:
+        self._running[event.member] = frozenset(event.topics)
+
+    def rejoin_requested(self, event: member_events.RejoinRequested) -> None:
+        self.rejoining.add(event.member)
+        self.settled = False
+
+    def assignment_taken(self, member: str, generation: int) -> None:
+        if self.awaited.get(member) == generation:
+            del self.awaited[member]
+
+    def revoked(self, member_id: str, cause: str) -> None:
+        if cause == ASSIGNMENT:
+            self._revoked.add(member_id)
+
+    def gone(self, member: str) -> None:
+        """Crashed, closed or failed."""
+        self._running.pop(member, None)
+        self.rejoining.discard(member)
+        self.awaited.pop(member, None)
+
+    def partitions_changed(self) -> None:
+        """Partitions were created or deleted."""
+        self._change()
+
+    # -- settled points --------------------------------------------------------------------------
+
+    def instant_over(self) -> SettledPoint | None:
+        """All rows of one instant were added: the settled point, if the group has settled with them."""
+        if self.settled or self._state != GroupState.STABLE or self.awaited or self.rejoining:
+            return None
+        self.settled = True
+        self.points += 1
+        point = SettledPoint(
+            self._live(), self._pending_changes, self._pending_changes * self._stables - self._pending_stables
+        )
+        self._pending_changes = self._pending_stables = 0
+        return point
+
+    def begin_window(self) -> None:
+        """The changes so far count no more."""
+        self._pending_changes = self._pending_stables = 0
+
+    def _change(self) -> None:
+        self._pending_changes += 1
+        self._pending_stables += self._stables
+
+    def _live(self) -> Mapping[str, Topics | None]:
+        if not self.has_member_rows:
+            return dict.fromkeys(self._in_group.values())
+        in_group = set(self._in_group.values())
+        return {member: topics for member, topics in self._running.items() if member in in_group}

@@ -1,0 +1,76 @@
+"""The table of figures: names, order and units, as `figures.json` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """All figures of one run; None if a figure has no meaning in the run.
+
+    Times are virtual milliseconds (three decimals) or seconds (six), as the name says; how each is
+    computed stands in `docs/figures.md`.
+    """
+
+    generations: int
+    generations_without_progress_max: int | None
+    rounds_per_change: float | None
+    rebalance_latency_avg_ms: float | None
+    rebalance_latency_max_ms: float | None
+    settled_after_ms: float | None
+    unowned_partition_seconds: float | None
+    unowned_max_seconds: float | None
+    unowned_p50_seconds: float | None
+    unowned_p95_seconds: float | None
+    unowned_p99_seconds: float | None
+    unowned_worst_partition: str | None
+    deploys: int | None
+    deploy_unowned_partition_seconds: float | None
+    cost_per_deploy_partition_seconds: float | None
+    crashes: int | None
+    crash_unowned_partition_seconds: float | None
+    cost_per_crash_partition_seconds: float | None
+    nobody_consuming_seconds: float | None
+    paused_partition_seconds: float | None
+    dual_owner_seconds: float | None
+    moves: int | None
+    moves_lower_bound: int | None
+    moves_wasted: int | None
+    revoked_and_returned: int
+    imbalance_max: int | None
+    imbalance_records_max: float | None
+    idle_members_max: int | None
+    lag_peak: int | None
+    lag_recovery_seconds: float | None
+    lag_growth_per_second: float | None
+    staleness_max_seconds: float | None
+    staleness_p95_seconds: float | None
+    staleness_worst_partition: str | None
+    max_poll_interval_exceeded: int | None
+    records_processed: int | None
+    records_duplicated: int | None
+    records_skipped: int | None
+    commits_rejected: Mapping[str, int] | None
+    requests: Mapping[str, int] | None
+    errors: Mapping[str, int] | None
+    cross_rack_bytes: int | None
+    cross_rack_usd: float | None
+    task_downtime_seconds: float | None
+    task_downtime_max_seconds: float | None
+    task_downtime_p50_seconds: float | None
+    probing_rebalances: int | None
+    converged_after_seconds: float | None
+    restored_bytes: int | None
+    standby_restored_bytes: int | None
+    tasks_from_scratch: int | None
+    task_imbalance: int | None
+    subtopology_imbalance: int | None
+    invariants: Mapping[str, str] | None
+    answer: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as one JSON object, in the table's order."""
+        return asdict(self)

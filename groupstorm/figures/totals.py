@@ -1,0 +1,184 @@
+"""The sums of one group in whole microseconds and records, and the figures that follow from them.
+
+Divisions and rounding happen here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from groupstorm.figures.answer import answer
+from groupstorm.figures.percentiles import percentile
+from groupstorm.figures.record_model import NANO
+from groupstorm.figures.table import Figures
+from groupstorm.figures.tasks import NO_TASKS, TaskTotals
+
+#: Microseconds in a second.
+MICRO = 1_000_000
+GIGABYTE = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over one group's trace; None if there is nothing to sum over.
+
+    ``unowned_*`` and ``nobody_us`` count from the first complete assignment; ``lag_peak_nano`` is in
+    billionths of a record, ``imbalance_rate_max`` in records per 1,000 seconds; ``ages_us`` has the largest
+    age of each partition's oldest unprocessed record; ``requests`` are (api, error or None, count).
+    """
+
+    generations: int
+    changes: int
+    rounds: int
+    latencies: int
+    latency_sum_us: int
+    latency_max_us: int | None
+    settled_after_us: int | None
+    unowned_us: int | None
+    unowned_max_us: int | None
+    unowned_p50_us: int | None
+    unowned_p95_us: int | None
+    unowned_p99_us: int | None
+    unowned_worst_partition: str | None
+    deploy_unowned_us: int | None
+    crash_unowned_us: int | None
+    deploys: int | None
+    crashes: int | None
+    nobody_us: int | None
+    paused_us: int | None
+    dual_us: int | None
+    moves: int | None
+    moves_lower_bound: int | None
+    revoked_and_returned: int
+    imbalance_max: int | None
+    imbalance_rate_max: int | None
+    idle_members_max: int | None
+    lag_peak_nano: int | None
+    lag_recovery_us: int | None
+    #: In records per 1,000 seconds, at the end; negative if the lag shrinks.
+    lag_growth: int | None
+    ages_us: Mapping[str, int] | None
+    max_poll_interval_exceeded: int | None
+    generations_without_progress_max: int | None
+    records_processed: int | None
+    records_duplicated: int | None
+    records_skipped: int | None
+    requests: tuple[tuple[str, str | None, int], ...]
+    invariants: Mapping[str, str]
+    tasks: TaskTotals = NO_TASKS
+
+    def figures(self) -> Figures:
+        """Divide, round, and make the answer."""
+        wasted = None
+        if self.moves is not None and self.moves_lower_bound is not None:
+            wasted = self.moves - self.moves_lower_bound
+        counted = bool(self.requests)
+        tasks = self.tasks
+        ages = None if self.ages_us is None else sorted(self.ages_us.values())
+        oldest = None if ages is None else max(ages, default=0)
+        figures = Figures(
+            generations=self.generations,
+            generations_without_progress_max=self.generations_without_progress_max,
+            rounds_per_change=_thousandths(self.rounds, self.changes),
+            rebalance_latency_avg_ms=_thousandths(self.latency_sum_us, self.latencies * 1000),
+            rebalance_latency_max_ms=_milliseconds(self.latency_max_us),
+            settled_after_ms=_milliseconds(self.settled_after_us),
+            unowned_partition_seconds=_seconds(self.unowned_us),
+            unowned_max_seconds=_seconds(self.unowned_max_us),
+            unowned_p50_seconds=_seconds(self.unowned_p50_us),
+            unowned_p95_seconds=_seconds(self.unowned_p95_us),
+            unowned_p99_seconds=_seconds(self.unowned_p99_us),
+            unowned_worst_partition=self.unowned_worst_partition,
+            deploys=self.deploys,
+            deploy_unowned_partition_seconds=_seconds(self.deploy_unowned_us),
+            cost_per_deploy_partition_seconds=_mean_seconds(self.deploy_unowned_us, self.deploys),
+            crashes=self.crashes,
+            crash_unowned_partition_seconds=_seconds(self.crash_unowned_us),
+            cost_per_crash_partition_seconds=_mean_seconds(self.crash_unowned_us, self.crashes),
+            nobody_consuming_seconds=_seconds(self.nobody_us),
+            paused_partition_seconds=_seconds(self.paused_us),
+            dual_owner_seconds=_seconds(self.dual_us),
+            moves=self.moves,
+            moves_lower_bound=self.moves_lower_bound,
+            moves_wasted=wasted,
+            revoked_and_returned=self.revoked_and_returned,
+            imbalance_max=self.imbalance_max,
+            imbalance_records_max=_thousandths(self.imbalance_rate_max, 1000),
+            idle_members_max=self.idle_members_max,
+            lag_peak=None if self.lag_peak_nano is None else -(-self.lag_peak_nano // NANO),
+            lag_recovery_seconds=_seconds(self.lag_recovery_us),
+            lag_growth_per_second=_thousandths(
+                None if self.lag_growth is None else max(0, self.lag_growth), 1000
+            ),
+            staleness_max_seconds=_seconds(oldest),
+            staleness_p95_seconds=_seconds(None if ages is None else percentile(ages, 95)),
+            staleness_worst_partition=_first_of(self.ages_us, oldest),
+            max_poll_interval_exceeded=self.max_poll_interval_exceeded,
+            records_processed=self.records_processed,
+            records_duplicated=self.records_duplicated,
+            records_skipped=self.records_skipped,
+            commits_rejected=_summed(
+                (error, count) for api, error, count in self.requests if api == "OffsetCommit" and error
+            )
+            if counted
+            else None,
+            requests=_summed((api, count) for api, _, count in self.requests) if counted else None,
+            errors=_summed((error, count) for _, error, count in self.requests if error) if counted else None,
+            cross_rack_bytes=tasks.cross_rack_bytes,
+            cross_rack_usd=_dollars(tasks.cross_rack_price),
+            task_downtime_seconds=_seconds(tasks.task_down_us),
+            task_downtime_max_seconds=_seconds(tasks.task_down_max_us),
+            task_downtime_p50_seconds=_seconds(tasks.task_down_p50_us),
+            probing_rebalances=tasks.probing_rebalances,
+            converged_after_seconds=_seconds(tasks.converged_us),
+            restored_bytes=tasks.restored_bytes,
+            standby_restored_bytes=tasks.standby_restored_bytes,
+            tasks_from_scratch=tasks.tasks_from_scratch,
+            task_imbalance=tasks.task_imbalance,
+            subtopology_imbalance=tasks.subtopology_imbalance,
+            invariants=dict(sorted(self.invariants.items())) or None,
+        )
+        return replace(figures, answer=answer(figures))
+
+
+def _first_of(values: Mapping[str, int] | None, value: int | None) -> str | None:
+    """The first name, by name, that has this value; None if there is none above 0."""
+    if not values or not value:
+        return None
+    return min(name for name, one in values.items() if one == value)
+
+
+def _mean_seconds(us: int | None, count: int | None) -> float | None:
+    """Seconds with six decimals, half up, or None of nothing."""
+    if us is None or not count:
+        return None
+    return (2 * us + count) // (2 * count) / MICRO
+
+
+def _thousandths(dividend: int | None, divisor: int) -> float | None:
+    """A quotient with three decimals, half up, or None of nothing."""
+    if dividend is None or divisor == 0:
+        return None
+    return (2000 * dividend + divisor) // (2 * divisor) / 1000
+
+
+def _milliseconds(us: int | None) -> float | None:
+    return None if us is None else us / 1000
+
+
+def _seconds(us: int | None) -> float | None:
+    return None if us is None else us / MICRO
+
+
+def _dollars(price: int | None) -> float | None:
+    """Of millionths of a dollar a gigabyte times bytes: dollars, six decimals, half up."""
+    return None if price is None else (2 * price + GIGABYTE) // (2 * GIGABYTE) / MICRO
+
+
+def _summed(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Counts by name, in the order of the names."""
+    sums: dict[str, int] = {}
+    for name, count in counts:
+        sums[name] = sums.get(name, 0) + count
+    return dict(sorted(sums.items()))
