@@ -1,1 +1,1 @@
-"""Scenarios -> runs: the virtual world, its network and faults, presets, checkers, figures."""
+"""Scenarios and their runs: settings and steps, the virtual world, real time, Kafka Streams, presets."""

@@ -1,4 +1,4 @@
-"""What the assignors of a run did beside its trace: what they cost the machine, and where they failed."""
+"""What the trace does not say of a run's assignors: their CPU time, and the text of a failure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from time import process_time_ns
 
 
 class AssignorWork:
-    """``with`` it the leader's assignor runs: how often, and how many CPU nanoseconds in all.
+    """A context in which the leader's assignor runs: it counts the runs and their CPU nanoseconds.
 
-    ``failure``: the first one in full, for the assignor's author; the trace has its kind alone.
+    ``failure`` is the first failure in full, for the assignor's author; the trace has its kind alone.
     """
 
     __slots__ = ("_begun_ns", "assignments", "failure", "spent_ns")
@@ -31,5 +31,5 @@ class AssignorWork:
         return {"assignments": self.assignments, "assignor_cpu_ms": round(self.spent_ns / 1e6, 3)}
 
     def failed(self, error: str, message: str) -> None:
-        """An assignment came to nothing; as in Kafka, the leader's process is gone."""
+        """The assignor has failed; as in Kafka, the leader's process ends."""
         self.failure = self.failure or f"{error}: {message}"

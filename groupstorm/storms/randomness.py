@@ -1,7 +1,7 @@
 """Randomness by counter: a draw depends on the seed, a stream's name and an index, never on earlier draws.
 
-So a draw that one mode skips (a heartbeat that is only computed) changes no other, and the same seed
-gives the same numbers in any process on any machine: integers only.
+If one mode skips a draw (for a heartbeat that is only computed), no other draw changes. All arithmetic is on
+integers: the same seed gives the same numbers in any process on any machine.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-# SplitMix64 is arithmetic of 64 bits. Nothing is cut down to 64 bits on the way, because what lies above
-# changes nothing below; where this module is compiled, it is cut for nothing. So the constants are signed,
-# and shifts to the right take the bits that they want.
+# SplitMix64 is arithmetic of 64 bits. Intermediate values may exceed 64 bits: the low 64 bits of the result
+# do not depend on the high ones. If the module is compiled, values are signed 64-bit integers. So the
+# constants are signed, and a shift to the right masks the bits that it needs.
 _GOLDEN: Final = -0x61C8_8646_80B5_83EB  # 2^64 / golden ratio
 _FIRST: Final = -0x40A7_B892_E31B_1A47
 _SECOND: Final = -0x6B2F_B644_ECCE_EE15
@@ -25,7 +25,7 @@ DRAW_SPAN: Final = 1 << DRAW_BITS
 
 
 class Stream:
-    """The numbers of one purpose: `at(k)` is the k-th, in any order, as often as wanted."""
+    """The random numbers of one purpose: `at(k)` is the k-th, in any order and as often as wanted."""
 
     __slots__ = ("_base",)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.run import run
-from groupstorm.storms.scenario import load
+from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import Row, read_rows, trace_files
 
 

@@ -6,36 +6,38 @@ alone; `measured.json` holds what depends on the machine.
 
 from __future__ import annotations
 
-import json
 import resource
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol
 from groupstorm.assignors.registry import get
 from groupstorm.clients.profiles import PROFILES
-from groupstorm.problems import CheckFailed, InputError
+from groupstorm.figures import Figures
+from groupstorm.figures.reasons import GapReasons, Reasons
+from groupstorm.problems import InputError
 from groupstorm.storms.assignor_work import AssignorWork
-from groupstorm.storms.ending import Progress
-from groupstorm.storms.figures import Figures
-from groupstorm.storms.members import strategies
-from groupstorm.storms.scenario import ResolvedScenario
-from groupstorm.storms.settings import Settings
-from groupstorm.storms.simulation import simulate
-from groupstorm.storms.streams.settings import STREAMS
+from groupstorm.storms.member_settings import strategies
+from groupstorm.storms.run_folder import RunFolder, write_json, write_text
+from groupstorm.storms.scenario.files import STRATEGY, ResolvedScenario
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.streams_settings import STREAMS
+from groupstorm.storms.settling import IF_NEVER_SETTLED
+from groupstorm.storms.start_and_end import Progress
+from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.rows import TraceSink
-from groupstorm.trace.writer import Tee, TraceWriter, open_writer, partial_path
+from groupstorm.trace.writer import NullSink, Tee, TraceWriter, open_writer
 
-RUN_FILES = ("trace.jsonl", "trace.parquet", "scenario.yaml", "figures.json", "measured.json")
+ANYWAY = f"{IF_NEVER_SETTLED}=report runs it all the same"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a finished run has left: its figures, and where its files lie."""
+    """A finished run: its figures and its files."""
 
     scenario: ResolvedScenario
     figures: Figures
@@ -44,6 +46,7 @@ class Run:
     events: int
     wall_seconds: float
     assignor_failure: str | None = None
+    reasons: Reasons = field(default_factory=Reasons)
 
     @property
     def violations(self) -> dict[str, str]:
@@ -60,11 +63,12 @@ def chosen_assignors(scenario: ResolvedScenario) -> Sequence[Assignor]:
         return []
     for own in scenario.settings.of_profiles():
         _refuse_cooperative(own)
-    return [get(entry) for entry in strategies(scenario.settings)]
+    as_kafka = scenario.settings.flag("kafka_defects")
+    return [get(entry, bug_compat=as_kafka) for entry in strategies(scenario.settings)]
 
 
 def _refuse_cooperative(settings: Settings) -> None:
-    """Members of a client that cannot be told what they own would own it twice."""
+    """A client that does not support cooperative rebalancing would keep partitions that it has to give up."""
     client = PROFILES[settings.names("client_profile")[0]]
     for entry in settings.names("partition.assignment.strategy"):
         if not client.has_cooperative and RebalanceProtocol.COOPERATIVE in get(entry).protocols:
@@ -72,6 +76,25 @@ def _refuse_cooperative(settings: Settings) -> None:
                 f"partition.assignment.strategy: {client.name} (client_profile) has no cooperative "
                 f"rebalancing, expected eager assignors and not {entry}"
             )
+
+
+def refuse_group(settings: Settings) -> None:
+    """Raise InputError if the broker would refuse members for good, unless the scenario is about that."""
+    if settings.choice(IF_NEVER_SETTLED) == "report":
+        return
+    members, most = settings.integer("members"), settings.integer("group.max.size")
+    if members * settings.integer("num.stream.threads") > most:
+        raise InputError(
+            f"group.max.size: {most}: the broker refuses further members with GROUP_MAX_SIZE_REACHED, and "
+            f"the scenario starts {members} (members); {ANYWAY}"
+        )
+    clients = settings.at_start()
+    if not set.intersection(*(set(own.names(STRATEGY)) for own in clients)):
+        offered = [f"{own.names('client_profile')[0]}: {', '.join(own.names(STRATEGY))}" for own in clients]
+        raise InputError(
+            f"{STRATEGY}: the clients have no assignor in common ({'; '.join(offered)}): the broker refuses "
+            f"such members with INCONSISTENT_GROUP_PROTOCOL; {ANYWAY}"
+        )
 
 
 def run(
@@ -84,16 +107,22 @@ def run(
 ) -> Run:
     """Run in virtual time and write the files into ``folder``, whose older run they replace.
 
-    ``log``: a second sink for every event, for people who watch.
+    ``log``: a second sink for every event, for people.
     Raises InputError for a folder that holds something else, or that cannot be written.
     """
     assignors = chosen_assignors(scenario)
+    refuse_group(scenario.settings)
     work = AssignorWork()
 
     def storm(sink: TraceSink) -> Figures:
         return simulate(scenario, assignors, sink, exact, progress, work)
 
     return record(scenario, folder, trace_format, storm, log, work)
+
+
+def run_without_trace(scenario: ResolvedScenario) -> Figures:
+    """Run in virtual time for the figures alone: nothing is written."""
+    return simulate(scenario, chosen_assignors(scenario), NullSink())
 
 
 def record(
@@ -104,26 +133,26 @@ def record(
     log: TraceSink | None = None,
     work: AssignorWork | None = None,
 ) -> Run:
-    """Let ``storm`` tell its events and give its figures, and write the run's files into ``folder``.
+    """Run ``storm``, which emits its events and returns its figures, and write the files into ``folder``.
 
-    ``work``: what ``storm`` adds up of the assignors' work, where it does.
+    ``work``: the sums of the assignors' work, if ``storm`` keeps them.
     """
-    _prepare(folder)
-    started, cpu_started = time.perf_counter(), time.process_time()
-    writer = open_writer(folder, "trace", trace_format)
-    with ExitStack() as unfinished:
-        unfinished.callback(writer.discard)
-        sink = writer if log is None else Tee(writer, log)
-        figures = storm(sink)
-        unfinished.pop_all()
-    writer.close()
-    wall_seconds = time.perf_counter() - started
-    write_text(folder / "scenario.yaml", scenario.as_yaml())
-    write_json(folder / "figures.json", figures.to_json())
-    cpu_seconds = time.process_time() - cpu_started
-    write_json(folder / "measured.json", _measured(writer, wall_seconds, cpu_seconds, work))
+    with RunFolder(folder).complete_or_absent():
+        started, cpu_started = time.perf_counter(), time.process_time()
+        writer, gaps = open_writer(folder, "trace", trace_format), GapReasons()
+        with ExitStack() as unfinished:
+            unfinished.callback(writer.discard)
+            sink = Tee(writer, gaps) if log is None else Tee(writer, gaps, log)
+            figures = storm(sink)
+            writer.close()
+            unfinished.pop_all()
+        wall_seconds = time.perf_counter() - started
+        write_text(folder / "scenario.yaml", scenario.as_yaml())
+        write_json(folder / "figures.json", figures.to_json())
+        cpu_seconds = time.process_time() - cpu_started
+        write_json(folder / "measured.json", _measured(writer, wall_seconds, cpu_seconds, work))
     failure = None if work is None else work.failure
-    return Run(scenario, figures, folder, writer.path, writer.rows, wall_seconds, failure)
+    return Run(scenario, figures, folder, writer.path, writer.rows, wall_seconds, failure, gaps.reasons())
 
 
 def _measured(
@@ -138,54 +167,3 @@ def _measured(
         "trace_rows": writer.rows,
         "trace_bytes": writer.path.stat().st_size,
     }
-
-
-def _prepare(folder: Path) -> None:
-    """Make the folder; take away an older run's files, and nothing else."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        foreign = [
-            path.name
-            for path in folder.iterdir()
-            if path.name not in RUN_FILES and not path.name.startswith(".trace")
-        ]
-        if foreign:
-            raise InputError(
-                f"{folder}: holds {foreign[0]}, which is no run's: name another folder with --out"
-            )
-        for name in RUN_FILES:
-            (folder / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror}") from error
-
-
-def write_text(path: Path, text: str) -> None:
-    partial = partial_path(path)
-    partial.write_text(text, "utf-8")
-    partial.replace(path)
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
-def remove_run(folder: Path) -> None:
-    """Take a run's files away, and its folder if nothing else is in it."""
-    for name in RUN_FILES:
-        (folder / name).unlink(missing_ok=True)
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
-
-
-def require_invariants(run: Run) -> None:
-    """Raise CheckFailed for a run in which an invariant broke: seed, options and the way to see it again."""
-    if not run.violations:
-        return
-    scenario = run.scenario
-    lines = [f"{scenario.name} ({scenario.variant}), seed {scenario.seed}: an invariant broke"]
-    lines += [f"  {name}: {sentence}" for name, sentence in run.violations.items()]
-    lines.append(
-        "  with " + ", ".join(f"{name}={json.dumps(value)}" for name, value in scenario.settings.written())
-    )
-    lines.append(f"  again: groupstorm run {run.folder / 'scenario.yaml'}")
-    raise CheckFailed("\n".join(lines))

@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from groupstorm.figures.comparison import compare_sentences
+from groupstorm.figures.recommendation import recommendation
 from groupstorm.problems import InputError
-from groupstorm.storms.figures import Figures, compare_answer
-from groupstorm.storms.run import Run, remove_run, run, write_json
-from groupstorm.storms.scenario import load
+from groupstorm.storms.choices import defaults_among
+from groupstorm.storms.run import Run, run
+from groupstorm.storms.run_folder import RunFolder, remove_run, write_json
+from groupstorm.storms.scenario.files import is_name, load
+from groupstorm.storms.worker_processes import map_in_processes
 
 COMPARISON_FILE = "comparison.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A run to be done, in terms that another process understands."""
+    """One run to do, in values that travel to another process."""
 
     scenario: str
     variant: str | None
@@ -33,20 +35,35 @@ class Order:
 
 
 def run_order(order: Order) -> Run:
+    """Do one run, in this process."""
     scenario = load(order.scenario).resolve(order.variant, order.seed, order.overrides)
     return run(scenario, order.folder, order.trace_format, order.exact)
 
 
 def run_all(orders: Sequence[Order]) -> Iterator[Run]:
-    """Do the runs, as many at once as there are cores; they come in the order in which they were given."""
-    workers = min(
-        len(orders), os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1
-    )
-    if workers <= 1:
+    """Do the runs, as many at once as there are cores, and return them in the order of ``orders``.
+
+    If one fails or the iteration is broken off, the folders of runs that are not complete are removed.
+    """
+    processes = min(len(orders), cores())
+    if processes <= 1:
         yield from map(run_order, orders)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(run_order, orders)
+    unfinished = [RunFolder(order.folder) for order in orders]
+    try:
+        for finished in map_in_processes(run_order, orders, processes):
+            unfinished.pop(0)
+            yield finished
+    except BaseException:
+        for folder in unfinished:
+            if not folder.is_complete():
+                folder.discard()
+        raise
+
+
+def cores() -> int:
+    """Processes that this machine can run at once."""
+    return os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1
 
 
 def check_variants(scenario: str, wanted: Sequence[str]) -> Sequence[str]:
@@ -59,7 +76,7 @@ def check_variants(scenario: str, wanted: Sequence[str]) -> Sequence[str]:
 
 
 def forget_other_variants(folder: Path, chosen: Sequence[str]) -> None:
-    """Take away what an earlier comparison in ``folder`` left of variants that are not compared now."""
+    """Remove the runs of an earlier comparison in ``folder`` whose variants are not compared now."""
     older = folder / COMPARISON_FILE
     if not older.is_file():
         return
@@ -69,18 +86,42 @@ def forget_other_variants(folder: Path, chosen: Sequence[str]) -> None:
         raise InputError(f"{older}: not a comparison: name another folder with --out") from error
     older.unlink()
     for name in known:
-        if name not in chosen and Path(name).name == name:
+        if name not in chosen and is_name(name):
             remove_run(folder / name)
 
 
-def comparison(preset: str, seed: int, variants: Mapping[str, Figures]) -> dict[str, Any]:
-    """What `comparison.json` holds."""
+def comparison(
+    preset: str, seed: int, variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """The content of `comparison.json`: figures of the first seed, and the sentences on all seeds.
+
+    ``weights``: how the variants are ranked (`groupstorm.figures.ranking`).
+    """
     return {
         "preset": preset,
         "seed": seed,
-        "variants": {name: figures.to_json() for name, figures in variants.items()},
-        "answer": compare_answer(variants),
+        "variants": {name: runs[0].figures.to_json() for name, runs in variants.items()},
+        "answer": " ".join([*sentences(variants, weights), *recommended(variants, weights)]),
     }
+
+
+def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None) -> list[str]:
+    """The answer on the runs of each variant."""
+    figures = {name: [run.figures for run in runs] for name, runs in variants.items()}
+    return compare_sentences(
+        figures, weights, {name: [run.reasons for run in runs] for name, runs in variants.items()}
+    )
+
+
+def recommended(
+    variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None
+) -> list[str]:
+    """Which variant to take; nothing if the variants are no choices of the consumers' owner."""
+    defaults = defaults_among({name: runs[0].scenario for name, runs in variants.items()})
+    if defaults is None:
+        return []
+    figures = {name: [run.figures for run in runs] for name, runs in variants.items()}
+    return recommendation(figures, defaults, weights)
 
 
 def write_comparison(folder: Path, content: Mapping[str, Any]) -> None:

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-#: Starts a task that belongs to the run: what it raises ends the run.
+#: Starts a task of the run: an exception in it ends the run.
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class RealClock:
-    """A `stage.Timetable` on an event loop."""
+    """The clock of a scenario on an event loop."""
 
     def __init__(self, spawn: Spawn) -> None:
         self._spawn = spawn

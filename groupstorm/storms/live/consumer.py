@@ -1,38 +1,67 @@
-"""One consumer process in real time: a wire member, and an application whose records are imagined."""
+"""One consumer process in real time: a wire member, and an application whose records are only computed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients import events
+from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.operations import CallbackKind
-from groupstorm.clients.standing import MemberState
-from groupstorm.clients.wire.application import Application
+from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.clients.wire.coordinator_link import RequestObserver
 from groupstorm.clients.wire.positions import Position, Positions
-from groupstorm.storms.randomness import DRAW_BITS, Stream
-from groupstorm.storms.records import Work, names
-from groupstorm.storms.restoring import State
+from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.storms.live.clock import RealClock, Spawn
+from groupstorm.storms.live.polls import RealPolls
+from groupstorm.storms.member_settings import poll_loop
+from groupstorm.storms.processing_rates import ProcessingRates
+from groupstorm.storms.randomness import Stream
+from groupstorm.storms.record_positions import Records, Work, names
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.world.rebalance_callbacks import LocalState
+from groupstorm.trace.events import member as events
+from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
-if TYPE_CHECKING:
-    from groupstorm.storms.live.world import RealWorld
+
+class ConsumerHost(RequestObserver, Protocol):
+    """What a consumer needs of the world that runs it."""
+
+    seed: int
+    settings: Settings
+    broker: RunningBroker
+    clock: RealClock
+    records: Records
+    invariants: InvariantChecks
+    spawn: Spawn
+
+    def trace(self, source: Source, event: TracedEvent) -> None:
+        """Emit an event that happens now."""
+        ...
+
+    def process_gone(self, consumer: RealConsumer) -> None: ...
 
 
 class RealConsumer:
-    """One incarnation of a process: a `stage.Process`."""
+    """One incarnation of a process of the scenario."""
 
-    def __init__(self, world: RealWorld, index: int, incarnation: int, config: ConsumerConfig) -> None:
+    def __init__(self, world: ConsumerHost, index: int, incarnation: int, config: ConsumerConfig) -> None:
         self.index = index
         self.name = config.client_id
         self.alive = True
         self.started = False
         self.on_exit: Callable[[], None] | None = None
-        self.work = Work(world.records, self.name)
-        self.standstill = RealStandstill(world, self)
+        loop = poll_loop(
+            world.settings, world.records.logs, world.seed, index, self.name, incarnation, steps=False
+        )
+        self.work = Work(world.records, self.name, loop)
+        self.rates = ProcessingRates(world.clock, loop, self._processing_changed)
+        self.pauses = RealPauses(world, self)
+        self.polls = RealPolls(world.clock, loop, self)
         self._world = world
         self._draws = Stream(world.seed, "application", self.name, incarnation)
         self._drawn = 0
@@ -42,7 +71,7 @@ class RealConsumer:
             self._on_event,
             application=self._application(),
             clock=lambda: world.clock.now_us,
-            exchanges=world,
+            observer=world,
             security=world.broker.security,
         )
 
@@ -51,7 +80,7 @@ class RealConsumer:
         self._world.spawn(self._live())
 
     def stop(self) -> None:
-        self.standstill.end()
+        self.pauses.end()
         self.wire.close()
 
     def crash(self) -> None:
@@ -69,9 +98,13 @@ class RealConsumer:
         return (
             membership.state is MemberState.STABLE
             and not membership.rejoin_needed
-            and not self.standstill.lasts
+            and not self.pauses.lasts
             and set(membership.owned) == set(self.work.partitions)
         )
+
+    @property
+    def stands_still(self) -> bool:
+        return self.pauses.lasts
 
     @property
     def generation(self) -> int:
@@ -84,18 +117,20 @@ class RealConsumer:
             await self.wire.run()
         finally:
             self.alive = False
+            self.rates.stop()
             self._world.process_gone(self)
             if self.on_exit is not None:
                 self.on_exit()
 
-    def _application(self) -> Application:
-        settings = self._world.settings
+    def _application(self) -> ApplicationBehaviour:
+        world = self._world
+        settings = world.settings
         revoke, assign = (
             settings.distribution("revoke_callback_ms"),
             settings.distribution("assign_callback_ms"),
         )
-        restore, state = settings.distribution("restore_ms"), State()
-        interval, plan = settings.distribution("poll_interval_ms"), settings.distribution("assign_ms")
+        restore, state = settings.distribution("restore_ms"), LocalState()
+        plan = settings.distribution("assign_ms")
         per_pair_ns = settings.integer("assign_ns_per_member_partition")
 
         def callback_us(kind: CallbackKind, partitions: tuple[TopicPartition, ...]) -> int:
@@ -104,22 +139,26 @@ class RealConsumer:
                 return assign.at(self._draw()) + rebuilt * restore.at(self._draw()) if partitions else 0
             return revoke.at(self._draw())
 
-        return Application(
+        return ApplicationBehaviour(
             callback_us=callback_us,
-            poll_wait_us=lambda: self._draw() * interval.at(self._draw()) >> DRAW_BITS,
+            poll_wait_us=self._until_poll_us,
             assign_us=lambda members, partitions: (
                 plan.at(self._draw()) + per_pair_ns * members * partitions // 1000
             ),
-            log_end=lambda _, offset: offset + self._world.records.log_end(self._world.clock.now_us),
+            log_end=lambda tp, offset: offset + world.records.logs.end(tp, world.clock.now_us),
             catch_up=self._catch_up,
         )
+
+    def _until_poll_us(self) -> int:
+        now_us = self._world.clock.now_us
+        return 0 if self.polls.followed else self.work.loop.next_poll_us(now_us) - now_us
 
     def _draw(self) -> int:
         self._drawn += 1
         return self._draws.at(self._drawn)
 
     def _catch_up(self, positions: Positions) -> None:
-        """Somebody asks for the positions: as far as the application has come by now."""
+        """A commit needs the positions: advance them as far as the application has come by now."""
         now_us = self._world.clock.now_us
         for partition in self.work.partitions:
             if not positions.processed(partition, Position(self.work.position(partition, now_us))):
@@ -133,20 +172,34 @@ class RealConsumer:
             gone = set(event.partitions)
             self.work.drop(tuple(tp for tp in self.work.partitions if str(tp) in gone), now_us)
         self._world.trace(Source.MEMBER, event)
+        if isinstance(event, events.PartitionsAssigned):
+            self.rates.changed(began=bool(event.partitions))
+            self.polls.follow()
+
+    def _processing_changed(
+        self, partitions: tuple[str, ...], positions: tuple[int, ...], rates: tuple[int, ...]
+    ) -> None:
+        config, member_id = self.wire.config, self.wire.membership.generation.member_id
+        self._world.trace(
+            Source.MEMBER,
+            events.ProcessingRatesChanged(
+                config.group_id, self.name, member_id, partitions, positions, rates
+            ),
+        )
 
     def _begin(self, event: events.PartitionsAssigned, now_us: int) -> None:
         owned = {str(partition): partition for partition in self.wire.membership.owned}
         begun = tuple(owned[name] for name in event.partitions)
         self.work.start(begun, event.positions, now_us)
-        if self.standstill.lasts:
-            self.work.stop(begun, now_us)
-        self._world.checkers.taken(self._world, begun, event.generation)
+        self._world.invariants.generation_completed(
+            self.name, self.wire.membership.owned, self.work.partitions
+        )
 
 
-class RealStandstill:
+class RealPauses:
     """Until when a process neither polls nor processes. A pause stops its heartbeats as well."""
 
-    def __init__(self, world: RealWorld, consumer: RealConsumer) -> None:
+    def __init__(self, world: ConsumerHost, consumer: RealConsumer) -> None:
         self.lasts = False
         self._world = world
         self._consumer = consumer
@@ -157,13 +210,13 @@ class RealStandstill:
         """The process stands still: no heartbeat, no poll, no processing (GC, SIGSTOP)."""
         if self._may_begin():
             self._paused = True
-            self._begin(duration_us, "pause")
+            self._begin(duration_us, "pause", polls=False)
             self._consumer.wire.pause()
 
     def busy(self, duration_us: int) -> None:
         """The application works on one batch: no poll() until it is done; heartbeats go on."""
         if self._may_begin():
-            self._begin(duration_us, "slow-batch")
+            self._begin(duration_us, "slow-batch", polls=True)
             self._consumer.wire.polling.leave()
 
     def end(self) -> None:
@@ -173,28 +226,31 @@ class RealStandstill:
         self.lasts = False
         consumer, now_us = self._consumer, self._world.clock.now_us
         partitions = consumer.work.partitions
-        consumer.work.resume(now_us)
-        positions = tuple(consumer.work.position(partition, now_us) for partition in partitions)
+        positions = tuple(consumer.work.positions(now_us).values())
         config, member_id = consumer.wire.config, consumer.wire.membership.generation.member_id
         self._world.trace(
             Source.MEMBER,
             events.MemberResumed(config.group_id, consumer.name, member_id, names(partitions), positions),
         )
+        consumer.rates.changed(began=True)
         if self._paused:
             self._paused = False
             consumer.wire.resume()
-        else:
-            consumer.wire.polling.enter()
+        consumer.wire.polling.enter()
+        consumer.polls.follow()
 
     def _may_begin(self) -> bool:
         return self._consumer.alive and self._consumer.started and not self.lasts
 
-    def _begin(self, duration_us: int, cause: str) -> None:
+    def _begin(self, duration_us: int, cause: str, polls: bool) -> None:
         self.lasts = True
         self._number += 1
         consumer, now_us = self._consumer, self._world.clock.now_us
         partitions = consumer.work.partitions
-        positions = consumer.work.stop(partitions, now_us)
+        consumer.rates.stop()
+        consumer.polls.stop()
+        consumer.work.loop.stall(now_us, duration_us, polls)
+        positions = tuple(consumer.work.positions(now_us).values())
         config, member_id = consumer.wire.config, consumer.wire.membership.generation.member_id
         self._world.trace(
             Source.MEMBER,

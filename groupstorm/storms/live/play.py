@@ -1,65 +1,102 @@
-"""One run in real time, from its first event to its figures."""
+"""One run in real time: a scenario against a broker, from its first event to its figures."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
 from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents, RunningBroker
-from groupstorm.clients.wire.admin import await_coordinator, create_topics, delete_group, delete_topics
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.coordinator.events import Event
+from groupstorm.clients.wire.admin import (
+    await_coordinator,
+    broker_options,
+    create_topics,
+    delete_group,
+    delete_topics,
+)
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.held_signals import stop_signals_held
 from groupstorm.problems import InputError
-from groupstorm.storms.ending import Ending, Progress
-from groupstorm.storms.figures import Figures, FiguresAccumulator
 from groupstorm.storms.live.clock import Spawn
+from groupstorm.storms.live.real_clients.libraries import Library
+from groupstorm.storms.live.real_clients.parts import client_parts
+from groupstorm.storms.live.real_clients.world import ClientWorld
 from groupstorm.storms.live.world import RealWorld
-from groupstorm.storms.plan import Plan
-from groupstorm.storms.scenario import ResolvedScenario
-from groupstorm.storms.steps import topic_names
-from groupstorm.storms.streams.settings import STREAMS
-from groupstorm.storms.telling import tell_beginning, tell_end
-from groupstorm.storms.world import BROKER_SETTINGS, GROUP
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, topic_names
+from groupstorm.storms.scenario.streams_settings import STREAMS
+from groupstorm.storms.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
+from groupstorm.storms.step_runner import StepRunner
+from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP
+from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee
 
-#: How often a run looks whether it has come to its end.
+#: How often a run checks whether it is over.
 CHECK_INTERVAL_S = 0.2
 
-#: More members than this are not what one process can drive in real time.
+#: One process cannot drive more members in real time.
 MEMBERS_MAX = 500
+
+#: Settings that have no effect on real members.
+VIRTUAL_SETTINGS = ("topic_pattern", "slow_records", "gc_pause_ms", "clock_drift_ppm")
 
 _ADMIN = "groupstorm-admin"
 _REQUEST_TIMEOUT_MS = 30_000
 
 
-#: Makes a broker with Kafka's options, which tells what its coordinator does if it can.
+#: Opens a broker with Kafka's options; a broker that can emits the events of its coordinator.
 OpenBroker = Callable[[Mapping[str, str], OnCoordinatorEvents], BrokerContext]
 
 
 def play(
-    scenario: ResolvedScenario, open_broker: OpenBroker, sink: TraceSink, progress: Progress | None = None
+    scenario: ResolvedScenario,
+    open_broker: OpenBroker,
+    sink: TraceSink,
+    progress: Progress | None = None,
+    clients: Library | None = None,
 ) -> Figures:
     """Play ``scenario`` against a broker; every event goes to ``sink``. Returns the run's figures.
 
+    ``clients``: the library whose consumers are the members; None: our own wire members.
     Raises InputError for a scenario that cannot be played in real time, and what ``open_broker`` raises.
     """
     if scenario.settings.choice("application") == STREAMS:
         raise InputError(
             "application: streams: Kafka Streams members are emulated in virtual time only, without --on"
         )
+    for number, step in enumerate(scenario.steps, start=1):
+        if step.do in VIRTUAL_STEPS:
+            raise InputError(f"steps: {number}: do: {step.do}: in virtual time only, without --on")
+    defaults = dict(Settings().written())
+    changed = {name for name, value in scenario.settings.written() if value != defaults[name]}
+    for name in VIRTUAL_SETTINGS:
+        if name in changed:
+            raise InputError(f"{name}: in virtual time only, without --on")
     members = scenario.settings.integer("members")
     if members > MEMBERS_MAX:
         raise InputError(f"members: {members}: at most {MEMBERS_MAX} run in real time")
+    if clients is not None:
+        clients.check_settings(scenario.settings)
     accumulator = FiguresAccumulator()
-    asyncio.run(_play(scenario, open_broker, Tee(sink, accumulator), progress))
+    with ExitStack() as stack:
+        with stop_signals_held():  # in the middle of this a signal would leave half an event loop
+            playing = _play(scenario, open_broker, Tee(sink, accumulator), progress, clients)
+            stack.callback(playing.close)
+            runner = stack.enter_context(asyncio.Runner())
+        runner.run(playing)
     return accumulator.figures()
 
 
 async def _play(
-    scenario: ResolvedScenario, open_broker: OpenBroker, sink: TraceSink, progress: Progress | None
+    scenario: ResolvedScenario,
+    open_broker: OpenBroker,
+    sink: TraceSink,
+    progress: Progress | None,
+    clients: Library | None,
 ) -> None:
     options = {name: str(scenario.settings.integer(name)) for name in BROKER_SETTINGS}
     worlds: list[RealWorld] = []
@@ -70,20 +107,38 @@ async def _play(
                 world.coordinator_event(event)
 
     async with open_broker(options, on_events) as broker, _cluster(broker) as cluster:
+        await _check_options(broker, cluster, options)
         topics = {
             broker.prefix + name: scenario.settings.integer("partitions")
             for name in topic_names(scenario.settings)
         }
         async with _topics(broker, topics, cluster), _tasks() as spawn:
-            world = RealWorld(scenario, broker, cluster, topics, sink, spawn)
-            worlds.append(world)
-            await _storm(world, progress)
+            if clients is None:
+                world = RealWorld(scenario, broker, cluster, topics, sink, spawn)
+                worlds.append(world)
+                await _storm(world, progress)
+            else:
+                async with client_parts(clients, scenario, broker, topics, spawn) as parts:
+                    world = ClientWorld(scenario, broker, cluster, topics, sink, spawn, clients, parts)
+                    worlds.append(world)
+                    await _storm(world, progress)
             worlds.clear()
+
+
+async def _check_options(broker: RunningBroker, cluster: ClusterClient, options: Mapping[str, str]) -> None:
+    """A broker that runs already keeps its options. Raises InputError if the scenario has other ones."""
+    actual = await broker_options(cluster, options)
+    for name, value in options.items():
+        if actual.get(name, value) != value:
+            raise InputError(
+                f"{name}: {value}: the broker at {broker.address} has {actual[name]}: "
+                f"--set {name}={actual[name]}, or change the broker"
+            )
 
 
 @asynccontextmanager
 async def _tasks() -> AsyncIterator[Spawn]:
-    """Tasks that end with the context; what one of them raises ends it."""
+    """Tasks that end with the context; an exception in one of them ends all."""
     running: set[asyncio.Task[None]] = set()
     try:
         async with asyncio.TaskGroup() as group:
@@ -101,24 +156,25 @@ async def _tasks() -> AsyncIterator[Spawn]:
 
 
 async def _storm(world: RealWorld, progress: Progress | None) -> None:
-    tell_beginning(world)
-    await _to_the_end(world, Plan(world), progress)
-    world.checkers.finish(world)
-    tell_end(world)
+    emit_run_start(world)
+    await _to_the_end(world, StepRunner(world), progress)
+    world.write_trace()
+    world.invariants.finish(world, world.clock.now_us)
+    emit_run_end(world)
     world.end()
 
 
-async def _to_the_end(world: RealWorld, plan: Plan, progress: Progress | None) -> None:
-    """Until `Ending` says so; then the tail."""
-    ending = Ending(world, plan, progress)
-    while not ending.is_reached():
+async def _to_the_end(world: RealWorld, steps: StepRunner, progress: Progress | None) -> None:
+    """Until `EndCondition` says so; then the tail."""
+    ending = EndCondition(world, steps, progress)
+    while not ending.is_met():
         await asyncio.sleep(CHECK_INTERVAL_S)
     await asyncio.sleep(ending.tail_us / 1_000_000)
 
 
 @asynccontextmanager
-async def _cluster(broker: RunningBroker) -> AsyncIterator[Cluster]:
-    cluster = Cluster(broker.bootstrap, _ADMIN, _REQUEST_TIMEOUT_MS, broker.security)
+async def _cluster(broker: RunningBroker) -> AsyncIterator[ClusterClient]:
+    cluster = ClusterClient(broker.bootstrap, _ADMIN, _REQUEST_TIMEOUT_MS, broker.security)
     try:
         yield cluster
     finally:
@@ -126,8 +182,10 @@ async def _cluster(broker: RunningBroker) -> AsyncIterator[Cluster]:
 
 
 @asynccontextmanager
-async def _topics(broker: RunningBroker, topics: Mapping[str, int], cluster: Cluster) -> AsyncIterator[None]:
-    """Topics for the run; on a cluster that outlives it they and the group are taken away again."""
+async def _topics(
+    broker: RunningBroker, topics: Mapping[str, int], cluster: ClusterClient
+) -> AsyncIterator[None]:
+    """Topics for the run; if the cluster outlives the run, they and the group are deleted behind it."""
     await create_topics(cluster, topics)
     try:
         await await_coordinator(cluster, broker.prefix + GROUP)

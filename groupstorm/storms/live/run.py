@@ -9,10 +9,11 @@ from groupstorm.clients.brokers import BrokerKind, open_broker
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.problems import InputError
-from groupstorm.storms.ending import Progress
 from groupstorm.storms.live.play import play
+from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.run import Run, chosen_assignors, record
-from groupstorm.storms.scenario import ResolvedScenario
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.start_and_end import Progress
 from groupstorm.trace.rows import TraceSink
 
 
@@ -23,18 +24,22 @@ def run_on(
     kind: BrokerKind,
     progress: Progress | None = None,
     log: TraceSink | None = None,
+    clients: Library | None = None,
 ) -> Run:
     """Run against a broker and write the same files as a run in virtual time into ``folder``.
 
-    Time is real: another run of the same seed does the same, not at the same microseconds. Raises
-    InputError for a folder that holds something else, a scenario that cannot be played in real time
-    and a broker that cannot be had.
+    ``clients``: the library whose consumers are the members; None: our own wire members.
+    Time is real: another run of the same seed takes the same steps, not at the same microseconds. Raises
+    InputError for a folder that holds something else, a scenario that cannot run in real time and a broker
+    that cannot be reached.
     """
     _ = chosen_assignors(scenario)  # before a broker is started
+    if clients is not None:
+        clients.check_settings(scenario.settings)
     try:
         opening = partial(open_broker, kind)
         return record(
-            scenario, folder, trace_format, lambda sink: play(scenario, opening, sink, progress), log
+            scenario, folder, trace_format, lambda sink: play(scenario, opening, sink, progress, clients), log
         )
     except (BrokerUnavailable, ConnectionLost) as missing:
         raise InputError(f"--on {kind.name}: {missing}") from missing

@@ -4,40 +4,56 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.brokers.contract import RunningBroker
+from groupstorm.clients.inferred_coordinator import InferredCoordinator
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.overheard import OverheardGroup
 from groupstorm.clients.wire.admin import grow_topic
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.coordinator import events as coordinator_events
+from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.coordinator.messages import Request, Response
-from groupstorm.coordinator.states import GroupState
-from groupstorm.storms.answers import answer_of
-from groupstorm.storms.checkers import Checkers
-from groupstorm.storms.events import PartitionsCreated
+from groupstorm.storms.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.consumer import RealConsumer
-from groupstorm.storms.members import consumer_config
-from groupstorm.storms.records import Records, lag
-from groupstorm.storms.scenario import ResolvedScenario
-from groupstorm.storms.stage import Process
-from groupstorm.storms.world import GROUP
+from groupstorm.storms.member_settings import consumer_config
+from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.record_positions import Records, lag
+from groupstorm.storms.record_rate_rows import RecordRateRows
+from groupstorm.storms.response_errors import api_and_error
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.record_rates import rates_of
+from groupstorm.storms.scenario_host import ConsumerProcess, Process
+from groupstorm.storms.world.broker import GROUP
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events.group_states import GroupState
+from groupstorm.trace.events.scenario import PartitionsCreated
 from groupstorm.trace.rows import TracedEvent, TraceSink
 from groupstorm.trace.schema import Source
 
 _SETTLED_STATES = (GroupState.STABLE, GroupState.EMPTY)
 
 
+class LiveConsumer(ConsumerProcess, Protocol):
+    """A consumer in real time: a wire member, or one of a client library."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is in a generation and owns what that gave to it."""
+        ...
+
+    @property
+    def generation(self) -> int: ...
+
+
 class RealWorld:
-    """A `stage.Stage`. It is told what its members and their coordinator say to each other."""
+    """A `ScenarioHost` in real time, which observes the requests and responses of its members."""
 
     def __init__(
         self,
         scenario: ResolvedScenario,
         broker: RunningBroker,
-        cluster: Cluster,
+        cluster: ClusterClient,
         topics: Mapping[str, int],
         sink: TraceSink,
         spawn: Spawn,
@@ -49,17 +65,22 @@ class RealWorld:
         self.broker = broker
         self.spawn = spawn
         self.clock = RealClock(spawn)
-        self.records = Records(settings.integer("record_rate"), settings.integer("process_rate"))
-        self.checkers = Checkers(settings.flag("joins"))
-        self.consumers: dict[str, RealConsumer] = {}
+        prefix = len(broker.prefix)
+        self.records = Records(RecordLogs(lambda tp: rates_of(settings, tp.topic[prefix:], tp.partition)))
+        self.rate_rows = RecordRateRows(self)
+        self.invariants = InvariantChecks(settings.flag("joins"), causes_known=broker.emits_events)
+        self.consumers: dict[str, LiveConsumer] = {}
         self.requests: Counter[tuple[str, str | None]] = Counter()
         self.group = broker.prefix + GROUP
         self._cluster = cluster
         self._sink: TraceSink | None = sink
         self._incarnations: Counter[str] = Counter()
         self._topics = dict(topics)
+        self._release = 0
         self._group_state: str = GroupState.EMPTY.value
-        self._overheard = None if broker.tells_events else OverheardGroup(self.group, self.coordinator_event)
+        self._inferred = (
+            None if broker.emits_events else InferredCoordinator(self.group, self.coordinator_event)
+        )
 
     # -- consumers -------------------------------------------------------------------------------
 
@@ -68,38 +89,41 @@ class RealWorld:
         """What a scenario's steps start and stop."""
         return self.consumers
 
+    def use_release(self, number: int) -> None:
+        self._release = number
+
     def new_process(self, index: int, name: str) -> Process:
         """A process under ``name``: it takes the name over from an earlier one."""
         self._incarnations[name] += 1
-        config = consumer_config(self.settings, self.group, tuple(self._topics), name, index)
+        settings = self.settings.release(self._release)
+        config = consumer_config(settings, self.group, tuple(self._topics), name, index)
         consumer = RealConsumer(self, index, self._incarnations[name], config)
         self.consumers[name] = consumer
         return consumer
 
-    def process_gone(self, consumer: RealConsumer) -> None:
+    def process_gone(self, consumer: LiveConsumer) -> None:
         if self.consumers.get(consumer.name) is consumer:
             del self.consumers[consumer.name]
 
-    # -- what is heard ---------------------------------------------------------------------------
+    # -- requests and the coordinator ------------------------------------------------------------
 
-    def sent(self, request: Request) -> None:
-        if self._overheard is not None:
-            self._overheard.sent(request)
+    def request_sent(self, request: Request) -> None:
+        if self._inferred is not None:
+            self._inferred.request_sent(request)
 
-    def answered(self, request: Request, response: Response | Disconnected) -> None:
+    def response_received(self, request: Request, response: Response | Disconnected) -> None:
         if not isinstance(response, Disconnected):
-            self.requests[answer_of(response)] += 1
-        if self._overheard is not None:
-            self._overheard.answered(request, response)
+            self.requests[api_and_error(response)] += 1
+        if self._inferred is not None:
+            self._inferred.response_received(request, response)
 
     def coordinator_event(self, event: coordinator_events.Event) -> None:
-        """What the coordinator did, told by itself or overheard."""
+        """An event of the coordinator: its own, or inferred."""
         if isinstance(event, coordinator_events.OffsetsCommitted) or event.group != self.group:
-            return  # positions are told with the ownership that they belong to
+            return  # positions are in the events of the ownership that they belong to
         self.trace(Source.COORDINATOR, event)
         if isinstance(event, coordinator_events.GroupStateChanged):
             self._group_state = event.state
-            self.checkers.see(event)
 
     # -- topics and records ----------------------------------------------------------------------
 
@@ -118,26 +142,36 @@ class RealWorld:
             self._topics[topic] = count
         created = tuple(str(TopicPartition(topic, p)) for p in range(before, self._topics[topic]))
         self.trace(Source.WORLD, PartitionsCreated(self.group, (topic,), created))
+        self.rate_rows.look()
 
     def lag(self) -> int:
-        """Records that nobody has processed yet."""
-        works = [consumer.work for consumer in self.consumers.values()]
+        """Records that no process has processed yet."""
+        works = [one.work for one in self.consumers.values() if isinstance(one, RealConsumer)]
         return lag(self.records, works, self.partitions, self.clock.now_us)
 
-    # -- what is told ----------------------------------------------------------------------------
+    def group_lags(self) -> list[int]:
+        """The lag of every partition, from what was processed: commits are not known here."""
+        records, now_us = self.records, self.clock.now_us
+        return [max(0, records.logs.end(tp, now_us) - records.reached(tp, now_us)) for tp in self.partitions]
+
+    def committed_records(self) -> int:
+        """Records that the group has processed, over all partitions: commits are not known here."""
+        return sum(self.records.reached(partition, self.clock.now_us) for partition in self.partitions)
+
+    # -- the trace and the end -------------------------------------------------------------------
 
     def trace(self, source: Source, event: TracedEvent) -> None:
-        """Tell an event that happens now; after the end nothing is told any more."""
+        """Emit an event that happens now; after `end` none is emitted any more."""
         if self._sink is not None:
+            self.invariants.add(self.clock.now_us, source, event)
             self._sink.add(self.clock.now_us, source, event)
 
-    def end(self) -> None:
-        """What still happens is no part of the run."""
-        self._sink = None
+    def write_trace(self) -> None:
+        """Write the rows that were kept until the end of the run. This world keeps none."""
 
-    def generation_of(self, name: str) -> int | None:
-        consumer = self.consumers.get(name)
-        return None if consumer is None else consumer.generation
+    def end(self) -> None:
+        """The run is over: drop later events."""
+        self._sink = None
 
     @property
     def settled(self) -> bool:
@@ -157,5 +191,5 @@ class RealWorld:
 
     @property
     def unanswered(self) -> Sequence[str]:
-        """Nobody: who still waits at the end has not settled, and that is told."""
+        """None: a member that still waits at the end has not settled, which is a verdict of its own."""
         return ()

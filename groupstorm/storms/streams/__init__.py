@@ -1,3 +1,3 @@
-"""Storms of Kafka Streams applications: instances whose threads are the members, and the state they carry."""
+"""Storms of Kafka Streams applications: instances, whose threads are the members, and their state."""
 
 from __future__ import annotations

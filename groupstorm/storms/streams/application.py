@@ -1,139 +1,181 @@
-"""What settings make of a Kafka Streams application: its tasks, its racks, its leader's configuration."""
+"""A Kafka Streams application in virtual time: its tasks, its changelogs that grow, its traffic, its leader.
+
+All threads of all instances share one `StreamsApplication`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from typing import Final, Protocol
+from uuid import UUID
 
-from groupstorm.assignors.streams.ids import TaskId
-from groupstorm.assignors.streams.model import (
-    Config,
-    StandbyPlacement,
-    Strategy,
-    TagsOrRacks,
-    Task,
-    TaskPartition,
-    TradeOff,
-)
+from groupstorm.assignors.streams.leader import Application, Rebalance
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.streams.topology import Topology
-from groupstorm.storms.members import consumer_config
-from groupstorm.storms.randomness import DRAW_BITS, Stream
-from groupstorm.storms.settings import Settings
-from groupstorm.storms.steps import topic_names
+from groupstorm.clients.streams.directory import StateDirectory
+from groupstorm.clients.streams.tasks import TaskManager
+from groupstorm.figures.tasks import STABLE
+from groupstorm.storms.record_positions import Work
+from groupstorm.storms.scenario.record_rates import mean_rate
+from groupstorm.storms.streams.application_settings import Replicas, assignor_config, racks_of, topology
+from groupstorm.storms.streams.invariants import StreamsInvariantChecks, outcome
+from groupstorm.storms.streams.traffic import CHANGELOG, INPUT, RESTORE, STANDBY, Traffic
+from groupstorm.storms.world.environment import Environment
+from groupstorm.trace.events import streams as events
+from groupstorm.trace.events.scenario import TrafficCounted
+from groupstorm.trace.schema import Source
 
-#: The client tag that holds an instance's rack.
-ZONE = "zone"
-_TAGS_SETTING = "rack.aware.assignment.tags"
+MEGABYTE = 1_000_000
 
+FORECAST_US = 60_000_000
+"""How far processing is forecast; beyond that it is taken to be as fast as records arrive."""
 
-def rack_name(rack: int) -> str:
-    return f"rack-{rack}"
-
-
-def rack_of(settings: Settings, index: int) -> str | None:
-    """Where the instance with this place stands; those that are added go to one rack after the other."""
-    racks = settings.integer("racks")
-    if not racks:
-        return None
-    before = 0
-    for rack, members in enumerate(settings.integers("members_per_rack")):
-        before += members
-        if index < before:
-            return rack_name(rack)
-    return rack_name((index - before) % racks)
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+_MEMBER: Final = Source.MEMBER
 
 
-def client_tags(settings: Settings, rack: str | None) -> Mapping[str, str]:
-    """What an instance says of itself where tags keep copies apart."""
-    return {} if rack is None or settings.choice(_TAGS_SETTING) == "none" else {ZONE: rack}
+class ApplicationThread(Protocol):
+    """A thread of an instance, as the application sees it."""
+
+    tasks: TaskManager
+
+    @property
+    def alive(self) -> bool: ...
+
+    def check_progress(self) -> None:
+        """Restorations and standbys may have come to their end."""
+        ...
 
 
-class Replicas:
-    """Per partition the racks of its replicas, the leader's first; None where there are no racks."""
+class ApplicationInstance(Protocol):
+    """An instance of the application."""
 
-    def __init__(self, settings: Settings, seed: int) -> None:
-        self._racks = settings.integer("racks")
-        self._replicas = settings.integer("replication.factor")
-        self._random = settings.choice("replica_placement") == "random"
-        self._seed = seed
+    name: str
+    directory: StateDirectory
 
-    def of(self, topic: str, partition: int) -> tuple[str, ...] | None:
-        if not self._racks:
-            return None
-        draws = Stream(self._seed, "replicas", topic)
-        if not self._random:
-            first = (draws.at(0) * self._racks >> DRAW_BITS) + partition
-            return tuple(rack_name((first + number) % self._racks) for number in range(self._replicas))
-        order = sorted(range(self._racks), key=lambda rack: draws.at(1 + partition * self._racks + rack))
-        return tuple(map(rack_name, order[: self._replicas]))
+    @property
+    def threads(self) -> Sequence[ApplicationThread]: ...
 
 
-def changelog_name(subtopology: int) -> str:
-    return f"storm-store-{subtopology}-changelog"
+class StreamsApplication:
+    """``instances`` are those that run, by name. ``following_up`` are the schedules of the threads that will
+    ask for another rebalance by themselves."""
 
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.settings = settings = environment.settings
+        self.clock = environment.clock
+        self.group = environment.group
+        replicas = Replicas(settings, environment.seed)
+        self.topology = topology(settings, replicas)
+        self.config = assignor_config(settings)
+        self.record_bytes = settings.integer("record_bytes")
+        self.restore_rate = max(1, settings.integer("restore_mb_s") * MEGABYTE // self.record_bytes)
+        self.follow_records = mean_rate(settings) * settings.integer("standby_lag_ms") // 1000
+        near_zero = self.config.near_zero_gap
+        #: The gap at which threads that watch their standbys ask for another rebalance (KIP-441's draft).
+        self.near_zero = self.follow_records if near_zero is None else near_zero
+        self.first_records = settings.integer("state_bytes") // self.record_bytes
+        self.changelogs = [
+            tuple(TopicPartition(*part[:2]) for part in task.changelogs) for task in self.topology.tasks
+        ]
+        every = [part for parts in (*self.topology.inputs, *self.changelogs) for part in parts]
+        self.traffic = Traffic(
+            racks_of(replicas, every), self.record_bytes, settings.flag("fetch_from_follower")
+        )
+        self.invariants = StreamsInvariantChecks(environment.invariants, self.topology)
+        self.instances: dict[str, ApplicationInstance] = {}
+        self.following_up: set[object] = set()
+        #: What kind of assignment the last leader made.
+        self.last_outcome = STABLE
+        self._runs: dict[tuple[int, str], tuple[int, ...]] = {}
 
-def topology(settings: Settings, replicas: Replicas) -> Topology:
-    """A sub-topology for every topic, or with ``joins`` one for all of them; a task for each partition."""
-    names = topic_names(settings)
-    feeding = [names] if settings.flag("joins") else [(name,) for name in names]
-    stateful = len(feeding) - settings.integer("stateless_topics")
-    tasks = []
-    for subtopology, topics in enumerate(feeding):
-        for partition in range(settings.integer("partitions")):
-            inputs = tuple(_partition(replicas, topic, partition) for topic in topics)
-            changelog = _partition(replicas, changelog_name(subtopology), partition)
-            is_stateful = subtopology < stateful
-            task = TaskId("", subtopology, partition)
-            tasks.append(Task(task, is_stateful, inputs, (changelog,) if is_stateful else ()))
-    return Topology(tuple(tasks))
+    def emit(self, event: events.Event) -> None:
+        self.environment.trace.emit(_MEMBER, event)
 
+    # -- changelogs ------------------------------------------------------------------------------
 
-def _partition(replicas: Replicas, topic: str, partition: int) -> TaskPartition:
-    racks = replicas.of(topic, partition)
-    return TaskPartition(topic, partition, None if racks is None else frozenset(racks))
+    def changelog_end(self, task: int, time_us: int) -> int:
+        """Records in a task's changelog: the first ones, and one for each that was processed."""
+        records, inputs = self.environment.records, self.topology.inputs[task]
+        near_us = min(time_us, self.clock.now_us + FORECAST_US)
+        reached = self.first_records
+        for part in inputs:
+            reached += records.reached(part, near_us)
+            if near_us < time_us:
+                reached += records.logs.end(part, time_us) - records.logs.end(part, near_us)
+        return reached
 
+    def processing_changed(self, tasks: Sequence[int]) -> None:
+        """A thread has begun or ceased to process these tasks: the standbys that follow them check anew."""
+        changed = set(tasks)
+        for instance in self.instances.values():
+            for thread in instance.threads:
+                if thread.alive and not changed.isdisjoint(thread.tasks.standbys):
+                    thread.check_progress()
 
-def assignor_config(settings: Settings) -> Config:
-    """The leader's configuration."""
-    return Config(
-        acceptable_recovery_lag=settings.integer("acceptable.recovery.lag"),
-        max_warmup_replicas=settings.integer("max.warmup.replicas"),
-        num_standby_replicas=settings.integer("num.standby.replicas"),
-        probing_rebalance_interval_ms=settings.integer("probing.rebalance.interval.ms"),
-        rack_aware_tags=() if settings.choice(_TAGS_SETTING) == "none" else (ZONE,),
-        strategy=Strategy(settings.choice("rack.aware.assignment.strategy")),
-        traffic_cost=settings.optional_integer("rack.aware.assignment.traffic_cost"),
-        non_overlap_cost=settings.optional_integer("rack.aware.assignment.non_overlap_cost"),
-        standby_placement=StandbyPlacement(settings.choice("standby_placement")),
-        reliable_standbys=settings.integer("reliable_standbys"),
-        trade_off=TradeOff(settings.choice("trade_off")),
-        near_zero_gap=settings.optional_integer("near_zero_gap"),
-        tags_or_racks=TagsOrRacks(settings.choice("tags_or_racks")),
-    )
+    # -- the leader ------------------------------------------------------------------------------
 
+    def as_leader(self, process: UUID, version: int) -> Application:
+        """What the leader of a generation knows now: end offsets of all changelogs included."""
+        now_us = self.clock.now_us
+        ends = {
+            task.id: self.changelog_end(number, now_us)
+            for number, task in enumerate(self.topology.tasks)
+            if task.stateful
+        }
+        return Application(
+            self.topology.tasks,
+            self.settings.choice("task.assignor"),
+            self.config,
+            process,
+            ends,
+            self.settings.flag("watch_list"),
+            version,
+        )
 
-def thread_config(
-    settings: Settings, group: str, topics: Sequence[str], name: str, rack: str | None
-) -> ConsumerConfig:
-    """A thread's main consumer: Kafka Streams' own defaults over the consumer's (StreamsConfig).
+    def assigned(self, leader: str, generation: int, found: Rebalance) -> None:
+        """The leader has decided."""
+        names = {instance.directory.process: instance.name for instance in self.instances.values()}
+        cause = self.last_outcome = outcome(found)
+        self.emit(events.TasksPlaced(self.group, leader, generation, len(found.warmups), cause))
+        for task, process in found.warmups:
+            self.emit(events.WarmUpPlaced(self.group, names.get(process, str(process)), str(task)))
+        self.invariants.assigned(found)
 
-    Nobody leaves the group on close unless told to: an instance is expected back.
-    """
-    config = consumer_config(settings, group, tuple(topics), name, 0)
-    return replace(
-        config,
-        enable_auto_commit=True,
-        auto_commit_interval_ms=settings.integer("commit.interval.ms"),
-        leave_group_on_close=bool(settings.optional_flag("leave_on_close")),
-        client_rack=rack,
-    )
+    # -- running tasks and their traffic ---------------------------------------------------------
 
+    @property
+    def all_tasks_run(self) -> bool:
+        return len(self._runs) >= len(self.topology.tasks)
 
-def racks_of(
-    replicas: Replicas, partitions: Sequence[TopicPartition]
-) -> dict[TopicPartition, tuple[str, ...]]:
-    """The replicas of each, where there are racks."""
-    found = {part: replicas.of(*part) for part in partitions}
-    return {part: racks for part, racks in found.items() if racks is not None}
+    def task_runs(self, task: int, thread: str, work: Work) -> None:
+        """The thread begins to process a task's input; ``work`` has its positions."""
+        self.invariants.task_runs(task, thread)
+        now_us = self.clock.now_us
+        self._runs[task, thread] = tuple(work.position(part, now_us) for part in self.topology.inputs[task])
+
+    def task_stops(self, task: int, thread: str, work: Work, rack: str | None) -> None:
+        """Count what the thread has read and written for a task since the task ran."""
+        self.invariants.task_stops(task, thread)
+        now_us = self.clock.now_us
+        processed = 0
+        starts = self._runs.pop((task, thread))
+        for part, start in zip(self.topology.inputs[task], starts, strict=True):
+            records = work.position(part, now_us) - start
+            self.traffic.read(INPUT, part, rack, records)
+            processed += records
+        for part in self.changelogs[task]:
+            self.traffic.write(CHANGELOG, part, rack, processed)
+
+    def changelog_read(self, task: int, active: bool, records: int, rack: str | None) -> None:
+        """Count what a restoration or a standby has read."""
+        for part in self.changelogs[task]:
+            self.traffic.read(RESTORE if active else STANDBY, part, rack, records)
+
+    def emit_traffic(self) -> None:
+        """Emit the sums of the run."""
+        price = round(self.settings.decimal("usd_per_gb_each_way") * 2 * MEGABYTE)
+        for cause, read, crossing in self.traffic.sums():
+            self.environment.trace.emit(
+                Source.WORLD, TrafficCounted(self.group, cause, read, crossing, price)
+            )

@@ -1,78 +1,81 @@
-"""Rebalances that a thread asks for by itself: as its assignment says, or when standbys have caught up."""
+"""Rebalances that a thread asks for: when its assignment says so, or when its standbys have caught up."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from groupstorm.assignors.streams.draft import wants_rebalance
 from groupstorm.assignors.userdata.streams_assignment import AssignmentInfo
 from groupstorm.clients.causes import RejoinCause
-from groupstorm.clients.standing import MemberState
-from groupstorm.clients.streams import events
+from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.streams.assignor import FollowUp
-from groupstorm.storms.figures.tasks import PROBING
-
-if TYPE_CHECKING:
-    from groupstorm.storms.streams.thread import StreamThread
-    from groupstorm.storms.streams.world import StreamsWorld
+from groupstorm.clients.streams.tasks import TaskManager
+from groupstorm.figures.tasks import PROBING
+from groupstorm.storms.streams.application import StreamsApplication
+from groupstorm.storms.world.consumer import VirtualConsumer
+from groupstorm.trace.events import streams as events
 
 
 class FollowUps:
     """The next rebalance that one thread will ask for, if any: every assignment brings another schedule."""
 
-    __slots__ = ("_ceased", "_next", "_thread", "_watched", "_world")
+    __slots__ = ("_application", "_consumer", "_given_up", "_next", "_tasks", "_watched")
 
-    def __init__(self, world: StreamsWorld, thread: StreamThread) -> None:
-        self._world = world
-        self._thread = thread
+    def __init__(
+        self, application: StreamsApplication, consumer: VirtualConsumer, tasks: TaskManager
+    ) -> None:
+        self._application = application
+        self._consumer = consumer
+        self._tasks = tasks
         self._next: FollowUp | None = None
         self._watched: set[int] = set()
-        self._ceased = False
+        self._given_up = False
 
     def schedule(self, info: AssignmentInfo, follow_up: FollowUp | None) -> None:
-        """What a new assignment asks for. A thread asks once the time is past (StreamThread)."""
+        """Take over what a new assignment says. A thread asks once the time is past (StreamThread)."""
         self.drop()
-        if follow_up is None or (self._ceased and follow_up.cause in PROBING):
+        if follow_up is None or (self._given_up and follow_up.cause in PROBING):
             return
-        thread, now_us = self._thread, self._world.clock.now_us
+        application, clock = self._application, self._application.clock
         self._next = follow_up
-        self._world.following_up.add(thread)
+        application.following_up.add(self)
         wait_us = None
         if follow_up.at_ms is None:
-            listed = self._world.topology.numbers(info.watch)
-            self._watched = listed or set(thread.tasks.standbys)
+            listed = application.topology.numbers(info.watch)
+            self._watched = listed or set(self._tasks.standbys)
         else:
-            due_us = max(now_us, (follow_up.at_ms + 1) * 1000 if follow_up.at_ms else 0)
-            wait_us = due_us - now_us
-            self._world.clock.at(due_us, self._ask, follow_up)
-        thread.tell(events.FollowUpScheduled(self._world.group, thread.name, wait_us, follow_up.cause))
+            due_us = max(clock.now_us, (follow_up.at_ms + 1) * 1000 if follow_up.at_ms else 0)
+            wait_us = due_us - clock.now_us
+            clock.at(due_us, self._ask, follow_up)
+        application.emit(
+            events.FollowUpScheduled(application.group, self._consumer.name, wait_us, follow_up.cause)
+        )
 
     def drop(self) -> None:
-        """Nothing is asked for any more."""
+        """The thread asks for nothing any more."""
         self._next = None
         self._watched = set()
-        self._world.following_up.discard(self._thread)
+        self._application.following_up.discard(self)
 
-    def cease(self) -> None:
+    def give_up(self) -> None:
         """Probe no more, whatever assignments say: the run is to end."""
-        self._ceased = True
+        self._given_up = True
         self.drop()
 
-    def look_after_watched(self) -> None:
-        """KIP-441's draft: have the standbys caught up that the thread was told to watch?"""
-        if self._next is None or not self._watched or self._thread.membership.rejoin_needed:
+    def check_watched(self) -> None:
+        """KIP-441's draft: ask for a rebalance if the standbys that the thread was told to watch have caught
+        up."""
+        if self._next is None or not self._watched or self._consumer.membership.rejoin_needed:
             return
-        gaps = self._thread.tasks.gaps(self._world.clock.now_us)
-        if wants_rebalance(gaps, self._watched & gaps.keys(), self._world.near_zero):
+        gaps = self._tasks.gaps(self._application.clock.now_us)
+        if wants_rebalance(gaps, self._watched & gaps.keys(), self._application.near_zero):
             self._ask(self._next)
 
     def _ask(self, follow_up: FollowUp) -> None:
         """enforceRebalance, at the next poll(). A rebalance that is under way brings another schedule."""
-        thread = self._thread
-        if self._next is not follow_up or thread.membership.state is not MemberState.STABLE:
+        application, consumer = self._application, self._consumer
+        if self._next is not follow_up or consumer.membership.state is not MemberState.STABLE:
             return
         self.drop()
-        thread.tell(events.FollowUpDue(self._world.group, thread.name, follow_up.cause))
-        self._world.streams_checkers.asked(thread.name)
-        thread.membership.request_rejoin(RejoinCause.FOLLOW_UP)
-        thread.nudge()
+        application.emit(events.FollowUpDue(application.group, consumer.name, follow_up.cause))
+        application.invariants.asked(consumer.name)
+        consumer.membership.request_rejoin(RejoinCause.FOLLOW_UP)
+        consumer.nudge()

@@ -2,57 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from groupstorm.assignors.streams.leader import Application, Rebalance
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.assignors.userdata.streams import AssignorError
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.streams import events
+from groupstorm.clients.operations import CallbackKind, RunCallback
 from groupstorm.clients.streams.assignor import StreamsPartitionAssignor
 from groupstorm.clients.streams.changelogs import ChangelogReader
-from groupstorm.clients.streams.tasks import ThreadTasks
-from groupstorm.storms.consumer import VirtualConsumer
-from groupstorm.storms.records import names
+from groupstorm.clients.streams.directory import StateDirectory
+from groupstorm.clients.streams.tasks import TaskManager
+from groupstorm.storms.record_positions import names
+from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.followups import FollowUps
-from groupstorm.storms.streams.listener import TaskListener
-from groupstorm.trace.schema import Source
+from groupstorm.storms.world.consumer import VirtualConsumer
+from groupstorm.trace.events import streams as events
 
-if TYPE_CHECKING:
-    from groupstorm.storms.streams.instance import StreamsInstance
-    from groupstorm.storms.streams.world import StreamsWorld
+CLOSE = "close"
+_CAUSES = {CallbackKind.REVOKED: "revoked", CallbackKind.LOST: "lost"}
 
 
-class StreamThread(VirtualConsumer):
-    """A member of the group; what it has beside a consumer are tasks, and follow-up rebalances."""
+class ThreadInstance(Protocol):
+    """The instance of a thread."""
+
+    index: int
+    name: str
+    rack: str | None
+    tags: Mapping[str, str]
+    directory: StateDirectory
+    version: int
+
+    def state_released(self) -> None:
+        """A thread has closed tasks: another one may be waiting for their state."""
+        ...
+
+    def thread_gone(self) -> None: ...
+
+
+class StreamThread:
+    """``consumer`` is the member of the group; the thread adds tasks and follow-up rebalances.
+
+    It is its consumer's `RebalanceHooks` (Kafka: StreamsRebalanceListener).
+    """
 
     __slots__ = (
         "_application",
-        "_look_us",
+        "_check_us",
+        "_instance",
         "assignor",
+        "consumer",
         "follow_ups",
-        "instance",
+        "name",
         "tasks",
+        "work",
     )
 
     def __init__(
-        self, application: StreamsWorld, instance: StreamsInstance, incarnation: int, config: ConsumerConfig
+        self,
+        application: StreamsApplication,
+        instance: ThreadInstance,
+        incarnation: int,
+        config: ConsumerConfig,
     ) -> None:
         self._application = application
-        self.instance = instance
-        who = (config.group_id, config.client_id, instance.name)
+        self._instance = instance
+        self.name = config.client_id
+        identity = (config.group_id, config.client_id, instance.name)
         reader = ChangelogReader(
             application.restore_rate, application.changelog_end, application.follow_records
         )
-        self.tasks = ThreadTasks(
-            who,
+        self.tasks = TaskManager(
+            identity,
             application.topology,
             instance.directory,
             reader,
             application.changelog_end,
             application.record_bytes,
-            self.tell,
+            self._emit,
             self._changelog_read,
         )
         self.assignor = StreamsPartitionAssignor(
@@ -62,56 +90,87 @@ class StreamThread(VirtualConsumer):
             lambda: self.tasks.offset_sums(application.clock.now_us),
             self._as_leader,
             lambda: application.clock.now_us // 1000,
-            self._placed,
+            self._assigned,
             self._version_changed,
         )
-        super().__init__(application, instance.index, incarnation, config, [self.assignor])
-        self._listener = TaskListener(self)
-        self._look_us: int | None = None
-        self.follow_ups = FollowUps(application, self)
+        self.consumer = VirtualConsumer(
+            application.environment,
+            instance.index,
+            incarnation,
+            config,
+            [self.assignor],
+            application.settings,
+            self,
+        )
+        self.consumer.on_exit = self._exited
+        self.work = self.consumer.work
+        self.follow_ups = FollowUps(application, self.consumer, self.tasks)
+        self._check_us: int | None = None
 
-    # -- what it knows as leader -----------------------------------------------------------------
+    @property
+    def alive(self) -> bool:
+        return self.consumer.alive
+
+    def start(self) -> None:
+        self.consumer.start()
+
+    def stop(self) -> None:
+        self.consumer.stop()
+
+    # -- as leader -------------------------------------------------------------------------------
 
     def _as_leader(self) -> Application:
-        return self._application.as_leader(self.instance)
+        return self._application.as_leader(self._instance.directory.process, self._instance.version)
 
-    def _placed(self, found: Rebalance) -> None:
-        self._application.placed(self, found)
+    def _assigned(self, found: Rebalance) -> None:
+        self._application.assigned(self.name, self.consumer.membership.generation.id, found)
 
     def _version_changed(self, version: int, cause: str) -> None:
-        self.tell(events.SubscriptionVersionChanged(self.config.group_id, self.name, version, cause))
+        self._emit(events.SubscriptionVersionChanged(self._application.group, self.name, version, cause))
 
-    # -- assignments -----------------------------------------------------------------------------
+    # -- partitions go ---------------------------------------------------------------------------
 
-    def suspend(self, partitions: Sequence[TopicPartition], cause: str) -> None:
-        """These are about to be given up: their tasks stop."""
-        now_us = self.clock.now_us
+    def before_giving_up(self, operation: RunCallback) -> Mapping[TopicPartition, int]:
+        """Suspend the tasks; commit revoked ones (TaskManager.handleRevocation)."""
+        closing = operation.cause == CLOSE
+        now_us, cause = self._application.clock.now_us, _CAUSES[operation.kind]
+        if closing:
+            cause = CLOSE
         if cause == "lost":
             self.tasks.lost(now_us)
         else:
-            self.tasks.suspend(self._application.topology.reading(partitions), cause, now_us)
+            self.tasks.suspend(self._application.topology.reading(operation.partitions), cause, now_us)
+        if closing or operation.kind is not CallbackKind.REVOKED:
+            return {}
+        owned = self.work.positions(now_us)
+        return {part: position for part, position in owned.items() if part in operation.partitions}
 
     def given_up(self, partitions: Sequence[TopicPartition]) -> None:
-        """Nobody processes these any more: their changelogs stand still."""
-        self._course_changed(self._application.topology.reading(partitions))
+        """The thread does not process these any more: their changelogs stand still."""
+        self._processing_changed(self._application.topology.reading(partitions))
 
-    def take_assignment(self) -> None:
-        """What came with the assignment: tasks to close, to open, to turn over; the next rebalance."""
-        info, follow_up = self.assignor.on_assignment(self.membership.user_data)
+    # -- partitions come -------------------------------------------------------------------------
+
+    def before_taking(self) -> None:
+        """Take over the assignment: close, open and convert tasks, schedule the next rebalance."""
+        info, follow_up = self.assignor.on_assignment(self.consumer.membership.user_data)
         if info.error_code not in (AssignorError.NONE, AssignorError.IMBALANCED_ASSIGNMENT):
             # StreamsRebalanceListener throws it out of poll(): the thread dies
-            self.membership.failure = "TaskAssignmentException"
+            self.consumer.membership.failure = "TaskAssignmentException"
             return
         topology = self._application.topology
         active, standby = topology.numbers(info.active), topology.numbers(info.standby)
-        now_us = self.clock.now_us
-        self.tasks.assigned(active, standby - active, now_us)
+        self.tasks.assigned(active, standby - active, self._application.clock.now_us)
         self.follow_ups.schedule(info, follow_up)
-        self.instance.state_let_go()
-        self.look()
+        self._instance.state_released()
+        self.check_progress()
+
+    def start_positions(self, committed: tuple[int, ...]) -> tuple[int, ...]:
+        """Kafka Streams begins at the beginning if nothing is committed (auto.offset.reset)."""
+        return tuple(max(0, offset) for offset in committed)
 
     def fetching(self, begun: Sequence[TopicPartition]) -> None:
-        """Input positions are known: pause what still restores, run what is restored."""
+        """Input positions are known: pause partitions of tasks that still restore, run restored tasks."""
         topology = self._application.topology
         ready = set(self.tasks.restored)
         waiting = [
@@ -119,16 +178,15 @@ class StreamThread(VirtualConsumer):
         ]
         paused = tuple(part for part in waiting if part in begun)
         if paused:
-            positions = self.work.stop(paused, self.clock.now_us)
-            member_id = self.membership.generation.member_id
-            self.tell(
-                events.PartitionsPaused(self.config.group_id, self.name, member_id, names(paused), positions)
-            )
+            positions = self.work.stop(paused, self._application.clock.now_us)
+            group, member_id = self._application.group, self.consumer.membership.generation.member_id
+            self._emit(events.PartitionsPaused(group, self.name, member_id, names(paused), positions))
         self._run_restored()
 
     def _run_restored(self) -> None:
-        """Tasks whose state is complete and whose input positions are known."""
-        now_us, topology = self.clock.now_us, self._application.topology
+        """Run the tasks whose state is complete and whose input positions are known."""
+        application, topology = self._application, self._application.topology
+        now_us = application.clock.now_us
         ready = [
             task for task in self.tasks.restored if all(part in self.work for part in topology.inputs[task])
         ]
@@ -139,74 +197,72 @@ class StreamThread(VirtualConsumer):
         )
         if standing:
             positions = self.work.resume_some(standing, now_us)
-            member_id = self.membership.generation.member_id
-            self.tell(
-                events.PartitionsResumed(
-                    self.config.group_id, self.name, member_id, names(standing), positions
-                )
-            )
+            group, member_id = application.group, self.consumer.membership.generation.member_id
+            self._emit(events.PartitionsResumed(group, self.name, member_id, names(standing), positions))
         for task in ready:
             self.tasks.run(task, now_us)
-            self._application.task_runs(task, self)
-        self._course_changed(ready)
+            application.task_runs(task, self.name, self.work)
+        self._processing_changed(ready)
 
-    def _course_changed(self, tasks: Sequence[int]) -> None:
-        """Changelogs grow otherwise from now on: forecasts of their readers are void."""
+    def _processing_changed(self, tasks: Sequence[int]) -> None:
+        """Changelogs grow at other rates from now on: what their readers have computed is out of date."""
         if tasks:
-            self._application.course_changed(tasks)
+            self._application.processing_changed(tasks)
 
     # -- restoration and standbys ----------------------------------------------------------------
 
-    def look(self) -> None:
-        """Something may have come to its end: restorations, standbys that catch up."""
+    def check_progress(self) -> None:
+        """Restorations and standbys may have come to their end."""
         if not self.alive:
             return
-        now_us = self.clock.now_us
+        now_us = self._application.clock.now_us
         self.tasks.progress(now_us)
         self._run_restored()
-        self.follow_ups.look_after_watched()
+        self.follow_ups.check_watched()
         due_us = self.tasks.next_us(now_us)
-        self._look_us = None if due_us is None else max(due_us, now_us + 1)
-        if self._look_us is not None:
-            self.clock.at(self._look_us, self._look_again, self._look_us)
+        self._check_us = None if due_us is None else max(due_us, now_us + 1)
+        if self._check_us is not None:
+            self._application.clock.at(self._check_us, self._check_again, self._check_us)
 
-    def _look_again(self, due_us: int) -> None:
-        if self._look_us == due_us:
-            self.look()
+    def _check_again(self, due_us: int) -> None:
+        if self._check_us == due_us:
+            self.check_progress()
 
     # -- the end of it ---------------------------------------------------------------------------
 
     def crash(self) -> None:
         if self.alive:
             held = self.tasks.held
-            self._gone("crash")
-            super().crash()
-            self._course_changed(held)
+            self._leave_state("crash")
+            self.consumer.crash()
+            self._processing_changed(held)
 
-    def _exit(self) -> None:
-        self._gone("close")
-        super()._exit()
-        self.instance.thread_gone()
+    def _exited(self) -> None:
+        self._leave_state("close")
+        self._instance.thread_gone()
 
-    def _gone(self, cause: str) -> None:
-        """Whatever it has is left to the host's disk."""
-        self.tasks.gone(cause, self.clock.now_us)
-        self._look_us = None
+    def _leave_state(self, cause: str) -> None:
+        """Leave the state of all tasks on the host's disk."""
+        self.tasks.gone(cause, self._application.clock.now_us)
+        self._check_us = None
         self.follow_ups.drop()
-        self._application.streams_checkers.gone(self.name)
+        self._application.invariants.gone(self.name)
 
-    def end_of_run(self) -> None:
-        """What was read so far counts."""
-        self.tasks.account_for_standbys(self.clock.now_us)
+    def finish(self) -> None:
+        """The run is over: count what was read so far."""
+        self.tasks.account_for_standbys(self._application.clock.now_us)
         for task in self.tasks.running:
-            self._application.task_stops(task, self)
+            self._task_stops(task)
 
-    # -- what is told ----------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------
 
     def _changelog_read(self, task: int, active: bool, records: int) -> None:
-        self._application.changelog_read(task, active, records, self.instance.rack)
+        self._application.changelog_read(task, active, records, self._instance.rack)
 
-    def tell(self, event: events.Event) -> None:
+    def _task_stops(self, task: int) -> None:
+        self._application.task_stops(task, self.name, self.work, self._instance.rack)
+
+    def _emit(self, event: events.Event) -> None:
         if isinstance(event, events.TaskSuspended):
-            self._application.task_stops(self._application.topology.named(event.task), self)
-        self.world.trace(Source.MEMBER, event)
+            self._task_stops(self._application.topology.named(event.task))
+        self._application.emit(event)

@@ -1,4 +1,4 @@
-"""What is read and written between racks: bytes of records, and what they cost."""
+"""Bytes of records that are read and written, within a rack and between racks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ INPUT, CHANGELOG, RESTORE, STANDBY = "input", "changelog", "restore", "standby"
 _KINDS = (INPUT, CHANGELOG, RESTORE, STANDBY)
 
 
-class Sum(NamedTuple):
-    """``cause``: what the bytes were for."""
+class TrafficSum(NamedTuple):
+    """The bytes of a whole run for one ``cause``."""
 
     cause: str
     bytes: int
@@ -21,7 +21,7 @@ class Sum(NamedTuple):
 
 
 class Traffic:
-    """``racks``: per partition the racks of its replicas, the leader's first; empty where none are known."""
+    """``racks``: per partition the racks of its replicas, the leader's first; empty if none are known."""
 
     def __init__(
         self, racks: Mapping[TopicPartition, tuple[str, ...]], record_bytes: int, from_follower: bool
@@ -33,12 +33,12 @@ class Traffic:
         self._crossing: Counter[str] = Counter()
 
     def read(self, cause: str, partition: TopicPartition, rack: str | None, records: int) -> None:
-        """From the leader, or from a replica in the reader's rack if that is allowed (KIP-392)."""
+        """Read from the leader, or from a replica in the reader's rack if that is allowed (KIP-392)."""
         near = self._racks.get(partition, ())
         self._count(cause, records, rack not in (near if self._from_follower else near[:1]))
 
     def write(self, cause: str, partition: TopicPartition, rack: str | None, records: int) -> None:
-        """To the leader. Replication between brokers is not counted."""
+        """Write to the leader. Replication between brokers is not counted."""
         self._count(cause, records, rack not in self._racks.get(partition, ())[:1])
 
     def _count(self, cause: str, records: int, crosses: bool) -> None:
@@ -47,7 +47,7 @@ class Traffic:
         if crosses:
             self._crossing[cause] += read
 
-    def sums(self) -> Iterator[Sum]:
-        """Nothing where there are no racks."""
+    def sums(self) -> Iterator[TrafficSum]:
+        """The sums of all causes; none if there are no racks."""
         for cause in _KINDS if self._racks else ():
-            yield Sum(cause, self._all[cause], self._crossing[cause])
+            yield TrafficSum(cause, self._all[cause], self._crossing[cause])

@@ -1,0 +1,178 @@
+"""Who is in the group, by the rows of the coordinator, and who lives, by the rows of the processes."""
+
+from __future__ import annotations
+
+from groupstorm.storms.checks.requests import RequestChecks
+from groupstorm.storms.checks.verdicts import COORDINATOR_FAILOVER, MEMBERS_LIVE, SILENCE, Verdicts, listed
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import member as events
+from groupstorm.trace.events import scenario as scenario_events
+from groupstorm.trace.events.group_states import GroupState
+
+
+class _Process:
+    """One process: the id that it believes to have, and since when it is silent."""
+
+    __slots__ = ("member_id", "silent_since_us")
+
+    def __init__(self) -> None:
+        self.member_id = ""
+        self.silent_since_us: int | None = None
+
+
+class MembershipChecks:
+    """Follows the members of the group and the processes that live.
+
+    ``silence_us``: how long a member may be silent at most, the latency of its last request included; None
+    if nobody checks. ``members`` is shared with the other checks: the ids that are in the group.
+    """
+
+    def __init__(
+        self, verdicts: Verdicts, members: set[str], requests: RequestChecks, silence_us: int | None
+    ) -> None:
+        self._verdicts = verdicts
+        self._members = members
+        self._requests = requests
+        self._silence_us = silence_us
+        self._living: dict[str, _Process] = {}
+        #: The names and ids of the crashed that are still in the group, and since when they are silent.
+        self._crashed: dict[str, tuple[str, int]] = {}
+        #: The members of the last round that was completed: those that another coordinator would load.
+        self._written: frozenset[str] = frozenset()
+        #: New ids of static members that are not written yet, and the old ones.
+        self._replaced: dict[str, str] = {}
+        #: When the coordinator last answered a member that is silent.
+        self._answered_us: dict[str, int] = {}
+        #: Whether there is no coordinator: then nobody removes a member.
+        self._down = False
+        #: When a round last closed.
+        self._closed_us = 0
+
+    # -- what the coordinator says ---------------------------------------------------------------
+
+    def added(self, event: coordinator_events.MemberAdded) -> None:
+        self._members.add(event.member_id)
+
+    def replaced(self, event: coordinator_events.MemberReplaced) -> None:
+        self._members.discard(event.previous_member_id)
+        self._members.add(event.member_id)
+        self._replaced[event.member_id] = event.previous_member_id
+        self._crashed.pop(event.previous_member_id, None)
+
+    def updated(self, event: coordinator_events.MemberUpdated) -> None:
+        """A member has joined again. A coordinator may have loaded it although its round did not close: the
+        write of the round took longer than its requests waited for it (offsets.commit.timeout.ms)."""
+        self._members.add(event.member_id)
+
+    def removed(self, time_us: int, event: coordinator_events.MemberRemoved) -> None:
+        member_id = event.member_id
+        crashed = self._crashed.pop(member_id, None)
+        if crashed is not None:
+            self._check_silence(time_us, *crashed, member_id)
+        self._members.discard(member_id)
+
+    def group_deleted(self, event: coordinator_events.GroupDeleted) -> None:
+        """The group has no members; a coordinator that loads it has those of its last record."""
+        self._members.clear()
+        self._replaced.clear()
+        if event.cause == "unloaded":
+            self._members.update(self._written)
+
+    def state_changed(self, time_us: int, event: coordinator_events.GroupStateChanged) -> None:
+        """A group that becomes Stable or Empty is written with its members. A round that closes begins the
+        sessions of all its members, also of static ones that did not join
+        (GroupMetadataManager.completeClassicGroupJoin)."""
+        if event.state in (GroupState.STABLE, GroupState.EMPTY):
+            self._written = frozenset(self._members)
+            self._replaced.clear()
+        elif event.state == GroupState.COMPLETING_REBALANCE:
+            self._closed_us = time_us
+
+    def created(self, time_us: int, event: coordinator_events.GroupCreated) -> None:
+        """A coordinator that loads a group begins the sessions of its members."""
+        self._down = False
+        if event.cause == "loaded":
+            self._answered_us.update(dict.fromkeys(self._members, time_us))
+
+    def answered(self, time_us: int, member_id: str) -> None:
+        """A response to a JoinGroup or SyncGroup: the member's session begins again."""
+        self._answered_us[member_id] = time_us
+
+    def join_answered(self, event: coordinator_events.JoinAnswered) -> None:
+        """A static member that came back is answered when its new id is written."""
+        previous_id = self._replaced.pop(event.member_id, "")
+        if event.error is None and previous_id in self._written:
+            self._written = self._written - {previous_id} | {event.member_id}
+
+    def step_taken(self, event: scenario_events.StepTaken) -> None:
+        """The coordinator dies; the rows of its successor begin when it has loaded the group."""
+        if event.cause == COORDINATOR_FAILOVER:
+            self._down = True
+
+    # -- what processes say ----------------------------------------------------------------------
+
+    def started(self, event: events.MemberStarted) -> None:
+        self._living[event.member] = _Process()
+
+    def completed(self, event: events.PartitionsAssigned) -> None:
+        """The member has completed a generation under this id."""
+        self._living[event.member].member_id = event.member_id
+
+    def paused(self, time_us: int, event: events.MemberPaused) -> None:
+        if event.cause == "pause":
+            self._living[event.member].silent_since_us = time_us
+
+    def resumed(self, time_us: int, event: events.MemberResumed) -> None:
+        process = self._living[event.member]
+        since_us, process.silent_since_us = process.silent_since_us, None
+        if since_us is not None:
+            self._check_silence(time_us, event.member, since_us, event.member_id)
+
+    def crashed(self, time_us: int, event: events.MemberCrashed) -> None:
+        process = self._living.pop(event.member)
+        if event.member_id in self._members:
+            since_us = time_us if process.silent_since_us is None else process.silent_since_us
+            self._crashed[event.member_id] = (event.member, since_us)
+
+    def ended(self, event: events.MemberClosed | events.MemberFailed) -> None:
+        self._living.pop(event.member, None)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def finish(self, time_us: int, settled: bool) -> None:
+        """Check the silent; and, if the group is said to have settled, that its members are the living."""
+        for member_id, (name, since_us) in self._crashed.items():
+            self._check_silence(time_us, name, since_us, member_id)
+        if not settled:
+            return
+        members = self._members
+        outside = sorted(name for name, own in self._living.items() if own.member_id not in members)
+        if outside:
+            self._verdicts.violated(
+                MEMBERS_LIVE, f"{listed(outside)} runs at the end, but is not in the group"
+            )
+        dead = sorted(members - {own.member_id for own in self._living.values()})
+        if dead:
+            self._verdicts.violated(
+                MEMBERS_LIVE, f"{listed(dead)} is in the group at the end, but no process has this id"
+            )
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def _check_silence(self, now_us: int, name: str, since_us: int, member_id: str) -> None:
+        """A member that was silent for longer than its session is out of the group, unless the coordinator
+        held its request back: then its session begins with the response."""
+        if (
+            self._silence_us is None
+            or self._down
+            or member_id not in self._members
+            or self._requests.is_parked(member_id)
+        ):
+            return
+        silent_us = now_us - max(since_us, self._answered_us.get(member_id, 0), self._closed_us)
+        if silent_us > self._silence_us:
+            self._verdicts.violated(
+                SILENCE,
+                f"{name} was silent for {silent_us / 1_000_000:g} s and still in the group: "
+                f"session.timeout.ms and the way of a request are {self._silence_us / 1_000_000:g} s",
+            )

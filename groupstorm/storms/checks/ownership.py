@@ -1,0 +1,201 @@
+"""Who owns which partition, by the rows of the members, and who should, by the rows of the coordinator.
+
+A member owns a partition from `partitions_assigned` until `partitions_revoked` or `partitions_lost` names it,
+or until its process ends. It completes a generation with `partitions_assigned`, also if nothing is added.
+"""
+
+from __future__ import annotations
+
+from groupstorm.storms.checks.verdicts import (
+    ASSIGNED_ONLY,
+    LOST_IS_GONE,
+    ONE_OWNER,
+    WORKS_ON_OWN,
+    Verdicts,
+    listed,
+)
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import member as events
+
+#: Causes of `rejoin_requested` after which everything that the member owns is lost.
+RESETS = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "poll-timeout"})
+
+
+class Holding:
+    """What one process owns, by its own rows."""
+
+    __slots__ = ("calls", "generation", "member_id", "name", "partitions", "reset_cause", "shared")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.partitions: set[str] = set()
+        #: Those of them that another process owns as well.
+        self.shared: set[str] = set()
+        #: The last generation that it completed, and under which id.
+        self.generation = -1
+        self.member_id = ""
+        #: Why it must lose its partitions before it completes another generation; "" if it need not.
+        self.reset_cause = ""
+        #: Whether its listener is called for a round; such calls go on if the generation is reset meanwhile.
+        self.calls = False
+
+
+class OwnershipChecks:
+    """Follows the holdings of all processes. ``members``: the ids that are in the group."""
+
+    def __init__(self, verdicts: Verdicts, members: set[str]) -> None:
+        self._verdicts = verdicts
+        self._members = members
+        self._holdings: dict[str, Holding] = {}
+        self._holders: dict[str, list[Holding]] = {}
+        self._assigned: dict[str, tuple[int, tuple[str, ...]]] = {}
+
+    # -- what the coordinator says ---------------------------------------------------------------
+
+    def sync_answered(self, event: coordinator_events.SyncAnswered) -> None:
+        """The member got its assignment."""
+        if event.error is None and event.partitions is not None:
+            self._assigned[event.member_id] = (event.generation, event.partitions)
+
+    # -- what members say ------------------------------------------------------------------------
+
+    def started(self, event: events.MemberStarted) -> None:
+        self._holdings[event.member] = Holding(event.member)
+
+    def rejoin_requested(self, event: events.RejoinRequested) -> None:
+        if event.cause in RESETS:
+            holding = self._holdings[event.member]
+            if holding.partitions:
+                holding.reset_cause = event.cause
+
+    def taken(self, event: events.PartitionsAssigned) -> None:
+        """A member has completed a generation."""
+        holding = self._holdings[event.member]
+        calls, holding.calls = holding.calls, False
+        # A member that leaves during onPartitionsRevoked gets the call of onPartitionsAssigned all the same
+        # (ConsumerCoordinator.onJoinComplete), and completes nothing by it.
+        completes = event.generation >= 0 or not calls
+        if completes and (event.generation >= holding.generation or event.member_id != holding.member_id):
+            self._check_lost(holding, event)
+            holding.generation, holding.member_id = event.generation, event.member_id
+        for partition in event.partitions:
+            self._add(holding, partition)
+        if holding.shared:
+            self._check_shared(holding)
+        self._check_assigned(holding)
+
+    def given_up(self, event: events.PartitionsRevoked | events.PartitionsLost) -> None:
+        holding = self._holdings[event.member]
+        if isinstance(event, events.PartitionsRevoked) and not holding.partitions.isdisjoint(
+            event.partitions
+        ):
+            self._check_revoked(holding, event)
+        holding.calls = isinstance(event, events.PartitionsRevoked) and event.cause == "assignment"
+        for partition in event.partitions:
+            self._remove(holding, partition)
+        if holding.reset_cause and not holding.partitions:
+            holding.reset_cause = ""
+
+    def ended(self, event: events.MemberCrashed | events.MemberClosed | events.MemberFailed) -> None:
+        """The process is gone, and owns nothing any more."""
+        holding = self._holdings[event.member]
+        for partition in tuple(holding.partitions):
+            self._remove(holding, partition)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Look at all owners once more."""
+        for holding in self._holdings.values():
+            if holding.shared:
+                self._check_shared(holding)
+            self._check_assigned(holding)
+
+    def check_work(self, name: str, works_on: set[str]) -> None:
+        """At the end a process works on ``works_on``: that must be what it owns."""
+        holding = self._holdings.get(name)
+        strange = sorted(works_on - (holding.partitions if holding is not None else set()))
+        if strange:
+            self._verdicts.violated(
+                WORKS_ON_OWN, f"{name} processes {listed(strange)} at the end, but does not own them"
+            )
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def _add(self, holding: Holding, partition: str) -> None:
+        holding.partitions.add(partition)
+        holders = self._holders.setdefault(partition, [])
+        if holding in holders:
+            return
+        holders.append(holding)
+        if len(holders) > 1:
+            for each in holders:
+                each.shared.add(partition)
+
+    def _remove(self, holding: Holding, partition: str) -> None:
+        holding.partitions.discard(partition)
+        holding.shared.discard(partition)
+        holders = self._holders.get(partition, [])
+        if holding in holders:
+            holders.remove(holding)
+            if len(holders) == 1:
+                holders[0].shared.discard(partition)
+
+    def _check_shared(self, holding: Holding) -> None:
+        """No two members of one generation own a partition. Processes that the coordinator has removed are
+        no members any more: they may not know it yet."""
+        if holding.member_id not in self._members:
+            return
+        for partition in sorted(holding.shared):
+            names = sorted(
+                each.name
+                for each in self._holders[partition]
+                if each.generation == holding.generation and each.member_id in self._members
+            )
+            if len(names) > 1:
+                owners = " and ".join(names)
+                self._verdicts.violated(
+                    ONE_OWNER, f"{partition} is owned by {owners} in generation {holding.generation}"
+                )
+
+    def _check_revoked(
+        self, holding: Holding, event: events.PartitionsRevoked | events.PartitionsLost
+    ) -> None:
+        """A member revokes as long as it is a member; after that it has lost (onPartitionsLost). It may also
+        revoke what it has not begun to fetch, and so never owned by its rows."""
+        cause = holding.reset_cause
+        if not cause and (event.generation < 0 or event.member_id != holding.member_id):
+            cause = "it has a new member id"
+        if cause:
+            self._verdicts.violated(
+                LOST_IS_GONE,
+                f"{holding.name} revoked {listed(sorted(event.partitions))}, "
+                f"which it had lost before ({cause})",
+            )
+
+    def _check_lost(self, holding: Holding, event: events.PartitionsAssigned) -> None:
+        """After its generation was reset, or under a new id, a member begins with nothing."""
+        if not holding.partitions:
+            return
+        cause = holding.reset_cause
+        if not cause and event.member_id != holding.member_id:
+            cause = "it has a new member id"
+        if cause:
+            self._verdicts.violated(
+                LOST_IS_GONE,
+                f"{holding.name} completed generation {event.generation} and still owned "
+                f"{listed(sorted(holding.partitions))}, which it had lost ({cause})",
+            )
+
+    def _check_assigned(self, holding: Holding) -> None:
+        """In the generation that it completed last, a member owns nothing that it was not assigned."""
+        assigned = self._assigned.get(holding.member_id)
+        if assigned is None or assigned[0] != holding.generation or not holding.partitions:
+            return
+        kept = holding.partitions.difference(assigned[1])
+        if kept:
+            self._verdicts.violated(
+                ASSIGNED_ONLY,
+                f"{holding.name} owns {listed(sorted(kept))} in generation {holding.generation}, "
+                "which assigns it to others or to nobody",
+            )

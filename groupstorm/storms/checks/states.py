@@ -1,0 +1,89 @@
+"""The group's state: each change begins where the last one ended, is one of Kafka's, and each round has a
+generation of its own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.storms.checks.verdicts import (
+    GENERATIONS,
+    NO_OPERATION_FAILED,
+    STATES,
+    TIMER_OUTLIVED_GROUP,
+    TRANSITIONS,
+    Verdicts,
+)
+from groupstorm.trace.events import coordinator as events
+
+_EMPTY: Final = "Empty"
+_PREPARING: Final = "PreparingRebalance"
+_COMPLETING: Final = "CompletingRebalance"
+_STABLE: Final = "Stable"
+
+_MEMBERS_CHANGE: Final = ("new-member", "pending-member", "static-member")
+_MEMBERS_GO: Final = ("left", "session-expired", "sync-timeout")
+
+#: (state before, cause) -> state after, as GroupMetadataManager of Kafka 4.3.1 changes classic groups. It is
+#: written down here a second time on purpose: a wrong row of the coordinator's own table is found, too.
+#: "failed" is not Kafka's: the emulated coordinator gives up a group whose operation broke off. "unloaded",
+#: "deleted" and "expired" end a group without a change of its state.
+ALLOWED: Final[dict[tuple[str, str], str]] = {
+    **{(_EMPTY, cause): _PREPARING for cause in _MEMBERS_CHANGE},
+    **{(_PREPARING, cause): _COMPLETING for cause in ("all-joined", "rebalance-timeout", "initial-delay")},
+    (_PREPARING, "no-members"): _EMPTY,
+    (_COMPLETING, "assigned"): _STABLE,
+    **{
+        (_COMPLETING, cause): _PREPARING
+        for cause in (*_MEMBERS_CHANGE, *_MEMBERS_GO, "member-updated", "append-failed")
+    },
+    **{
+        (_STABLE, cause): _PREPARING
+        for cause in (*_MEMBERS_CHANGE, *_MEMBERS_GO, "member-updated", "leader-rejoined", "over-capacity")
+    },
+    **{(state, "failed"): _EMPTY for state in (_PREPARING, _COMPLETING, _STABLE)},
+}
+
+#: How an exception ends that Kafka's coordinator throws as well: it closes the round of an empty group.
+_ROUND_OF_NOBODY: Final = "cannot leave Empty because of 'no-members'"
+
+
+class StateChecks:
+    """Follows the state and the generation of the group. ``causes_known``: causes are the coordinator's."""
+
+    def __init__(self, verdicts: Verdicts, causes_known: bool) -> None:
+        self._verdicts = verdicts
+        self._causes_known = causes_known
+        self._generation = 0
+        self._state: str | None = _EMPTY
+
+    def group_created(self, event: events.GroupCreated) -> None:
+        """A group that another coordinator has loaded has the state and the generation of its last record."""
+        self._generation = 0
+        self._state = None if event.cause == "loaded" else _EMPTY
+
+    def state_changed(self, event: events.GroupStateChanged) -> None:
+        before, after = str(event.previous_state), str(event.state)
+        if before != self._state and self._state is not None:
+            self._verdicts.violated(STATES, f"the group went from {before} to {after}, but was {self._state}")
+        self._state = after
+        if self._causes_known and ALLOWED.get((before, str(event.cause))) != after:
+            self._verdicts.violated(
+                TRANSITIONS, f"the group went from {before} to {after} because of {event.cause}"
+            )
+        if before == _PREPARING:
+            if event.generation <= self._generation:
+                self._verdicts.violated(
+                    GENERATIONS, f"generation {event.generation} came after generation {self._generation}"
+                )
+            self._generation = event.generation
+
+    def operation_failed(self, event: events.OperationFailed) -> None:
+        """The coordinator broke off, whatever its group made of that."""
+        sentence = f"the coordinator broke off in generation {event.generation}: {event.detail}"
+        if event.detail.endswith(_ROUND_OF_NOBODY):
+            sentence = (
+                f"{TIMER_OUTLIVED_GROUP}: the write that created the group had failed, the group was created "
+                "again, and the round of the former one was closed in it; Kafka's coordinator throws there, "
+                "too, and goes on (ClassicGroup.initNextGeneration)"
+            )
+        self._verdicts.violated(NO_OPERATION_FAILED, sentence)

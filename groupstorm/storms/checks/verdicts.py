@@ -1,0 +1,70 @@
+"""The invariants of a run by name, and the first violation of each as a sentence."""
+
+from __future__ import annotations
+
+from typing import Final
+
+HELD: Final = "held"
+
+ONE_OWNER: Final = "one_owner_per_generation"
+ASSIGNED_ONLY: Final = "members_own_what_they_were_assigned"
+LOST_IS_GONE: Final = "lost_partitions_are_given_up"
+WORKS_ON_OWN: Final = "members_process_what_they_own"
+GENERATIONS: Final = "generations_increase"
+STATES: Final = "states_follow"
+TRANSITIONS: Final = "states_change_as_in_kafka"
+PARKED: Final = "parked_requests_answered"
+SILENCE: Final = "silent_members_are_removed"
+OWNED_AT_END: Final = "every_partition_owned_at_end"
+MEMBERS_LIVE: Final = "members_are_the_living_at_end"
+SETTLES: Final = "group_settles"
+
+INVARIANTS: Final = (
+    ONE_OWNER,
+    ASSIGNED_ONLY,
+    LOST_IS_GONE,
+    WORKS_ON_OWN,
+    GENERATIONS,
+    STATES,
+    TRANSITIONS,
+    PARKED,
+    SILENCE,
+    OWNED_AT_END,
+    MEMBERS_LIVE,
+    SETTLES,
+)
+
+#: The step after which there is no coordinator for a while.
+COORDINATOR_FAILOVER: Final = "coordinator-failover"
+
+#: Begins the verdict on partitions without an owner if Kafka's own rules leave them so.
+NO_NEW_ASSIGNMENT: Final = "no new assignment"
+
+#: Begins the verdict on an operation that broke off as Kafka's does.
+TIMER_OUTLIVED_GROUP: Final = "a timer outlived its group"
+
+#: In the verdicts only if the coordinator emitted `OperationFailed`.
+NO_OPERATION_FAILED: Final = "no_operation_failed"
+
+#: Checked if members join their topics (`joins`).
+CO_PARTITIONED: Final = "co_partitioned_at_end"
+
+
+class Verdicts:
+    """``of``: invariant -> "held", or the sentence of its first violation."""
+
+    def __init__(self, joins: bool = False) -> None:
+        self.of: dict[str, str] = dict.fromkeys(INVARIANTS, HELD)
+        if joins:
+            self.of[CO_PARTITIONED] = HELD
+
+    def violated(self, invariant: str, sentence: str) -> None:
+        """Keep the first sentence."""
+        if self.of.get(invariant, HELD) == HELD:
+            self.of[invariant] = sentence
+
+
+def listed(names: list[str]) -> str:
+    """At most three of these, and how many there are."""
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

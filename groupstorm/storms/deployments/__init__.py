@@ -1,0 +1,1 @@
+"""Deployments: rollouts as Kubernetes' controllers do them, node drains, autoscalers."""

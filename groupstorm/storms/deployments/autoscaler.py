@@ -1,0 +1,144 @@
+"""An autoscaler at work: it reads the group's lag from time to time, and starts and stops processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from groupstorm.storms.deployments.horizontal import HorizontalAutoscaler, rules_of
+from groupstorm.storms.deployments.kafka_scaler import scaler_metric, trigger_of
+from groupstorm.storms.deployments.readiness import await_available
+from groupstorm.storms.deployments.scaling_gains import Gain, ScalingGains
+from groupstorm.storms.deployments.steps_of_run import StepsOfRun
+from groupstorm.storms.scenario.autoscaler_settings import HPA, KEDA, NO_AUTOSCALER
+from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
+from groupstorm.storms.scenario_host import Process
+
+#: Causes of `StepTaken`.
+SCALE_UP, SCALE_DOWN, SCALE_UP_GAIN = "scale-up", "scale-down", "scale-up-gain"
+
+
+class Autoscaler:
+    """Scales the running processes for ``for_us``, from now on."""
+
+    def __init__(self, steps: StepsOfRun, for_us: int) -> None:
+        self._steps = steps
+        self._clock = steps.host.clock
+        settings = steps.host.settings
+        self._kind = settings.choice("autoscaler")
+        self._least = settings.integer("min_replicas")
+        self._trigger = trigger_of(settings)
+        self._gains = ScalingGains()
+        self._horizontal = HorizontalAutoscaler(rules_of(settings))
+        self._activation = settings.integer("activation_lag_threshold")
+        self._cooldown_us = settings.integer("cooldown_ms") * 1000
+        self._ends_us = self._active_us = self._clock.now_us
+        self._ends_us += for_us
+        #: The processes that are wanted, oldest first: running ones, and names of those that are starting.
+        self._wanted = [process.name for process in _oldest_first(steps)]
+        self._next_index = 1 + max((process.index for process in steps.host.processes.values()), default=-1)
+        self._stateful = settings.choice("deployment") == STATEFUL_SET
+        self._unready: set[str] = set()
+        #: Names of processes that terminate.
+        self._closing: set[str] = set()
+        steps.begin()
+        self._clock.at(self._ends_us, steps.end)
+        if self._kind != NO_AUTOSCALER:
+            self._every(settings.integer("autoscaler_sync_ms") * 1000, self._sync)
+        if self._kind == KEDA and self._least == 0:
+            self._every(settings.integer("polling_interval_ms") * 1000, self._switch)
+
+    def _every(self, interval_us: int, decide: Callable[[], None]) -> None:
+        """Call ``decide`` at this interval, as long as the autoscaler works."""
+
+        def due() -> None:
+            if self._clock.now_us < self._ends_us:
+                decide()
+                self._clock.after(interval_us, due)
+
+        self._clock.after(interval_us, due)
+
+    def _sync(self) -> None:
+        """The HorizontalPodAutoscaler's turn."""
+        lags = self._steps.host.group_lags()
+        metric = sum(lags) if self._kind == HPA else scaler_metric(lags, self._trigger)
+        self._say_gain(self._gains.read(self._clock.now_us, self._steps.host.committed_records()))
+        replicas = len(self._wanted)
+        decided = self._horizontal.decide(self._clock.now_us // 1000, replicas, metric)
+        self._scale_to(decided, sum(lags))
+
+    def _switch(self) -> None:
+        """KEDA's turn: from zero to one as soon as there is lag, to zero after the cooldown."""
+        lag = sum(self._steps.host.group_lags())
+        now_us = self._clock.now_us
+        self._say_gain(self._gains.read(now_us, self._steps.host.committed_records()))
+        if lag > self._activation:
+            self._active_us = now_us
+            if not self._wanted:
+                self._scale_to(1, lag)
+        elif self._wanted and now_us - self._active_us >= self._cooldown_us:
+            self._scale_to(0, lag)
+
+    def _scale_to(self, replicas: int, lag: int) -> None:
+        """Start or stop processes until ``replicas`` are wanted."""
+        before = len(self._wanted)
+        if replicas == before:
+            return
+        do = SCALE_UP if replicas > before else SCALE_DOWN
+        self._say_gain(self._gains.scaled(before, replicas))
+        self._steps.emit_step(do, None, f"from {before} to {replicas} processes, lag {lag:,}")
+        while len(self._wanted) < replicas:
+            self._start()
+        while len(self._wanted) > replicas:
+            self._stop()
+
+    def _say_gain(self, gain: Gain | None) -> None:
+        if gain is not None:
+            self._steps.emit_step(
+                SCALE_UP_GAIN,
+                None,
+                f"from {gain.before} to {gain.after} processes: {gain.records:+,} records in "
+                f"{gain.within_us // 1_000_000} s",
+            )
+
+    def _start(self) -> None:
+        index = len(self._wanted) if self._stateful else self._next_index
+        name = self._steps.name_of(index)
+        self._next_index += 1
+        self._wanted.append(name)
+        self._unready.add(name)
+        if name not in self._closing:  # else a StatefulSet starts the pod again when the old one is gone
+            self._spawn(index, name)
+
+    def _spawn(self, index: int, name: str) -> None:
+
+        def started(process: Process) -> None:
+            if name in self._wanted:
+                await_available(self._steps, process, lambda: self._unready.discard(name))
+            else:  # it was not wanted any more before it polled for the first time
+                self._terminate(process)
+
+        self._steps.spawn(index, name, self._steps.duration_us("start_ms"), started)
+
+    def _stop(self) -> None:
+        """Stop one process: one that is not ready goes first, then the newest (StatefulSet: the newest)."""
+        unready = [] if self._stateful else [name for name in self._wanted if name in self._unready]
+        name = (unready or self._wanted)[-1]
+        self._wanted.remove(name)
+        self._unready.discard(name)
+        process = self._steps.host.processes.get(name)
+        if process is not None and name not in self._closing:
+            self._terminate(process)
+
+    def _terminate(self, process: Process) -> None:
+        self._closing.add(process.name)
+
+        def gone() -> None:
+            self._closing.discard(process.name)
+            if process.name in self._wanted:
+                self._spawn(process.index, process.name)
+
+        self._steps.terminate(process, SCALE_DOWN, gone)
+
+
+def _oldest_first(steps: StepsOfRun) -> list[Process]:
+    return sorted(steps.host.processes.values(), key=lambda process: process.index)

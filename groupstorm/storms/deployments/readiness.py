@@ -1,0 +1,58 @@
+"""When a process that has started counts as available: its readiness probe, then minReadySeconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from groupstorm.storms.deployments.steps_of_run import StepsOfRun
+from groupstorm.storms.scenario.deployment_settings import ASSIGNED
+from groupstorm.storms.scenario_host import ConsumerProcess, Process, ScenarioHost
+
+#: How often a probe looks whether the process owns a partition (`ready_when: assigned`).
+PROBE_INTERVAL_US = 1_000_000
+
+
+def consumers_of(host: ScenarioHost, process: Process) -> list[ConsumerProcess]:
+    """The consumer that the process is, or the consumers of a Streams instance's threads."""
+    threads = f"{process.name}-StreamThread-"
+    return [
+        consumer
+        for name, consumer in host.consumers.items()
+        if name == process.name or name.startswith(threads)
+    ]
+
+
+def partitions_owned(host: ScenarioHost, process: Process) -> int:
+    """How many partitions the process owns."""
+    return sum(len(consumer.work.partitions) for consumer in consumers_of(host, process))
+
+
+def time_to_available_us(steps: StepsOfRun) -> int:
+    """From what `ready_when` says until the pod is available: its probe's delay, then minReadySeconds."""
+    return steps.duration_us("ready_ms") + steps.host.settings.integer("min_ready_ms") * 1000
+
+
+def await_available(steps: StepsOfRun, process: Process, then: Callable[[], None]) -> None:
+    """Call ``then`` when ``process``, which has just polled for the first time, is available.
+
+    Never if it is gone before.
+    """
+    host = steps.host
+
+    def ready_later() -> None:
+        host.clock.after(time_to_available_us(steps), available)
+
+    def available() -> None:
+        if process.alive:
+            then()
+
+    def probe() -> None:
+        if partitions_owned(host, process):
+            ready_later()
+        elif process.alive:
+            host.clock.after(PROBE_INTERVAL_US, probe)
+
+    if host.settings.choice("ready_when") == ASSIGNED:
+        probe()
+    else:
+        ready_later()

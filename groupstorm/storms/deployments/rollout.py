@@ -1,0 +1,127 @@
+"""What all rollouts have in common: pods that start and stop, a progress deadline, an end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from groupstorm.storms.deployments.readiness import await_available, partitions_owned, time_to_available_us
+from groupstorm.storms.deployments.steps_of_run import StepsOfRun
+from groupstorm.storms.scenario.deployment_settings import ASSIGNED, RUNS
+from groupstorm.storms.scenario_host import Process
+
+#: Causes of `StepTaken`: how a rollout ended.
+COMPLETE, STUCK = "rollout-complete", "rollout-stuck"
+
+_REVISION = re.compile(r"-v\d+$")
+
+
+def processes_in_order(steps: StepsOfRun) -> list[Process]:
+    """The running processes in the order (`order`) in which a rollout replaces them."""
+    running = sorted(steps.host.processes.values(), key=lambda process: process.index)
+    order = steps.host.settings.choice("order")
+    if order == "reverse":
+        running.reverse()
+    elif order == "random":
+        running = [running[place] for place in steps.random_order(len(running))]
+    return running
+
+
+def new_pod_name(old: str, revision: int) -> str:
+    """The name of the pod of ``revision`` that takes the place of the pod ``old``: member-07-v2."""
+    return f"{_REVISION.sub('', old)}-v{revision}"
+
+
+class Rollout:
+    """A rollout under way. ``do``: the kind of its step, under which its actions are emitted."""
+
+    def __init__(self, steps: StepsOfRun, do: str) -> None:
+        self.steps = steps
+        self.do = do
+        self.done = False
+        #: The pods that have started and are not available yet, by name.
+        self.unready: dict[str, Process] = {}
+        self._begun_us = self._progress_us = steps.host.clock.now_us
+        self._deadline_us = steps.host.settings.integer("progress_deadline_ms") * 1000
+        self._reported = False
+        steps.begin()
+        steps.host.clock.after(self._deadline_us, self._check_progress)
+
+    # -- pods ------------------------------------------------------------------------------------
+
+    def start_pod(self, index: int, name: str, on_available: Callable[[], None]) -> None:
+        """Start a pod; call ``on_available`` when it is ready and minReadySeconds have passed."""
+
+        def started(process: Process) -> None:
+            self.unready[name] = process
+            await_available(self.steps, process, available)
+
+        def available() -> None:
+            self.unready.pop(name, None)
+            self.progressed()
+            on_available()
+
+        start_us = self.steps.duration_us("start_ms")
+        if self.steps.host.settings.choice("ready_when") == RUNS:
+            self.steps.spawn(index, name, start_us)
+            self.steps.host.clock.after(time_to_available_us(self.steps), available)
+        else:
+            self.steps.spawn(index, name, start_us, started)
+
+    def stop_pod(self, process: Process, on_gone: Callable[[], None]) -> None:
+        self.steps.terminate(process, self.do, on_gone)
+
+    # -- progress --------------------------------------------------------------------------------
+
+    def progressed(self) -> None:
+        """A pod was started or stopped, or became available."""
+        self._progress_us = self.steps.host.clock.now_us
+        if self._reported and not self.done:
+            self._reported = False
+            self.steps.begin()
+            self.steps.host.clock.after(self._deadline_us, self._check_progress)
+
+    def pauses_for(self, duration_us: int) -> None:
+        """Nothing is to happen for so long: Kubernetes does not expect progress of a paused rollout."""
+        self._progress_us = self.steps.host.clock.now_us + duration_us
+
+    def complete(self) -> None:
+        """All pods are replaced."""
+        if self.done:
+            return
+        self.done = True
+        took_us = self.steps.host.clock.now_us - self._begun_us
+        self.steps.emit_step(COMPLETE, None, f"{self.do}: after {took_us / 1e6:,.1f} s")
+        self.steps.end()
+
+    def _check_progress(self) -> None:
+        if self.done or self._reported:
+            return
+        due_us = self._progress_us + self._deadline_us
+        if self.steps.host.clock.now_us < due_us:
+            self.steps.host.clock.at(due_us, self._check_progress)
+            return
+        self._reported = True
+        self.steps.emit_step(STUCK, None, f"{self.do}: {self._reason()}")
+        self.steps.end()
+
+    def _reason(self) -> str:
+        """Why nothing has happened for so long."""
+        host = self.steps.host
+        waits = f"no progress for {self._deadline_us / 1e6:,.0f} s"
+        without = [name for name, process in self.unready.items() if not partitions_owned(host, process)]
+        if without and host.settings.choice("ready_when") == ASSIGNED:
+            others = len(host.processes) - len(without)
+            old = "the old pod runs" if others == 1 else f"{others} others run"
+            partitions = "1 partition" if len(host.partitions) == 1 else f"{len(host.partitions)} partitions"
+            return (
+                f"{waits}: {_some(without)} gets no partition while {old} ({partitions} in all), "
+                "and so never gets ready"
+            )
+        if self.unready:
+            return f"{waits}: {_some(list(self.unready))} is not ready"
+        return waits
+
+
+def _some(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"each of {len(names)} new pods ({names[0]}, ...)"

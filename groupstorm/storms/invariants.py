@@ -1,0 +1,272 @@
+"""Invariants that every storm checks; one that breaks fails the run.
+
+From the group protocol itself: two members of one generation never own one partition, generations
+increase, the states follow one another, every parked request is answered, every partition has an owner
+at the end, the group comes to rest. If members join their topics, partition n of all topics has one owner.
+`groupstorm.storms.checks` has the checks that read the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.checks.membership import MembershipChecks
+from groupstorm.storms.checks.ownership import OwnershipChecks
+from groupstorm.storms.checks.requests import RequestChecks
+from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
+from groupstorm.storms.checks.states import StateChecks
+from groupstorm.storms.checks.verdicts import (
+    CO_PARTITIONED,
+    HELD,
+    INVARIANTS,
+    NO_NEW_ASSIGNMENT,
+    NO_OPERATION_FAILED,
+    OWNED_AT_END,
+    PARKED,
+    SETTLES,
+    WORKS_ON_OWN,
+    Verdicts,
+    listed,
+)
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.steps import PARTITION, Step
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as scenario_events
+from groupstorm.trace.rows import TracedEvent, TraceEntry
+from groupstorm.trace.schema import Source
+
+__all__ = [
+    "CO_PARTITIONED",
+    "HELD",
+    "INVARIANTS",
+    "NO_NEW_ASSIGNMENT",
+    "NO_OPERATION_FAILED",
+    "OWNED_AT_END",
+    "Consumer",
+    "FinalState",
+    "InvariantChecks",
+    "longest_silence_us",
+]
+
+
+class Owner(Protocol):
+    """What a process works on."""
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]: ...
+
+
+class Consumer(Protocol):
+    """A process that can own partitions."""
+
+    name: str
+    started: bool
+
+    @property
+    def work(self) -> Owner: ...
+
+
+class FinalState(Protocol):
+    """What the checks ask of the world when the run is over."""
+
+    @property
+    def consumers(self) -> Mapping[str, Consumer]: ...
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]: ...
+
+    @property
+    def settled(self) -> bool: ...
+
+    @property
+    def unanswered(self) -> Sequence[str]:
+        """Names of the processes whose requests are still parked."""
+        ...
+
+
+def longest_silence_us(settings: Settings, steps: Iterable[Step] = ()) -> int:
+    """How long a member can be silent before it is out of the group: its last request may still be under
+    way when the silence begins, also in a partitioned network, and the coordinator counts in milliseconds."""
+    held_ms = sum(step.for_ms for step in steps if step.do == PARTITION)
+    session_ms = max(own.integer("session.timeout.ms") for own in settings.of_profiles())
+    return (session_ms + held_ms + 1) * 1000 + settings.distribution("net_latency_ms").largest_us
+
+
+class InvariantChecks:
+    """A sink of the trace that checks every row, and the world at the end.
+
+    ``silence_us``: after which silence a member must have been removed, None if that cannot be said.
+    ``joins_before_v9``: of a member's name, whether it joins with JoinGroup below version 9.
+    ``causes_known``: the coordinator itself has emitted its events; else they are inferred from responses.
+    """
+
+    def __init__(
+        self,
+        joins: bool = False,
+        silence_us: int | None = None,
+        causes_known: bool = True,
+        joins_before_v9: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._verdicts = Verdicts(joins)
+        self.verdicts = self._verdicts.of
+        members: set[str] = set()
+        self._states = StateChecks(self._verdicts, causes_known)
+        self._requests = RequestChecks(self._verdicts)
+        self._ownership = OwnershipChecks(self._verdicts, members)
+        self._membership = MembershipChecks(self._verdicts, members, self._requests, silence_us)
+        self._skipped_assignments = SkippedAssignments(joins_before_v9)
+        self._time_us = 0
+        self._checks: dict[type, Callable[[Any], None]] = {
+            coordinator_events.GroupCreated: self._created,
+            coordinator_events.GroupDeleted: self._membership.group_deleted,
+            coordinator_events.GroupStateChanged: self._state_changed,
+            coordinator_events.OperationFailed: self._states.operation_failed,
+            coordinator_events.MemberAdded: self._membership.added,
+            coordinator_events.MemberReplaced: self._replaced,
+            coordinator_events.MemberUpdated: self._membership.updated,
+            coordinator_events.MemberRemoved: self._removed,
+            coordinator_events.JoinParked: self._requests.join_parked,
+            coordinator_events.JoinAnswered: self._join_answered,
+            coordinator_events.SyncParked: self._requests.sync_parked,
+            coordinator_events.SyncAnswered: self._sync_answered,
+            scenario_events.PartitionsCreated: self._skipped_assignments.partitions_created,
+            scenario_events.StepTaken: self._membership.step_taken,
+            member_events.MemberStarted: self._started,
+            member_events.RejoinRequested: self._ownership.rejoin_requested,
+            member_events.PartitionsAssigned: self._assigned,
+            member_events.PartitionsRevoked: self._ownership.given_up,
+            member_events.PartitionsLost: self._ownership.given_up,
+            member_events.MemberPaused: self._paused,
+            member_events.MemberResumed: self._resumed,
+            member_events.MemberCrashed: self._crashed,
+            member_events.MemberClosed: self._ended,
+            member_events.MemberFailed: self._ended,
+        }
+
+    @property
+    def violations(self) -> dict[str, str]:
+        return {name: verdict for name, verdict in self.verdicts.items() if verdict != HELD}
+
+    def violated(self, invariant: str, sentence: str) -> None:
+        self._verdicts.violated(invariant, sentence)
+
+    # -- the rows of the trace, in their order ---------------------------------------------------
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        self.add_all(((time_us, source, event),))
+
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
+        checks = self._checks
+        for time_us, _, event in entries:
+            check = checks.get(type(event))
+            if check is not None:
+                self._time_us = time_us
+                check(event)
+
+    def close(self) -> None:
+        """Nothing to complete."""
+
+    def _state_changed(self, event: coordinator_events.GroupStateChanged) -> None:
+        self._states.state_changed(event)
+        self._requests.state_changed(event)
+        self._membership.state_changed(self._time_us, event)
+        self._skipped_assignments.state_changed(event)
+
+    def _created(self, event: coordinator_events.GroupCreated) -> None:
+        self._states.group_created(event)
+        self._membership.created(self._time_us, event)
+
+    def _replaced(self, event: coordinator_events.MemberReplaced) -> None:
+        self._membership.replaced(event)
+        self._skipped_assignments.replaced(event)
+
+    def _removed(self, event: coordinator_events.MemberRemoved) -> None:
+        self._membership.removed(self._time_us, event)
+        self._requests.member_gone(event.member_id)
+
+    def _join_answered(self, event: coordinator_events.JoinAnswered) -> None:
+        self._requests.join_answered(event)
+        self._membership.answered(self._time_us, event.member_id)
+        self._membership.join_answered(event)
+
+    def _sync_answered(self, event: coordinator_events.SyncAnswered) -> None:
+        self._requests.sync_answered(event)
+        self._membership.answered(self._time_us, event.member_id)
+        self._ownership.sync_answered(event)
+
+    def _started(self, event: member_events.MemberStarted) -> None:
+        self._membership.started(event)
+        self._ownership.started(event)
+
+    def _assigned(self, event: member_events.PartitionsAssigned) -> None:
+        self._membership.completed(event)
+        self._ownership.taken(event)
+
+    def _paused(self, event: member_events.MemberPaused) -> None:
+        self._membership.paused(self._time_us, event)
+
+    def _resumed(self, event: member_events.MemberResumed) -> None:
+        self._membership.resumed(self._time_us, event)
+
+    def _crashed(self, event: member_events.MemberCrashed) -> None:
+        self._membership.crashed(self._time_us, event)
+        self._ownership.ended(event)
+
+    def _ended(self, event: member_events.MemberClosed | member_events.MemberFailed) -> None:
+        self._membership.ended(event)
+        self._ownership.ended(event)
+
+    # -- the world itself ------------------------------------------------------------------------
+
+    def generation_completed(
+        self, name: str, owned: tuple[TopicPartition, ...], processed: tuple[TopicPartition, ...]
+    ) -> None:
+        """A member has completed a generation, in which it owns ``owned``: it must process nothing else."""
+        if processed == owned:
+            return
+        strange = sorted(set(processed).difference(owned))
+        if strange:
+            self.violated(
+                WORKS_ON_OWN, f"{name} processes {listed([str(tp) for tp in strange])}, but does not own them"
+            )
+
+    def finish(self, world: FinalState, now_us: int) -> None:
+        """Check what must be true at the end of a run, behind its last row."""
+        settled = world.settled
+        if not settled:
+            self.violated(SETTLES, "the group had not settled when the scenario ended")
+        self._requests.finish()
+        self._membership.finish(now_us, settled)
+        self._ownership.finish()
+        waiting = world.unanswered
+        if waiting:
+            names = ", ".join(sorted(set(waiting)))
+            self.violated(PARKED, f"still parked at the end: requests of {names}")
+        self._check_owners(world)
+        if CO_PARTITIONED in self.verdicts:
+            self._check_joins(world)
+
+    def _check_owners(self, world: FinalState) -> None:
+        owned: set[TopicPartition] = set()
+        for consumer in world.consumers.values():
+            owned.update(consumer.work.partitions)
+            self._ownership.check_work(consumer.name, {str(tp) for tp in consumer.work.partitions})
+        missing = [partition for partition in world.partitions if partition not in owned]
+        if missing and any(consumer.started for consumer in world.consumers.values()):
+            sentence = f"{len(missing)} partitions have no owner at the end, {missing[0]} among them"
+            reason = self._skipped_assignments.reason([str(partition) for partition in missing])
+            self.violated(OWNED_AT_END, sentence if reason is None else reason)
+
+    def _check_joins(self, world: FinalState) -> None:
+        owner: dict[int, tuple[str, TopicPartition]] = {}
+        torn: dict[int, str] = {}
+        for consumer in world.consumers.values():
+            for partition in consumer.work.partitions:
+                other, first = owner.setdefault(partition.partition, (consumer.name, partition))
+                if other != consumer.name:
+                    torn[partition.partition] = f"{first} is with {other}, {partition} with {consumer.name}"
+        if torn:
+            self.violated(CO_PARTITIONED, f"{len(torn)} joins are torn apart: {torn[min(torn)]}")

@@ -1,0 +1,1 @@
+"""Scenarios in real time with unmodified client libraries: worker processes, real records."""

@@ -1,0 +1,53 @@
+"""The Java worker: compiled once for each content of its source, into the user's cache."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.jars import kafka_jars
+from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
+from groupstorm.javaruntime import runtimes
+from groupstorm.problems import InputError
+from groupstorm.storms.live.real_clients.program_cache import built_once
+
+_SOURCE = Path(__file__).parent / "workers" / "java" / "Host.java"
+_OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR")
+_COMPILE_TIMEOUT_S = 120
+
+
+def java_command() -> Sequence[str]:
+    """The command of a process that hosts Kafka's Java consumers. Raises InputError without JDK or jars."""
+    runtime = next(runtimes(MINIMUM_JAVA, []), None)
+    if runtime is None or not runtime.java.with_name("javac").exists():
+        raise InputError(
+            f"--with java: needs a JDK of Java {MINIMUM_JAVA} or newer "
+            "(Debian: apt install openjdk-17-jdk-headless)"
+        )
+    try:
+        jars = kafka_jars()
+    except BrokerUnavailable as missing:
+        raise InputError(f"--with java: {missing}") from missing
+    kafka = f"{jars}{os.sep}*"
+    classes = _compiled(runtime.java.with_name("javac"), kafka)
+    return [str(runtime.java), *_OPTIONS, "-cp", os.pathsep.join([str(classes), kafka]), "Host"]
+
+
+def _compiled(compiler: Path, classpath: str) -> Path:
+    def compile_into(folder: Path) -> None:
+        answer = subprocess.run(
+            [str(compiler), "-cp", classpath, "-d", str(folder), str(_SOURCE)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_COMPILE_TIMEOUT_S,
+            check=False,
+        )
+        if answer.returncode != 0:
+            said = (answer.stderr or answer.stdout).strip().splitlines() or ["javac wrote nothing"]
+            raise InputError(f"--with java: the worker cannot be compiled: {said[0]}")
+
+    return built_once("java-worker", _SOURCE.read_bytes() + classpath.encode(), compile_into)

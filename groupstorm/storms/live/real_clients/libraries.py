@@ -1,0 +1,198 @@
+"""The client libraries of `--with`: profile, requirements, configuration, what they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.problems import InputError
+from groupstorm.storms.live.real_clients.java_program import java_command
+from groupstorm.storms.scenario.settings import BY_NAME, Settings
+from groupstorm.storms.scenario.streams_settings import STREAMS
+
+JAVA = "java"
+
+#: Java's assignors by the names of `partition.assignment.strategy`.
+_JAVA_ASSIGNORS = {
+    "range": "org.apache.kafka.clients.consumer.RangeAssignor",
+    "roundrobin": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
+    "sticky": "org.apache.kafka.clients.consumer.StickyAssignor",
+    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """One library. ``configuration``: its own options for a consumer, by the library's names."""
+
+    name: str
+    profile: str
+    configuration: Callable[[ConsumerConfig, str], Mapping[str, Any]]
+    assignors: frozenset[str]
+    #: The Python module to import, and the package of it.
+    module: str | None = None
+    package: str = ""
+    #: Whether a member may offer eager and cooperative assignors together (KIP-429's way to upgrade).
+    mixes_protocols: bool = True
+
+    def check_installed(self) -> None:
+        """Raises InputError that says what to install."""
+        if self.name == JAVA:
+            _ = java_command()
+        for module, package in ((self.module, self.package), ("confluent_kafka", "confluent-kafka")):
+            if module is not None and find_spec(module) is None:
+                why = "" if module == self.module else " (it writes the records)"
+                raise InputError(
+                    f"--with {self.name}: {package} is not installed{why}: pip install 'groupstorm[kafka]'"
+                )
+
+    def check_settings(self, settings: Settings) -> None:
+        """Raises InputError for a setting that this library cannot follow."""
+        if settings.choice("application") == STREAMS:
+            raise InputError("application: streams: --with runs plain consumers only")
+        for index in range(settings.integer("members")):
+            self._check_member(settings.of_member(index))
+
+    def _check_member(self, settings: Settings) -> None:
+        (profile, *others) = settings.names("client_profile")
+        if others or profile != self.profile:
+            named = ", ".join((profile, *others))
+            raise InputError(
+                f"client_profile: {named}: --with {self.name} runs members of {self.profile} only"
+            )
+        offered = settings.names("partition.assignment.strategy")
+        for name in offered:
+            if name not in self.assignors:
+                raise InputError(
+                    f"partition.assignment.strategy: {name}: {self.name} has "
+                    f"{', '.join(sorted(self.assignors))}, and --with takes none of yours"
+                )
+        if not self.mixes_protocols and len(offered) > 1 and "cooperative-sticky" in offered:
+            raise InputError(
+                f"partition.assignment.strategy: {', '.join(offered)}: {self.name} does not take eager and "
+                "cooperative assignors together: choose one kind"
+            )
+        for name in ("assign_ms", "assign_ns_per_member_partition"):
+            if dict(settings.written())[name] != 0:
+                raise InputError(f"{name}: a real assignor takes its own time: leave it out with --with")
+        for name, remedy in _OF_EMULATED_WORK.items():
+            if dict(settings.written())[name] != BY_NAME[name].default:
+                raise InputError(f"{name}: {remedy}: leave it out with --with")
+        if settings.optional_flag("leave_on_close") is not None and self.name != JAVA:
+            raise InputError(f"leave_on_close: {self.name} has no such option: leave it out with --with")
+        poll_ms, session_ms = settings.integer("max.poll.interval.ms"), settings.integer("session.timeout.ms")
+        if poll_ms < session_ms and self.profile == "librdkafka":
+            raise InputError(
+                f"max.poll.interval.ms: {poll_ms}: {self.name} expects at least "
+                f"session.timeout.ms ({session_ms})"
+            )
+
+
+#: What the application of a worker process does not do, and why.
+_OF_EMULATED_WORK: Mapping[str, str] = {
+    "concurrency": "a worker process works on one record at a time",
+    "slow_records": "a worker process works process_ms on every record",
+    "machines": "worker processes run on this machine, as fast as it is",
+    "gc_pause_ms": "a library's pauses are its own",
+}
+
+
+def _confluent_kafka(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
+    static = {} if config.group_instance_id is None else {"group.instance.id": config.group_instance_id}
+    return {
+        "bootstrap.servers": bootstrap,
+        "group.id": config.group_id,
+        "client.id": config.client_id,
+        **static,
+        "partition.assignment.strategy": ",".join(config.partition_assignment_strategy),
+        "session.timeout.ms": config.session_timeout_ms,
+        "heartbeat.interval.ms": config.heartbeat_interval_ms,
+        "max.poll.interval.ms": config.max_poll_interval_ms,
+        "socket.timeout.ms": config.request_timeout_ms,
+        "retry.backoff.ms": config.retry_backoff_ms,
+        "metadata.max.age.ms": config.metadata_max_age_ms,
+        "topic.metadata.refresh.interval.ms": config.metadata_max_age_ms,
+        "enable.auto.commit": config.enable_auto_commit,
+        "auto.commit.interval.ms": config.auto_commit_interval_ms,
+        "auto.offset.reset": "latest",
+    }
+
+
+def _python_names(config: ConsumerConfig, bootstrap: str) -> dict[str, Any]:
+    """The options that kafka-python and aiokafka share."""
+    return {
+        "bootstrap_servers": bootstrap.split(","),
+        "group_id": config.group_id,
+        "client_id": config.client_id,
+        "group_instance_id": config.group_instance_id,
+        "partition_assignment_strategy": list(config.partition_assignment_strategy),
+        "session_timeout_ms": config.session_timeout_ms,
+        "heartbeat_interval_ms": config.heartbeat_interval_ms,
+        "max_poll_interval_ms": config.max_poll_interval_ms,
+        "request_timeout_ms": config.request_timeout_ms,
+        "retry_backoff_ms": config.retry_backoff_ms,
+        "metadata_max_age_ms": config.metadata_max_age_ms,
+        "enable_auto_commit": config.enable_auto_commit,
+        "auto_commit_interval_ms": config.auto_commit_interval_ms,
+        "auto_offset_reset": "latest",
+    }
+
+
+def _java(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
+    static = {} if config.group_instance_id is None else {"group.instance.id": config.group_instance_id}
+    return {
+        "bootstrap.servers": bootstrap,
+        "group.id": config.group_id,
+        "client.id": config.client_id,
+        **static,
+        "partition.assignment.strategy": ",".join(
+            _JAVA_ASSIGNORS[name] for name in config.partition_assignment_strategy
+        ),
+        "session.timeout.ms": str(config.session_timeout_ms),
+        "heartbeat.interval.ms": str(config.heartbeat_interval_ms),
+        "max.poll.interval.ms": str(config.max_poll_interval_ms),
+        "request.timeout.ms": str(config.request_timeout_ms),
+        "retry.backoff.ms": str(config.retry_backoff_ms),
+        "metadata.max.age.ms": str(config.metadata_max_age_ms),
+        "enable.auto.commit": str(config.enable_auto_commit).lower(),
+        "auto.commit.interval.ms": str(config.auto_commit_interval_ms),
+        "auto.offset.reset": "latest",
+    }
+
+
+_EAGER = frozenset({"range", "roundrobin"})
+
+LIBRARIES: Mapping[str, Library] = {
+    library.name: library
+    for library in (
+        Library(
+            "confluent-kafka",
+            "librdkafka",
+            _confluent_kafka,
+            _EAGER | {"cooperative-sticky"},
+            "confluent_kafka",
+            "confluent-kafka",
+            mixes_protocols=False,
+        ),
+        Library("aiokafka", "aiokafka", _python_names, _EAGER | {"sticky"}, "aiokafka", "aiokafka"),
+        Library(
+            "kafka-python",
+            "kafka-python",
+            _python_names,
+            _EAGER | {"sticky", "cooperative-sticky"},
+            "kafka",
+            "kafka-python",
+        ),
+        Library(JAVA, "java", _java, frozenset(_JAVA_ASSIGNORS)),
+    )
+}
+
+
+def library(name: str) -> Library:
+    """The library of that name. Raises InputError."""
+    if name not in LIBRARIES:
+        raise InputError(f"--with {name}: expected {', '.join(LIBRARIES)}")
+    return LIBRARIES[name]

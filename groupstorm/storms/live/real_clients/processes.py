@@ -1,0 +1,181 @@
+"""Worker processes: started ahead of their use, commanded over pipes, stopped by signals."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import groupstorm
+from groupstorm.problems import CheckFailed
+from groupstorm.storms.live.clock import Spawn
+from groupstorm.storms.live.real_clients import workers
+
+#: How long a process may take until it is ready.
+READY_TIMEOUT_S = 120.0
+
+#: The longest line of a report: positions of ten thousand partitions.
+_LINE_BYTES = 2**20
+
+_WORKERS = workers.__name__
+_ERROR_LINES = 20
+
+Report = Mapping[str, Any]
+
+
+def python_command(program: str, *arguments: str) -> list[str]:
+    """The command of one of our worker programs."""
+    return [sys.executable, "-m", f"{_WORKERS}.{program}", *arguments]
+
+
+class WorkerProcess:
+    """One process; a process that ends by itself ends the run."""
+
+    def __init__(self, name: str, command: Sequence[str], spawn: Spawn) -> None:
+        self.name = name
+        #: Consumers that live in it.
+        self.load = 0
+        self._listeners: dict[str, Callable[[Report], None]] = {}
+        self._command = command
+        self._spawn = spawn
+        self._process: asyncio.subprocess.Process | None = None
+        self._ending = False
+        self._errors: deque[str] = deque(maxlen=_ERROR_LINES)
+
+    async def start(self) -> None:
+        """Raises CheckFailed if the process does not become ready."""
+        package = Path(groupstorm.__file__).parent.parent
+        path = os.pathsep.join([str(package), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._process = process = await asyncio.create_subprocess_exec(
+            *self._command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_LINE_BYTES,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        self._spawn(self._keep_errors(process))
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(READY_TIMEOUT_S):
+                line = await process.stdout.readline()
+        except TimeoutError as late:
+            raise CheckFailed(f"{self.name}: not ready after {READY_TIMEOUT_S:.0f} s") from late
+        if self._ending:
+            return
+        if not line:
+            raise await self._ended(process)
+        self._spawn(self._read(process))
+
+    def listen(self, member: str, on_report: Callable[[Report], None]) -> None:
+        """Reports of ``member`` go to ``on_report`` ("": of a process without consumers)."""
+        self._listeners[member] = on_report
+
+    def forget(self, member: str) -> None:
+        self._listeners.pop(member, None)
+
+    def command(self, do: str, member: str, **about: Any) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"do": do, "member": member, **about}).encode() + b"\n")
+
+    def pause(self) -> None:
+        self._send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._send(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """SIGKILL. No report of it arrives any more."""
+        self._ending = True
+        self._listeners.clear()
+        self._send(signal.SIGKILL)
+
+    async def reap(self) -> None:
+        """Kill it and wait for its end."""
+        self.kill()
+        if self._process is not None:
+            await self._process.wait()
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(number)
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            report = json.loads(line)
+            listener = self._listeners.get(report["member"])
+            if listener is not None:
+                listener(report)
+        if not self._ending:
+            raise await self._ended(process)
+
+    async def _keep_errors(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None
+        while line := await process.stderr.readline():
+            self._errors.append(line.decode(errors="replace").strip())
+
+    async def _ended(self, process: asyncio.subprocess.Process) -> CheckFailed:
+        code = await process.wait()
+        said = next((line for line in reversed(self._errors) if line), "it wrote nothing on standard error")
+        return CheckFailed(f"{self.name} ended with {code}: {said}")
+
+
+class WorkerPool:
+    """The processes that host the consumers of one library.
+
+    ``per_process``: how many consumers share a process at most; a consumer that will be killed or
+    stopped by a signal has one of its own.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], per_process: int, spawn: Spawn) -> None:
+        self._name = name
+        self._command = command
+        self._per_process = per_process
+        self._spawn = spawn
+        self._processes: list[WorkerProcess] = []
+        self._spare: list[WorkerProcess] = []
+        self._shared: list[WorkerProcess] = []
+
+    async def prepare(self, count: int) -> Sequence[WorkerProcess]:
+        """Start so many processes ahead of their use. Raises CheckFailed."""
+        self._spare += await asyncio.gather(*(self._start() for _ in range(count)))
+        return tuple(self._spare)
+
+    async def take(self, alone: bool) -> WorkerProcess:
+        """A process for one more consumer."""
+        if not alone:
+            least = min(self._shared, key=lambda process: process.load, default=None)
+            if least is not None and least.load < self._per_process:
+                least.load += 1
+                return least
+        if self._spare:
+            process = self._spare.pop()
+        else:
+            process = await self._start()
+        process.load = 1
+        if not alone and self._per_process > 1:
+            self._shared.append(process)
+        return process
+
+    def give_back(self, process: WorkerProcess) -> None:
+        """A consumer has ended in it. The next consumer may have the process if no other lives in it."""
+        process.load -= 1
+        if process.load == 0 and process not in self._shared:
+            self._spare.append(process)
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(process.reap() for process in self._processes))
+
+    async def _start(self) -> WorkerProcess:
+        process = WorkerProcess(self._name, self._command, self._spawn)
+        self._processes.append(process)
+        await process.start()
+        return process

@@ -1,0 +1,1 @@
+"""The programs that run the client libraries, each in processes of its own."""

@@ -1,0 +1,281 @@
+"""The world of a run with real clients: processes, reports, requests, logs."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+
+from groupstorm.assignors.userdata import TopicPartition, UserDataError, decode_assignment
+from groupstorm.clients.brokers.contract import RunningBroker
+from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.wire.admin import grow_topic
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    OffsetCommit,
+    OffsetCommitResponse,
+    Request,
+    Response,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from groupstorm.storms.live.clock import Spawn
+from groupstorm.storms.live.real_clients.assembly import Assembly
+from groupstorm.storms.live.real_clients.consumer import ClientConsumer
+from groupstorm.storms.live.real_clients.libraries import Library
+from groupstorm.storms.live.real_clients.observations import (
+    Committed,
+    Joined,
+    LeftUnasked,
+    Observation,
+    Progressed,
+    RebalanceSeen,
+    Released,
+    Row,
+    Synced,
+    Written,
+)
+from groupstorm.storms.live.real_clients.orders import order
+from groupstorm.storms.live.real_clients.parts import Parts
+from groupstorm.storms.live.real_clients.processes import Report
+from groupstorm.storms.live.world import RealWorld
+from groupstorm.storms.member_settings import consumer_config
+from groupstorm.storms.record_logs import LogCurve
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.record_rates import rates_of
+from groupstorm.storms.scenario_host import Process
+from groupstorm.trace.events.scenario import PartitionsCreated, RecordRatesChanged
+from groupstorm.trace.rows import TracedEvent, TraceSink
+from groupstorm.trace.schema import Source
+
+#: Steps that act on a process by a signal that its other consumers would feel.
+_SIGNALLED = ("crash", "crash-restart", "pause")
+
+#: A log's end counts as reached if the members stand where it ended so long before: reports are that late.
+_REPORTED_WITHIN_US = 1_500_000
+
+
+class ClientWorld(RealWorld):
+    """A `ScenarioHost` whose members are consumers of a client library."""
+
+    def __init__(
+        self,
+        scenario: ResolvedScenario,
+        broker: RunningBroker,
+        cluster: ClusterClient,
+        topics: Mapping[str, int],
+        sink: TraceSink,
+        spawn: Spawn,
+        library: Library,
+        parts: Parts,
+    ) -> None:
+        super().__init__(scenario, broker, cluster, topics, sink, spawn)
+        self.pool = parts.pool
+        self.forwarder = parts.forwarder
+        self._library = library
+        self._bootstrap = parts.bootstrap
+        self._producer = parts.producer
+        self._output = sink
+        self._began_ns = time.monotonic_ns() - self.clock.now_us * 1000
+        self._observations: list[Observation] = []
+        self._ended = False
+        self._signalled = _signalled(scenario)
+        self._left: set[str] = set()
+        self._joined: dict[str, int] = {}
+        #: Partition -> the first offset of its log in the scenario; in the real log it is 0.
+        self._shifts: dict[str, int] = {}
+        self._growing = 0
+        self._reached: dict[str, int] = {}
+        self._written: deque[tuple[int, Mapping[str, int]]] = deque()
+        parts.forwarder.observer = self
+        parts.producer.listen("", self._on_written)
+        for partition in self.partitions:
+            self._write_to(partition, 0)
+
+    # -- consumers -------------------------------------------------------------------------------
+
+    def new_process(self, index: int, name: str) -> Process:
+        self._incarnations[name] += 1
+        self._left.discard(name)
+        self._joined.pop(name, None)
+        settings = self.settings.release(self._release)
+        config = consumer_config(settings, self.group, tuple(self._topics), name, index)
+        ordered = order(self._library, settings.of_member(index), config, self._bootstrap, self.seed)
+        consumer = ClientConsumer(self, index, name, config.group_instance_id, ordered)
+        self.consumers[name] = consumer
+        return consumer
+
+    def must_be_alone(self, index: int) -> bool:
+        """Whether a step of the scenario kills or stops the process of this member."""
+        return self._signalled is None or index in self._signalled
+
+    def has_left(self, name: str) -> bool:
+        return name in self._left
+
+    def joined_generation(self, name: str) -> int:
+        return self._joined.get(name, -1)
+
+    # -- what is observed ------------------------------------------------------------------------
+
+    def time_us(self, monotonic_ns: int) -> int:
+        """The scenario's time of a report: CLOCK_MONOTONIC is the same in all processes."""
+        return max(0, (monotonic_ns - self._began_ns) // 1000)
+
+    def observe(self, observation: Observation) -> None:
+        if self._ended:
+            return
+        observation = self._shifted(observation)
+        self._observations.append(observation)
+        if isinstance(observation, Progressed | Released):
+            for partition, position in observation.positions.items():
+                self._reached[partition] = max(position, self._reached.get(partition, 0))
+
+    def request_sent(self, request: Request) -> None:
+        super().request_sent(request)
+        if isinstance(request, LeaveGroup):
+            self._left.add(request.client_id)
+            consumer = self.consumers.get(request.client_id)
+            if isinstance(consumer, ClientConsumer) and not consumer.is_stopping:
+                self.observe(LeftUnasked(self.clock.now_us, request.client_id))
+
+    def response_received(self, request: Request, response: Response | Disconnected) -> None:
+        super().response_received(request, response)
+        now_us = self.clock.now_us
+        if isinstance(request, JoinGroup) and isinstance(response, JoinGroupResponse):
+            if response.error is Error.NONE:
+                self._joined[request.client_id] = response.generation
+                about = (response.member_id, response.generation, response.protocol or "")
+                self.observe(Joined(now_us, request.client_id, *about))
+        elif isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):
+            self._synced(now_us, request, response)
+        elif isinstance(request, Heartbeat) and isinstance(response, HeartbeatResponse):
+            if response.error is Error.REBALANCE_IN_PROGRESS:
+                self.observe(RebalanceSeen(now_us, request.client_id))
+        elif isinstance(request, OffsetCommit) and isinstance(response, OffsetCommitResponse):
+            accepted = {
+                (topic, number) for topic, number, error in response.partitions if error is Error.NONE
+            }
+            positions = {
+                f"{topic}-{number}": committed.offset
+                for topic, partitions in request.offsets.items()
+                for number, committed in partitions.items()
+                if (topic, number) in accepted
+            }
+            self.observe(Committed(now_us, positions))
+
+    def _synced(self, now_us: int, request: SyncGroup, response: SyncGroupResponse) -> None:
+        name = request.client_id
+        consumer = self.consumers.get(name)
+        if response.error is not Error.NONE or not isinstance(consumer, ClientConsumer):
+            return
+        try:
+            partitions = decode_assignment(response.assignment).partitions
+        except UserDataError:
+            partitions = ()  # no bytes: nothing was assigned
+        consumer.given = frozenset(map(str, partitions))
+        self.observe(Synced(now_us, name))
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def _write_to(self, partition: TopicPartition, now_us: int) -> None:
+        """Let the producer write to this partition from now on. What its rates gave it before is missing in
+        the real log, whose offsets begin at 0."""
+        topic = partition.topic.removeprefix(self.broker.prefix)
+        rates = rates_of(self.settings, topic, partition.partition)
+        if not any(rate for _, rate in rates):
+            return
+        self._shifts[str(partition)] = written = LogCurve(rates).end(now_us)
+        self._producer.command(
+            "write",
+            "",
+            began_ns=self._began_ns,
+            topic=partition.topic,
+            partition=partition.partition,
+            rates=rates,
+            written=written,
+        )
+
+    def _on_written(self, report: Report) -> None:
+        time_us = self.time_us(report["t"])
+        self.observe(Written(time_us, report["ends"]))
+        self._written.append((time_us, self._shifted_positions(report["ends"])))
+
+    def lag(self) -> int:
+        """Records that had been written a moment ago, and that no member has reported as processed.
+
+        A partition without owner counts for one at least, and so does a topic that is about to grow.
+        """
+        now_us = self.clock.now_us
+        while len(self._written) > 1 and self._written[1][0] <= now_us - _REPORTED_WITHIN_US:
+            self._written.popleft()
+        ends = self._written[0][1] if self._written else {}
+        owned = {name for one in self.consumers.values() for name in map(str, one.work.partitions)}
+        behind = sum(max(0, end - self._reached.get(partition, end)) for partition, end in ends.items())
+        return behind + self._growing + len(self._shifts.keys() - owned)
+
+    def add_partitions(self, topic: str, count: int) -> None:
+        self._growing += 1
+        super().add_partitions(topic, count)
+
+    async def _add_partitions(self, topic: str, count: int) -> None:
+        before = self._topics[topic]
+        if count > before:
+            await grow_topic(self._cluster, topic, count)
+            self._topics[topic] = count
+        added = [TopicPartition(topic, number) for number in range(before, self._topics[topic])]
+        now_us = self.clock.now_us
+        for partition in added:
+            self._write_to(partition, now_us)
+        self.trace(Source.WORLD, PartitionsCreated(self.group, (topic,), tuple(map(str, added))))
+        self._growing -= 1
+
+    def _shifted(self, seen: Observation) -> Observation:
+        if isinstance(seen, Progressed | Released):
+            positions = self._shifted_positions(seen.positions)
+            return seen._replace(positions=positions, first=self._shifted_positions(seen.first))
+        if isinstance(seen, Committed):
+            return seen._replace(positions=self._shifted_positions(seen.positions))
+        if isinstance(seen, Written):
+            return seen._replace(ends=self._shifted_positions(seen.ends))
+        return seen
+
+    def _shifted_positions(self, positions: Mapping[str, int]) -> Mapping[str, int]:
+        return {name: position + self._shifts.get(name, 0) for name, position in positions.items()}
+
+    # -- the trace -------------------------------------------------------------------------------
+
+    def trace(self, source: Source, event: TracedEvent) -> None:
+        """Keep a row until `write_trace`; from then on write it.
+
+        Rates of the logs are those of the settings until the producer has reported for the first time.
+        """
+        if isinstance(event, RecordRatesChanged) and self._written:
+            return
+        if self._ended:
+            super().trace(source, event)
+        else:
+            self.observe(Row(self.clock.now_us, source, event))
+
+    def write_trace(self) -> None:
+        """The run is over: write the rows of all that was observed; later rows are written at once."""
+        now_us = self.clock.now_us
+        self._ended = True
+        seen = [one for one in self._observations if one.time_us <= now_us]
+        assembly = Assembly(self.group, tuple(self._topics), seen)
+        for time_us, source, event in assembly.rows():
+            self.invariants.add(time_us, source, event)
+            self._output.add(time_us, source, event)
+
+
+def _signalled(scenario: ResolvedScenario) -> frozenset[int] | None:
+    """The members whose processes get signals; None: all."""
+    steps = [step for step in scenario.steps if step.do in _SIGNALLED]
+    if any(step.members is None for step in steps):
+        return None
+    return frozenset(index for step in steps for index in step.members or ())

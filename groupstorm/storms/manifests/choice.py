@@ -1,0 +1,115 @@
+"""Which workload of a manifest file is the consumer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from groupstorm.problems import InputError
+from groupstorm.storms.manifests.kafka_environment import Found, kafka_properties
+from groupstorm.storms.manifests.objects import KubernetesObject
+from groupstorm.storms.manifests.workloads import WORKLOADS, Workload, read_workload
+
+_AUTOSCALERS = {"HorizontalPodAutoscaler": "autoscaling", "ScaledObject": "keda.sh"}
+_BUDGET = "PodDisruptionBudget"
+#: Types of KEDA's triggers that read a consumer group's lag.
+KAFKA_TRIGGERS = ("kafka", "apache-kafka")
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """The workload, the Kafka properties of its containers, and the objects that belong to it.
+
+    ``unused``: how many objects of each kind say nothing about it.
+    """
+
+    workload: Workload
+    properties: tuple[Found, ...]
+    autoscaler: KubernetesObject | None
+    budget: KubernetesObject | None
+    unused: Mapping[str, int]
+
+
+def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: str | None) -> Consumer:
+    """The workload of that name, or the only one, or the only one with Kafka settings. Raises InputError."""
+    config_maps = {one.name: _data(one) for one in objects if one.kind == "ConfigMap"}
+    workloads = [one for one in objects if one.kind in WORKLOADS]
+    if not workloads:
+        kinds = ", ".join(sorted({one.kind for one in objects}))
+        raise InputError(f"{source}: no Deployment and no StatefulSet in it, only {kinds}")
+    scaled = {one.fields.at("spec", "scaleTargetRef").text("name") for one in objects if _scales_kafka(one)}
+    chosen = _chosen(workloads, scaled, config_maps, source, wanted)
+    workload = read_workload(chosen)
+    properties = _properties(chosen, config_maps)
+    autoscaler = next((one for one in objects if _targets(one, workload)), None)
+    budget = next((one for one in objects if one.kind == _BUDGET and _selects(one, workload)), None)
+    used = [chosen, autoscaler, budget]
+    maps = {found.config_map for found in properties}
+    unused = Counter(
+        one.kind
+        for one in objects
+        if not any(one is each for each in used) and not (one.kind == "ConfigMap" and one.name in maps)
+    )
+    return Consumer(workload, tuple(properties), autoscaler, budget, dict(sorted(unused.items())))
+
+
+def _chosen(
+    workloads: Sequence[KubernetesObject],
+    scaled: set[str],
+    config_maps: Mapping[str, Mapping[str, str]],
+    source: str,
+    wanted: str | None,
+) -> KubernetesObject:
+    names = ", ".join(_named(one, workloads) for one in workloads)
+    if wanted is not None:
+        named = [one for one in workloads if wanted in (one.name, f"{one.kind}/{one.name}")]
+        if len(named) == 1:
+            return named[0]
+        found = "two workloads have this name: name it as KIND/NAME" if named else "no such workload"
+        raise InputError(f"--workload {wanted}: {found}: {source} has {names}")
+    if len(workloads) == 1:
+        return workloads[0]
+    consumers = [one for one in workloads if one.name in scaled or _properties(one, config_maps)]
+    if len(consumers) == 1:
+        return consumers[0]
+    several = ", ".join(_named(one, workloads) for one in consumers) or names
+    raise InputError(f"{source}: several workloads ({several}): say which consumes with --workload NAME")
+
+
+def _named(one: KubernetesObject, among: Sequence[KubernetesObject]) -> str:
+    """Its name, with its kind if another one has the same name."""
+    alike = sum(other.name == one.name for other in among)
+    return one.name if alike == 1 else f"{one.kind}/{one.name}"
+
+
+def _properties(one: KubernetesObject, config_maps: Mapping[str, Mapping[str, str]]) -> list[Found]:
+    containers = one.fields.at("spec", "template", "spec").objects("containers")
+    return [found for container in containers for found in kafka_properties(container, config_maps)]
+
+
+def _data(config_map: KubernetesObject) -> dict[str, str]:
+    data = config_map.fields.at("data")
+    return {name: value for name in data.names() if (value := data.scalar(name)) is not None}
+
+
+def _scales_kafka(one: KubernetesObject) -> bool:
+    if one.kind != "ScaledObject":
+        return False
+    triggers = one.fields.at("spec").objects("triggers")
+    return any(trigger.text("type") in KAFKA_TRIGGERS for trigger in triggers)
+
+
+def _targets(one: KubernetesObject, workload: Workload) -> bool:
+    """Whether it is an autoscaler of the workload."""
+    if one.group != _AUTOSCALERS.get(one.kind):
+        return False
+    target = one.fields.at("spec", "scaleTargetRef")
+    return (target.text("kind", "Deployment"), target.text("name")) == (workload.kind, workload.name)
+
+
+def _selects(budget: KubernetesObject, workload: Workload) -> bool:
+    """Whether the budget's labels, all of them, are the workload's pods'."""
+    labels = budget.fields.at("spec", "selector", "matchLabels")
+    wanted = {name: labels.scalar(name) for name in labels.names()}
+    return bool(wanted) and all(workload.labels.get(name) == value for name, value in wanted.items())

@@ -1,0 +1,211 @@
+"""A consumer's next rollout as a scenario: what the manifest says, what is assumed, what has to be asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from groupstorm.clients.profiles import PROFILES
+from groupstorm.problems import InputError
+from groupstorm.storms.manifests.autoscalers import read_autoscaler, read_budget
+from groupstorm.storms.manifests.choice import Consumer
+from groupstorm.storms.manifests.kafka_environment import POD_NAME, PROPERTIES, setting_value
+from groupstorm.storms.manifests.workloads import ON_DELETE, RECREATE, Workload
+from groupstorm.storms.randomness import DRAW_SPAN
+from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
+from groupstorm.storms.scenario.distributions import parse as parse_distribution
+from groupstorm.storms.scenario.settings import BY_NAME
+
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
+
+#: From a pod's creation until its container runs, image and all, if nothing says otherwise.
+CONTAINER_MS = 2_000
+
+#: From SIGTERM until the application closes its consumer, if nothing says otherwise.
+STOP_GRACE_MS = 500
+
+
+class Question(NamedTuple):
+    """A setting that no manifest has: ``meaning`` says what it is, ``example`` how to give it."""
+
+    name: str
+    meaning: str
+    example: str
+
+
+#: What a manifest cannot say and no client has a default for.
+QUESTIONS = (
+    Question("partitions", "partitions of the topic", "partitions=240"),
+    Question("record_rate", "records a second into each partition", "record_rate=100"),
+    Question("start_ms", "from a container's start to its first poll()", "start_ms=25s"),
+)
+_MEMBERS = Question("members", "pods: the manifest gives no replicas", "members=10")
+
+#: Settings whose defaults are the client library's: said if nobody gives them.
+_CLIENT_DEFAULTS = ("partition.assignment.strategy", "session.timeout.ms", "max.poll.interval.ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The scenario of a rollout. ``read``, ``assumed`` and ``findings`` are sentences for people."""
+
+    name: str
+    consumer: Consumer
+    settings: dict[str, Any]
+    step: str
+    read: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+
+    def scenario(self) -> dict[str, Any]:
+        """The scenario as a file has it."""
+        return {
+            "name": self.name,
+            "question": f"What does the next rollout of {self.consumer.workload} cost?",
+            "settings": self.settings,
+            "steps": [{"at_ms": 0, "do": "start"}, {"at_ms": "warm_up_ms", "do": self.step}],
+        }
+
+
+def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
+    """The rollout that the manifest describes; ``given``: the settings of the command line, which go first.
+
+    Raises InputError that asks for all settings that are missing, in one line.
+    """
+    workload = consumer.workload
+    if workload.strategy == ON_DELETE:
+        raise InputError(
+            f"{workload}: updateStrategy OnDelete: Kubernetes replaces no pod by itself: no rollout"
+        )
+    scaling = None if consumer.autoscaler is None else read_autoscaler(consumer.autoscaler)
+    replicas = workload.replicas or (0 if scaling is None else max(1, scaling.least))
+    _ask(workload, replicas, given)
+    step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
+    plan = Plan(_scenario_name(workload.name), consumer, {}, step)
+    _take_workload(plan, replicas, given)
+    if scaling is not None:
+        plan.settings.update(scaling.settings)
+        plan.read.append(f"{scaling.sentence}: the rollout below is of {given.get('members', replicas)}")
+    if consumer.budget is not None:
+        budget = read_budget(consumer.budget, replicas).as_written
+        plan.settings["disruption_budget"] = budget
+        plan.read.append(f"{consumer.budget}: {budget} may be missing (node drains only, not rollouts)")
+    _take_properties(plan, given)
+    plan.settings.update(given)
+    _say_defaults(plan)
+    return plan
+
+
+def _ask(workload: Workload, replicas: int, given: Mapping[str, Any]) -> None:
+    missing = [question for question in QUESTIONS if question.name not in given]
+    if not replicas and "members" not in given:
+        missing.insert(0, _MEMBERS)
+    if missing:
+        asked = "; ".join(f"{one.name} ({one.meaning})" for one in missing)
+        options = " ".join(f"--set {one.example}" for one in missing)
+        raise InputError(f"{workload}: a manifest does not say {asked}: give {options}")
+
+
+def _scenario_name(name: str) -> str:
+    return f"rollout-{_NO_NAME.sub('-', name)}"[:100]
+
+
+def _take_workload(plan: Plan, replicas: int, given: Mapping[str, Any]) -> None:
+    workload = plan.consumer.workload
+    settings = plan.settings
+    stateful = workload.kind == "StatefulSet"
+    if replicas:
+        settings["members"] = replicas
+    settings["deployment"] = STATEFUL_SET if stateful else DEPLOYMENT
+    settings["max_surge"] = workload.max_surge.as_written
+    settings["max_unavailable"] = workload.max_unavailable.as_written
+    settings["update_partition"] = workload.partition
+    settings["min_ready_ms"] = workload.min_ready_s * 1000
+    settings["progress_deadline_ms"] = workload.progress_deadline_s * 1000
+    settings["termination_grace_ms"] = workload.grace_s * 1000
+    settings["stop_grace_ms"] = workload.pre_stop_s * 1000 + STOP_GRACE_MS
+    _take_probe(plan, given)
+
+
+def _take_probe(plan: Plan, given: Mapping[str, Any]) -> None:
+    """Readiness: what the probe waits for, and how long it takes to notice."""
+    probe = plan.consumer.workload.probe
+    settings = plan.settings
+    if probe is None:
+        settings["ready_when"], settings["ready_ms"] = RUNS, CONTAINER_MS
+        if "ready_ms" not in given:
+            plan.assumed.append(f"ready_ms={CONTAINER_MS} (a pod is scheduled and its container created)")
+        if "ready_when" not in given:
+            plan.findings.append(
+                "No readiness probe: Kubernetes takes each new pod for ready as soon as its container runs, "
+                "before it polls, and goes on to the next one."
+            )
+        return
+    start_us = parse_distribution("--set start_ms", given["start_ms"]).at(DRAW_SPAN // 2)
+    later_ms = max(0, probe.initial_delay_s * 1000 - start_us // 1000)
+    period_ms = probe.period_s * 1000
+    settings["ready_ms"] = {
+        "uniform": [later_ms + (probe.successes - 1) * period_ms, later_ms + probe.successes * period_ms]
+    }
+    if probe.file is None:
+        settings["ready_when"] = POLLS
+        if "ready_when" not in given:
+            plan.assumed.append(f"ready_when=polls (its {probe.kind} succeeds once the consumer polls)")
+    else:
+        settings["ready_when"] = ASSIGNED
+        if "ready_when" not in given:
+            plan.assumed.append(
+                f"ready_when=assigned (its {probe.kind} looks for {probe.file}, which a consumer that owns "
+                "partitions writes; if yours writes it before, --set ready_when=polls)"
+            )
+
+
+def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
+    """Kafka properties of the environment and the arguments, and what they mean for this workload."""
+    workload = plan.consumer.workload
+    for found in plan.consumer.properties:
+        if found.property == "group.protocol" and found.value.strip().lower() == "consumer":
+            raise InputError(
+                f"{workload}: group.protocol=consumer ({found.where}): groups of KIP-848 are not emulated, "
+                "expected group.protocol=classic"
+            )
+        setting = PROPERTIES[found.property]
+        if setting is None:
+            plan.read.append(f"{found.property}={found.value} ({found.where})")
+            continue
+        if setting in given or setting not in BY_NAME:
+            continue
+        value = setting_value(found)
+        if value is not None:
+            plan.settings[setting] = value
+            plan.read.append(f"{setting}={_written(value)} ({found.where})")
+        elif found.property == "group.instance.id" and found.value != POD_NAME:
+            plan.findings.append(
+                f"All pods have the same group.instance.id ({found.value}, {found.where}): each pod that "
+                "joins fences the one before it (FENCED_INSTANCE_ID). The figures are of dynamic members."
+            )
+        else:
+            plan.read.append(f"{found.property}={found.value} ({found.where}): not understood, so not used")
+
+
+def _say_defaults(plan: Plan) -> None:
+    names = plan.settings.get("client_profile", ["java"])
+    profile = names if isinstance(names, str) else names[0]
+    if "client_profile" not in plan.settings:
+        plan.assumed.append(f"client_profile={profile}")
+    for name in _CLIENT_DEFAULTS:
+        if name not in plan.settings:
+            known = PROFILES.get(profile)
+            default = known.defaults.get(name, BY_NAME[name].default) if known else BY_NAME[name].default
+            plan.assumed.append(f"{name}={_written(default)} (the client's default)")
+    for name in ("process_ms", "process_rate", "drain_ms"):
+        if name in BY_NAME and name not in plan.settings:
+            plan.assumed.append(f"{name}={_written(BY_NAME[name].default)}")
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

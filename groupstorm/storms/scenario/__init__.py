@@ -1,0 +1,1 @@
+"""Scenarios: their files, settings, steps and distributions."""

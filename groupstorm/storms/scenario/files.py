@@ -1,0 +1,272 @@
+"""Scenarios: YAML or TOML files, read, checked and resolved into what a run needs.
+
+A file names a question, the settings that differ from the defaults, variants (more settings each)
+and steps. A resolved scenario is such a file again, with everything spelled out, the seed included:
+running it gives the same trace.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from groupstorm.problems import InputError
+from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
+from groupstorm.storms.scenario.record_rates import check_topics
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.steps import (
+    Step,
+    created_topics,
+    read_step,
+    read_time,
+    releases,
+    topic_names,
+    with_releases,
+)
+from groupstorm.storms.scenario.streams_consistency import check_application
+from groupstorm.yaml_documents import parse_toml, parse_yaml, read_text
+
+#: The field of a scenario that says from when on figures count; `figures.accumulator` reads it in the trace.
+FIGURES_FROM = "figures_from"
+FIELDS = ("name", "question", "settings", "variants", "steps", "variant", "seed", FIGURES_FROM, "rank")
+DEFAULT_VARIANT = "default"
+MAX_SEED = 2**63 - 1
+STRATEGY = "partition.assignment.strategy"
+RATE_CHANGES = "record_rate_over_time"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A scenario file, checked: ``variants`` in the file's order, never empty."""
+
+    name: str
+    question: str
+    settings: Mapping[str, Any]
+    variants: Mapping[str, Mapping[str, Any]]
+    steps: tuple[Any, ...]
+    source: str
+    seed: int | None = None
+    variant: str | None = None
+    #: From when on figures count: as a step's time, 0 for the whole run.
+    figures_from: Any = 0
+    #: The ranking of its variants, as `--rank` takes it; None: the usual one.
+    rank: str | None = None
+
+    def resolve(
+        self, variant: str | None, seed: int | None, overrides: Mapping[str, Any]
+    ) -> ResolvedScenario:
+        """One variant with one seed; ``overrides`` are the command line's. Raises InputError."""
+        chosen = variant or self.variant or next(iter(self.variants))
+        if chosen not in self.variants:
+            raise InputError(f"variant: {chosen!r} is not one of {', '.join(self.variants)}")
+        if STRATEGY not in overrides:
+            for overlay in (self.settings, self.variants[chosen]):
+                _refuse_code(self.source, overlay)
+        overlays = (
+            (f"{self.source}: settings: ", self.settings),
+            (f"{self.source}: variants: {chosen}: ", self.variants[chosen]),
+            ("--set ", overrides),
+        )
+        written_steps = with_releases(self.steps, Settings(*overlays))
+        settings = Settings(*overlays, releases=releases(self.source, written_steps))
+        created = created_topics(written_steps)
+        steps = []
+        for number, written in enumerate(written_steps, start=1):
+            release = sum("settings" in step for step in written_steps[:number] if isinstance(step, Mapping))
+            steps.append(read_step(f"{self.source}: steps: {number}", written, settings, created, release))
+        if not any(step.do in ("start", "add") for step in steps):
+            raise InputError(f"{self.source}: steps: nobody ever starts: a step `do: start` is needed")
+        for own in settings.of_profiles():
+            _check_consistency(own)
+        check_topics(f"{self.source}: ", settings, (*topic_names(settings), *created))
+        check_application(self.source, settings, steps)
+        chosen_seed = seed if seed is not None else self.seed or 0
+        figures_from_ms = read_time(f"{self.source}: figures_from", self.figures_from, settings)
+        return ResolvedScenario(
+            self.name, self.question, chosen, chosen_seed, settings, tuple(steps), overrides, figures_from_ms
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedScenario:
+    """One run, fully spelled out."""
+
+    name: str
+    question: str
+    variant: str
+    seed: int
+    settings: Settings
+    steps: tuple[Step, ...]
+    #: The settings that were changed on the command line.
+    changed: Mapping[str, Any] = field(default_factory=dict)
+    #: The figures count from this time on.
+    figures_from_ms: int = 0
+
+    def written(self) -> dict[str, Any]:
+        """The scenario as a file that gives this very run."""
+        return {
+            "name": self.name,
+            "question": self.question,
+            "seed": self.seed,
+            "variant": self.variant,
+            "settings": dict(self.settings.written()),
+            "variants": {self.variant: {}},
+            **({FIGURES_FROM: self.figures_from_ms} if self.figures_from_ms else {}),
+            "steps": [step.written() for step in self.steps],
+        }
+
+    def as_yaml(self) -> str:
+        return yaml.safe_dump(self.written(), sort_keys=False, allow_unicode=True, width=100)
+
+    def as_json(self) -> str:
+        return json.dumps(self.written(), ensure_ascii=False, separators=(",", ":"))
+
+
+def preset_names() -> tuple[str, ...]:
+    folder = resources.files("groupstorm.storms") / "presets"
+    return tuple(
+        sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
+    )
+
+
+def presets() -> Iterator[Scenario]:
+    for name in preset_names():
+        yield load(name)
+
+
+def load(name_or_path: str) -> Scenario:
+    """A preset by its name, or a scenario file (.yaml, .yml, .toml). Raises InputError."""
+    if name_or_path in preset_names():
+        text = (resources.files("groupstorm.storms") / "presets" / f"{name_or_path}.yaml").read_text("utf-8")
+        return parse(text, "yaml", f"preset {name_or_path}")
+    path = Path(name_or_path)
+    if path.suffix not in (".yaml", ".yml", ".toml"):
+        raise InputError(
+            f"{name_or_path}: neither a preset ({', '.join(preset_names())}) "
+            "nor a scenario file (.yaml, .toml)"
+        )
+    syntax = "toml" if path.suffix == ".toml" else "yaml"
+    return parse(read_text(path), syntax, str(path), folder=path.parent)
+
+
+def parse(text: str, syntax: str, source: str, folder: Path | None = None) -> Scenario:
+    """A scenario from text. Raises InputError naming field, value and what was expected.
+
+    Files that the settings name lie in ``folder``, or in the current one.
+    """
+    document = _document(text, syntax, source)
+    unknown = [str(key) for key in document if key not in FIELDS]
+    if unknown:
+        raise InputError(f"{source}: {unknown[0]}: no such field: expected {', '.join(FIELDS)}")
+    steps = document.get("steps")
+    if not isinstance(steps, list) or not steps:
+        raise InputError(f"{source}: steps: a list of at least one step is needed")
+    settings = _mapping(f"{source}: settings", document.get("settings", {}))
+    variants = {
+        _name(f"{source}: variants", name): _mapping(f"{source}: variants: {name}", overlay or {})
+        for name, overlay in _mapping(f"{source}: variants", document.get("variants", {})).items()
+    } or {DEFAULT_VARIANT: {}}
+    return Scenario(
+        name=_name(f"{source}: name", document.get("name", "scenario")),
+        question=_text(f"{source}: question", document.get("question", "")),
+        settings=_in_folder(settings, folder),
+        variants={name: _in_folder(overlay, folder) for name, overlay in variants.items()},
+        steps=tuple(steps),
+        source=source,
+        seed=_seed(source, document.get("seed")),
+        variant=_text(f"{source}: variant", document["variant"]) if "variant" in document else None,
+        rank=_text(f"{source}: rank", document["rank"]) if "rank" in document else None,
+        figures_from=document.get(FIGURES_FROM, 0),
+    )
+
+
+def _document(text: str, syntax: str, source: str) -> Mapping[str, Any]:
+    return _mapping(source, parse_toml(text, source) if syntax == "toml" else parse_yaml(text, source))
+
+
+def _mapping(where: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where}: {value!r}: expected names with values")
+    return value
+
+
+def _in_folder(overlay: Mapping[str, Any], folder: Path | None) -> Mapping[str, Any]:
+    """The file of rates that settings name is a neighbour of the scenario's file."""
+    changes = overlay.get(RATE_CHANGES)
+    if folder is None or not isinstance(changes, Mapping) or not isinstance(changes.get("file"), str):
+        return overlay
+    return {**overlay, RATE_CHANGES: {**changes, "file": str(folder / changes["file"])}}
+
+
+def _text(where: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {value!r}: expected a text")
+    return value
+
+
+def is_name(text: str) -> bool:
+    """Whether a folder can have this name: scenarios and variants give theirs to the folders of runs."""
+    return _NAME.fullmatch(text) is not None
+
+
+def _name(where: str, value: Any) -> str:
+    if not isinstance(value, str) or not is_name(value):
+        raise InputError(
+            f"{where}: {value!r}: expected letters, digits, - _ and ., a letter or a digit in front, "
+            "at most 100 characters, in quotes if YAML takes them for something else"
+        )
+    return value
+
+
+def _seed(source: str, value: Any) -> int | None:
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SEED
+    ):
+        raise InputError(f"{source}: seed: {value!r}: expected a whole number from 0 to {MAX_SEED}")
+    return value
+
+
+def _refuse_code(source: str, overlay: Mapping[str, Any]) -> None:
+    """A file must not make us import a module: assignors of one's own are named on the command line."""
+    names = overlay.get(STRATEGY, ())
+    for name in names.split(",") if isinstance(names, str) else names if isinstance(names, list) else ():
+        if isinstance(name, str) and ":" in name:
+            raise InputError(
+                f"{source}: {STRATEGY}: {name!r}: a file cannot name code; use --set {STRATEGY}={name}"
+            )
+
+
+def _check_consistency(settings: Settings) -> None:
+    """What no single setting can tell."""
+    heartbeat, session = settings.integer("heartbeat.interval.ms"), settings.integer("session.timeout.ms")
+    if heartbeat >= session:
+        raise InputError(
+            f"heartbeat.interval.ms: {heartbeat} must be lower than session.timeout.ms ({session})"
+        )
+    for name in ("heartbeat.interval.ms", "auto.commit.interval.ms"):
+        largest_us = settings.distribution("net_latency_ms").largest_us
+        if largest_us * (1_000_000 + settings.integer("clock_drift_ppm")) >= settings.integer(name) * 10**9:
+            raise InputError(f"net_latency_ms: up to {largest_us / 1000:g} ms must stay below {name}")
+    least = settings.integer("group.min.session.timeout.ms")
+    most = settings.integer("group.max.session.timeout.ms")
+    if not least <= session <= most:
+        raise InputError(
+            f"session.timeout.ms: {session}: the broker allows {least} to {most} "
+            "(group.min.session.timeout.ms, group.max.session.timeout.ms)"
+        )
+    if settings.pods("max_surge").number == 0 and settings.pods("max_unavailable").number == 0:
+        raise InputError("max_unavailable: 0 with max_surge 0: then no process can ever be replaced")
+    if settings.choice("deployment") == STATEFUL_SET and settings.pods("max_surge").number:
+        surge = settings.pods("max_surge").as_written
+        raise InputError(
+            f"max_surge: {surge} with deployment statefulset: a StatefulSet has no surge, expected 0"
+        )

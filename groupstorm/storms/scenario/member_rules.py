@@ -1,0 +1,129 @@
+"""`member_settings`: some members have settings of their own.
+
+A rule names members by number and gives them settings, as a variant does for all of them:
+`[{members: [0, 1], settings: {process_ms: 20}}, {members: [3], instance: member-2}]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from groupstorm.problems import InputError
+
+OF_ONE_MEMBER: Final = frozenset(
+    {
+        "partition.assignment.strategy",
+        "client_profile",
+        "group.instance.id",
+        "session.timeout.ms",
+        "heartbeat.interval.ms",
+        "max.poll.interval.ms",
+        "max.poll.records",
+        "max.partition.fetch.bytes",
+        "request.timeout.ms",
+        "retry.backoff.ms",
+        "metadata.max.age.ms",
+        "enable.auto.commit",
+        "auto.commit.interval.ms",
+        "leave_on_close",
+        "topic_pattern",
+        "process_ms",
+        "concurrency",
+        "poll_interval_ms",
+        "revoke_callback_ms",
+        "assign_callback_ms",
+        "restore_ms",
+        "assign_ms",
+        "assign_ns_per_member_partition",
+        "clock_drift_ppm",
+        "gc_interval_ms",
+        "gc_pause_ms",
+    }
+)
+"""Settings that a single process can have. The others belong to the broker, the topics or the scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRule:
+    """Settings of the members in these places. ``instance``: their group.instance.id, all the same one."""
+
+    members: frozenset[int]
+    settings: Mapping[str, Any] = field(hash=False)
+    instance: str | None = None
+
+    def written(self) -> dict[str, Any]:
+        rule: dict[str, Any] = {"members": sorted(self.members)}
+        if self.settings:
+            rule["settings"] = dict(self.settings)
+        if self.instance is not None:
+            rule["instance"] = self.instance
+        return rule
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRules:
+    """All rules, in their order: a later one overrides an earlier one."""
+
+    rules: tuple[MemberRule, ...] = ()
+
+    @property
+    def as_written(self) -> list[dict[str, Any]]:
+        return [rule.written() for rule in self.rules]
+
+    def of(self, index: int) -> tuple[int, ...]:
+        """The numbers of the rules for the member in this place."""
+        return tuple(number for number, rule in enumerate(self.rules) if index in rule.members)
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """What the rolling restarts of a scenario roll out, in their order; {}: nothing new."""
+
+    overlays: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def as_written(self) -> list[dict[str, Any]]:
+        return [dict(overlay) for overlay in self.overlays]
+
+
+def read_releases(where: str, written: Any) -> Releases:
+    """Raises InputError that names the release and the field."""
+    if not isinstance(written, list):
+        raise InputError(f"{where}: {written!r}: expected a list of settings, one for each rolling-restart")
+    return Releases(tuple(check_overlay(f"{where}: {n}", one) for n, one in enumerate(written, start=1)))
+
+
+def read_member_rules(where: str, written: Any) -> MemberRules:
+    """Raises InputError that names the rule and the field."""
+    if not isinstance(written, list):
+        raise InputError(f"{where}: {written!r}: expected a list of {{members: [0, 1], settings: {{...}}}}")
+    return MemberRules(tuple(_rule(f"{where}: {n}", rule) for n, rule in enumerate(written, start=1)))
+
+
+def _rule(where: str, written: Any) -> MemberRule:
+    keys = set(written) if isinstance(written, Mapping) else set()
+    if not {"members"} < keys <= {"members", "settings", "instance"}:
+        raise InputError(f"{where}: {written!r}: expected {{members: [0, 1], settings: {{...}}}}")
+    members, instance = written["members"], written.get("instance")
+    if not isinstance(members, list) or not members or not all(type(m) is int and m >= 0 for m in members):
+        raise InputError(f"{where}: members: {members!r}: expected a list of numbers of members")
+    if instance is not None and (not isinstance(instance, str) or not instance):
+        raise InputError(f"{where}: instance: {instance!r}: expected a group.instance.id")
+    settings = check_overlay(f"{where}: settings", written.get("settings", {}))
+    return MemberRule(frozenset(members), settings, instance)
+
+
+def check_overlay(where: str, written: Any) -> Mapping[str, Any]:
+    """Settings of single processes, not read yet. Raises InputError for the name of another setting."""
+    if not isinstance(written, Mapping):
+        raise InputError(f"{where}: {written!r}: expected names of settings with values")
+    for name in written:
+        if name not in OF_ONE_MEMBER:
+            raise InputError(f"{where}: {name}: not a setting that single members can have")
+    names = written.get("partition.assignment.strategy", ())
+    for name in names.split(",") if isinstance(names, str) else names if isinstance(names, list) else ():
+        if isinstance(name, str) and ":" in name:
+            raise InputError(f"{where}: partition.assignment.strategy: {name!r}: cannot name code here")
+    return dict(written)

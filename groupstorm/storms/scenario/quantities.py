@@ -1,0 +1,55 @@
+"""Shares (`25%`, 0.25), factors and durations of a scenario as integers: millionths, thousandths, ms."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from groupstorm.problems import InputError
+from groupstorm.units import duration_us
+
+MILLION: Final = 1_000_000
+THOUSAND: Final = 1_000
+
+
+def milliseconds(where: str, written: Any) -> int:
+    """Whole milliseconds of a number of them, or of a text with a unit. Raises InputError."""
+    return duration_us(where, written) // 1000
+
+
+def share(where: str, written: Any) -> int:
+    """Millionths of a whole from `25%` or 0.25. Raises InputError."""
+    if isinstance(written, str) and written.rstrip().endswith("%"):
+        part = number(where, written.rstrip()[:-1].strip(), "0% to 100%") / 100
+    else:
+        part = number(where, written, "a share such as 25% or 0.25")
+    if part > 1:
+        raise InputError(f"{where}: {written!r}: expected a share of at most 100%")
+    return int(part * MILLION)
+
+
+def thousandths(where: str, written: Any, most: int) -> int:
+    """Thousandths from a number of 0 to ``most`` with up to three decimals. Raises InputError."""
+    value = number(where, written, f"a number from 0 to {most}") * THOUSAND
+    if value != int(value) or value > most * THOUSAND:
+        raise InputError(f"{where}: {written!r}: expected a number from 0 to {most}, at most three decimals")
+    return int(value)
+
+
+def number(where: str, written: Any, expected: str) -> Decimal:
+    """A number that is not negative, exactly as written. Raises InputError."""
+    value: Decimal | None = None
+    if isinstance(written, int | float | str) and not isinstance(written, bool):
+        try:
+            value = Decimal(str(written).strip())
+        except InvalidOperation:
+            value = None
+    if value is None or not value.is_finite() or value < 0:
+        raise InputError(f"{where}: {written!r}: expected {expected}")
+    return value
+
+
+def plain(value_thousandths: int) -> int | float:
+    """A number of thousandths as a file has it."""
+    whole, rest = divmod(value_thousandths, THOUSAND)
+    return whole if rest == 0 else value_thousandths / THOUSAND

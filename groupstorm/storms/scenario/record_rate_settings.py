@@ -1,0 +1,223 @@
+"""The values of the settings about records: rates by topic, skew over partitions, changes over time.
+
+Rates are whole records per 1,000 seconds. All arithmetic is on integers, or in decimals whose operations are
+rounded correctly: the same settings give the same rates on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Final
+
+from groupstorm.problems import InputError
+from groupstorm.storms.randomness import Stream
+from groupstorm.storms.scenario.quantities import MILLION, milliseconds, number, plain, share, thousandths
+from groupstorm.storms.scenario.rate_files import FileRow, read_rate_file, read_rate_rows
+
+MAX_RATE: Final = 10**9
+"""Records a second into one partition."""
+
+MAX_FACTOR: Final = 1_000
+OTHERS: Final = "others"
+WAVE_SLOTS: Final = 24
+MAX_WAVE_CHANGES: Final = 1_000
+
+_DECIMALS: Final = Context(prec=20)
+_WEIGHT_OF_FIRST: Final = 10**15
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRate:
+    """`record_rate`: records per 1,000 s into a partition of each topic, on average over its partitions."""
+
+    others: int
+    by_topic: tuple[tuple[str, int], ...]
+    as_written: Any = field(compare=False, hash=False)
+
+    def of(self, topic: str) -> int:
+        return dict(self.by_topic).get(topic, self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSkew:
+    """`record_skew`: how the records of a topic spread over its partitions.
+
+    With ``zipf`` the share of the partition of rank k is proportional to k**-zipf. With ``hot`` these
+    partitions (or so many) get ``hot_share`` millionths of the records in equal parts, the others the rest.
+    Which partitions come first depends on the topic's name alone: the same in all seeds and variants.
+    """
+
+    zipf: Decimal | None
+    hot: tuple[int, ...]
+    hot_count: int
+    hot_share: int
+    as_written: Any = field(compare=False, hash=False)
+
+    def weights(self, topic: str, partitions: int) -> tuple[int, ...] | None:
+        """The weight of each partition; None if all are equal."""
+        if self.zipf is not None:
+            weights = [0] * partitions
+            for rank, partition in enumerate(_by_heat(topic, partitions), start=1):
+                weights[partition] = _zipf_weight(self.zipf, rank)
+            return tuple(weights)
+        hot = set(self.hot or _by_heat(topic, partitions)[: self.hot_count]) & set(range(partitions))
+        if not hot or len(hot) == partitions:
+            return None
+        cold = partitions - len(hot)
+        hot_weight, cold_weight = self.hot_share * cold, (MILLION - self.hot_share) * len(hot)
+        return tuple(hot_weight if p in hot else cold_weight for p in range(partitions))
+
+
+@dataclass(frozen=True, slots=True)
+class RateChanges:
+    """`record_rate_over_time`: factors from instants on, or rates from a file."""
+
+    factors: tuple[tuple[int, int], ...]
+    """(from, in microseconds; thousandths), rising from 0."""
+    rows: tuple[FileRow, ...]
+    as_written: Any = field(compare=False, hash=False)
+
+    def rows_of(self, topic: str, partition: int) -> tuple[FileRow, ...]:
+        """The rows that count for a partition: its own, else its topic's, else those for all."""
+        for wanted in ((topic, partition), (topic, None), (None, None)):
+            rows = tuple(row for row in self.rows if (row.topic, row.partition) == wanted)
+            if rows:
+                return rows
+        return ()
+
+
+@lru_cache(maxsize=4096)
+def shares(skew: RecordSkew | None, topic: str, partitions: int, total: int) -> tuple[int, ...]:
+    """``total`` (records per 1,000 s) divided over the partitions of a topic, without a remainder."""
+    weights = None if skew is None else skew.weights(topic, partitions)
+    if weights is None:
+        weights = (1,) * partitions
+    whole = sum(weights)
+    result = []
+    before = 0
+    for weight in weights:
+        after = before + weight
+        result.append(total * after // whole - total * before // whole)
+        before = after
+    return tuple(result)
+
+
+def read_record_rate(where: str, written: Any) -> RecordRate:
+    """A number, or topics with numbers; `others` for those that are not named. Raises InputError."""
+    if not isinstance(written, Mapping):
+        return RecordRate(thousandths(where, written, MAX_RATE), (), written)
+    rates = {str(topic): thousandths(f"{where}: {topic}", rate, MAX_RATE) for topic, rate in written.items()}
+    others = rates.pop(OTHERS, 0)
+    return RecordRate(others, tuple(rates.items()), dict(written))
+
+
+def read_record_skew(where: str, written: Any) -> RecordSkew | None:
+    """none, {zipf: 1.0} or {hot: {partitions: 2, share: 50%}}. Raises InputError."""
+    if written is None or written == "none":
+        return None
+    if isinstance(written, Mapping) and set(written) == {"zipf"}:
+        exponent = number(f"{where}: zipf", written["zipf"], "an exponent from 0 to 5")
+        if exponent > 5:
+            raise InputError(f"{where}: zipf: {written['zipf']!r}: expected an exponent from 0 to 5")
+        return RecordSkew(exponent, (), 0, 0, {"zipf": written["zipf"]})
+    if isinstance(written, Mapping) and set(written) == {"hot"}:
+        hot = written["hot"]
+        if isinstance(hot, Mapping) and set(hot) == {"partitions", "share"}:
+            part = share(f"{where}: hot: share", hot["share"])
+            chosen = hot["partitions"]
+            if _is_count(chosen):
+                return RecordSkew(None, (), chosen, part, {"hot": dict(hot)})
+            if isinstance(chosen, list) and chosen and all(_is_count(p, least=0) for p in chosen):
+                return RecordSkew(None, tuple(chosen), 0, part, {"hot": dict(hot)})
+            raise InputError(
+                f"{where}: hot: partitions: {chosen!r}: expected a number of partitions, or a list of them"
+            )
+    raise InputError(
+        f"{where}: {written!r}: expected none, {{zipf: 1.0}} or {{hot: {{partitions: 2, share: 50%}}}}"
+    )
+
+
+def read_rate_changes(where: str, written: Any) -> RateChanges | None:
+    """Steps, a wave or a file. Raises InputError, for a file with the name and the line."""
+    if written is None or written == "none":
+        return None
+    if isinstance(written, list) and written:
+        steps = [_step(f"{where}: {index}", step) for index, step in enumerate(written, start=1)]
+        for (earlier, _), (later, _) in pairwise(steps):
+            if later <= earlier:
+                raise InputError(f"{where}: {later // 1000} ms comes after {earlier // 1000} ms: sort by at")
+        first = () if steps[0][0] == 0 else ((0, 1000),)
+        return RateChanges((*first, *steps), (), [dict(step) for step in written])
+    if isinstance(written, Mapping):
+        keys = set(written)
+        if {"period", "low", "high"} <= keys <= {"period", "low", "high", "slots"}:
+            return RateChanges(_wave(where, written), (), dict(written))
+        if keys == {"file"} and isinstance(written["file"], str):
+            rows = read_rate_file(f"{where}: ", written["file"], MAX_RATE)
+            return RateChanges((), rows, {"rates": [_plain_row(row) for row in rows]})
+        if keys == {"rates"}:
+            rows = read_rate_rows(f"{where}: rates", written["rates"], MAX_RATE)
+            return RateChanges((), rows, {"rates": [_plain_row(row) for row in rows]})
+    raise InputError(
+        f"{where}: {written!r}: expected none, [{{at: 5m, factor: 3}}], "
+        "{period: 24h, low: 0.3, high: 1.5} or {file: rates.csv}"
+    )
+
+
+def _step(where: str, written: Any) -> tuple[int, int]:
+    if not isinstance(written, Mapping) or set(written) != {"at", "factor"}:
+        raise InputError(f"{where}: {written!r}: expected {{at: 5m, factor: 3}}")
+    at_ms = milliseconds(f"{where}: at", written["at"])
+    return at_ms * 1000, thousandths(f"{where}: factor", written["factor"], MAX_FACTOR)
+
+
+def _wave(where: str, written: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
+    """A sine from ``low`` at time 0 to ``high`` at half a period, in equal slots of constant rate."""
+    low = thousandths(f"{where}: low", written["low"], MAX_FACTOR)
+    high = thousandths(f"{where}: high", written["high"], MAX_FACTOR)
+    slots = written.get("slots", WAVE_SLOTS)
+    if not _is_count(slots, least=2) or slots > 360:
+        raise InputError(f"{where}: slots: {slots!r}: expected a whole number from 2 to 360")
+    if high < low:
+        raise InputError(f"{where}: high: {written['high']!r} lies below low ({written['low']!r})")
+    slot_us = milliseconds(f"{where}: period", written["period"]) * 1000 // slots
+    if slot_us < 1_000_000:
+        raise InputError(f"{where}: period: {written['period']!r}: a slot must last at least 1s")
+    period = [low + (high - low) * _height(slot, slots) // MILLION for slot in range(slots)]
+    return tuple((number * slot_us, period[number % slots]) for number in range(MAX_WAVE_CHANGES))
+
+
+def _height(slot: int, slots: int) -> int:
+    """(1 - cos) / 2 in the middle of a slot, in millionths, by Bhaskara's rational approximation of the sine
+    (within 0.2 %): integers give the same on any machine."""
+    turned = 180 * (2 * slot + 1) * 1000 // slots  # thousandths of a degree, 0 to 360,000
+    lies_below = turned < 90_000 or turned > 270_000
+    from_peak = abs(turned - 180_000) if not lies_below else min(turned, 360_000 - turned)
+    angle = 90_000 - from_peak  # the sine of this, 0 to 90 degrees
+    product = angle * (180_000 - angle)
+    sine = 4 * product * MILLION // (40_500_000_000 - product)
+    return (MILLION - sine) // 2 if lies_below else (MILLION + sine) // 2
+
+
+def _by_heat(topic: str, partitions: int) -> list[int]:
+    """The partitions of a topic, the one with most records first."""
+    stream = Stream(0, "record-skew", topic)
+    return sorted(range(partitions), key=stream.at)
+
+
+@lru_cache(maxsize=65536)
+def _zipf_weight(exponent: Decimal, rank: int) -> int:
+    power = _DECIMALS.exp(_DECIMALS.multiply(-exponent, _DECIMALS.ln(Decimal(rank))))
+    return max(1, int(_DECIMALS.multiply(power, Decimal(_WEIGHT_OF_FIRST))))
+
+
+def _is_count(value: Any, least: int = 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _plain_row(row: FileRow) -> list[Any]:
+    return [row.at_ms, plain(row.rate), row.topic, row.partition]

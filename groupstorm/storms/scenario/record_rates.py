@@ -1,0 +1,72 @@
+"""When the records of a partition arrive, from a scenario's settings: rates, each from an instant on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from groupstorm.problems import InputError
+from groupstorm.storms.scenario.record_rate_settings import RateChanges, RecordRate, RecordSkew, shares
+from groupstorm.storms.scenario.settings import Settings
+
+
+def rates_of(settings: Settings, topic: str, partition: int) -> tuple[tuple[int, int], ...]:
+    """(from, in microseconds; records per 1,000 s) of one partition, rising from 0, no rate twice in a row.
+
+    `record_rate` is the mean over a topic's partitions; `record_skew` divides the topic's records among the
+    partitions that it has at the beginning. A partition that is added later gets the mean.
+    """
+    base, skew = settings.value("record_rate"), settings.value("record_skew")
+    changes = settings.value("record_rate_over_time")
+    assert isinstance(base, RecordRate)
+    assert skew is None or isinstance(skew, RecordSkew)
+    assert changes is None or isinstance(changes, RateChanges)
+    partitions = settings.integer("partitions")
+
+    def divided(mean: int) -> int:
+        return _share(skew, topic, partition, partitions, mean)
+
+    mean = base.of(topic)
+    if changes is None:
+        return ((0, divided(mean)),)
+    if not changes.rows:
+        return _distinct([(at_us, divided(mean * factor // 1000)) for at_us, factor in changes.factors])
+    rates = [(0, divided(mean))]
+    for row in changes.rows_of(topic, partition):
+        rate = row.rate if row.partition is not None else divided(row.rate)
+        if row.at_ms == 0:
+            rates.clear()
+        rates.append((row.at_ms * 1000, rate))
+    return _distinct(rates)
+
+
+def check_topics(where: str, settings: Settings, topics: Collection[str]) -> None:
+    """Raise InputError if `record_rate` or a row of rates names a topic that the scenario does not have."""
+    base, changes = settings.value("record_rate"), settings.value("record_rate_over_time")
+    assert isinstance(base, RecordRate)
+    named = [("record_rate", topic) for topic, _ in base.by_topic]
+    if isinstance(changes, RateChanges):
+        named += [("record_rate_over_time", row.topic) for row in changes.rows if row.topic is not None]
+    for setting, topic in named:
+        if topic not in topics:
+            raise InputError(f"{where}{setting}: {topic!r} is none of the topics ({', '.join(topics)})")
+
+
+def _share(skew: RecordSkew | None, topic: str, partition: int, partitions: int, mean: int) -> int:
+    if skew is None or partition >= partitions:
+        return mean
+    return shares(skew, topic, partitions, mean * partitions)[partition]
+
+
+def _distinct(rates: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    kept: list[tuple[int, int]] = []
+    for at_us, rate in rates:
+        if not kept or kept[-1][1] != rate:
+            kept.append((at_us, rate))
+    return tuple(kept)
+
+
+def mean_rate(settings: Settings) -> int:
+    """Records a second into a partition of a topic that `record_rate` does not name, rounded down."""
+    base = settings.value("record_rate")
+    assert isinstance(base, RecordRate)
+    return base.others // 1000

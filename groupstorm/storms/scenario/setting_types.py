@@ -1,0 +1,23 @@
+"""The type of a row in the table of settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+MAX_MEMBERS = 100_000
+MAX_PARTITIONS = 1_000_000
+INT_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table. ``kind`` chooses the function that reads its value (`settings._READERS`)."""
+
+    name: str
+    kind: str
+    default: Any
+    meaning: str
+    least: int = 0
+    most: int = INT_MAX
+    allowed: tuple[str, ...] = ()

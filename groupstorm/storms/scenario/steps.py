@@ -1,0 +1,307 @@
+"""The steps of a scenario: one table of their kinds and fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from groupstorm.problems import InputError
+from groupstorm.storms.scenario.member_rules import Releases, check_overlay
+from groupstorm.storms.scenario.setting_types import MAX_MEMBERS, MAX_PARTITIONS
+from groupstorm.storms.scenario.settings import BY_NAME, Settings
+from groupstorm.units import microseconds
+
+MAX_TIME_MS = 10 * 24 * 3_600_000
+"""Ten days of virtual time: enough for any scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepKind:
+    """A kind of step: its meaning, and its fields beside ``at_ms`` and ``do``."""
+
+    name: str
+    meaning: str
+    required: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+
+
+STEP_KINDS: tuple[StepKind, ...] = (
+    StepKind("start", "first members join, spread over over_ms", optional=frozenset({"members", "over_ms"})),
+    StepKind(
+        "add",
+        "count more processes start (start_ms each), spread over over_ms",
+        optional=frozenset({"count", "over_ms"}),
+    ),
+    StepKind("stop", "SIGTERM: stop_grace_ms, close(), gone", frozenset({"members"})),
+    StepKind("crash", "SIGKILL, node loss: gone without LeaveGroup", frozenset({"members"})),
+    StepKind(
+        "restart",
+        "stop, then start again under the same name",
+        frozenset({"members"}),
+        frozenset({"settings"}),
+    ),
+    StepKind("crash-restart", "crash, then start again under the same name", frozenset({"members"})),
+    StepKind(
+        "rolling-restart",
+        "replace all processes (max_surge, max_unavailable, order); new ones have settings",
+        optional=frozenset({"settings"}),
+    ),
+    StepKind("busy", "works on one batch for for_ms: no poll() until then", frozenset({"members", "for_ms"})),
+    StepKind(
+        "pause", "the whole process stands still for for_ms (GC, SIGSTOP)", frozenset({"members", "for_ms"})
+    ),
+    StepKind(
+        "disconnect",
+        "cut off from the broker for for_ms; processing goes on",
+        frozenset({"members", "for_ms"}),
+    ),
+    StepKind(
+        "reconnect-storm",
+        "their connections break at once, count times, evenly within for_ms; each time for 50 ms",
+        frozenset({"members", "count", "for_ms"}),
+    ),
+    StepKind(
+        "partition",
+        "the network swallows requests, responses or both (direction) for for_ms, and delivers them then",
+        frozenset({"members", "for_ms", "direction"}),
+    ),
+    StepKind(
+        "slow-appends",
+        "a write of group metadata that begins within for_ms takes append_ms",
+        frozenset({"for_ms", "append_ms"}),
+    ),
+    StepKind(
+        "failing-appends",
+        "a write of group metadata that begins within for_ms fails: COORDINATOR_NOT_AVAILABLE",
+        frozenset({"for_ms"}),
+    ),
+    StepKind(
+        "lose-host", "Streams: SIGKILL, and the host's disk is gone with all state", frozenset({"members"})
+    ),
+    StepKind("lose-zone", "Streams: lose-host for all instances of a rack (0, 1, ...)", frozenset({"rack"})),
+    StepKind(
+        "restore-zone",
+        "Streams: the instances that lose-zone took start again on new hosts, spread over over_ms",
+        frozenset({"rack"}),
+        frozenset({"over_ms"}),
+    ),
+    StepKind("rolling-upgrade", "Streams: rolling-restart, with the newest SubscriptionInfo from then on"),
+    StepKind(
+        "add-partitions", "topic has partitions partitions from now on", frozenset({"topic", "partitions"})
+    ),
+    StepKind(
+        "canary",
+        "replace count processes as rolling-restart does, wait for for_ms, replace the others",
+        frozenset({"count", "for_ms"}),
+    ),
+    StepKind("recreate", "stop all processes; when the last one is gone, start them again"),
+    StepKind("blue-green", "start as many new processes; when all are available, stop the old ones"),
+    StepKind(
+        "autoscale", "the autoscaler decides on the number of processes for for_ms", frozenset({"for_ms"})
+    ),
+    StepKind(
+        "drain-node",
+        "evict these members' pods within disruption_budget; Kubernetes replaces them",
+        frozenset({"members"}),
+    ),
+    StepKind(
+        "create-topic",
+        "a topic is created; members with a topic_pattern see it at their next metadata refresh",
+        frozenset({"topic", "partitions"}),
+    ),
+    StepKind(
+        "coordinator-failover",
+        "the coordinator's broker dies; another one has loaded the group for_ms later",
+        frozenset({"for_ms"}),
+    ),
+    StepKind("delete-topic", "a topic is deleted, with its records and offsets", frozenset({"topic"})),
+)
+#: Steps for emulated members only.
+COORDINATOR_FAILOVER = "coordinator-failover"
+PARTITION = "partition"
+VIRTUAL_STEPS = frozenset(
+    {"create-topic", "delete-topic", COORDINATOR_FAILOVER, PARTITION, "slow-appends", "failing-appends"}
+)
+#: What a partition of the network swallows.
+DIRECTIONS = ("requests", "responses", "both")
+ROLLING_RESTART = "rolling-restart"
+CREATE_TOPIC = "create-topic"
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+KINDS_BY_NAME: Mapping[str, StepKind] = {kind.name: kind for kind in STEP_KINDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step, resolved: times in milliseconds; ``members`` None means all first members."""
+
+    at_ms: int
+    do: str
+    members: tuple[int, ...] | None = None
+    for_ms: int = 0
+    over_ms: int = 0
+    count: int = 1
+    topic: str = ""
+    partitions: int = 0
+    rack: int = 0
+    append_ms: int = 0
+    direction: str = ""
+    #: What processes that start from this step on have in the place of the scenario's settings.
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    #: How many steps with settings there are up to this one.
+    release: int = 0
+
+    def written(self) -> dict[str, Any]:
+        """The step as a scenario file has it."""
+        kind = KINDS_BY_NAME[self.do]
+        fields = {name: getattr(self, name) for name in sorted(kind.required | kind.optional)}
+        step = {"at_ms": self.at_ms, "do": self.do, **fields}
+        if not self.settings:
+            step.pop("settings", None)
+        if "members" in step:
+            step["members"] = "all" if self.members is None else list(self.members)
+        return step
+
+
+def created_topics(steps: Sequence[Any]) -> tuple[str, ...]:
+    """The topics that steps of a scenario file create."""
+    named = [
+        step.get("topic") for step in steps if isinstance(step, Mapping) and step.get("do") == CREATE_TOPIC
+    ]
+    return tuple(dict.fromkeys(topic for topic in named if isinstance(topic, str)))
+
+
+def with_releases(steps: Sequence[Any], settings: Settings) -> tuple[Any, ...]:
+    """The steps of a scenario file; rolling restarts without settings take those of `releases`."""
+    known = settings.value("releases")
+    assert isinstance(known, Releases)
+    overlays = iter(known.overlays)
+    found = []
+    for step in steps:
+        if isinstance(step, Mapping) and step.get("do") == ROLLING_RESTART:
+            overlay = next(overlays, {})
+            found.append({"settings": overlay, **step} if overlay else step)
+        else:
+            found.append(step)
+    return tuple(found)
+
+
+def releases(source: str, steps: Sequence[Any]) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    """The settings that steps of a scenario file roll out, each with its place. Raises InputError."""
+    found = []
+    for number, step in enumerate(steps, start=1):
+        if isinstance(step, Mapping) and "settings" in step:
+            where = f"{source}: steps: {number}: settings"
+            found.append((f"{where}: ", check_overlay(where, step["settings"])))
+    return tuple(found)
+
+
+def read_step(
+    where: str, written: Any, settings: Settings, created: Sequence[str] = (), release: int = 0
+) -> Step:
+    """Read a step of a scenario file; a time may be the name of a setting. Raises InputError.
+
+    ``created``: the topics that steps of the scenario create. ``release``: how many steps with settings there
+    are up to this one.
+    """
+    if not isinstance(written, Mapping):
+        raise InputError(f"{where}: {written!r} is no step: expected {{at_ms: ..., do: ...}}")
+    do = written.get("do")
+    if not isinstance(do, str) or do not in KINDS_BY_NAME:
+        raise InputError(f"{where}: do: {do!r} is not one of {', '.join(KINDS_BY_NAME)}")
+    kind = KINDS_BY_NAME[do]
+    fields = set(written) - {"do", "at_ms"}
+    unknown = fields - kind.required - kind.optional
+    if unknown:
+        takes = ", ".join(sorted(kind.required | kind.optional)) or "no fields"
+        raise InputError(f"{where}: {do} has no field {sorted(map(str, unknown))[0]!r}: it takes {takes}")
+    missing = ({"at_ms"} - set(written)) | (kind.required - fields)
+    if missing:
+        raise InputError(f"{where}: {do} needs {', '.join(sorted(missing))}")
+    return Step(
+        at_ms=read_time(f"{where}: at_ms", written["at_ms"], settings),
+        do=kind.name,
+        members=_members(f"{where}: members", written.get("members", "all"), settings),
+        for_ms=read_time(f"{where}: for_ms", written.get("for_ms", 0), settings),
+        over_ms=read_time(f"{where}: over_ms", written.get("over_ms", 0), settings),
+        count=_whole(f"{where}: count", written.get("count", 1), 1, MAX_MEMBERS),
+        topic=_topic(f"{where}: topic", written["topic"], settings, created) if "topic" in fields else "",
+        partitions=_whole(f"{where}: partitions", written.get("partitions", 0), 0, MAX_PARTITIONS),
+        rack=_rack(f"{where}: rack", written["rack"], settings) if "rack" in fields else 0,
+        append_ms=read_time(f"{where}: append_ms", written.get("append_ms", 0), settings),
+        direction=_direction(f"{where}: direction", written["direction"]) if "direction" in fields else "",
+        settings=dict(written.get("settings", {})),
+        release=release,
+    )
+
+
+def read_time(where: str, written: Any, settings: Settings) -> int:
+    """Milliseconds from a number, a duration, or the name of a setting. Raises InputError."""
+    if isinstance(written, str):
+        if written in BY_NAME and BY_NAME[written].kind == "integer":
+            return settings.integer(written)
+        in_us = microseconds(written)
+        if in_us is None or in_us % 1000:
+            raise InputError(
+                f"{where}: {written!r} is neither milliseconds, nor a duration (60s), nor the name of a "
+                "duration's setting"
+            )
+        written = int(in_us) // 1000
+    return _whole(where, written, 0, MAX_TIME_MS)
+
+
+def _whole(where: str, written: Any, least: int, most: int) -> int:
+    if isinstance(written, bool) or not isinstance(written, int) or not least <= written <= most:
+        raise InputError(f"{where}: {written!r}: expected a whole number from {least} to {most}")
+    return written
+
+
+def _topic(where: str, written: Any, settings: Settings, created: Sequence[str]) -> str:
+    topics = topic_names(settings)
+    if isinstance(written, str) and written in created:
+        if _TOPIC_NAME.fullmatch(written) is None or written in (".", ".."):
+            raise InputError(
+                f"{where}: {written!r}: expected letters, digits, . _ and -, at most 249 of them"
+            )
+        return written
+    if written not in topics:
+        raise InputError(
+            f"{where}: {written!r} is none of this scenario's topics ({topics[0]} .. {topics[-1]})"
+        )
+    return str(written)
+
+
+def _direction(where: str, written: Any) -> str:
+    if written not in DIRECTIONS:
+        raise InputError(f"{where}: {written!r}: expected {', '.join(DIRECTIONS)}")
+    return str(written)
+
+
+def _rack(where: str, written: Any, settings: Settings) -> int:
+    racks = settings.integer("racks")
+    if racks == 0:
+        raise InputError(f"{where}: {written!r}: this scenario has no racks: set racks")
+    return _whole(where, written, 0, racks - 1)
+
+
+def _members(where: str, written: Any, settings: Settings) -> tuple[int, ...] | None:
+    if written == "all":
+        return None
+    indexes = written if isinstance(written, list) else [written]
+    for index in indexes:
+        if (
+            isinstance(index, bool)
+            or not isinstance(index, int)
+            or not 0 <= index < settings.integer("members")
+        ):
+            raise InputError(
+                f"{where}: {index!r}: expected all, or numbers of members "
+                f"from 0 to {settings.integer('members') - 1}"
+            )
+    return tuple(indexes)
+
+
+def topic_names(settings: Settings) -> tuple[str, ...]:
+    """The scenario's topics: topic-0, topic-1, ..."""
+    return tuple(f"topic-{number}" for number in range(settings.integer("topics")))

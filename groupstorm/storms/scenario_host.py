@@ -1,0 +1,135 @@
+"""What the steps and the checks of a run need of the world that hosts it, virtual or real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.invariants import InvariantChecks, Owner
+from groupstorm.storms.record_positions import Records
+from groupstorm.storms.record_rate_rows import RecordRateRows
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.schema import Source
+
+
+class Timetable(Protocol):
+    """A clock that calls back; times in microseconds since the scenario began."""
+
+    @property
+    def now_us(self) -> int: ...
+
+    def at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None: ...
+
+    def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None: ...
+
+
+class Pausable(Protocol):
+    """The pauses of a process: one of the whole process, or one long batch."""
+
+    def pause(self, duration_us: int) -> None: ...
+
+    def busy(self, duration_us: int) -> None: ...
+
+
+class Process(Protocol):
+    """One incarnation of a process: a consumer, or an instance of a Kafka Streams application.
+
+    ``index`` is its place in the group; ``on_exit`` is called when the process is gone.
+    """
+
+    index: int
+    name: str
+    alive: bool
+    started: bool
+    on_exit: Callable[[], None] | None
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def crash(self) -> None: ...
+
+
+class ConsumerProcess(Process, Protocol):
+    """A consumer: a member of the group, which owns partitions."""
+
+    @property
+    def work(self) -> Owner: ...
+
+    @property
+    def pauses(self) -> Pausable: ...
+
+    def disconnect(self, duration_us: int) -> None: ...
+
+
+class ScenarioHost(Protocol):
+    """The world in which a scenario runs."""
+
+    scenario: ResolvedScenario
+    settings: Settings
+    seed: int
+    group: str
+    records: Records
+    invariants: InvariantChecks
+    rate_rows: RecordRateRows
+
+    @property
+    def requests(self) -> Mapping[tuple[str, str | None], int]:
+        """(API, error) -> number of responses."""
+        ...
+
+    @property
+    def clock(self) -> Timetable: ...
+
+    @property
+    def consumers(self) -> Mapping[str, ConsumerProcess]:
+        """The members of the group by name."""
+        ...
+
+    @property
+    def processes(self) -> Mapping[str, Process]:
+        """What steps start and stop: the consumers, or the instances that hold them as threads."""
+        ...
+
+    def new_process(self, index: int, name: str) -> Process: ...
+
+    def use_release(self, number: int) -> None:
+        """Processes that start from now on have the settings of this release."""
+        ...
+
+    def add_partitions(self, topic: str, count: int) -> None: ...
+
+    def trace(self, source: Source, event: TracedEvent) -> None:
+        """Emit an event that happens now."""
+        ...
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]: ...
+
+    @property
+    def settled(self) -> bool: ...
+
+    @property
+    def follow_ups(self) -> bool:
+        """Whether members that are at rest will ask for another rebalance by themselves."""
+        ...
+
+    @property
+    def unanswered(self) -> Sequence[str]:
+        """Names of the processes whose requests are still parked."""
+        ...
+
+    def lag(self) -> int:
+        """Records that no process has processed yet."""
+        ...
+
+    def group_lags(self) -> list[int]:
+        """The lag of every partition as an autoscaler sees it: from the committed offset to the log's end."""
+        ...
+
+    def committed_records(self) -> int:
+        """Records that the group has committed, over all partitions."""
+        ...

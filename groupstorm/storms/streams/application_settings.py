@@ -1,0 +1,139 @@
+"""A Kafka Streams application from a scenario's settings: its tasks, racks and configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from groupstorm.assignors.streams.ids import TaskId
+from groupstorm.assignors.streams.model import (
+    Config,
+    StandbyPlacement,
+    Strategy,
+    TagsOrRacks,
+    Task,
+    TaskPartition,
+    TradeOff,
+)
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.streams.topology import Topology
+from groupstorm.storms.member_settings import consumer_config
+from groupstorm.storms.randomness import DRAW_BITS, Stream
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.steps import topic_names
+
+#: The client tag that holds an instance's rack.
+ZONE = "zone"
+_TAGS_SETTING = "rack.aware.assignment.tags"
+
+
+def rack_name(rack: int) -> str:
+    return f"rack-{rack}"
+
+
+def rack_of(settings: Settings, index: int) -> str | None:
+    """The rack of the instance in this place; added instances go to one rack after the other."""
+    racks = settings.integer("racks")
+    if not racks:
+        return None
+    before = 0
+    for rack, members in enumerate(settings.integers("members_per_rack")):
+        before += members
+        if index < before:
+            return rack_name(rack)
+    return rack_name((index - before) % racks)
+
+
+def client_tags(settings: Settings, rack: str | None) -> Mapping[str, str]:
+    """The client tags of an instance, if tags keep copies apart."""
+    return {} if rack is None or settings.choice(_TAGS_SETTING) == "none" else {ZONE: rack}
+
+
+class Replicas:
+    """Per partition the racks of its replicas, the leader's first; None if there are no racks."""
+
+    def __init__(self, settings: Settings, seed: int) -> None:
+        self._racks = settings.integer("racks")
+        self._replicas = settings.integer("replication.factor")
+        self._random = settings.choice("replica_placement") == "random"
+        self._seed = seed
+
+    def of(self, topic: str, partition: int) -> tuple[str, ...] | None:
+        if not self._racks:
+            return None
+        draws = Stream(self._seed, "replicas", topic)
+        if not self._random:
+            first = (draws.at(0) * self._racks >> DRAW_BITS) + partition
+            return tuple(rack_name((first + number) % self._racks) for number in range(self._replicas))
+        order = sorted(range(self._racks), key=lambda rack: draws.at(1 + partition * self._racks + rack))
+        return tuple(map(rack_name, order[: self._replicas]))
+
+
+def changelog_name(subtopology: int) -> str:
+    return f"storm-store-{subtopology}-changelog"
+
+
+def topology(settings: Settings, replicas: Replicas) -> Topology:
+    """A sub-topology for every topic, or with ``joins`` one for all of them; a task for each partition."""
+    names = topic_names(settings)
+    feeding = [names] if settings.flag("joins") else [(name,) for name in names]
+    stateful = len(feeding) - settings.integer("stateless_topics")
+    tasks = []
+    for subtopology, topics in enumerate(feeding):
+        for partition in range(settings.integer("partitions")):
+            inputs = tuple(_partition(replicas, topic, partition) for topic in topics)
+            changelog = _partition(replicas, changelog_name(subtopology), partition)
+            is_stateful = subtopology < stateful
+            task = TaskId("", subtopology, partition)
+            tasks.append(Task(task, is_stateful, inputs, (changelog,) if is_stateful else ()))
+    return Topology(tuple(tasks))
+
+
+def _partition(replicas: Replicas, topic: str, partition: int) -> TaskPartition:
+    racks = replicas.of(topic, partition)
+    return TaskPartition(topic, partition, None if racks is None else frozenset(racks))
+
+
+def assignor_config(settings: Settings) -> Config:
+    """The leader's configuration."""
+    return Config(
+        acceptable_recovery_lag=settings.integer("acceptable.recovery.lag"),
+        max_warmup_replicas=settings.integer("max.warmup.replicas"),
+        num_standby_replicas=settings.integer("num.standby.replicas"),
+        probing_rebalance_interval_ms=settings.integer("probing.rebalance.interval.ms"),
+        rack_aware_tags=() if settings.choice(_TAGS_SETTING) == "none" else (ZONE,),
+        strategy=Strategy(settings.choice("rack.aware.assignment.strategy")),
+        traffic_cost=settings.optional_integer("rack.aware.assignment.traffic_cost"),
+        non_overlap_cost=settings.optional_integer("rack.aware.assignment.non_overlap_cost"),
+        standby_placement=StandbyPlacement(settings.choice("standby_placement")),
+        reliable_standbys=settings.integer("reliable_standbys"),
+        trade_off=TradeOff(settings.choice("trade_off")),
+        near_zero_gap=settings.optional_integer("near_zero_gap"),
+        tags_or_racks=TagsOrRacks(settings.choice("tags_or_racks")),
+    )
+
+
+def thread_config(
+    settings: Settings, group: str, topics: Sequence[str], name: str, rack: str | None
+) -> ConsumerConfig:
+    """A thread's main consumer: Kafka Streams' own defaults over the consumer's (StreamsConfig).
+
+    A thread leaves the group on close only if `leave_on_close` says so: its instance is expected back.
+    """
+    config = consumer_config(settings, group, tuple(topics), name, 0)
+    return replace(
+        config,
+        enable_auto_commit=True,
+        auto_commit_interval_ms=settings.integer("commit.interval.ms"),
+        leave_group_on_close=bool(settings.optional_flag("leave_on_close")),
+        client_rack=rack,
+    )
+
+
+def racks_of(
+    replicas: Replicas, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, tuple[str, ...]]:
+    """The replicas of each partition, if there are racks."""
+    found = {part: replicas.of(*part) for part in partitions}
+    return {part: racks for part, racks in found.items() if racks is not None}

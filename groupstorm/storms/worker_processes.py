@@ -1,0 +1,103 @@
+"""Calls of one function in parallel processes, which never outlive the process that started them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar
+
+from groupstorm.held_signals import stop_signals_held
+from groupstorm.problems import ExpectedError
+
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
+
+
+def map_in_processes(
+    function: Callable[[Argument], Result], arguments: Sequence[Argument], processes: int
+) -> Iterator[Result]:
+    """``function`` of each argument, in their order, computed by ``processes`` processes.
+
+    An error of `groupstorm.problems` in one of them is raised here. However the iteration ends, the
+    processes are gone when it has ended.
+    """
+    results: dict[int, Result] = {}
+    waiting = iter(range(len(arguments)))
+    with _workers(function, min(processes, len(arguments))) as connections:
+        working = {connection: _give(connection, waiting, arguments) for connection in connections}
+        for number in range(len(arguments)):
+            while number not in results:
+                busy = [connection for connection, at in working.items() if at is not None]
+                for connection in wait(busy):
+                    assert isinstance(connection, Connection)
+                    done = working[connection]
+                    assert done is not None
+                    results[done] = _received(connection)
+                    working[connection] = _give(connection, waiting, arguments)
+            yield results.pop(number)
+
+
+def _give(connection: Connection, waiting: Iterator[int], arguments: Sequence[Any]) -> int | None:
+    """Send the next argument and return its number; None if there is no next one."""
+    number = next(waiting, None)
+    if number is not None:
+        connection.send(arguments[number])
+    return number
+
+
+def _received(connection: Connection) -> Any:
+    try:
+        result, problem = connection.recv()
+    except EOFError:
+        raise RuntimeError("a worker process has ended in the middle of a run") from None
+    if problem is not None:
+        raise problem
+    return result
+
+
+@contextmanager
+def _workers(function: Callable[[Any], Any], count: int) -> Iterator[list[Connection]]:
+    """``count`` processes that answer arguments with results, killed and gone behind the block."""
+    context = get_context("spawn")
+    # Its start unblocks SIGINT and SIGTERM, which must not happen while they are held for the first worker.
+    resource_tracker.ensure_running()
+    workers = []
+    try:
+        for _ in range(count):
+            with stop_signals_held():  # between its start and our list, too
+                ours, theirs = context.Pipe()
+                worker = context.Process(target=_work, args=(function, theirs), daemon=True)
+                worker.start()
+                workers.append((worker, ours))
+            theirs.close()
+        yield [connection for _, connection in workers]
+    finally:
+        for worker, connection in workers:
+            worker.kill()
+            connection.close()
+        for worker, _ in workers:
+            worker.join()
+
+
+def _work(function: Callable[[Any], Any], orders: Connection) -> None:
+    """In the worker: compute until nobody asks any more."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            argument = orders.recv()
+            try:
+                orders.send((function(argument), None))
+            except ExpectedError as problem:
+                orders.send((None, problem))
+
+
+def _end_with_parent() -> None:
+    """A process that was killed can tell nobody."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

@@ -1,0 +1,233 @@
+"""The broker of the virtual world: the group coordinator, which works on one request at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any, Final
+from uuid import UUID
+
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.member_session import Generation
+from groupstorm.clients.requests import heartbeat_instance
+from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.classic.states import PREPARING_REBALANCE
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.effects import Effects
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import HeartbeatResponse, Request, Response
+from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.simulated import LastContact, SimulatedGroupCoordinator
+from groupstorm.storms.response_errors import API_AND_ERROR, api_and_error
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.trace_buffer import FLUSH_AT, TraceBuffer
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.schema import Source
+
+GROUP = "storm"
+
+#: The scenario's settings that are the broker's.
+BROKER_SETTINGS = (
+    "group.initial.rebalance.delay.ms",
+    "group.max.size",
+    "group.min.session.timeout.ms",
+    "group.max.session.timeout.ms",
+)
+
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+_COORDINATOR: Final = Source.COORDINATOR
+
+#: Events after which the coordinator may answer a heartbeat differently.
+_GROUP_CHANGES = frozenset(
+    {
+        coordinator_events.GroupStateChanged,
+        coordinator_events.MemberRemoved,
+        coordinator_events.MemberReplaced,
+    }
+)
+
+
+class SeededMemberIds:
+    """The n-th id of a run is the same in every run of that seed (Kafka: client id, dash, random UUID)."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._drawn = 0
+
+    def __call__(self, prefix: str) -> str:
+        self._drawn += 1
+        digest = blake2b(f"{self._seed}/member-id/{self._drawn}".encode(), digest_size=16).digest()
+        return f"{prefix}-{UUID(bytes=digest, version=4)}"
+
+
+class VirtualBroker:
+    """Hands requests to the coordinator, its events to the trace and its responses to the senders.
+
+    ``last_contact`` answers the coordinator's question about a session that is about to end (None: every
+    heartbeat is delivered). ``on_group_change`` receives the events after which heartbeats may be answered
+    differently, ``on_failing_write`` the time at which a write that has begun will fail, with the responses
+    that wait for it. ``fails_over``: the coordinator keeps what it wrote, for its successor. ``requests``
+    counts the responses by API and error.
+    """
+
+    __slots__ = (
+        "_append_latency_ms",
+        "_appends_fail_until_us",
+        "_appends_slow_until_us",
+        "_busy_until_us",
+        "_down_until_us",
+        "_on_failing_write",
+        "_on_group_change",
+        "_service_us",
+        "_slow_append_ms",
+        "_trace",
+        "clock",
+        "coordinator",
+        "requests",
+        "write_fails_us",
+    )
+
+    def __init__(
+        self,
+        settings: Settings,
+        seed: int,
+        clock: Clock,
+        trace: TraceBuffer,
+        last_contact: LastContact | None,
+        on_group_change: Callable[[coordinator_events.Event], None],
+        on_failing_write: Callable[[int], None],
+        fails_over: bool = False,
+    ) -> None:
+        self.clock = clock
+        self.requests: dict[tuple[str, str | None], int] = {}
+        self._trace = trace
+        self._on_group_change = on_group_change
+        self._on_failing_write = on_failing_write
+        #: When the last write that fails has failed.
+        self.write_fails_us = 0
+        self._append_latency_ms = settings.integer("append_latency_ms")
+        self._service_us = settings.integer("coordinator_service_us")
+        self._slow_append_ms = self._appends_slow_until_us = self._appends_fail_until_us = 0
+        self._busy_until_us = 0
+        self._down_until_us: int | None = None
+        self.coordinator = SimulatedGroupCoordinator(
+            CoordinatorConfig.from_mapping({name: str(settings.integer(name)) for name in BROKER_SETTINGS}),
+            member_ids=SeededMemberIds(seed),
+            append=self._append,
+            whole_records=fails_over,
+            last_contact=last_contact,
+            keeps_offsets=False,
+            on_earlier=self._due_earlier,
+        )
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def handle(self, request: Request, receive: Callable[[Response], None]) -> None:
+        """A request has arrived: ``receive`` gets its response, now or later."""
+        self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, receive))
+
+    def heartbeat(self, config: ConsumerConfig, generation: Generation) -> Error | None:
+        """A heartbeat of ``generation`` has arrived: the error of its response.
+
+        None if the response has to wait for a write: then only `handle` can give it.
+        """
+        now_ms = self.clock.now_us // 1000
+        error = self.coordinator.heartbeat(
+            GROUP, generation.member_id, heartbeat_instance(config), generation.id, now_ms
+        )
+        if error is not None:
+            self.count(API_AND_ERROR[HeartbeatResponse, error], 1)
+        return error
+
+    def response_leaves_us(self) -> int:
+        """When the next response leaves: the coordinator works on one request at a time."""
+        now_us = self.clock.now_us
+        begins_us = now_us if now_us > self._busy_until_us else self._busy_until_us
+        self._busy_until_us = ends_us = begins_us + self._service_us
+        return ends_us
+
+    def count(self, response: tuple[str, str | None], number: int) -> None:
+        """``number`` requests of an API were answered with an error, or without one (None)."""
+        if number:
+            self.requests[response] = self.requests.get(response, 0) + number
+
+    def _carry_out(self, effects: Effects) -> None:
+        if effects.events:
+            now_us, pending = self.clock.now_us, self._trace.pending
+            for event in effects.events:
+                pending.append((now_us, _COORDINATOR, event))
+                if type(event) in _GROUP_CHANGES:
+                    self._on_group_change(event)
+            if len(pending) >= FLUSH_AT:
+                self._trace.flush()
+        replies: list[tuple[Any, Response]] = effects.replies  # the tokens are what `handle` was given
+        for receive, response in replies:
+            self.count(api_and_error(response), 1)
+            receive(response)
+
+    def _append(self, _records: Sequence[Record], _cause: AppendCause) -> tuple[int, Error | None]:
+        """Group metadata takes its time. Offset commits are never written: most of them are not simulated,
+        and an append holds up the responses behind it."""
+        now_us = self.clock.now_us
+        takes_ms = self._slow_append_ms if now_us < self._appends_slow_until_us else self._append_latency_ms
+        if now_us >= self._appends_fail_until_us:
+            return takes_ms, None
+        self.write_fails_us = max(self.write_fails_us, now_us + takes_ms * 1000)
+        self._on_failing_write(self.write_fails_us)
+        return takes_ms, Error.NOT_ENOUGH_REPLICAS
+
+    def slow_appends(self, until_us: int, append_ms: int) -> None:
+        """Writes that begin before ``until_us`` take so long; a later call overrides an earlier one."""
+        self._appends_slow_until_us, self._slow_append_ms = until_us, append_ms
+
+    def fail_appends(self, until_us: int) -> None:
+        """Writes that begin before ``until_us`` fail."""
+        self._appends_fail_until_us = max(self._appends_fail_until_us, until_us)
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def due_us(self) -> int | None:
+        """When the coordinator's next timer is due; None if it waits for nothing."""
+        if self._down_until_us is not None:
+            return self._down_until_us
+        deadline_ms = self.coordinator.next_deadline()
+        return None if deadline_ms is None else deadline_ms * 1000
+
+    def fire_timers(self) -> None:
+        """Let the coordinator do what is due now."""
+        if self._down_until_us is not None:
+            self._down_until_us = None
+            self._carry_out(self.coordinator.move([GROUP], self.clock.now_us // 1000))
+            return
+        self._carry_out(self.coordinator.fire(self.clock.now_us // 1000))
+
+    def _due_earlier(self, deadline_ms: int) -> None:
+        """The coordinator has set a timer that is due before all others."""
+        self.clock.limit_us = min(self.clock.limit_us, deadline_ms * 1000)
+
+    def fail_over(self, until_us: int) -> None:
+        """The coordinator's broker is gone. Another one has read the group's records at ``until_us``: the
+        group is as they say, and the sessions of its members begin anew."""
+        self._down_until_us = max(until_us, self._down_until_us or 0)
+        self.clock.limit_us = min(self.clock.limit_us, until_us)
+
+    # -- the group -------------------------------------------------------------------------------
+
+    @property
+    def group(self) -> ClassicGroup | None:
+        return self.coordinator.group(GROUP)
+
+    def is_current(self, generation: Generation) -> bool:
+        """Whether the coordinator would answer a heartbeat of this generation without an error."""
+        group = self.coordinator.group(GROUP)
+        return (
+            group is not None
+            and group.generation == generation.id
+            and group.state is not PREPARING_REBALANCE
+            and group.members.get(generation.member_id) is not None
+        )
+
+    def out_of_touch(self, member_id: str, contact_us: int) -> None:
+        """Heartbeats that the coordinator counted on have stopped; the last arrived at ``contact_us``."""
+        self.coordinator.out_of_touch(GROUP, member_id, contact_us // 1000, self.clock.now_us // 1000)

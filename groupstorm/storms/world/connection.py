@@ -1,0 +1,275 @@
+"""A process's connection to the coordinator: latencies, muting, timeouts, loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from groupstorm.clients.operations import Disconnected
+from groupstorm.coordinator.messages import Request, Response
+from groupstorm.storms.randomness import Stream
+from groupstorm.storms.scenario.distributions import Distribution
+from groupstorm.storms.world.broker import VirtualBroker
+from groupstorm.storms.world.client_timers import ClientTimers
+from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.request_timeouts import RequestTimeouts
+
+OnResult = Callable[[Response | Disconnected], None]
+
+_DISCONNECTED = Disconnected()
+
+
+class Network:
+    """What all connections of a run share: the broker at their end, the latency of one way, timeouts."""
+
+    __slots__ = ("_timeouts", "broker", "clock", "down_until_us", "latency", "seed")
+
+    def __init__(self, clock: Clock, broker: VirtualBroker, latency: Distribution, seed: int) -> None:
+        self.clock = clock
+        self.broker = broker
+        self.latency = latency
+        self.seed = seed
+        #: Nobody reaches a coordinator before.
+        self.down_until_us = 0
+        self._timeouts: dict[int, RequestTimeouts] = {}
+
+    def request_timeouts(self, timeout_us: int) -> RequestTimeouts:
+        """The requests of all processes that wait so long for a response."""
+        timeouts = self._timeouts.get(timeout_us)
+        if timeouts is None:
+            timeouts = self._timeouts[timeout_us] = RequestTimeouts(self.clock, timeout_us)
+        return timeouts
+
+
+class RequestInFlight:
+    """One request on its way to the coordinator, and its response on the way back.
+
+    ``on_result`` gets the response. If it is None, the step of the process that waits for the response does.
+    """
+
+    __slots__ = (
+        "_response_draw",
+        "answered",
+        "connection",
+        "epoch",
+        "on_result",
+        "request",
+        "response",
+        "sent_us",
+        "step",
+        "timeout_us",
+        "timeouts",
+    )
+
+    def __init__(
+        self,
+        connection: VirtualConnection,
+        request: Request,
+        timeout_us: int,
+        on_result: OnResult | None,
+        step: int,
+        response_draw: int,
+        sent_us: int,
+    ) -> None:
+        self.connection = connection
+        self.request = request
+        self.timeout_us = timeout_us
+        self.on_result = on_result
+        self.step = step
+        self.epoch = connection.epoch
+        self.answered = False
+        #: Where the request waits as long as it has no response.
+        self.timeouts: RequestTimeouts | None = None
+        self.response: Response | Disconnected = _DISCONNECTED
+        self.sent_us = sent_us
+        self._response_draw = response_draw
+
+    def arrive(self) -> None:
+        """The request has come to the coordinator, unless it was lost with its connection."""
+        connection = self.connection
+        if self.epoch != connection.epoch:
+            return
+        if connection.parked is None:
+            connection.parked = self
+            connection.broker.handle(self.request, self.respond)
+        else:
+            connection.unread.append(self)
+        if not self.answered:
+            self.timeouts = timeouts = connection.network.request_timeouts(self.timeout_us)
+            timeouts.add(self)
+
+    def respond(self, response: Response) -> None:
+        """The coordinator has answered: its response is under way, and it reads the next request."""
+        self.answered = True
+        if self.timeouts is not None:
+            self.timeouts.release_answered()
+        connection = self.connection
+        if self.epoch == connection.epoch:
+            self.response = response
+            leaves_us = connection.broker.response_leaves_us()
+            if connection.no_responses_until_us > leaves_us:
+                leaves_us = connection.no_responses_until_us
+                if (late_us := self.sent_us + self.timeout_us) < leaves_us:
+                    connection.clock.at(max(late_us, connection.clock.now_us), self.time_out)
+            connection.clock.at(leaves_us + connection.latency.at(self._response_draw), self.deliver)
+        if connection.parked is self:
+            connection.parked = None
+            if connection.unread:
+                connection.read_on()
+
+    def deliver(self) -> None:
+        """The response has come to the client, which may have given up before."""
+        connection = self.connection
+        in_flight = connection.in_flight
+        if self in in_flight:
+            in_flight.remove(self)
+            if self.on_result is None:
+                connection.complete_step(self.step, self.response)
+            else:
+                self.on_result(self.response)
+
+    def fail(self) -> None:
+        """There will be no response: the step or ``on_result`` gets `Disconnected`."""
+        if self.on_result is None:
+            self.connection.complete_step(self.step, _DISCONNECTED)
+        else:
+            self.on_result(_DISCONNECTED)
+
+    def time_out(self) -> None:
+        """request.timeout.ms has passed since the request was sent: the client closes the connection; the
+        broker does not notice."""
+        if self in self.connection.in_flight:
+            self.connection.abandon()
+
+
+class VirtualConnection:
+    """Kafka serves one connection's requests one by one: a parked JoinGroup or SyncGroup mutes it.
+
+    ``name`` and ``incarnation`` are the process's; ``complete_step`` gets the results of its steps.
+    """
+
+    __slots__ = (
+        "_latencies",
+        "_sent",
+        "_timers",
+        "broken_until_us",
+        "broker",
+        "clock",
+        "complete_step",
+        "epoch",
+        "in_flight",
+        "latency",
+        "network",
+        "no_requests_until_us",
+        "no_responses_until_us",
+        "parked",
+        "unread",
+    )
+
+    def __init__(
+        self,
+        network: Network,
+        name: str,
+        incarnation: int,
+        complete_step: Callable[[int, Response | Disconnected], None],
+        timers: ClientTimers,
+    ) -> None:
+        self.network = network
+        self.broker = network.broker
+        self.clock = network.clock
+        self.latency = network.latency
+        self.complete_step = complete_step
+        #: How often the connection was lost; a request of an earlier epoch is lost, too.
+        self.epoch = 0
+        self.parked: RequestInFlight | None = None
+        #: Sent and not answered, in the order of sending.
+        self.in_flight: list[RequestInFlight] = []
+        self.broken_until_us = network.down_until_us
+        #: Until when the network swallows what one side sends: TCP sends it again then.
+        self.no_requests_until_us = self.no_responses_until_us = 0
+        #: Requests that have arrived behind a parked one, which mutes the connection.
+        self.unread: list[RequestInFlight] = []
+        self._latencies = Stream(network.seed, "net", name, incarnation)
+        self._sent = 0
+        self._timers = timers
+
+    @property
+    def broken(self) -> bool:
+        return self.clock.now_us < self.broken_until_us
+
+    @property
+    def passes(self) -> bool:
+        """Whether requests and responses get through."""
+        blocked_until_us = max(self.no_requests_until_us, self.no_responses_until_us)
+        return not self.broken and self.clock.now_us >= blocked_until_us
+
+    def response_passes_us(self, sent_us: int) -> int:
+        """When a response that is sent at ``sent_us`` sets out, if the network lets it pass."""
+        return max(sent_us, self.no_responses_until_us)
+
+    def periodic_latency_us(self, sent_us: int) -> int:
+        """The way to the coordinator of a request that is sent at a fixed interval: by its time alone."""
+        return self.latency.at(self._latencies.at(2 * sent_us))
+
+    def periodic_response_latency_us(self, sent_us: int) -> int:
+        """The way back of the response to such a request."""
+        return self.latency.at(self._latencies.at(2 * sent_us + 1))
+
+    def _draws(self) -> tuple[int, int]:
+        """For the way of a request and the way of its response."""
+        # Negative: disjoint from the indexes of the periodic requests, so that these do not change them.
+        self._sent += 1
+        return self._latencies.pair(-self._sent)
+
+    def send(
+        self, request: Request, timeout_ms: int, on_result: OnResult | None = None, step: int = 0
+    ) -> None:
+        """Send; ``on_result``, or else the process's ``step``, gets the response, or `Disconnected` if the
+        connection is lost or the request times out."""
+        clock = self.clock
+        now_us = clock.now_us
+        if now_us < self.broken_until_us:
+            clock.at(now_us, RequestInFlight(self, request, 0, on_result, step, 0, now_us).fail)
+            return
+        request_draw, response_draw = self._draws()
+        timeout_us = self._timers.us(timeout_ms)
+        sent = RequestInFlight(self, request, timeout_us, on_result, step, response_draw, now_us)
+        self.in_flight.append(sent)
+        leaves_us = now_us
+        if self.no_requests_until_us > now_us:
+            leaves_us = self.no_requests_until_us
+            if (late_us := now_us + timeout_us) < leaves_us:
+                clock.at(late_us, sent.time_out)
+        clock.at(leaves_us + self.latency.at(request_draw), sent.arrive)
+
+    def find_coordinator(self, on_found: Callable[[], None]) -> None:
+        """A round trip to any broker, once there is a way to one."""
+        clock, latency = self.clock, self.latency
+        self.broker.count(("FindCoordinator", None), 1)
+        reachable_us = max(
+            clock.now_us, self.broken_until_us, self.no_requests_until_us, self.no_responses_until_us
+        )
+        there, back = self._draws()
+        clock.at(reachable_us + latency.at(there) + latency.at(back), on_found)
+
+    def read_on(self) -> None:
+        """The request that muted the connection has been answered: the broker reads the ones behind it."""
+        while self.unread and self.parked is None:
+            self.parked = request = self.unread.pop(0)
+            self.broker.handle(request.request, request.respond)
+
+    def break_for(self, duration_us: int) -> None:
+        """Nothing passes for ``duration_us``; requests and responses under way are lost.
+
+        A shorter loss within a longer one does not end that.
+        """
+        self.broken_until_us = max(self.broken_until_us, self.clock.now_us + duration_us)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """The client closes the connection: all its requests fail; a parked request stays parked."""
+        self.epoch += 1
+        self.parked = None
+        self.unread.clear()
+        waiting, self.in_flight = self.in_flight, []
+        for request in waiting:
+            self.clock.after(0, request.fail)

@@ -1,0 +1,439 @@
+"""One consumer process in virtual time: it carries out what a `Membership` asks for.
+
+A process is one incarnation: when it stops or crashes, a later one under the same name is another
+object. What takes time is scheduled on the clock with the number of the step that waits for it: a result
+that comes too late is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from groupstorm.assignors.contract import Assignor
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.member_session import MemberState
+from groupstorm.clients.membership import Flow, Membership
+from groupstorm.clients.operations import (
+    Assign,
+    AwaitPoll,
+    Backoff,
+    CommitPositions,
+    FindCoordinator,
+    Operation,
+    RunCallback,
+    Send,
+    StopProcessing,
+)
+from groupstorm.coordinator.errors import NO_ERROR
+from groupstorm.storms.member_settings import poll_loop
+from groupstorm.storms.processing_rates import ProcessingRates
+from groupstorm.storms.randomness import Stream
+from groupstorm.storms.record_positions import Work, names
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.world.application_polls import ApplicationPolls
+from groupstorm.storms.world.assignor_run import run_assignor
+from groupstorm.storms.world.client_timers import ClientTimers
+from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.draws import ApplicationDraws
+from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.garbage_collections import GarbageCollections
+from groupstorm.storms.world.metadata import ClientMetadata
+from groupstorm.storms.world.pauses import Pauses
+from groupstorm.storms.world.periodic_requests import SHARES, PeriodicRequests
+from groupstorm.storms.world.position_commits import PositionCommits
+from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, RebalanceHooks, VirtualCallbacks
+from groupstorm.trace.events import member as events
+from groupstorm.trace.schema import Source
+
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+_MEMBER: Final = Source.MEMBER
+
+_THOUSAND_SECONDS_US: Final = 1_000_000_000
+
+
+class VirtualConsumer:
+    """One incarnation of a consumer process.
+
+    ``assignors`` are those that it offers, ``settings`` its own; ``hooks`` belong to an application on top of
+    it, if there is one.
+    """
+
+    __slots__ = (
+        "_callbacks",
+        "_collections",
+        "_commits",
+        "_environment",
+        "_flow",
+        "_metadata",
+        "_trace",
+        "alive",
+        "clock",
+        "closing",
+        "config",
+        "connection",
+        "draws",
+        "index",
+        "membership",
+        "name",
+        "on_exit",
+        "pauses",
+        "periodic_requests",
+        "polls",
+        "rates",
+        "settings",
+        "started",
+        "step",
+        "timers",
+        "waits_for_poll",
+        "work",
+    )
+
+    def __init__(
+        self,
+        environment: Environment,
+        index: int,
+        incarnation: int,
+        config: ConsumerConfig,
+        assignors: Sequence[Assignor],
+        settings: Settings,
+        hooks: RebalanceHooks | None = None,
+    ) -> None:
+        self._environment = environment
+        self._trace = environment.trace
+        self.clock = environment.clock
+        self.index = index
+        self.name = config.client_id
+        self.config = config
+        self.settings = settings
+        self.alive = True
+        self.started = False
+        self.on_exit: Callable[[], None] | None = None
+        self.timers = ClientTimers(settings.of_member(index).integer("clock_drift_ppm"))
+        self._metadata = ClientMetadata(
+            self.clock,
+            environment.topics,
+            self.timers.us(config.metadata_max_age_ms),
+            self._metadata_refreshed,
+        )
+        refreshes = config.profile.refreshes_before_join
+        self.membership = Membership(
+            config, assignors, self._metadata.topics, self.emit, self._metadata.refresh if refreshes else None
+        )
+        records = environment.records
+        loop = poll_loop(
+            settings,
+            records.logs,
+            environment.seed,
+            index,
+            self.name,
+            incarnation,
+            steps=environment.exact,
+            slow=environment.slow_records,
+        )
+        self.work = Work(records, self.name, loop)
+        self.rates = ProcessingRates(self.clock, loop, self._processing_changed)
+        self.connection = VirtualConnection(
+            environment.network, self.name, incarnation, self.completed, self.timers
+        )
+        self.draws = ApplicationDraws(self.clock, environment.seed, self.name, incarnation)
+        self.periodic_requests = PeriodicRequests(
+            environment.network,
+            records,
+            environment.sessions,
+            environment.heartbeat_timer(settings.of_member(index), config, incarnation),
+            environment.exact,
+            self,
+        )
+        self.pauses = Pauses(self.clock, self)
+        stream = Stream(environment.seed, "gc", self.name, incarnation)
+        self.polls = ApplicationPolls(self.clock, self)
+        self._commits = PositionCommits(environment, self)
+        self._collections = GarbageCollections(self.clock, self.pauses, settings, stream)
+        self._callbacks = VirtualCallbacks(environment, self, hooks)
+        self._flow: Flow | None = None
+        #: The operation that is under way: a result for an earlier one comes too late.
+        self.step = 0
+        self.waits_for_poll = False
+        #: The application has called close().
+        self.closing = False
+
+    def __repr__(self) -> str:
+        state = self.membership.state.name if self.alive else "gone"
+        return f"<VirtualConsumer {self.name} {state} owned={len(self.work.partitions)}>"
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """The first poll()."""
+        config = self.config
+        self.started = True
+        self._metadata.start()
+        self._collections.start()
+        self.emit(events.MemberStarted(config.group_id, self.name, config.group_instance_id, config.topics))
+        self._flow = self.membership.run()
+        self._advance(None)
+
+    def stop(self) -> None:
+        """The application answers SIGTERM: close() begins."""
+        if not self.alive or self._flow is None:
+            return
+        self._flow.close()
+        self.closing = True
+        self.pauses.end()
+        self.rates.stop()
+        self._flow = self.membership.close()
+        self.waits_for_poll = False
+        self.periodic_requests.stop_commits()
+        self._advance(None)
+
+    def crash(self) -> None:
+        """SIGKILL or node loss: the process sends and receives nothing any more."""
+        if not self.alive:
+            return
+        now_us = self.clock.now_us
+        membership = self.membership
+        partitions = self.work.partitions
+        if self._flow is not None:
+            self._flow.close()
+        self.periodic_requests.stop()
+        self.periodic_requests.settle_commits()
+        self.rates.stop()
+        positions = self.work.drop(partitions, now_us)
+        if self.started:
+            self.emit(
+                events.MemberCrashed(
+                    self.config.group_id,
+                    self.name,
+                    membership.generation.member_id,
+                    membership.generation.id,
+                    names(partitions),
+                    positions,
+                    self._environment.members.committed(partitions),
+                )
+            )
+        self._exit()
+
+    def disconnect(self, duration_us: int) -> None:
+        """Cut the process off from the broker; it goes on with the partitions that it owns."""
+        if not self.pauses.lasts:
+            self.lose_coordinator(duration_us)
+
+    def lose_coordinator(self, duration_us: int) -> None:
+        """The connection to the coordinator breaks, and there is no other for so long."""
+        if not self.alive:
+            return
+        self.periodic_requests.cut_off()
+        self.membership.coordinator_known = False
+        self.connection.break_for(duration_us)
+        self.clock.after(duration_us, self._reconnected)
+
+    def partition(self, duration_us: int, direction: str) -> None:
+        """The network swallows requests, responses or both. The client does not know; it closes a connection
+        on which a request has had no response for request.timeout.ms."""
+        connection, until_us = self.connection, self.clock.now_us + duration_us
+        if direction != "requests":
+            connection.no_responses_until_us = max(connection.no_responses_until_us, until_us)
+        if direction == "responses":
+            self.clock.at(self._unanswered_us(), self._give_up_connection)
+        else:
+            connection.no_requests_until_us = max(connection.no_requests_until_us, until_us)
+            self.periodic_requests.stop()
+        self.clock.after(duration_us, self._reconnected)
+
+    def _unanswered_us(self) -> int:
+        """When request.timeout.ms has passed since the next heartbeat."""
+        return self.periodic_requests.next_heartbeat_us() + self.timers.us(self.config.request_timeout_ms)
+
+    def _give_up_connection(self) -> None:
+        until_us, now_us = self.connection.no_responses_until_us, self.clock.now_us
+        if now_us < until_us and self.membership.heartbeating:
+            self.lose_coordinator(until_us - now_us)
+
+    def metadata_may_have_changed(self) -> None:
+        """Topics changed: the client sees it at its next metadata refresh."""
+        if self.alive:
+            self._metadata.topics_changed()
+
+    def fetches_unknown_partitions(self) -> None:
+        """A fetch is answered with UNKNOWN_TOPIC_OR_PARTITION: the client refreshes its metadata."""
+        if self.alive:
+            self.clock.after(self.timers.us(self.config.retry_backoff_ms), self._refresh_metadata)
+
+    def _refresh_metadata(self) -> None:
+        self._metadata.refresh()
+        self._metadata_refreshed()
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        membership = self.membership
+        return (
+            self.waits_for_poll
+            and membership.state is MemberState.STABLE
+            and not membership.rejoin_needed
+            and not self.pauses.lasts
+            and self.connection.passes
+            and self.work.partitions == membership.owned  # else it still looks up where to start
+        )
+
+    # -- the membership's operations -------------------------------------------------------------
+
+    def _advance(self, result: Any) -> None:
+        """Hand the membership a result and carry out its operations, until one of them takes time."""
+        follow_membership = self.periodic_requests.follow_membership
+        self.waits_for_poll = False
+        while result is not TAKES_TIME and self._flow is not None:
+            self.step += 1
+            try:
+                operation = self._flow.send(result)
+            except StopIteration:
+                self.periodic_requests.stop()
+                self._exit()
+                return
+            kind = type(operation)
+            if kind is not Assign:
+                follow_membership()  # the assignor holds the client's lock: no heartbeats while it runs
+            result = _CARRIES_OUT[kind](self, operation)
+
+    def later(self, delay_us: int, result: Any = None) -> Any:
+        """``result`` after a while, or at once if it takes no time."""
+        if not delay_us:
+            return result
+        self.clock.after(delay_us, self.completed, self.step, result)
+        return TAKES_TIME
+
+    def completed(self, step: int, result: Any) -> None:
+        """The result has come for which the membership has waited since ``step``."""
+        if step != self.step or not self.alive:
+            return
+        paused_until_us = self.pauses.paused_until_us
+        if self.clock.now_us < paused_until_us:
+            self.clock.at(paused_until_us, self.completed, step, result)
+        else:
+            self._advance(result)
+
+    def _send(self, operation: Send) -> Any:
+        request, timeout_ms = operation
+        self.connection.send(request, timeout_ms, None, self.step)
+        return TAKES_TIME
+
+    def _find_coordinator(self, _: FindCoordinator) -> Any:
+        self.connection.find_coordinator(partial(self.completed, self.step, None))
+        return TAKES_TIME
+
+    def _await_poll(self, _: AwaitPoll) -> Any:
+        self.waits_for_poll = True
+        self.work.loop.begin(self.clock.now_us)
+        self.periodic_requests.follow_work()
+        if self._environment.exact:
+            self.polls.simulate_each()
+        self.periodic_requests.start_commits()
+        self.pauses.next_batch()
+        self.nudge()
+        return TAKES_TIME
+
+    def work_share(self) -> tuple[int, int]:
+        """How much of its time the application works, in `SHARES`, and microseconds from poll() to poll()."""
+        now_us, loop, logs = self.clock.now_us, self.work.loop, self._environment.records.logs
+        capacity = loop.capacity
+        rate = sum([logs.rate(partition, now_us) for partition in self.membership.owned])
+        share = (2 * SHARES * rate + capacity) // (2 * capacity)
+        record_us = _THOUSAND_SECONDS_US // capacity
+        if share >= SHARES:
+            return SHARES, record_us * self.settings.of_member(self.index).integer("max.poll.records")
+        return share, max(record_us, loop.longest_interval_us * share // SHARES)
+
+    def _back_off(self, operation: Backoff) -> Any:
+        return self.later(self.timers.us(operation.delay_ms))
+
+    def _stop_processing(self, operation: StopProcessing) -> None:
+        self.periodic_requests.settle_commits()
+        self.work.stop(operation.partitions, self.clock.now_us)
+
+    def _assign(self, operation: Assign) -> Any:
+        plan, duration_us = run_assignor(self, operation, self._metadata.topics(), self._environment)
+        self.periodic_requests.hold_heartbeats(duration_us)
+        return self.later(duration_us, plan)
+
+    def _commit_positions(self, _: CommitPositions) -> Any:
+        positions = self.work.positions(self.clock.now_us)
+        if not positions:
+            return NO_ERROR
+        self._commits.send(positions)
+        return TAKES_TIME
+
+    def _run_callback(self, operation: RunCallback) -> Any:
+        return self._callbacks.run(operation)
+
+    # -- what happens to the process -------------------------------------------------------------
+
+    def reachable(self) -> bool:
+        """Whether it can send heartbeats now."""
+        return self.receives() and self.clock.now_us >= self.connection.no_requests_until_us
+
+    def receives(self) -> bool:
+        """Whether it can receive a response now."""
+        now_us = self.clock.now_us
+        return (
+            self.alive and now_us >= self.connection.broken_until_us and now_us >= self.pauses.paused_until_us
+        )
+
+    def watch_polls(self) -> None:
+        """The application's next poll() comes at another time."""
+        self.polls.watch()
+
+    def nudge(self) -> None:
+        """A rejoin may have become necessary: the application notices at its next poll()."""
+        self.polls.nudge()
+
+    def _reconnected(self) -> None:
+        if self.alive and self.connection.passes:
+            self.membership.coordinator_known = True
+            self.periodic_requests.restart()
+            self.nudge()
+
+    def _metadata_refreshed(self) -> None:
+        if self.alive:
+            self.membership.metadata_refreshed()
+            self.nudge()
+
+    def expected_result(self) -> Callable[[Any], None]:
+        """Takes the result of the operation that is under way, some time later."""
+        return partial(self.completed, self.step)
+
+    def _exit(self) -> None:
+        self.alive = False
+        self._collections.stop()
+        self.rates.stop()
+        self._flow = None
+        self.step += 1
+        self._environment.members.remove(self)
+        if self.on_exit is not None:
+            self.on_exit()
+
+    def _processing_changed(
+        self, partitions: tuple[str, ...], positions: tuple[int, ...], rates: tuple[int, ...]
+    ) -> None:
+        member_id = self.membership.generation.member_id
+        self.emit(
+            events.ProcessingRatesChanged(
+                self.config.group_id, self.name, member_id, partitions, positions, rates
+            )
+        )
+
+    def emit(self, event: events.Event) -> None:
+        self._trace.emit(_MEMBER, event)
+
+
+_CARRIES_OUT: Mapping[type[Operation], Callable[[VirtualConsumer, Any], Any]] = {
+    Send: VirtualConsumer._send,
+    FindCoordinator: VirtualConsumer._find_coordinator,
+    AwaitPoll: VirtualConsumer._await_poll,
+    Backoff: VirtualConsumer._back_off,
+    RunCallback: VirtualConsumer._run_callback,
+    StopProcessing: VirtualConsumer._stop_processing,
+    CommitPositions: VirtualConsumer._commit_positions,
+    Assign: VirtualConsumer._assign,
+}

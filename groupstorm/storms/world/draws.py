@@ -1,0 +1,33 @@
+"""What an application takes its time for: durations drawn by the instant at which they begin."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.storms.randomness import Stream
+from groupstorm.storms.scenario.distributions import Distribution
+from groupstorm.storms.world.clock import Clock
+
+# What a process draws at one instant: each purpose has a number of its own.
+ASSIGN: Final = 0
+CALLBACK: Final = 1
+_PURPOSES: Final = 2
+
+
+class ApplicationDraws:
+    """The draws of one process: they depend on its name, its incarnation, the time and the purpose alone."""
+
+    __slots__ = ("_clock", "_stream")
+
+    def __init__(self, clock: Clock, seed: int, name: str, incarnation: int) -> None:
+        self._clock = clock
+        self._stream = Stream(seed, "application", name, incarnation)
+
+    def draw(self, purpose: int) -> int:
+        return self._stream.at(_PURPOSES * self._clock.now_us + purpose)
+
+    def duration_us(self, distribution: Distribution, purpose: int) -> int:
+        """A duration that begins now."""
+        if distribution.is_constant:
+            return distribution.largest_us
+        return distribution.at(self.draw(purpose))

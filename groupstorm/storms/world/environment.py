@@ -1,0 +1,135 @@
+"""What all processes of one run share: time, the broker and the network, topics and records, the trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from groupstorm.assignors.leader import LeaderMemory
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.profiles import LATENESS
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.storms.assignor_work import AssignorWork
+from groupstorm.storms.invariants import InvariantChecks, longest_silence_us
+from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.record_positions import Records
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.record_rates import rates_of
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
+from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER, topic_names
+from groupstorm.storms.settling import Rounds
+from groupstorm.storms.world.broker import GROUP, VirtualBroker
+from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.connection import Network
+from groupstorm.storms.world.members import Members
+from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, SessionArbiter, timer_sums
+from groupstorm.storms.world.slow_records import SlowRecordTimes
+from groupstorm.storms.world.topics import Topics
+from groupstorm.storms.world.trace_buffer import TraceBuffer
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.rows import TraceSink
+from groupstorm.trace.writer import Tee
+
+
+class Environment:
+    """The parts of a run, each built once and wired to the ones below it.
+
+    ``exact``: heartbeats and background commits one by one (the oracle). ``work`` adds up what the assignors
+    cost.
+    """
+
+    __slots__ = (
+        "_timers",
+        "assignor_work",
+        "broker",
+        "clock",
+        "exact",
+        "group",
+        "invariants",
+        "leader_memory",
+        "members",
+        "network",
+        "records",
+        "release",
+        "rounds",
+        "scenario",
+        "seed",
+        "sessions",
+        "settings",
+        "slow_records",
+        "topics",
+        "trace",
+    )
+
+    def __init__(
+        self,
+        scenario: ResolvedScenario,
+        sink: TraceSink,
+        exact: bool = False,
+        work: AssignorWork | None = None,
+    ) -> None:
+        settings = scenario.settings
+        self.scenario = scenario
+        self.settings = settings
+        #: The release of processes that start now.
+        self.release = 0
+        self.seed = scenario.seed
+        self.group = GROUP
+        self.exact = exact
+        self.clock = Clock()
+        latency = settings.distribution("net_latency_ms")
+        silence_us = longest_silence_us(settings, scenario.steps)
+        self.invariants = InvariantChecks(
+            settings.flag("joins"), silence_us, joins_before_v9=self._joins_before_v9
+        )
+        self.trace = TraceBuffer(self.clock, Tee(sink, self.invariants))
+        names, pattern = topic_names(settings), settings.optional_text("topic_pattern")
+        follows = names.__contains__ if pattern is None else lambda name: bool(re.fullmatch(pattern, name))
+        self.topics = Topics(dict.fromkeys(names, settings.integer("partitions")), follows)
+        self.records = Records(RecordLogs(lambda tp: rates_of(settings, tp.topic, tp.partition)))
+        slow = settings.value("slow_records")
+        assert isinstance(slow, SlowRecordList)
+        self.slow_records = SlowRecordTimes(slow, self.records.logs) if slow.records else None
+        self.members = Members(self.records)
+        self.sessions = SessionArbiter(self.members.by_name)
+        self.broker = VirtualBroker(
+            settings,
+            scenario.seed,
+            self.clock,
+            self.trace,
+            None if exact else self.sessions.last_contact_ms,
+            self._group_changed,
+            self.sessions.write_fails_at,
+            any(step.do == COORDINATOR_FAILOVER for step in scenario.steps),
+        )
+        self.network = Network(self.clock, self.broker, latency, scenario.seed)
+        self._timers: dict[tuple[str, str], DrawnSums | None] = {}
+        self.assignor_work = work or AssignorWork()
+        self.leader_memory = LeaderMemory()
+        self.rounds = Rounds()
+
+    def commit(self, positions: Mapping[TopicPartition, int]) -> Error:
+        """The group's coordinator has accepted these offsets. Returns the error for partitions of deleted
+        topics, of which the broker knows before the coordinator sees the request (KafkaApis)."""
+        deleted = [partition for partition in positions if self.topics.deleted(partition.topic)]
+        self.records.commit({part: offset for part, offset in positions.items() if part not in deleted})
+        return Error.UNKNOWN_TOPIC_OR_PARTITION if deleted else NO_ERROR
+
+    def heartbeat_timer(self, own: Settings, config: ConsumerConfig, incarnation: int) -> ProcessTimer:
+        """The timer of a process. ``own``: the settings of its member."""
+        lateness = own.distribution(LATENESS)
+        kind = (config.profile.name, repr(lateness.as_written))
+        if kind not in self._timers:
+            self._timers[kind] = timer_sums(config.profile, lateness, self.network.latency)
+        return ProcessTimer(self._timers[kind], self.seed, config.client_id, incarnation)
+
+    def _joins_before_v9(self, name: str) -> bool:
+        """Whether the client of a process joins with JoinGroup below version 9."""
+        member = self.members.by_name.get(name)
+        return member is not None and member.config.profile.join_group_version < 9
+
+    def _group_changed(self, event: events.Event) -> None:
+        self.rounds.group_changed(event, self.clock.now_us)
+        self.sessions.group_changed(event)

@@ -1,0 +1,207 @@
+"""What one look at the logs takes, how long the work on it lasts, and until when every look is like it.
+
+The rules of the `PollLoop`, apart from its state: partitions, positions and the place in the line come from
+the caller.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.record_logs import RECORD, LogCurve
+from groupstorm.storms.scenario.distributions import Distribution
+from groupstorm.storms.world.batches import Batch
+from groupstorm.storms.world.record_times import RecordTimes, SlowRecords
+
+#: A shorter poll_interval_ms means that the application is inside poll() whenever it has nothing to do.
+_SHORT_US: Final = 10_000
+
+#: Then what has arrived is handed out so often.
+_OFTEN_US: Final = 50_000
+
+
+class PollSettings(NamedTuple):
+    """How the client polls. ``poll_records``: max.poll.records. ``fetch_records``: records that
+    max.partition.fetch.bytes has room for. ``keep_us``: how far back positions are asked for."""
+
+    poll_records: int
+    run_records: int
+    fetch_records: int
+    interval: Distribution
+    keep_us: int
+
+
+class Looks:
+    """The looks of one process. Times in microseconds; positions are offsets of the next record."""
+
+    __slots__ = ("_interval", "_settings", "_times")
+
+    def __init__(self, settings: PollSettings, times: RecordTimes) -> None:
+        self._interval = settings.interval
+        self._settings = settings
+        self._times = times
+
+    @property
+    def longest_interval_us(self) -> int:
+        """The longest that poll_interval_ms can be."""
+        return _interval_us(self._interval.largest_us)
+
+    @property
+    def waits_in_poll(self) -> bool:
+        """Whether the application is inside poll() whenever it has nothing to do."""
+        return self._interval.largest_us < _SHORT_US
+
+    def polls_within(self, limit_us: int, partitions: int) -> bool:
+        """Whether two polls of a process that owns so many partitions are at most ``limit_us`` apart."""
+        times, settings = self._times, self._settings
+        if self.longest_interval_us > limit_us or times.slow is not None or times.factors is not None:
+            return False
+        records = min(settings.poll_records, partitions * settings.fetch_records)
+        return times.largest_us(records) <= limit_us
+
+    def fill(self, batch: Batch, positions: dict[TopicPartition, int]) -> tuple[int, int]:
+        """Hand out what has arrived at the batch's look: sets its stretches and times, moves positions.
+
+        Returns the fetch order behind it.
+        """
+        settings, order, curves = self._settings, batch.order, batch.curves
+        room, at_us, fetch_limited = settings.run_records, batch.look_us, False
+        turn, left = batch.turn, batch.left
+        look_us, times = batch.look_us, self._times
+        for _ in range(len(order)):
+            partition = order[turn]
+            position = positions[partition]
+            if left < 0:
+                left = curves[turn].end(look_us) - position
+                if left > settings.fetch_records:
+                    left, fetch_limited = settings.fetch_records, True
+            elif left:
+                fetch_limited = True
+            count = min(left, room)
+            if count > 0:
+                if times.slow is None:
+                    begun_us = at_us
+                    at_us += times.records_us(partition, count, batch.number, len(batch.stretches))
+                    batch.stretches.append((partition, position, count, begun_us, at_us))
+                else:
+                    at_us = self._work_on(batch, times.slow, partition, position, count, at_us)
+                positions[partition] = position + count
+                room -= count
+                left -= count
+            if left > 0:
+                break
+            turn = (turn + 1) % len(order)
+            left = -1
+            if room <= 0:
+                break
+        if room <= 0 or fetch_limited:
+            for at, curve in enumerate(curves):
+                if curve.end(batch.look_us) > positions[order[at]]:
+                    batch.took_all = False
+        batch.end_us = at_us
+        waits = batch.took_all and room > 0
+        batch.next_us = max(at_us, batch.look_us + self.interval_us(batch.number)) if waits else at_us
+        return turn, left
+
+    def _work_on(
+        self, batch: Batch, slow: SlowRecords, partition: TopicPartition, first: int, count: int, at_us: int
+    ) -> int:
+        """Add records, some of which may be slow, to the batch; returns when they are finished."""
+        times, stretches = self._times, batch.stretches
+        done_us = at_us + times.records_us(partition, count, batch.number, len(stretches))
+        begun, begun_us, late_us = first, at_us, 0
+        for offset, extra_us in slow.extra_us(partition, first, first + count):
+            # the records before it, then the slow one by itself
+            before_us = at_us + late_us + (done_us - at_us) * (offset - first) // count
+            after_us = at_us + late_us + (done_us - at_us) * (offset + 1 - first) // count + extra_us
+            if offset > begun:
+                stretches.append((partition, begun, offset - begun, begun_us, before_us))
+            stretches.append((partition, offset, 1, before_us, after_us))
+            begun, begun_us, late_us = offset + 1, after_us, late_us + extra_us
+        if begun < first + count:
+            stretches.append((partition, begun, first + count - begun, begun_us, done_us + late_us))
+        return done_us + late_us
+
+    def interval_us(self, number: int) -> int:
+        """From look ``number``, if it takes everything, to the next one."""
+        return _interval_us(self._times.interval_us(self._interval, number))
+
+    def last_look(
+        self, batch: Batch, at_us: int, positions: dict[TopicPartition, int] | None = None
+    ) -> Batch:
+        """The batch of the last look at ``at_us`` or before; sets ``positions`` to those behind it.
+
+        A look of a series belongs to the series, which may return it again: it must not be changed.
+        """
+        if batch.before is None:
+            return batch
+        number = (at_us - batch.look_us) // batch.interval_us
+        if batch.looks:
+            number = min(number, batch.looks - 1)
+        single = batch.single
+        if single is None or single.number != batch.number + number:
+            single = self._single(batch, batch.before.copy(), number)
+        if positions is not None:
+            for partition, position in batch.behind.items():
+                if partition in positions:
+                    positions[partition] = position
+        return single
+
+    def _single(self, series: Batch, positions: dict[TopicPartition, int], number: int) -> Batch:
+        """Look ``number`` of a series, which keeps it. ``positions``: those before the series."""
+        look_us = series.look_us + number * series.interval_us
+        left = -1 if number else series.left
+        order, curves = series.order, series.curves
+        single = Batch(look_us, series.number + number, series.turn, left, series.poll_records, order, curves)
+        if number:
+            for at, curve in enumerate(curves):
+                positions[order[at]] = curve.end(look_us - series.interval_us)
+        _ = self.fill(single, positions)
+        series.single, series.behind = single, positions
+        return single
+
+    def sure_until_us(
+        self, order: list[TopicPartition], curves: list[LogCurve], look_us: int, taken_us: int
+    ) -> int:
+        """Until when each look takes everything and the work on it ends before the next one is due.
+
+        0: that is not sure. -1: for ever. The rates stay the same until then. What had arrived at
+        ``taken_us`` was taken then.
+        """
+        interval, settings, times = self._interval, self._settings, self._times
+        if not interval.is_constant:
+            return 0
+        interval_us = self.longest_interval_us
+        records = work_us = 0
+        until_us = -1
+        for at, curve in enumerate(curves):
+            most = curve.rate(look_us) * interval_us // RECORD + 1
+            if most > settings.fetch_records:
+                return 0
+            records += most
+            work_us += times.most_us(order[at], most)
+            change_us = curve.next_change_us(look_us)
+            if times.slow is not None:
+                change_us = self._before_slow(order[at], curve, taken_us, change_us)
+            if change_us is not None and (until_us < 0 or change_us < until_us):
+                until_us = change_us
+        if records >= settings.run_records or work_us > interval_us or 0 <= until_us <= look_us:
+            return 0
+        return until_us
+
+    def _before_slow(
+        self, partition: TopicPartition, curve: LogCurve, taken_us: int, change_us: int | None
+    ) -> int | None:
+        """`change_us`, or when the next slow record arrives if that is earlier; it may have arrived."""
+        slow = self._times.slow
+        offset = None if slow is None else slow.next_offset(partition, curve.end(taken_us))
+        arrived_us = None if offset is None else curve.arrived_us(offset)
+        if arrived_us is None:
+            return change_us
+        return arrived_us if change_us is None else min(arrived_us, change_us)
+
+
+def _interval_us(poll_interval_us: int) -> int:
+    """The time between two looks that take everything."""
+    return _OFTEN_US if poll_interval_us < _SHORT_US else poll_interval_us

@@ -1,0 +1,96 @@
+"""The members of the group: the processes of a run by name, and questions to all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.membership import Membership
+from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.storms.processing_rates import ProcessingRates
+from groupstorm.storms.record_positions import Records, Work, lag
+from groupstorm.storms.scenario_host import ConsumerProcess
+from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.trace.events.group_states import GroupState
+
+_SETTLED_STATES = frozenset({GroupState.STABLE, GroupState.EMPTY})
+
+
+class MemberProcess(ConsumerProcess, Protocol):
+    """One incarnation of a process that is a member of the group."""
+
+    work: Work
+    config: ConsumerConfig
+    membership: Membership
+    connection: VirtualConnection
+    periodic_requests: PeriodicRequests
+    rates: ProcessingRates
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        ...
+
+    def metadata_may_have_changed(self) -> None: ...
+
+    def lose_coordinator(self, duration_us: int) -> None:
+        """The connection to the coordinator breaks, and there is no other for so long."""
+        ...
+
+    def partition(self, duration_us: int, direction: str) -> None:
+        """The network swallows what passes in this direction (`steps.DIRECTIONS`)."""
+        ...
+
+    def fetches_unknown_partitions(self) -> None:
+        """The process owns partitions that do not exist any more."""
+        ...
+
+
+class Members:
+    """``by_name`` are the processes that run; a later incarnation takes a name over from an earlier one."""
+
+    __slots__ = ("_records", "by_name")
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self.by_name: dict[str, MemberProcess] = {}
+
+    def add(self, process: MemberProcess) -> None:
+        self.by_name[process.name] = process
+
+    def remove(self, process: MemberProcess) -> None:
+        """The process is gone; its name may belong to a later one by now."""
+        if self.by_name.get(process.name) is process:
+            del self.by_name[process.name]
+
+    def committed(self, partitions: tuple[TopicPartition, ...]) -> tuple[int, ...]:
+        """The group's committed offsets, background commits included; -1 if there is none."""
+        for partition in partitions:
+            for work in self._records.holders.get(partition, ()):
+                holder = self.by_name.get(work.owner)
+                if holder is not None:
+                    holder.periodic_requests.settle_commits()
+        return tuple(self._records.committed.get(partition, -1) for partition in partitions)
+
+    def lag(self, partitions: tuple[TopicPartition, ...], now_us: int) -> int:
+        """Records that no process has processed yet."""
+        return lag(self._records, [process.work for process in self.by_name.values()], partitions, now_us)
+
+    def settled_in(self, group: ClassicGroup | None) -> bool:
+        """Whether the group is Stable or Empty, made of exactly the living, with nothing under way."""
+        living = [process for process in self.by_name.values() if process.started]
+        if group is None:
+            return not living
+        if group.state not in _SETTLED_STATES or set(group.members) != {
+            process.membership.generation.member_id for process in living
+        }:
+            return False
+        return all(process.settled for process in living)
+
+    @property
+    def unanswered(self) -> Sequence[str]:
+        """Names of the processes whose requests are still parked."""
+        return [process.name for process in self.by_name.values() if process.connection.parked is not None]

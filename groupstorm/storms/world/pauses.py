@@ -1,0 +1,138 @@
+"""Pauses of a process while it owns partitions: of the whole process, or of an application with one batch."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.membership import Membership
+from groupstorm.storms.processing_rates import ProcessingRates
+from groupstorm.storms.record_positions import Work, names
+from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.trace.events import member as events
+
+
+class PausedProcess(Protocol):
+    """What a pause needs of the process. Its parts stay the same as long as it lives."""
+
+    alive: bool
+    name: str
+    config: ConsumerConfig
+    membership: Membership
+    periodic_requests: PeriodicRequests
+    rates: ProcessingRates
+    waits_for_poll: bool
+    work: Work
+
+    def emit(self, event: events.Event) -> None: ...
+
+    def nudge(self) -> None:
+        """The application polls again if a rejoin is necessary."""
+        ...
+
+    def watch_polls(self) -> None:
+        """The application's next poll() comes at another time."""
+        ...
+
+
+class Pauses:
+    """Until when a process neither polls nor processes. A pause of the process stops its heartbeats, too."""
+
+    __slots__ = (
+        "_busy_until_us",
+        "_clock",
+        "_next_batch_us",
+        "_process",
+        "paused_until_us",
+        "until_us",
+    )
+
+    def __init__(self, clock: Clock, process: PausedProcess) -> None:
+        #: When the process itself runs again.
+        self.paused_until_us = 0
+        #: When the application can poll again.
+        self.until_us = 0
+        self._clock = clock
+        self._process = process
+        self._busy_until_us = 0
+        self._next_batch_us = 0
+
+    @property
+    def lasts(self) -> bool:
+        return self._clock.now_us < self.until_us
+
+    def pause(self, duration_us: int) -> None:
+        """The process stands still: no heartbeat, no poll, no processing (GC, SIGSTOP)."""
+        process = self._process
+        if not process.alive or self.lasts:
+            return
+        self.until_us = self.paused_until_us = self._clock.now_us + duration_us
+        process.periodic_requests.stop()
+        self._begin(duration_us, "pause", polls=False)
+        self._clock.after(duration_us, self._end_of_pause)
+
+    def busy(self, duration_us: int) -> None:
+        """The application works on one batch: no poll() until it is done; heartbeats go on."""
+        process = self._process
+        if not process.alive or self.lasts:
+            return
+        if not process.waits_for_poll or process.membership.rejoin_needed:
+            self._next_batch_us = duration_us  # it comes with the next records
+            return
+        self._next_batch_us = 0
+        self.until_us = self._busy_until_us = self._clock.now_us + duration_us
+        if not process.config.profile.commits_between_polls:
+            process.periodic_requests.stop_commits()
+        self._begin(duration_us, "slow-batch", polls=True)
+        process.watch_polls()
+        self._clock.after(duration_us, self._end_of_batch)
+
+    def next_batch(self) -> None:
+        """The application has polled: a slow batch that was postponed comes now."""
+        if self._next_batch_us:
+            self.busy(self._next_batch_us)
+
+    def end(self) -> None:
+        """Go on if the process stood still: from its positions, on all partitions that it believes to own."""
+        if self.until_us == 0:
+            return
+        self.until_us = self.paused_until_us = self._busy_until_us = 0
+        process = self._process
+        partitions = process.work.partitions
+        positions = tuple(process.work.positions(self._clock.now_us).values())
+        member_id = process.membership.generation.member_id
+        group = process.config.group_id
+        process.emit(events.MemberResumed(group, process.name, member_id, names(partitions), positions))
+        process.rates.changed(began=True)
+
+    def _begin(self, duration_us: int, cause: str, polls: bool) -> None:
+        process = self._process
+        process.periodic_requests.settle_commits()
+        process.rates.stop()
+        partitions = process.work.partitions
+        now_us = self._clock.now_us
+        process.work.loop.stall(now_us, duration_us, polls)
+        positions = tuple(process.work.positions(now_us).values())
+        member_id = process.membership.generation.member_id
+        group = process.config.group_id
+        process.emit(
+            events.MemberPaused(
+                group, process.name, member_id, names(partitions), positions, duration_us, cause
+            )
+        )
+
+    def _end_of_pause(self) -> None:
+        process = self._process
+        if process.alive and self.paused_until_us:
+            self.end()
+            process.periodic_requests.restart()
+            process.nudge()
+
+    def _end_of_batch(self) -> None:
+        process = self._process
+        if process.alive and self._busy_until_us:
+            self.end()
+            if process.waits_for_poll and not process.membership.rejoin_needed:
+                process.periodic_requests.start_commits()
+            process.nudge()

@@ -1,0 +1,43 @@
+"""The process that sends periodic requests, as they see it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.membership import Membership
+from groupstorm.storms.record_positions import Work
+from groupstorm.storms.world.client_timers import ClientTimers
+from groupstorm.storms.world.connection import VirtualConnection
+
+
+class Sender(Protocol):
+    """The process that sends the requests. Its parts stay the same as long as it lives."""
+
+    alive: bool
+    config: ConsumerConfig
+    membership: Membership
+    connection: VirtualConnection
+    timers: ClientTimers
+    work: Work
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        ...
+
+    def reachable(self) -> bool:
+        """Whether it can send heartbeats now."""
+        ...
+
+    def receives(self) -> bool:
+        """Whether it can receive a response now."""
+        ...
+
+    def work_share(self) -> tuple[int, int]:
+        """How much of its time the application works, in `SHARES`, and microseconds from poll() to poll()."""
+        ...
+
+    def nudge(self) -> None:
+        """A response may have made a rejoin necessary: the application notices at its next poll()."""
+        ...

@@ -1,0 +1,418 @@
+"""The application's loop of poll() and work: what it has in hand, how far it has come, when it polls again.
+
+At a look the loop takes up to ``run_records`` of what has arrived, in the client's fetch order: it drains one
+partition's fetch after the other, and a drained partition goes to the end of the line. The application gets
+them in polls of max.poll.records and works on them. If a look took everything, the next one comes
+poll_interval_ms after it or at the end of the work, whichever is later; else at the end of the work.
+
+No clock and no I/O: the loop is computed when somebody asks, and only as far as that. While every look surely
+takes everything and the work surely ends before the next one, looks are not computed one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.record_logs import RECORD, LogCurve, RecordLogs
+from groupstorm.storms.world.batches import Batch
+from groupstorm.storms.world.looks import Looks, PollSettings
+from groupstorm.storms.world.record_times import RecordTimes
+
+# What `_next_us` is if it is no time.
+_NOT_BEGUN: Final = -1
+_GOES_ON: Final = -2
+
+#: Who works longer than this on what one look took does not keep up meanwhile.
+_LONG_US: Final = 1_000_000
+
+
+class PollLoop:
+    """The loop of one process. Times in microseconds; positions are offsets of the next record.
+
+    ``steps``: compute every look, none by arithmetic (the oracle).
+    """
+
+    __slots__ = (
+        "_always_sure",
+        "_awake_us",
+        "_batches",
+        "_curves",
+        "_grown_us",
+        "_held",
+        "_keep_us",
+        "_last_change_us",
+        "_left",
+        "_logs",
+        "_looks",
+        "_next_us",
+        "_number",
+        "_order",
+        "_owned_since",
+        "_positions",
+        "_settings",
+        "_steps",
+        "_times",
+        "_turn",
+    )
+
+    def __init__(
+        self, logs: RecordLogs, settings: PollSettings, times: RecordTimes, steps: bool = False
+    ) -> None:
+        self._logs = logs
+        self._settings = settings
+        self._keep_us = settings.keep_us
+        self._times = times
+        self._looks = Looks(settings, times)
+        self._steps = steps
+        #: Where the next look begins, partition by partition in order: behind everything that was handed out.
+        self._positions: dict[TopicPartition, int] = {}
+        self._owned_since: dict[TopicPartition, int] = {}
+        self._held: set[TopicPartition] = set()
+        #: The partitions that looks go through, and their logs; where in the line the next look begins, and
+        #: what is left of that partition's fetch (-1: none has come yet).
+        self._order: list[TopicPartition] = []
+        self._curves: list[LogCurve] = []
+        #: When a rate changes last, and what `_sure_until_us` says from then on; None: not asked yet.
+        self._last_change_us = 0
+        self._always_sure: int | None = None
+        self._turn = 0
+        self._left = -1
+        self._number = 0
+        #: The batches of the recent past and of the computed future.
+        self._batches: list[Batch] = []
+        #: When the loop looks next, if that is not computed yet.
+        self._next_us = _NOT_BEGUN
+        #: The process stands still until then.
+        self._awake_us = 0
+        #: When partitions came: looks before that say nothing about them.
+        self._grown_us = 0
+
+    # -- what the process owns -------------------------------------------------------------------
+
+    def begin(self, now_us: int) -> None:
+        """The application polls, and goes on polling: does nothing if it does so already."""
+        if not self._order:
+            self._change(now_us)
+            self._look_soon(now_us)
+
+    def own(self, partitions: Sequence[TopicPartition], positions: Sequence[int], now_us: int) -> None:
+        """Process these from now on, beside those that the process has already."""
+        self._change(now_us)
+        self._grown_us = now_us
+        idle = not self._order
+        for partition, position in zip(partitions, positions, strict=True):
+            self._positions[partition] = position
+            self._owned_since[partition] = now_us
+        self._positions = {partition: self._positions[partition] for partition in sorted(self._positions)}
+        if idle and partitions:
+            self._look_soon(now_us)
+        self._line_up()
+
+    def release(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
+        """Forget these. What was handed out of them and is not finished is dropped."""
+        self._change(now_us)
+        self._take_out(partitions, now_us)
+        for partition in partitions:
+            if self._positions.pop(partition, None) is not None:
+                del self._owned_since[partition]
+                self._held.discard(partition)
+                for batch in self._batches:
+                    batch.stretches = [each for each in batch.stretches if each[0] != partition]
+        self._line_up()
+
+    def hold(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
+        """Keep these and process them no more. What was handed out of them and is not finished is dropped."""
+        if self._positions.keys() & partitions <= self._held:
+            return
+        self._change(now_us)
+        self._take_out(partitions, now_us)
+        self._line_up()
+
+    def _take_out(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
+        batches = self._batches
+        for partition in partitions:
+            if partition in self._positions and partition not in self._held:
+                self._held.add(partition)
+                if batches and (cut_at := batches[-1].cut(partition, now_us)) is not None:
+                    self._positions[partition] = cut_at
+
+    def go_on(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
+        """Process these again, which were held."""
+        self._change(now_us)
+        self._grown_us = now_us
+        if not self._order:
+            self._look_soon(now_us)
+        self._held.difference_update(partitions)
+        self._line_up()
+
+    def stall(self, now_us: int, for_us: int, polls: bool) -> None:
+        """The application stands still; ``polls``: it gets a batch for that time if it has none in hand."""
+        self._change(now_us)
+        self._awake_us = now_us + for_us
+        last = self._batches[-1] if self._batches else None
+        if last is not None and last.end_us > now_us:
+            last.stall(now_us, for_us)
+            self._next_us += for_us
+        elif polls:
+            long = self._batch(now_us)
+            long.end_us = self._next_us = self._awake_us
+            self._number += 1
+            self._batches.append(long)
+        elif self._next_us >= 0:
+            self._next_us = max(self._next_us, self._awake_us)
+
+    def _look_soon(self, now_us: int) -> None:
+        """Look as soon as the application can poll."""
+        self._next_us = max(now_us, self._awake_us, self._batches[-1].end_us if self._batches else 0)
+
+    def _line_up(self) -> None:
+        """The line of partitions has changed: the next look begins with the partition whose turn it was."""
+        first = self._order[self._turn] if self._order else None
+        order = sorted(self._positions.keys() - self._held)
+        if order == self._order:
+            return
+        self._turn = 0
+        if first is not None:
+            while self._turn < len(order) and order[self._turn] < first:
+                self._turn += 1
+            if self._turn == len(order):
+                self._turn = 0
+        if not order or order[self._turn] != first:
+            self._left = -1
+        self._order = order
+        self._curves = [self._logs.curve(partition) for partition in order]
+        self._last_change_us = max([curve.last_us for curve in self._curves], default=0)
+        self._always_sure = None
+
+    # -- what it has in hand ---------------------------------------------------------------------
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """All that the process owns, in order."""
+        return tuple(self._positions)
+
+    @property
+    def processed_partitions(self) -> Sequence[TopicPartition]:
+        """Those of them that it processes."""
+        return self._order
+
+    def __contains__(self, partition: object) -> bool:
+        return partition in self._positions
+
+    def held(self, partition: TopicPartition) -> bool:
+        """Whether the process owns it and does not process it."""
+        return partition in self._held
+
+    def positions(self, at_us: int) -> dict[TopicPartition, int]:
+        """How far the application has come by ``at_us``, on all partitions that it owned then."""
+        return self._at(at_us, False)
+
+    def polled_positions(self, at_us: int) -> dict[TopicPartition, int]:
+        """How far it had come when it polled last: what a client commits in the background."""
+        return self._at(at_us, True)
+
+    def _at(self, at_us: int, at_poll: bool) -> dict[TopicPartition, int]:
+        self._compute(at_us)
+        positions = self._positions.copy()
+        for batch in reversed(self._batches):
+            if batch.look_us < at_us:
+                inner = self._looks.last_look(batch, at_us - 1, positions)
+                inner.take_back(positions, inner.polled(at_us) if at_poll else inner.done(at_us))
+                break
+            if batch.before is None:
+                batch.take_back(positions, 0)
+            else:
+                for partition, position in batch.before.items():
+                    if partition in positions:
+                        positions[partition] = position
+        if self._grown_us > at_us:
+            positions = {tp: offset for tp, offset in positions.items() if self._owned_since[tp] <= at_us}
+        return positions
+
+    def last_poll_us(self, now_us: int) -> int | None:
+        """When the application polled last, now included; None if it has not begun."""
+        self._compute(now_us + 1)
+        for batch in reversed(self._batches):
+            if batch.look_us <= now_us:
+                inner = self._looks.last_look(batch, now_us)
+                records = inner.polled(now_us)
+                return inner.finished_us(records) if records else inner.look_us
+        return None
+
+    def next_poll_us(self, now_us: int) -> int:
+        """When the application polls next, now included. If it need not wait between polls, it is inside
+        poll() while it has nothing to do."""
+        return self._poll_from(now_us, inside=True)
+
+    def poll_after_us(self, now_us: int) -> int:
+        """When poll() is called next, after now."""
+        return self._poll_from(now_us + 1, inside=False)
+
+    def _poll_from(self, now_us: int, inside: bool) -> int:
+        self._compute(now_us)
+        look_us = self._next_us
+        for batch in reversed(self._batches):
+            if batch.look_us >= now_us:
+                look_us = batch.look_us
+                continue
+            inner = self._looks.last_look(batch, now_us - 1)
+            following = (inner.done(now_us - 1) // inner.poll_records + 1) * inner.poll_records
+            if following < inner.records:
+                return inner.finished_us(following)
+            if inside and self._looks.waits_in_poll and inner.took_all:
+                return max(now_us, inner.end_us, self._awake_us)
+            if batch.before is not None and inner.number != batch.number + batch.looks - 1:
+                return inner.next_us
+            break
+        return max(look_us, now_us) if look_us != _NOT_BEGUN else now_us
+
+    def keeps_up(self, now_us: int) -> bool:
+        """Whether the last look took everything that had arrived, and the work on that is not long."""
+        self._compute(now_us + 1)
+        for batch in reversed(self._batches):
+            if batch.look_us <= now_us:
+                inner = self._looks.last_look(batch, now_us)
+                return batch.took_all and inner.look_us >= self._grown_us and not _is_long(inner)
+        return not self._order
+
+    def caught_up_us(self, now_us: int, until_us: int) -> int | None:
+        """The first look from now on that takes everything; None if there is none before ``until_us``."""
+        if self.keeps_up(now_us):
+            return now_us
+        self._compute(until_us)
+        for batch in self._batches:
+            if now_us <= batch.look_us < until_us and batch.took_all and not _is_long(batch):
+                return batch.look_us
+        return None
+
+    @property
+    def longest_interval_us(self) -> int:
+        """The longest that poll_interval_ms can be."""
+        return self._looks.longest_interval_us
+
+    @property
+    def capacity(self) -> int:
+        """Records that the process works on in 1,000 seconds, in the mean, if it does nothing else."""
+        return RECORD * 1_000 // max(1, self._times.mean_us(1_000))
+
+    def log_end(self, partition: TopicPartition, now_us: int) -> int:
+        return self._logs.end(partition, now_us)
+
+    def rates(self, now_us: int) -> dict[TopicPartition, int]:
+        """Records that arrive in 1,000 seconds, of each partition that the loop goes through."""
+        return {self._order[at]: curve.rate(now_us) for at, curve in enumerate(self._curves)}
+
+    # -- time passes -----------------------------------------------------------------------------
+
+    def _compute(self, until_us: int) -> None:
+        """Compute all looks before ``until_us``."""
+        while 0 <= self._next_us < until_us:
+            self._look()
+
+    def forget(self, now_us: int) -> None:
+        """Forget the batches that are too old to be asked for."""
+        batches, old_us, old = self._batches, now_us - self._keep_us, 0
+        while old + 1 < len(batches) and batches[old + 1].look_us <= old_us:
+            old += 1
+        del batches[:old]
+
+    def _change(self, now_us: int) -> None:
+        """Something happens now: looks from now on are computed anew. The one in hand becomes single."""
+        self._compute(now_us)
+        batches = self._batches
+        while batches and batches[-1].look_us >= now_us:
+            batch = batches.pop()
+            if batch.before is None:
+                batch.take_back(self._positions, 0)
+            else:
+                self._positions.update(batch.before)
+            self._turn, self._left, self._number = batch.turn, batch.left, batch.number
+            self._next_us = batch.look_us
+        if batches and batches[-1].before is not None:
+            series = batches[-1]
+            in_hand = self._looks.last_look(series, now_us - 1, self._positions)
+            series.single = None  # it stands for itself from now on, and may be changed
+            before = in_hand.number - series.number
+            if before:
+                series.looks = before
+                series.next_us = in_hand.look_us
+                batches.append(in_hand)
+            else:
+                batches[-1] = in_hand
+            self._number = in_hand.number + 1
+            self._next_us = in_hand.next_us
+        self.forget(now_us)
+
+    def _look(self) -> None:
+        """The application looks at `_next_us` and takes a batch."""
+        look_us, looks = self._next_us, self._looks
+        batch = self._batch(look_us)
+        self._turn, self._left = looks.fill(batch, self._positions)
+        sure_until_us = 0
+        if batch.took_all and not self._steps:
+            sure_until_us = self._sure_until_us(look_us, look_us)
+        if sure_until_us and batch.next_us == look_us + looks.interval_us(self._number):
+            before = self._positions.copy()
+            batch.take_back(before, 0)
+            batch.before = before
+            batch.interval_us = interval_us = batch.next_us - look_us
+            batch.looks = 0 if sure_until_us < 0 else -(-(sure_until_us - look_us) // interval_us)
+            batch.stretches = []
+            if batch.looks:
+                last_us = look_us + (batch.looks - 1) * interval_us
+                for at, curve in enumerate(self._curves):
+                    self._positions[self._order[at]] = curve.end(last_us)
+                self._number += batch.looks
+                self._next_us = batch.next_us = last_us + interval_us
+            else:
+                self._next_us = _GOES_ON
+        else:
+            self._number += 1
+            self._next_us = batch.next_us
+        self._batches.append(batch)
+
+    def _batch(self, look_us: int) -> Batch:
+        return Batch(
+            look_us,
+            self._number,
+            self._turn,
+            self._left,
+            self._settings.poll_records,
+            self._order,
+            self._curves,
+        )
+
+    def sure_until_us(self, now_us: int) -> int:
+        """See `Looks.sure_until_us`."""
+        taken_us = now_us
+        for batch in reversed(self._batches):
+            if batch.look_us <= now_us:
+                taken_us = self._looks.last_look(batch, now_us).look_us
+                break
+        return self._sure_until_us(now_us, taken_us)
+
+    def _sure_until_us(self, look_us: int, taken_us: int) -> int:
+        """It depends on the time only as long as a rate or a slow record is to come."""
+        if look_us < self._last_change_us or self._times.slow is not None:
+            return self._looks.sure_until_us(self._order, self._curves, look_us, taken_us)
+        if self._always_sure is None:
+            self._always_sure = self._looks.sure_until_us(self._order, self._curves, look_us, taken_us)
+        return self._always_sure
+
+    def regular_until_us(self, now_us: int, limit_us: int) -> int | None:
+        """Until when the time between two polls surely stays below ``limit_us``; None: for ever.
+
+        ``now_us``: nobody knows, ask again after the next poll.
+        """
+        if self._looks.polls_within(limit_us, len(self._order)):
+            return None
+        if self.longest_interval_us > limit_us or not self.keeps_up(now_us):
+            return now_us
+        until_us = self.sure_until_us(now_us)
+        return None if until_us < 0 else max(until_us, now_us)
+
+
+def _is_long(batch: Batch) -> bool:
+    return batch.before is None and batch.end_us - batch.look_us > _LONG_US

@@ -1,0 +1,75 @@
+"""The commit for which a member waits: before a rebalance and on close (commitSync)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.member_session import Generation
+from groupstorm.clients.membership import Membership
+from groupstorm.clients.operations import Disconnected
+from groupstorm.coordinator.errors import NO_ERROR
+from groupstorm.coordinator.messages import OffsetCommitResponse, Response
+from groupstorm.storms.record_positions import Work
+from groupstorm.storms.response_errors import first_error
+from groupstorm.storms.world.commit_requests import commit_request
+from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.periodic_requests import PeriodicRequests
+
+
+class CommittingProcess(Protocol):
+    """What the commit needs of its process. Its parts stay the same as long as it lives."""
+
+    config: ConsumerConfig
+    connection: VirtualConnection
+    membership: Membership
+    periodic_requests: PeriodicRequests
+    step: int
+    work: Work
+
+    def completed(self, step: int, result: Any) -> None:
+        """The result has come for which the membership has waited since ``step``."""
+        ...
+
+
+class PositionCommits:
+    """Commits what the application of one process has processed."""
+
+    __slots__ = ("_environment", "_process")
+
+    def __init__(self, environment: Environment, process: CommittingProcess) -> None:
+        self._environment = environment
+        self._process = process
+
+    def send(self, positions: Mapping[TopicPartition, int]) -> None:
+        """The process gets the error of the response, or `Disconnected`, as the result of its step."""
+        process = self._process
+        sent = process.membership.generation
+        process.connection.send(
+            commit_request(process.config, positions, sent),
+            process.config.request_timeout_ms,
+            partial(self._answered, positions, sent, process.step),
+        )
+
+    def _answered(
+        self,
+        positions: Mapping[TopicPartition, int],
+        sent: Generation,
+        step: int,
+        response: Response | Disconnected,
+    ) -> None:
+        process = self._process
+        if not isinstance(response, OffsetCommitResponse):
+            process.completed(step, response)
+            return
+        error = first_error(response)
+        if error is NO_ERROR:
+            error = self._environment.commit(positions)
+        if error is NO_ERROR:
+            process.periodic_requests.commits_superseded()
+        process.membership.commit_answered(error, sent)
+        process.completed(step, error)

@@ -1,0 +1,331 @@
+"""What a process does when a rebalance gives it partitions or takes them (ConsumerRebalanceListener)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.member_session import Generation
+from groupstorm.clients.membership import Membership
+from groupstorm.clients.operations import ASSIGNED, GIVEN_UP_EVENTS, Disconnected, RunCallback
+from groupstorm.clients.requests import offset_fetch
+from groupstorm.coordinator.errors import NO_ERROR
+from groupstorm.coordinator.messages import NO_GENERATION, OffsetCommitResponse, Response
+from groupstorm.storms.processing_rates import ProcessingRates
+from groupstorm.storms.record_positions import Work, names
+from groupstorm.storms.response_errors import first_error
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.world.application_polls import ApplicationPolls
+from groupstorm.storms.world.commit_requests import commit_request
+from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.draws import CALLBACK, ApplicationDraws
+from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.trace.events import member as events
+from groupstorm.trace.schema import Source
+
+#: What carrying out an operation returns if its result comes later.
+TAKES_TIME: Any = object()
+
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+_MEMBER: Final = Source.MEMBER
+
+
+class LocalState:
+    """The state that a process keeps of its partitions: joins, aggregates (`restore_ms`).
+
+    A process has the state of the partitions of its last assignment, even while it gives them up for a
+    moment, as eager members do. State of a partition that another process owned in between is rebuilt.
+    """
+
+    __slots__ = ("_partitions",)
+
+    def __init__(self) -> None:
+        self._partitions: tuple[TopicPartition, ...] = ()
+
+    def assigned(self, owned: tuple[TopicPartition, ...]) -> int:
+        """The process owns exactly these from now on; returns for how many the state is to be rebuilt."""
+        before, self._partitions = self._partitions, owned
+        return 0 if owned is before else len(set(owned).difference(before))
+
+
+class CallbackProcess(Protocol):
+    """What the callbacks need of their process. Its parts stay the same as long as it lives."""
+
+    alive: bool
+    closing: bool
+    name: str
+    config: ConsumerConfig
+    connection: VirtualConnection
+    draws: ApplicationDraws
+    membership: Membership
+    periodic_requests: PeriodicRequests
+    polls: ApplicationPolls
+    rates: ProcessingRates
+    settings: Settings
+    step: int
+    work: Work
+
+    def later(self, delay_us: int, result: Any = None) -> Any:
+        """``result`` after a while, or at once if it takes no time."""
+        ...
+
+    def completed(self, step: int, result: Any) -> None:
+        """The result has come for which the membership has waited since ``step``."""
+        ...
+
+    def expected_result(self) -> Callable[[Any], None]:
+        """Takes the result of the operation that is under way, some time later."""
+        ...
+
+
+class RebalanceHooks(Protocol):
+    """What an application on top of the consumer adds to its callbacks, in the order of the calls."""
+
+    def before_giving_up(self, operation: RunCallback) -> Mapping[TopicPartition, int]:
+        """Partitions are about to go. Returns the positions to commit before the callback returns."""
+        ...
+
+    def given_up(self, partitions: Sequence[TopicPartition]) -> None:
+        """The process does not process these any more."""
+        ...
+
+    def before_taking(self) -> None:
+        """An assignment has come."""
+        ...
+
+    def start_positions(self, committed: tuple[int, ...]) -> tuple[int, ...]:
+        """Where to start; ``committed`` are the group's offsets, -1 if there is none."""
+        ...
+
+    def fetching(self, begun: Sequence[TopicPartition]) -> None:
+        """The positions of these are known: the process fetches."""
+        ...
+
+
+class _Assignment(NamedTuple):
+    """Partitions that an assignment adds, and the generation that it belongs to."""
+
+    number: int
+    added: tuple[TopicPartition, ...]
+    generation: Generation
+
+
+class VirtualCallbacks:
+    """The callbacks of one process, each of which takes its time."""
+
+    __slots__ = (
+        "_assignments",
+        "_clock",
+        "_config",
+        "_connection",
+        "_draws",
+        "_environment",
+        "_hooks",
+        "_local_state",
+        "_membership",
+        "_periodic_requests",
+        "_process",
+        "_round_failed",
+        "_to_begin",
+        "_work",
+    )
+
+    def __init__(
+        self, environment: Environment, process: CallbackProcess, hooks: RebalanceHooks | None
+    ) -> None:
+        self._environment = environment
+        self._clock = environment.clock
+        self._process = process
+        self._config = process.config
+        self._connection = process.connection
+        self._draws = process.draws
+        self._membership = process.membership
+        self._periodic_requests = process.periodic_requests
+        self._work = process.work
+        self._hooks = hooks
+        self._local_state = LocalState()
+        self._assignments = 0
+        #: Owned partitions that are not begun: the number of the assignment whose look-up begins them. A
+        #: look-up of an earlier one, which was under way when they were given up, does not.
+        self._to_begin: dict[TopicPartition, int] = {}
+        #: The round whose callbacks are due has failed: the listener is not called.
+        self._round_failed = False
+
+    def run(self, operation: RunCallback) -> Any:
+        """Carry the operation out: its result, or that it takes time.
+
+        The listener is called inside poll(): a member that goes on processing may be at work.
+        """
+        process = self._process
+        if not process.closing and self._work.loop.processed_partitions:
+            next_poll_us = process.polls.next_us()
+            if next_poll_us > self._clock.now_us:
+                self._clock.at(next_poll_us, self._in_poll, process.step, operation)
+                return TAKES_TIME
+        if self._round_failed:
+            if operation.kind is ASSIGNED:  # the last call of the round
+                self._round_failed = False
+                self._membership.owned = self._held()
+            return None
+        if operation.kind is ASSIGNED:
+            return self._take(operation.partitions)
+        return self._give_up(operation)
+
+    def _in_poll(self, step: int, operation: RunCallback) -> None:
+        """The application polls while the membership waits for the listener."""
+        process = self._process
+        if step != process.step or not process.alive:
+            return
+        completes_round = operation.kind is ASSIGNED or operation.cause == "assignment"
+        if completes_round and self._membership.generation.id == NO_GENERATION:
+            # The heartbeat thread has left the group meanwhile: the round has failed. Nobody calls the
+            # listener for it, the member owns what it owned before (AbstractCoordinator.joinGroupIfNeeded).
+            self._round_failed = True
+        result = self.run(operation)
+        if result is not TAKES_TIME:
+            process.completed(step, result)
+
+    def _held(self) -> tuple[TopicPartition, ...]:
+        """The partitions that the process works on, and those whose positions it looks up, in order."""
+        return tuple(sorted({*self._work.partitions, *self._to_begin}))
+
+    # -- partitions go ---------------------------------------------------------------------------
+
+    def _give_up(self, operation: RunCallback) -> Any:
+        hooks = self._hooks
+        if hooks is None:
+            return self._process.later(self._stop_processing(operation))
+        positions = hooks.before_giving_up(operation)
+        duration_us = self._stop_processing(operation)
+        hooks.given_up(operation.partitions)
+        return self._commit(positions, duration_us) if positions else self._process.later(duration_us)
+
+    def _stop_processing(self, operation: RunCallback) -> int:
+        """Process these partitions no more; returns how long the callback will take."""
+        self._periodic_requests.stop_commits()
+        self._periodic_requests.settle_commits()
+        positions = self._work.drop(operation.partitions, self._clock.now_us)
+        for partition in operation.partitions:
+            self._to_begin.pop(partition, None)
+        duration_us = self._duration_us("revoke_callback_ms")
+        generation = self._membership.generation
+        self._environment.trace.emit(
+            _MEMBER,
+            GIVEN_UP_EVENTS[operation.kind](
+                self._config.group_id,
+                self._process.name,
+                generation.member_id,
+                generation.id,
+                names(operation.partitions),
+                positions,
+                self._environment.members.committed(operation.partitions),
+                duration_us,
+                operation.cause,
+            ),
+        )
+        self._process.polls.interrupted_for(duration_us)
+        return duration_us
+
+    def _commit(self, positions: Mapping[TopicPartition, int], duration_us: int) -> Any:
+        """Whatever the response is, the callback returns; what was not committed is processed again."""
+        sent, returned = self._membership.generation, self._process.expected_result()
+
+        def receive(response: Response | Disconnected) -> None:
+            if isinstance(response, OffsetCommitResponse):
+                error = first_error(response)
+                if error is NO_ERROR:
+                    self._environment.records.commit(positions)
+                self._membership.commit_answered(error, sent)
+            self._clock.after(duration_us, returned, None)
+
+        request = commit_request(self._config, positions, sent)
+        self._connection.send(request, self._config.request_timeout_ms, receive)
+        return TAKES_TIME
+
+    # -- partitions come -------------------------------------------------------------------------
+
+    def _take(self, added: tuple[TopicPartition, ...]) -> Any:
+        """Run the callback; then, beside the membership's next steps, learn where to start and fetch."""
+        if self._hooks is not None:
+            self._hooks.before_taking()
+        self._assignments += 1
+        assignment = _Assignment(self._assignments, added, self._membership.generation)
+        restore_us = self._restore_us()
+        if not added:
+            self._fetch(assignment, 0)
+            return None
+        self._to_begin.update(dict.fromkeys(added, assignment.number))
+        duration_us = self._duration_us("assign_callback_ms") + restore_us
+        if duration_us:
+            self._clock.after(duration_us, self._look_up, assignment, duration_us)
+        else:
+            self._look_up(assignment, duration_us)
+        self._process.polls.interrupted_for(duration_us)
+        return self._process.later(duration_us)
+
+    def _look_up(self, assignment: _Assignment, duration_us: int) -> None:
+        """Ask for the committed offsets, again and again if the connection is lost."""
+        if not self._process.alive:
+            return
+        topics: dict[str, tuple[int, ...]] = {}
+        for topic, partition in assignment.added:
+            topics[topic] = (*topics.get(topic, ()), partition)
+        request = offset_fetch(self._config, topics)
+
+        def receive(response: Response | Disconnected) -> None:
+            if isinstance(response, Disconnected):
+                self._connection.find_coordinator(lambda: self._look_up(assignment, duration_us))
+            else:
+                self._fetch(assignment, duration_us)
+
+        self._connection.send(request, self._config.request_timeout_ms, receive)
+
+    def _fetch(self, assignment: _Assignment, duration_us: int) -> None:
+        """The member has taken its assignment: it fetches the partitions that it still owns."""
+        if not self._process.alive:
+            return
+        number, added, generation = assignment
+        work = self._work
+        begun: tuple[TopicPartition, ...] = ()
+        positions: tuple[int, ...] = ()
+        if added:
+            begun = tuple([tp for tp in added if self._to_begin.get(tp) == number])
+            for partition in begun:
+                del self._to_begin[partition]
+            if begun and not work.partitions:
+                self._periodic_requests.first_positions_known()
+            positions = work.start(begun, self._start_positions(begun), self._clock.now_us)
+        self._environment.trace.emit(
+            _MEMBER,
+            events.PartitionsAssigned(
+                self._config.group_id,
+                self._process.name,
+                generation.member_id,
+                generation.id,
+                names(begun),
+                positions,
+                duration_us,
+            ),
+        )
+        self._process.rates.changed(began=bool(begun))
+        self._process.polls.watch()
+        self._environment.invariants.generation_completed(
+            self._process.name, self._membership.owned, work.partitions
+        )
+        if self._hooks is not None:
+            self._hooks.fetching(begun)
+
+    def _start_positions(self, begun: tuple[TopicPartition, ...]) -> tuple[int, ...]:
+        committed = self._environment.members.committed(begun)
+        return committed if self._hooks is None else self._hooks.start_positions(committed)
+
+    def _restore_us(self) -> int:
+        """Before the callback returns, as a consumer does that seeks and reads its stores anew."""
+        rebuilt = self._local_state.assigned(self._membership.owned)
+        return rebuilt * self._duration_us("restore_ms") if rebuilt else 0
+
+    def _duration_us(self, setting: str) -> int:
+        return self._draws.duration_us(self._process.settings.distribution(setting), CALLBACK)

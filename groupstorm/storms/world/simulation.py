@@ -1,0 +1,134 @@
+"""One run from its first event to its figures."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from groupstorm.assignors.contract import Assignor
+from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.storms.assignor_work import AssignorWork
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.streams_settings import STREAMS
+from groupstorm.storms.settling import GROUP_SETTLES, MOST_ROUNDS, OBSERVED_US, Settling
+from groupstorm.storms.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
+from groupstorm.storms.step_runner import StepRunner
+from groupstorm.storms.streams.application import StreamsApplication
+from groupstorm.storms.streams.instances import StreamsInstances
+from groupstorm.storms.streams.steps import StreamsSteps
+from groupstorm.storms.world.consumers import PlainConsumers
+from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.steps import WorldSteps
+from groupstorm.storms.world.world import World
+from groupstorm.trace.events.scenario import TasksCreated
+from groupstorm.trace.rows import TraceSink
+from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import Tee
+
+CHECK_INTERVAL_US = 1_000_000
+"""How often, in virtual time, a run checks whether it is over."""
+
+LAST_REBALANCE_US = 600_000_000
+"""How long a rebalance may take that is under way when `settle_timeout_ms` has passed."""
+
+
+def simulate(
+    scenario: ResolvedScenario,
+    assignors: Sequence[Assignor],
+    sink: TraceSink,
+    exact: bool = False,
+    progress: Progress | None = None,
+    work: AssignorWork | None = None,
+) -> Figures:
+    """Run ``scenario`` in virtual time; every event goes to ``sink``. Returns the run's figures.
+
+    ``exact``: every heartbeat is simulated; the trace is the same but takes longer. ``work`` adds up what
+    the assignors cost.
+    """
+    accumulator = FiguresAccumulator()
+    world, steps = _begin(Environment(scenario, Tee(sink, accumulator), exact, work), assignors)
+    with _rare_garbage_collection():
+        _run_to_the_end(world, steps, progress)
+    world.finish()
+    emit_run_end(world)
+    world.flush_trace()
+    return accumulator.figures()
+
+
+def _begin(environment: Environment, assignors: Sequence[Assignor]) -> tuple[World, StepRunner]:
+    """The world with the scenario's processes, and the steps on its clock."""
+    if environment.settings.choice("application") == STREAMS:
+        application = StreamsApplication(environment)
+        instances = StreamsInstances(application)
+        world = World(environment, instances)
+        emit_run_start(world)
+        world.trace(Source.WORLD, TasksCreated(world.group, tuple(application.topology.names)))
+        steps = StepRunner(world, "instance")
+        StreamsSteps(steps, instances)
+        return world, steps
+    world = World(environment, PlainConsumers(environment, assignors))
+    emit_run_start(world)
+    steps = StepRunner(world)
+    WorldSteps(steps, world)
+    return world, steps
+
+
+@contextmanager
+def _rare_garbage_collection() -> Iterator[None]:
+    """A storm makes millions of objects that live long or die without cycles: look for cycles rarely."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(10_000_000, 50, 1000)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def _run_to_the_end(world: World, steps: StepRunner, progress: Progress | None) -> None:
+    """Until `EndCondition` is met; then the tail. A group that has not settled by then is observed on.
+
+    A step may have its effect during the tail only: a session expires although its member is back. Then the
+    run goes on.
+    """
+    end = EndCondition(world, steps, progress)
+    settling = Settling(world, world.rounds)
+    _run_until_met(world, end, settling)
+    followed_up = world.give_up_follow_ups()
+    if followed_up:
+        given_up_us = world.clock.now_us
+        while not world.settled and world.clock.now_us - given_up_us < LAST_REBALANCE_US:
+            world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
+    world.run_until(world.clock.now_us + end.tail_us)
+    while end.at_rest and not end.timed_out and not world.settled:
+        _run_until_met(world, end, settling)
+        world.run_until(world.clock.now_us + end.tail_us)
+    if not end.at_rest and not followed_up:
+        _observe(world, end, settling)
+
+
+def _run_until_met(world: World, end: EndCondition, settling: Settling) -> None:
+    while True:
+        world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
+        done_us = end.steps_done_us
+        is_met = end.is_met()
+        if end.steps_done_us != done_us:
+            settling.steps_done(world.clock.now_us)
+        if is_met:
+            return
+
+
+def _observe(world: World, end: EndCondition, settling: Settling) -> None:
+    """Find out whether a group whose time to settle is over can settle at all."""
+    if not settling.is_worth_observing(world.clock.now_us):
+        return
+    until_us = (end.steps_done_us or 0) + OBSERVED_US
+    most_rounds = len(world.rounds.completed_us) + MOST_ROUNDS
+    while not end.at_rest and world.clock.now_us < until_us and len(world.rounds.completed_us) < most_rounds:
+        world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
+        end.is_met()
+    sentence = settling.sentence(end.at_rest, world.clock.now_us)
+    if sentence is not None:
+        world.invariants.violated(GROUP_SETTLES, sentence)

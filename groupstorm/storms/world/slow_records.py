@@ -1,0 +1,104 @@
+"""Records on which an application works for long: the same for every owner of their partition."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Final
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.record_positions import Records
+from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
+from groupstorm.storms.world.clock import Clock
+
+NEVER_DONE_US: Final = 100 * 24 * 3_600_000_000
+"""The work on a record that kills the process: the process dies before."""
+
+LOOK_US: Final = 500_000
+"""How often the world looks whether an owner has come to such a record."""
+
+
+class SlowRecordTimes:
+    """`record_times.SlowRecords` of a scenario. Of several entries for one record the first one counts.
+
+    ``fatal``: the records that kill a process, and after how long.
+    """
+
+    __slots__ = ("_every", "_of_partition", "fatal")
+
+    def __init__(self, entries: SlowRecordList, logs: RecordLogs) -> None:
+        single: dict[TopicPartition, dict[int, int]] = {}
+        self.fatal: dict[TopicPartition, tuple[int, int]] = {}
+        for entry in entries.records:
+            if entry.every is not None:
+                continue
+            partition = TopicPartition(entry.topic, entry.partition)
+            offset = entry.offset if entry.offset is not None else logs.end(partition, entry.at_us or 0)
+            single.setdefault(partition, {}).setdefault(
+                offset, NEVER_DONE_US if entry.crashes else entry.work_us
+            )
+            if entry.crashes:
+                self.fatal.setdefault(partition, (offset, entry.work_us))
+        self._of_partition = {partition: (sorted(offsets), offsets) for partition, offsets in single.items()}
+        #: (number, extra time): each so-manieth record of every partition.
+        self._every = [(entry.every, entry.work_us) for entry in entries.records if entry.every is not None]
+
+    def extra_us(self, partition: TopicPartition, first: int, last: int) -> tuple[tuple[int, int], ...]:
+        found: dict[int, int] = {}
+        if partition in self._of_partition:
+            offsets, extra = self._of_partition[partition]
+            for offset in offsets[bisect_left(offsets, first) : bisect_left(offsets, last)]:
+                found[offset] = extra[offset]
+        for number, work_us in self._every:
+            for offset in range(-(-first // number) * number, last, number):
+                found.setdefault(offset, work_us)
+        return tuple(sorted(found.items()))
+
+    def next_offset(self, partition: TopicPartition, first: int) -> int | None:
+        candidates = [-(-first // number) * number for number, _ in self._every]
+        if partition in self._of_partition:
+            offsets, _ = self._of_partition[partition]
+            at = bisect_left(offsets, first)
+            candidates += offsets[at : at + 1]
+        return min(candidates, default=None)
+
+
+class FatalRecords:
+    """Kills the owner that works on a fatal record, when it has done so for its time.
+
+    ``crash`` ends the process of that name.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        records: Records,
+        times: SlowRecordTimes,
+        crash: Callable[[str, TopicPartition], None],
+    ) -> None:
+        self._clock = clock
+        self._records = records
+        self._fatal = times.fatal
+        self._crash = crash
+        #: (partition, name of the owner) -> since when it has worked on the record.
+        self._since_us: dict[tuple[TopicPartition, str], int] = {}
+        if self._fatal:
+            clock.after(LOOK_US, self._look)
+
+    def _look(self) -> None:
+        now_us = self._clock.now_us
+        reached: dict[tuple[TopicPartition, str], int] = {}
+        for partition, (offset, work_us) in self._fatal.items():
+            if self._records.logs.end(partition, now_us) <= offset:
+                continue
+            for work in tuple(self._records.holders.get(partition, ())):
+                if work.position(partition, now_us) != offset:
+                    continue
+                key = partition, work.owner
+                reached[key] = self._since_us.get(key, now_us)
+                if now_us - reached[key] >= work_us:
+                    del reached[key]
+                    self._crash(work.owner, partition)
+        self._since_us = reached
+        self._clock.after(LOOK_US, self._look)

@@ -1,0 +1,85 @@
+"""The topics of a run: how they are created, grow and are deleted."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+
+from groupstorm.assignors.userdata import TopicPartition
+
+
+class Topics:
+    """Topics and partitions now, and as they were at any time before: clients see them late.
+
+    ``followed`` says whether members subscribe to a topic of that name: only partitions of such topics need
+    an owner.
+    """
+
+    __slots__ = ("_changes", "_created_us", "_deleted", "_followed", "_partitions")
+
+    def __init__(self, topics: Mapping[str, int], followed: Callable[[str], bool] = lambda _: True) -> None:
+        self._changes: list[tuple[int, Mapping[str, int]]] = [(-1, topics)]
+        self._followed = followed
+        #: All partitions of now; None if they are not listed yet.
+        self._partitions: tuple[TopicPartition, ...] | None = None
+        self._created_us: dict[TopicPartition, int] = {}
+        self._deleted: frozenset[str] = frozenset()
+
+    def at(self, time_us: int) -> Mapping[str, int]:
+        """Topics and their numbers of partitions as they were at ``time_us``."""
+        index = bisect_right(self._changes, time_us, key=lambda change: change[0])
+        return self._changes[max(0, index - 1)][1]
+
+    @property
+    def now(self) -> Mapping[str, int]:
+        return self._changes[-1][1]
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """The partitions of all topics that members subscribe to."""
+        if self._partitions is None:
+            self._partitions = tuple(
+                [
+                    TopicPartition(topic, p)
+                    for topic, count in self.now.items()
+                    if self._followed(topic)
+                    for p in range(count)
+                ]
+            )
+        return self._partitions
+
+    def created_us(self, partition: TopicPartition) -> int:
+        """When the partition was created; 0: it has existed from the beginning."""
+        return self._created_us.get(partition, 0)
+
+    def most_partitions(self, topic: str) -> int:
+        """How many partitions the topic ever had."""
+        return max(topics.get(topic, 0) for _, topics in self._changes)
+
+    def deleted(self, topic: str) -> bool:
+        """Whether the topic existed and does not any more."""
+        return topic in self._deleted
+
+    def grow(self, topic: str, count: int, now_us: int) -> tuple[TopicPartition, ...]:
+        """``topic`` has ``count`` partitions from now on (it cannot shrink), or is created with them.
+
+        Returns the new partitions, none if no member subscribes to the topic.
+        """
+        before = self.now.get(topic, 0)
+        created = tuple(TopicPartition(topic, p) for p in range(before, max(before, count)))
+        self._created_us.update(dict.fromkeys(created, now_us))
+        self._deleted -= {topic}
+        self._change({**self.now, topic: max(before, count)}, now_us)
+        return created if self._followed(topic) else ()
+
+    def delete(self, topic: str, now_us: int) -> tuple[TopicPartition, ...]:
+        """``topic`` does not exist from now on. Returns its partitions; none if it was not there."""
+        gone = tuple(TopicPartition(topic, p) for p in range(self.now.get(topic, 0)))
+        if gone:
+            self._deleted |= {topic}
+            self._change({name: count for name, count in self.now.items() if name != topic}, now_us)
+        return gone
+
+    def _change(self, topics: Mapping[str, int], now_us: int) -> None:
+        self._changes.append((now_us, topics))
+        self._partitions = None

@@ -1,0 +1,216 @@
+"""The virtual world of one run: it hosts a scenario's processes and lets their time pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.coordinator.errors import Error
+from groupstorm.storms.deployments.kafka_scaler import partition_lag
+from groupstorm.storms.record_rate_rows import RecordRateRows
+from groupstorm.storms.scenario_host import ConsumerProcess, Process
+from groupstorm.storms.settling import Rounds
+from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.members import MemberProcess
+from groupstorm.storms.world.slow_records import SlowRecordTimes
+from groupstorm.storms.world.time_loop import TimeLoop
+from groupstorm.trace.events.scenario import PartitionsCreated, PartitionsDeleted
+from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.schema import Source
+
+
+class Processes(Protocol):
+    """What a scenario runs: plain consumers, or instances of a Kafka Streams application."""
+
+    @property
+    def running(self) -> Mapping[str, Process]:
+        """The processes by name."""
+        ...
+
+    def new(self, index: int, name: str) -> Process:
+        """A process under ``name``: it takes the name over from an earlier one."""
+        ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether the processes are at rest, as far as the group cannot know."""
+        ...
+
+    @property
+    def follow_ups(self) -> bool:
+        """Whether members that are at rest will ask for another rebalance by themselves."""
+        ...
+
+    def give_up_follow_ups(self) -> bool:
+        """Members ask for no more rebalances by themselves. Returns whether they did until now."""
+        ...
+
+    def finish(self) -> None:
+        """The run is over: check and count what the group does not know of."""
+        ...
+
+
+class World:
+    """A `ScenarioHost` in virtual time: the parts of the run, and its processes."""
+
+    def __init__(self, environment: Environment, processes: Processes) -> None:
+        self._environment = environment
+        self._processes = processes
+        self._time_loop = TimeLoop(environment.clock, environment.broker, environment.trace)
+        self.scenario = environment.scenario
+        self.settings = environment.settings
+        self.seed = environment.seed
+        self.group = environment.group
+        self.clock = environment.clock
+        self.records = environment.records
+        self.invariants = environment.invariants
+        self.rate_rows = RecordRateRows(self)
+
+    def run_until(self, end_us: int) -> None:
+        """Do everything that is due by ``end_us``."""
+        self._time_loop.run_until(end_us)
+
+    # -- processes -------------------------------------------------------------------------------
+
+    @property
+    def processes(self) -> Mapping[str, Process]:
+        return self._processes.running
+
+    def use_release(self, number: int) -> None:
+        self._environment.release = number
+
+    def new_process(self, index: int, name: str) -> Process:
+        return self._processes.new(index, name)
+
+    @property
+    def consumers(self) -> Mapping[str, ConsumerProcess]:
+        return self._environment.members.by_name
+
+    @property
+    def settled(self) -> bool:
+        """Whether the group is Stable or Empty, made of exactly the living, with nothing under way."""
+        return self._processes.settled and self._environment.members.settled_in(
+            self._environment.broker.group
+        )
+
+    def member(self, name: str) -> MemberProcess:
+        return self._environment.members.by_name[name]
+
+    @property
+    def follow_ups(self) -> bool:
+        return self._processes.follow_ups
+
+    def give_up_follow_ups(self) -> bool:
+        """Members ask for no more rebalances by themselves. Returns whether they did until now."""
+        return self._processes.give_up_follow_ups()
+
+    @property
+    def unanswered(self) -> Sequence[str]:
+        return self._environment.members.unanswered
+
+    # -- topics and records ----------------------------------------------------------------------
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        return self._environment.topics.partitions
+
+    def add_partitions(self, topic: str, count: int) -> None:
+        """``topic`` has ``count`` partitions from now on (it cannot shrink), or is created with them."""
+        most = self._environment.topics.most_partitions(topic)
+        created = self._environment.topics.grow(topic, count, self.clock.now_us)
+        self.records.created(created)
+        # A row names only what never was: the trace follows a partition that is created anew as the old one.
+        new = tuple([str(partition) for partition in created if partition.partition >= most])
+        if new:
+            self.trace(Source.WORLD, PartitionsCreated(self.group, (topic,), new))
+            self.rate_rows.look()
+        for member in self._environment.members.by_name.values():
+            member.metadata_may_have_changed()
+
+    def delete_topic(self, topic: str) -> None:
+        """``topic`` is gone, with its records and the group's offsets.
+
+        Members that own partitions of it get UNKNOWN_TOPIC_OR_PARTITION for their next fetch and refresh
+        their metadata; the others see it at their next regular refresh.
+        """
+        gone = self._environment.topics.delete(topic, self.clock.now_us)
+        self.trace(Source.WORLD, PartitionsDeleted(self.group, (topic,), tuple(map(str, gone))))
+        self.records.forget(gone)
+        for member in self._environment.members.by_name.values():
+            if any(partition in member.work for partition in gone):
+                member.fetches_unknown_partitions()
+            else:
+                member.metadata_may_have_changed()
+
+    @property
+    def committed(self) -> Mapping[TopicPartition, int]:
+        """The group's offsets now, background commits included."""
+        partitions = self.partitions
+        offsets = self._environment.members.committed(partitions)
+        return {part: offset for part, offset in zip(partitions, offsets, strict=True) if offset >= 0}
+
+    def fail_over(self, until_us: int, delay_within_us: Callable[[int], int]) -> None:
+        """There is no coordinator until then: requests and responses are lost, and with them heartbeats.
+
+        FindCoordinator gets COORDINATOR_NOT_AVAILABLE until then, and the client asks again after a pause;
+        ``delay_within_us`` draws how much later than the coordinator is there.
+        """
+        environment, now_us = self._environment, self.clock.now_us
+        until_us = environment.network.down_until_us = max(until_us, environment.network.down_until_us)
+        environment.broker.fail_over(until_us)
+        for member in tuple(environment.members.by_name.values()):
+            backoff_ms = member.config.retry_backoff_ms
+            asked = (until_us - now_us) // (backoff_ms * 1000)
+            environment.broker.count(("FindCoordinator", Error.COORDINATOR_NOT_AVAILABLE.name), asked)
+            member.lose_coordinator(until_us - now_us + delay_within_us(backoff_ms))
+
+    def slow_appends(self, until_us: int, append_ms: int) -> None:
+        self._environment.broker.slow_appends(until_us, append_ms)
+
+    def fail_appends(self, until_us: int) -> None:
+        self._environment.broker.fail_appends(until_us)
+
+    @property
+    def slow_records(self) -> SlowRecordTimes | None:
+        return self._environment.slow_records
+
+    @property
+    def rounds(self) -> Rounds:
+        return self._environment.rounds
+
+    def lag(self) -> int:
+        return self._environment.members.lag(self.partitions, self.clock.now_us)
+
+    def group_lags(self) -> list[int]:
+        """The lag of every partition from its committed offset; without one it counts as one record."""
+        partitions, logs = self.partitions, self.records.logs
+        committed = self._environment.members.committed(partitions)
+        ends = [logs.end(partition, self.clock.now_us) for partition in partitions]
+        return [partition_lag(end, offset) for end, offset in zip(ends, committed, strict=True)]
+
+    def committed_records(self) -> int:
+        """Records that the group has committed, over all partitions."""
+        return sum(max(0, offset) for offset in self._environment.members.committed(self.partitions))
+
+    # -- the trace, the end ----------------------------------------------------------------------
+
+    def trace(self, source: Source, event: TracedEvent) -> None:
+        self._environment.trace.emit(source, event)
+
+    @property
+    def requests(self) -> Mapping[tuple[str, str | None], int]:
+        return self._environment.broker.requests
+
+    def finish(self) -> None:
+        """The run is over: verdicts and sums, behind the last event of the group."""
+        self.flush_trace()
+        self.invariants.finish(self, self.clock.now_us)
+        self._processes.finish()
+        for member in tuple(self._environment.members.by_name.values()):
+            member.periodic_requests.stop()
+            member.rates.finish()
+
+    def flush_trace(self) -> None:
+        """Hand all events to the sink."""
+        self._environment.trace.flush()
