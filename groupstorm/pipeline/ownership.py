@@ -5,50 +5,47 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
+from groupstorm.figures.record_model import NANO
 from groupstorm.pipeline.facts import GROUP, PARTITION
-from groupstorm.storms.figures.totals import MICRO
+from groupstorm.pipeline.results import RATES_CHANGED
 
 
 def presence(rows: DataFrame, facts: DataFrame) -> DataFrame:
-    """One row per partition: from when on it exists; at the latest from its first owner on."""
-    created = rows.where(f.col("event").isin("scenario_started", "partitions_created")).select(
-        *GROUP, "seq", "time_us", f.explode("partitions").alias("partition")
+    """When each partition begins to exist (kind ``exist``) and is deleted (kind ``gone``).
+
+    It exists at the latest with its first owner.
+    """
+    named = rows.where(f.col("event").isin("scenario_started", "partitions_created", "partitions_deleted"))
+    kind = f.when(f.col("event") == "partitions_deleted", "gone").otherwise("exist")
+    stated = named.select(
+        *GROUP, "seq", "time_us", kind.alias("kind"), f.explode("partitions").alias("partition")
     )
-    owned = facts.where("kind = 'own'").select(*GROUP, "seq", "time_us", "partition")
+    owned = facts.where("kind = 'own'").select(
+        *GROUP, "seq", "time_us", f.lit("exist").alias("kind"), "partition"
+    )
+    so_far = Window.partitionBy(*PARTITION).orderBy("seq")
+    before = f.coalesce(f.lag("kind").over(so_far), f.lit("gone"))
     return (
-        created.unionByName(owned)
-        .groupBy(*PARTITION)
-        .agg(f.min("seq").alias("exist_seq"), f.min_by("time_us", "seq").alias("exist_us"))
+        stated.unionByName(owned.select(*stated.columns))
+        .withColumn("before", before)
+        .where("kind != before")
+        .select(*PARTITION, "seq", "time_us", "kind")
     )
 
 
 def steps(facts: DataFrame, presence: DataFrame, runs: DataFrame) -> DataFrame:
-    """Everything that happens to each partition, in order: who owns and who processes it from then on.
+    """Everything that happens to each partition, in order.
 
-    Adds to the facts a row of kind ``exist`` per partition, ``owners`` and ``processing`` (how many after
-    the row), ``until_us`` (when the next row comes, or the trace ends) and the run's columns.
+    Adds to the facts the rows of ``presence``, ``owners`` (how many after the row) and the run's columns.
     """
-    per_owner = Window.partitionBy(*PARTITION, "member").orderBy("seq")
     per_partition = Window.partitionBy(*PARTITION).orderBy("seq", "rank")
-    told = facts.withColumn("was_paused", f.coalesce(f.lag("kind").over(per_owner) == "pause", f.lit(False)))
-    exist = presence.select(
-        *PARTITION,
-        f.col("exist_seq").alias("seq"),
-        f.col("exist_us").alias("time_us"),
-        f.lit("exist").alias("kind"),
-    )
     kind = f.col("kind")
     owner_change = f.when(kind == "own", 1).when(kind == "end", -1).otherwise(0)
-    stopping = (kind == "pause") | ((kind == "end") & ~f.col("was_paused"))
-    processing_change = f.when(kind.isin("own", "resume"), 1).when(stopping, -1).otherwise(0)
     return (
-        told.unionByName(exist, allowMissingColumns=True)
-        .withColumn("rank", f.when(kind == "exist", 0).otherwise(1))
-        .withColumn("processing_change", processing_change)
+        facts.unionByName(presence, allowMissingColumns=True)
+        .withColumn("rank", f.when(kind == "exist", 0).when(kind == "gone", 2).otherwise(1))
         .withColumn("owners", f.sum(owner_change).over(per_partition))
-        .withColumn("processing", f.sum("processing_change").over(per_partition))
         .join(f.broadcast(runs), list(GROUP))
-        .withColumn("until_us", f.coalesce(f.lead("time_us").over(per_partition), "end_us"))
     )
 
 
@@ -58,6 +55,7 @@ def completion(steps: DataFrame) -> DataFrame:
         steps.withColumn(
             "missing",
             f.when(f.col("kind") == "exist", 1)
+            .when(f.col("kind") == "gone", -1)
             .when((f.col("kind") == "own") & (f.col("owners") == 1), -1)
             .when((f.col("kind") == "end") & (f.col("owners") == 0), 1)
             .otherwise(0),
@@ -74,24 +72,23 @@ def completion(steps: DataFrame) -> DataFrame:
     )
 
 
-def intervals(steps: DataFrame) -> DataFrame:
+def intervals(steps: DataFrame, logs: DataFrame) -> DataFrame:
     """Owner intervals: from when to when, from which position to which, and what ended them.
 
-    What is open at the end of the trace has no ``to_seq`` and no ``ended_by``; its position is the model's.
+    An interval that is open at the end of the trace has no ``to_seq`` and no ``ended_by``; its last position
+    is computed by the model of records: along the owner's line, at most to the end of the log.
     """
     per_owner = Window.partitionBy(*PARTITION, "member").orderBy("seq")
     number = f.sum((f.col("kind") == "own").cast("int")).over(per_owner)
     last = f.max_by(f.struct("kind", "seq", "time_us", "position", "generation", "event", "cause"), "seq")
-    model = f.greatest(
-        f.col("last.position"),
-        f.least(
-            f.expr(f"(record_rate * end_us) div {MICRO}"),
-            f.col("last.position") + f.expr(f"(process_rate * (end_us - last.time_us)) div {MICRO}"),
-        ),
-    )
+    rate_seq = f.when(f.col("kind") == RATES_CHANGED, f.col("seq"))
+    log_end = _reached("coalesce(log_position, 0)", "coalesce(log_us, 0)", "coalesce(log_rate, record_rate)")
+    owner = _reached("last.position", "last.time_us", "coalesce(rate, process_rate)")
+    known = f.col("last.position").isNotNull()
+    model = f.when(known, f.greatest(f.col("last.position"), f.least(log_end, owner)))
     closed, paused = f.col("last.kind") == "end", f.col("last.kind") == "pause"
     return (
-        steps.where("kind != 'exist'")
+        steps.where("kind not in ('exist', 'gone')")
         .withColumn("number", number)
         .groupBy(*PARTITION, "member", "number", "end_us", "record_rate", "process_rate")
         .agg(
@@ -100,7 +97,9 @@ def intervals(steps: DataFrame) -> DataFrame:
             f.min_by("position", "seq").alias("from_position"),
             f.min_by("generation", "seq").alias("generation"),
             last.alias("last"),
+            f.max_by("rate", rate_seq).alias("rate"),
         )
+        .join(logs, list(PARTITION), "left")
         .select(
             *PARTITION,
             "member",
@@ -117,8 +116,16 @@ def intervals(steps: DataFrame) -> DataFrame:
     )
 
 
-def handovers(steps: DataFrame, completion: DataFrame, rounds: DataFrame) -> DataFrame:
+def _reached(position: str, from_us: str, rate: str) -> Column:
+    """Where a line is when the trace ends, in whole records; a rate times hours may exceed 64 bits."""
+    grown = f"cast({rate} as decimal(19, 0)) * (end_us - {from_us})"
+    return f.expr(f"{position} + ({grown}) div {NANO}")
+
+
+def handovers(steps: DataFrame, completion: DataFrame, rounds: DataFrame, absences: DataFrame) -> DataFrame:
     """Gaps between two owners, from the first complete assignment on: who, how long, why.
+
+    A gap that began before the window is cut there; time in which the group did not exist is no part of it.
 
     ``ended_by`` is the event that ended the old owner's interval (partitions_created: there was none) and
     ``cause`` its cause; ``generations`` how many went by from the old owner's to the new one's; ``paused_us``
@@ -126,7 +133,7 @@ def handovers(steps: DataFrame, completion: DataFrame, rounds: DataFrame) -> Dat
     closed the gap.
     """
     in_order = Window.partitionBy(*PARTITION).orderBy("seq", "rank")
-    ends = steps.where("kind in ('own', 'end', 'exist')")
+    ends = steps.where("kind in ('own', 'end', 'exist', 'gone')")
     following = {
         name: f.lead(column).over(in_order)
         for name, column in {
@@ -139,17 +146,17 @@ def handovers(steps: DataFrame, completion: DataFrame, rounds: DataFrame) -> Dat
     }
     gaps = (
         ends.withColumns(following)
-        .where("owners = 0")
+        .where("owners = 0 and kind != 'gone'")
         .join(f.broadcast(completion), list(GROUP))
         .where("seq > complete_seq")
         .withColumn("to_us", f.coalesce("to_us", "end_us"))
-        .withColumn("gap_us", f.col("to_us") - f.col("time_us"))
-        .where("gap_us > 0")
-        .withColumn("paused_us", _paused())
+        .withColumn("from_us", f.greatest("time_us", "window_us"))
+        .where("to_us > from_us")
     )
-    return _with_round(gaps, rounds).select(
+    existing = _without_absences(gaps, absences).where("gap_us > 0").withColumn("paused_us", _paused())
+    return _with_round(existing, rounds).select(
         *PARTITION,
-        f.col("time_us").alias("from_us"),
+        "from_us",
         "to_us",
         "gap_us",
         "paused_us",
@@ -165,10 +172,24 @@ def handovers(steps: DataFrame, completion: DataFrame, rounds: DataFrame) -> Dat
     )
 
 
+def _without_absences(gaps: DataFrame, absences: DataFrame) -> DataFrame:
+    """Add ``gap_us``, the part of each gap that counts."""
+    gone = f.greatest(f.lit(0), f.least("to_us", "absent_to_us") - f.greatest("from_us", "absent_from_us"))
+    lost = (
+        gaps.join(f.broadcast(absences), list(GROUP))
+        .groupBy(*PARTITION, "seq", "rank")
+        .agg(f.sum(gone).alias("absent_us"))
+    )
+    return gaps.join(lost, [*PARTITION, "seq", "rank"], "left").withColumn(
+        "gap_us", f.col("to_us") - f.col("from_us") - f.coalesce("absent_us", f.lit(0))
+    )
+
+
 def _paused() -> Column:
     """What counts as paused of a gap: all of it if it was for nothing, else the two callbacks."""
     gap = f.col("gap_us")
-    revoking = f.least(gap, f.coalesce("callback_us", f.lit(0)))
+    before_window = f.col("from_us") - f.col("time_us")
+    revoking = f.least(gap, f.greatest(f.lit(0), f.coalesce("callback_us", f.lit(0)) - before_window))
     taking = f.least(gap - revoking, f.coalesce("new_callback_us", f.lit(0)))
     return f.when(f.col("member") == f.col("new_owner"), gap).otherwise(revoking + taking)
 
@@ -198,44 +219,3 @@ def _with_round(gaps: DataFrame, rounds: DataFrame) -> DataFrame:
         )
     )
     return keyed.join(found, [*GROUP, "close_seq"], "left")
-
-
-def times(steps: DataFrame, completion: DataFrame) -> DataFrame:
-    """Per group: time with two owners, time with paused owners only, time with nobody processing."""
-    known = steps.join(f.broadcast(completion), list(GROUP), "left")
-    lasting = f.col("until_us") - f.col("time_us")
-    counted = f.greatest(f.lit(0), f.col("until_us") - f.greatest("time_us", "complete_us"))
-    per_partition = known.groupBy(*GROUP).agg(
-        f.sum(f.when(f.col("processing") > 1, lasting).otherwise(0)).alias("dual_us"),
-        f.sum(
-            f.when(
-                (f.col("owners") > 0) & (f.col("processing") == 0) & f.col("complete_us").isNotNull(), counted
-            ).otherwise(0)
-        ).alias("standing_us"),
-    )
-    in_order = Window.partitionBy(*GROUP).orderBy("seq")
-    together = (
-        known.groupBy(*GROUP, "seq", "complete_us", "end_us")
-        .agg(f.sum("processing_change").alias("change"), f.first("time_us").alias("time_us"))
-        .withColumn("processing", f.sum("change").over(in_order))
-        .withColumn("until_us", f.coalesce(f.lead("time_us").over(in_order), "end_us"))
-        .where("processing = 0 and complete_us is not null")
-        .groupBy(*GROUP)
-        .agg(f.sum(counted).alias("nobody_us"))
-    )
-    return per_partition.join(together, list(GROUP), "left")
-
-
-def returned(steps: DataFrame) -> DataFrame:
-    """Per group: partitions that a member gave up and was the next to be assigned."""
-    backwards = (
-        Window.partitionBy(*PARTITION).orderBy(f.desc("seq")).rowsBetween(Window.unboundedPreceding, -1)
-    )
-    next_owner = f.last(f.when(f.col("kind") == "own", f.col("member")), ignorenulls=True).over(backwards)
-    again = (f.col("kind") == "end") & f.col("given_up") & (f.col("member") == f.col("next_owner"))
-    return (
-        steps.where("kind in ('own', 'end')")
-        .withColumn("next_owner", next_owner)
-        .groupBy(*GROUP)
-        .agg(f.count_if(again).alias("revoked_and_returned"))
-    )

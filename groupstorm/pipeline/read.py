@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
 
 from groupstorm.problems import InputError
-from groupstorm.storms.figures.rows import read_row
-from groupstorm.trace.reader import read_rows, trace_files
-from groupstorm.trace.schema import COLUMNS, ColumnType
+from groupstorm.trace.reader import check_version, read_rows, trace_files
+from groupstorm.trace.schema import COLUMNS, VERSION_KEY, ColumnType, Source
+from groupstorm.trace.typed_rows import event_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +23,8 @@ _SPARK_TYPES = {
 }
 
 SCHEMA = ", ".join(f"`{column.name}` {_SPARK_TYPES[column.type]}" for column in COLUMNS)
+
+_TEXTUAL = (ColumnType.TEXT, ColumnType.TEXTS)
 
 #: Where Spark's JSON reader puts a line that is no row of the schema.
 _CORRUPT = "_corrupt"
@@ -48,7 +50,7 @@ def find_traces(paths: Sequence[Path]) -> dict[str, Path]:
 
 def _traces_at(path: Path) -> list[tuple[str, Path]]:
     if path.is_file():
-        trace_files(path)  # says what is wrong with its name, if anything is
+        trace_files(path)  # raises if the name is wrong
         return [(path.resolve().parent.name if path.stem == "trace" else path.stem, path)]
     if path.is_dir() and not _has_trace(path):
         below = [folder for folder in sorted(path.rglob("*/")) if folder.is_dir() and _has_trace(folder)]
@@ -57,7 +59,7 @@ def _traces_at(path: Path) -> list[tuple[str, Path]]:
                 f"{path}: no trace found, neither in it nor below it (trace*.jsonl, trace*.parquet)"
             )
         return [(folder.relative_to(path).as_posix(), folder) for folder in below]
-    trace_files(path)  # says what is wrong with the path, if anything is
+    trace_files(path)  # raises if the path is wrong
     return [(path.resolve().name, path)]
 
 
@@ -65,34 +67,49 @@ def _has_trace(folder: Path) -> bool:
     return any(file.suffix in (".jsonl", ".parquet") and file.is_file() for file in folder.glob("trace*"))
 
 
-def read_traces(spark: SparkSession, traces: Mapping[str, Path]) -> DataFrame:
-    """All rows of the traces, cached. Raises InputError naming the place of what is no row of a trace."""
+class TraceRows(NamedTuple):
+    """The rows of a set of traces, the groups that they have (run, group), and run -> its last row's time."""
+
+    rows: DataFrame
+    groups: Sequence[tuple[str, str]]
+    last_us: Mapping[str, int]
+
+
+def read_traces(spark: SparkSession, traces: Mapping[str, Path]) -> TraceRows:
+    """All rows of the traces, cached, without those of events that are not known.
+
+    Raises InputError naming the place of a line that is not a row.
+    """
     from pyspark import StorageLevel
     from pyspark.sql import functions as f
 
     runs = {str(file.resolve()): run for run, trace in traces.items() for file in trace_files(trace)}
+    for file in runs:
+        check_version(Path(file))
     by_format = {
         suffix: [_literal_path(file) for file in runs if file.endswith(suffix)]
         for suffix in (".jsonl", ".parquet")
     }
     frames = []
     if by_format[".jsonl"]:
-        reader = spark.read.schema(f"{SCHEMA}, {_CORRUPT} string").option(
-            "columnNameOfCorruptRecord", _CORRUPT
+        schema = f"{SCHEMA}, `{VERSION_KEY}` bigint, {_CORRUPT} string"
+        reader = spark.read.schema(schema).option("columnNameOfCorruptRecord", _CORRUPT)
+        lines = reader.json(by_format[".jsonl"])
+        frames.append(
+            _with_file(lines.where(f"`{VERSION_KEY}` is null or event is not null").drop(VERSION_KEY))
         )
-        frames.append(_with_file(reader.json(by_format[".jsonl"])))
     if by_format[".parquet"]:
         plain = spark.read.schema(SCHEMA).parquet(*by_format[".parquet"])
         frames.append(_with_file(plain.withColumn(_CORRUPT, f.lit(None).cast("string"))))
     rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
     names = spark.createDataFrame([*runs.items()], "file string, run string")
     rows = rows.join(f.broadcast(names), "file").drop("file").persist(StorageLevel.MEMORY_AND_DISK)
-    _check(rows, traces)
-    return rows.drop(_CORRUPT)
+    groups, last_us = _check(rows, traces)
+    return TraceRows(rows.drop(_CORRUPT).where(f.col("event").isin(*event_types())), groups, last_us)
 
 
 def _with_file(rows: DataFrame) -> DataFrame:
-    """Add ``file``, the path a row was read from (Spark tells it as a URL)."""
+    """Add ``file``, the path a row was read from (Spark has it as a URL)."""
     from pyspark.sql import functions as f
 
     url = f.regexp_replace("_metadata.file_path", "^file:/+", "/")
@@ -103,29 +120,41 @@ def _literal_path(file: str) -> str:
     return "".join(f"\\{c}" if c in _PATTERN_CHARACTERS else c for c in file)
 
 
-def _check(rows: DataFrame, traces: Mapping[str, Path]) -> None:
-    """Raise InputError if a row is none, or a trace has no row at all."""
+def _check(rows: DataFrame, traces: Mapping[str, Path]) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    """The groups and the last times of the traces. Raises InputError if a row does not fit the schema."""
     from pyspark.sql import functions as f
 
     nothing = f.array().cast("array<bigint>")
     lengths = f.size(f.coalesce("positions", nothing)) != f.size(
         f.coalesce("partitions", nothing.cast("array<string>"))
     )
-    needed = [f.col(name).isNull() for name in ("seq", "time_us", "source", "event", "group")]
     bad = f.col(_CORRUPT).isNotNull() | (lengths & f.col("positions").isNotNull())
-    for condition in needed:
-        bad = bad | condition
-    seen = {row["run"]: row["bad"] for row in rows.groupBy("run").agg(f.max(bad).alias("bad")).collect()}
+    bad = bad | ~f.coalesce(f.col("source").isin(*(str(source) for source in Source)), f.lit(False))
+    for name in ("seq", "time_us", "event", "group"):
+        bad = bad | f.col(name).isNull()
+    # bytes that are no text: Spark puts this character in their place
+    texts = f.concat_ws("", *(column.name for column in COLUMNS if column.type in _TEXTUAL))
+    found = rows.groupBy("run", "group").agg(
+        f.max(bad).alias("bad"),
+        f.max(texts.contains("\ufffd")).alias("odd"),
+        f.max("time_us").alias("last_us"),
+    )
+    groups = sorted(found.collect(), key=lambda row: (row["run"], row["group"] or ""))
     for run, trace in traces.items():
-        if run not in seen:
+        of_run = [row for row in groups if row["run"] == run]
+        if not of_run:
             raise InputError(f"{trace}: the trace has no rows")
-        if seen[run]:
-            _explain(trace)
+        if any(row["bad"] or row["odd"] for row in of_run):
+            explain(trace)
+        if any(row["bad"] for row in of_run):
+            raise InputError(f"{trace}: a row does not fit the schema of traces")
+    last_us: dict[str, int] = {}
+    for row in groups:
+        last_us[row["run"]] = max(row["last_us"], last_us.get(row["run"], 0))
+    return [(row["run"], row["group"]) for row in groups], last_us
 
 
-def _explain(trace: Path) -> NoReturn:
-    """Read a trace that Spark found fault with row by row, to say where the fault is."""
-    before_us = 0
-    for row in read_rows(trace):
-        before_us, _, _ = read_row(row, before_us)
-    raise InputError(f"{trace}: a row has no seq or no group")
+def explain(trace: Path) -> None:
+    """Read a trace row by row, to raise InputError naming the place of what Spark found fault with."""
+    for _ in read_rows(trace):
+        pass

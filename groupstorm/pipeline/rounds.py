@@ -11,8 +11,8 @@ from groupstorm.pipeline.facts import GROUP
 def rounds(rows: DataFrame) -> DataFrame:
     """One row per PreparingRebalance: why, which generation came of it, when, for how many members.
 
-    ``stable_us`` is null where the generation never reached Stable; ``latency_us`` ends with the last first
-    answer that a member got to its SyncGroup (see `groupstorm.storms.figures.rounds.Rounds`).
+    ``stable_us`` is null if the generation never reached Stable; ``latency_us`` ends with the last first
+    answer that a member got to its SyncGroup (see `groupstorm.figures.rounds.Rounds`).
     """
     in_order = Window.partitionBy(*GROUP).orderBy("seq")
     changed = f.col("event") == "group_state_changed"
@@ -58,13 +58,4 @@ def _last_answers(numbered: DataFrame, found: DataFrame) -> DataFrame:
         per_member.where("replaced_seq is null or answered_seq < replaced_seq")
         .groupBy(*GROUP, "round")
         .agg(f.max("answered_us").alias("answered_us"))
-    )
-
-
-def latencies(rounds: DataFrame) -> DataFrame:
-    """Per group: number, sum and maximum of the rounds' latencies."""
-    return rounds.groupBy(*GROUP).agg(
-        f.count("latency_us").alias("latencies"),
-        f.sum("latency_us").alias("latency_sum_us"),
-        f.max("latency_us").alias("latency_max_us"),
     )

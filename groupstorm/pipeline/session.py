@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from groupstorm.held_signals import stop_signals_held
 from groupstorm.pipeline.java import java_home
 from groupstorm.problems import InputError
 
@@ -62,7 +65,9 @@ def spark_session(trace_bytes: int = 0, master: str = LOCAL) -> Iterator[SparkSe
         import pandas  # noqa: F401  # what Spark hands to Python functions
         from pyspark.sql import SparkSession
     except ImportError as missing:
-        raise InputError(f"{missing.name} is not installed: pip install 'groupstorm[spark]'") from missing
+        raise InputError(
+            f"{missing.name} is not installed: pip install 'groupstorm[spark]', or use --engine local"
+        ) from missing
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
@@ -87,7 +92,7 @@ def spark_session(trace_bytes: int = 0, master: str = LOCAL) -> Iterator[SparkSe
         for name, value in (_SETTINGS | own).items():
             builder = builder.config(name, value)
         log = Path(folder, "spark.log")
-        with _stderr_to(log):
+        with _stderr_to(log), _same_interrupt_handler(), _no_jvm_left():
             try:
                 spark = builder.getOrCreate()
             except RuntimeError as failure:  # what PySpark raises when its JVM ends before it answers
@@ -95,8 +100,13 @@ def spark_session(trace_bytes: int = 0, master: str = LOCAL) -> Iterator[SparkSe
         spark.sparkContext.setLogLevel("OFF")
         try:
             yield spark
-        finally:
-            spark.stop()
+        except BaseException as problem:
+            if _is_interruption(problem):
+                _kill_jvm(spark)
+            else:
+                spark.stop()
+            raise
+        spark.stop()
 
 
 def address_towards(master: str) -> str:
@@ -112,6 +122,62 @@ def address_towards(master: str) -> str:
         raise InputError(
             f"--master {master}: nobody answers there: {problem.strerror or problem}"
         ) from problem
+
+
+@contextmanager
+def _same_interrupt_handler() -> Iterator[None]:
+    """Keep the handler of SIGINT: PySpark's calls the JVM over the connection of the interrupted call."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+
+
+@contextmanager
+def _no_jvm_left() -> Iterator[None]:
+    """Kill the JVM that PySpark starts in the block if the block fails: PySpark itself forgets it."""
+    from pyspark import java_gateway
+
+    popen, started = java_gateway.Popen, []
+
+    def start(*arguments: Any, **options: Any) -> Any:
+        with stop_signals_held():  # between its start and our list, too
+            started.append(popen(*arguments, **options))
+        return started[-1]
+
+    java_gateway.Popen = start
+    try:
+        yield
+    except BaseException:
+        for process in started:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        java_gateway.Popen = popen
+
+
+def _is_interruption(problem: BaseException) -> bool:
+    """Whether it is one, or an error of PySpark's while it unwinds one."""
+    found: BaseException | None = problem
+    while isinstance(found, Exception):
+        found = found.__context__
+    return found is not None
+
+
+def _kill_jvm(spark: SparkSession) -> None:
+    """End Spark without a call: an interrupted one has left half an answer on the connection.
+
+    PySpark's threads then report a JVM that is gone, which nobody wants to read.
+    """
+    gateway = spark.sparkContext._gateway
+    if gateway is not None and gateway.proc is not None:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        gateway.proc.kill()
+        gateway.proc.wait()
 
 
 def _driver_memory_mib() -> int:

@@ -1,1 +1,1 @@
-"""What people look at: tables of figures, a trace told as a story."""
+"""What people look at: tables of figures, and traces as stories."""

@@ -8,8 +8,8 @@ from rich.table import Table
 
 from groupstorm.assignors.check.checking import Finding, Report
 from groupstorm.assignors.check.properties import Verdict
+from groupstorm.assignors.check.rendering import render_finding
 from groupstorm.assignors.check.speed import Speed
-from groupstorm.assignors.check.telling import tell
 from groupstorm.assignors.contract import Assignor
 
 _STYLES = {Verdict.HELD: "green", Verdict.BROKEN: "bold red", Verdict.NOT_PROMISED: "dim"}
@@ -55,7 +55,7 @@ def failures(assignor: Assignor, report: Report, with_unpromised: bool = False) 
         if finding.verdict is Verdict.BROKEN or (with_unpromised and unpromised):
             yield ""
             yield f"{finding.name}: the smallest failing history that was found"
-            for line in tell(assignor, finding):
+            for line in render_finding(assignor, finding):
                 yield f"  {line}"
 
 

@@ -1,11 +1,11 @@
-"""What the threads of a Kafka Streams application did, in sentences."""
+"""A sentence for every event of the threads of a Kafka Streams application."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from groupstorm.storms.figures.wording import dollars, listed, size
+from groupstorm.figures.wording import dollars, listed, size
 
 Row = Mapping[str, Any]
 
@@ -87,7 +87,7 @@ SENTENCES: Mapping[str, Callable[[Row], str]] = {
     ),
 }
 
-#: What a story about nobody in particular tells of them.
+#: Those of them that a story of the whole group has.
 OVERVIEW = frozenset(
     {
         "tasks_created",

@@ -1,29 +1,44 @@
-"""Figures as tables for a terminal: one column per run, what has no meaning left out."""
+"""Figures as tables, those that people ask for first: a few runs side by side, many one below the other."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from statistics import median
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from groupstorm.figures import Figures
+from groupstorm.figures.spread import Spread, all_within_spread, is_number, spread_of
+from groupstorm.figures.wording import size
+from groupstorm.report.grid import Grid, Row, csv_text
 
-from groupstorm.storms.figures import Figures
-from groupstorm.storms.figures.wording import size
+#: Runs by the name of their column: one of each seed.
+Runs = Mapping[str, Sequence[Figures]]
 
-#: The figures that a table begins with, in the order in which people ask; the rest follows.
+#: The figures that a table has without --all, in the order in which people ask.
 LEADING = (
     "generations",
     "rounds_per_change",
     "unowned_partition_seconds",
     "unowned_max_seconds",
+    "unowned_worst_partition",
     "nobody_consuming_seconds",
+    "cost_per_deploy_partition_seconds",
+    "cost_per_crash_partition_seconds",
+    "dual_owner_seconds",
+    "staleness_max_seconds",
+    "staleness_worst_partition",
+    "lag_peak",
+    "lag_recovery_seconds",
+    "lag_growth_per_second",
+    "records_duplicated",
+    "records_skipped",
     "moves",
     "moves_wasted",
-    "lag_peak",
-    "records_duplicated",
+    "imbalance_max",
+    "imbalance_records_max",
+    "max_poll_interval_exceeded",
+    "rebalance_latency_max_ms",
+    "generations_without_progress_max",
     "task_downtime_seconds",
     "task_downtime_max_seconds",
     "probing_rebalances",
@@ -32,102 +47,161 @@ LEADING = (
     "restored_bytes",
     "cross_rack_usd",
 )
-#: Figures that are told elsewhere than in the table's numbers.
+#: Figures that are no cells of a table.
 NOT_IN_TABLES = frozenset({"answer", "invariants", "requests", "errors", "commits_rejected"})
+
+#: More runs than this stand one below the other.
+SIDE_BY_SIDE_MAX = 4
+
+#: The figures of such a table, and what heads their columns.
+HEADINGS = {
+    "generations": "gen.",
+    "unowned_partition_seconds": "un-owned s",
+    "unowned_max_seconds": "longest gap s",
+    "staleness_max_seconds": "stale s",
+    "cost_per_deploy_partition_seconds": "per deploy s",
+    "cost_per_crash_partition_seconds": "per crash s",
+    "lag_peak": "peak lag",
+    "records_duplicated": "again",
+    "moves": "moves",
+    "moves_wasted": "wasted moves",
+    "imbalance_max": "un-even",
+    "nobody_consuming_seconds": "nobody s",
+    "task_downtime_seconds": "tasks down s",
+}
+
+RANGE = "  least..most"
+ALIKE = "~"
+ALIKE_NOTE = f"{ALIKE} differs by no more than the seeds do"
 
 
 def figure_names() -> list[str]:
     """All figures that tables show, the leading ones first."""
     names = [field.name for field in fields(Figures) if field.name not in NOT_IN_TABLES]
-    return [*LEADING, *(name for name in names if name not in LEADING)]
+    leading = [name for name in LEADING if name in names]
+    return [*leading, *(name for name in names if name not in leading)]
 
 
-#: More runs than this are told one below the other, with the figures that people ask for first.
-SIDE_BY_SIDE_MAX = 4
+def figures_grid(title: str, runs: Runs, everything: bool = False) -> Grid:
+    """Medians, and below them the range over several seeds.
 
-#: Those figures, and what heads their columns.
-_HEADINGS = {
-    "generations": "gen.",
-    "rounds_per_change": "rounds",
-    "unowned_partition_seconds": "un-\nowned s",
-    "unowned_max_seconds": "longest\ngap s",
-    "nobody_consuming_seconds": "nobody\ns",
-    "moves": "moves",
-    "moves_wasted": "wasted",
-    "imbalance_max": "uneven",
-    "records_duplicated": "again",
-}
+    ``everything``: all figures, in blocks of columns if there are many runs.
+    """
+    if len(runs) > SIDE_BY_SIDE_MAX and not everything:
+        return _one_below_the_other(title, runs)
+    return _side_by_side(title, runs, everything)
 
 
-def figures_table(title: str, runs: Mapping[str, Figures]) -> Table:
-    """Figures of a few runs side by side; of many, the leading ones with a row for each run."""
-    return _one_below_the_other(title, runs) if len(runs) > SIDE_BY_SIDE_MAX else _side_by_side(title, runs)
-
-
-def _one_below_the_other(title: str, runs: Mapping[str, Figures]) -> Table:
-    table = Table(
-        title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, padding=0, show_edge=False
-    )
-    table.add_column("", overflow="fold")
-    for heading in _HEADINGS.values():
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name, figures in runs.items():
-        table.add_row(name, *(_brief(getattr(figures, figure)) for figure in _HEADINGS))
-    return table
-
-
-def _brief(value: float | None) -> str:
-    """A number with three digits at least: where there are more, none behind the point."""
-    if isinstance(value, float):
-        return shown(round(value, 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2))
-    return shown(value)
-
-
-def _side_by_side(title: str, columns: Mapping[str, Figures]) -> Table:
-    """A column per run, the sums of requests and errors below."""
-    table = Table(title=title, title_justify="left", header_style="bold")
-    table.add_column("figure", no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right")
+def _side_by_side(title: str, runs: Runs, everything: bool) -> Grid:
+    """A column per name; below them, if ``everything``, the sums of requests and errors."""
+    rows, zero = [], []
     for name in figure_names():
-        row = [getattr(figures, name) for figures in columns.values()]
-        if any(value is not None for value in row):
-            in_words = name.endswith("_bytes")
-            table.add_row(name, *(size(value) if in_words and value else shown(value) for value in row))
-    for name in ("requests", "errors"):
-        rows = [getattr(figures, name) or {} for figures in columns.values()]
-        for key in sorted({key for row in rows for key in row}):
-            table.add_row(f"{name}: {key}", *(shown(row.get(key, 0)) for row in rows))
-    return table
+        if name not in LEADING and not everything:
+            continue
+        of_runs = [[getattr(figures, name) for figures in each] for each in runs.values()]
+        if all(value is None for values in of_runs for value in values):
+            continue
+        if not everything and all(value == 0 for values in of_runs for value in values):
+            zero.append(name)
+        elif not _are_different_names(of_runs):
+            rows.append(_row(name, of_runs))
+    if everything:
+        rows += _counts(runs)
+    notes = [ALIKE_NOTE] if any(row.mark for row in rows) else []
+    if zero:
+        notes.append(f"0 everywhere: {', '.join(zero)}")
+    return Grid(("figure", *runs), rows, title, notes)
 
 
-def spread_table(title: str, runs: Sequence[Figures]) -> Table:
-    """How much each figure varies over several seeds."""
-    table = Table(title=title, title_justify="left", header_style="bold")
-    table.add_column("figure", no_wrap=True)
-    for name in ("least", "median", "most"):
-        table.add_column(name, justify="right")
-    for name in figure_names():
-        numbers = sorted(value for figures in runs if (value := getattr(figures, name)) is not None)
-        if numbers:
-            table.add_row(name, shown(numbers[0]), shown(median(numbers)), shown(numbers[-1]))
-    return table
+def _one_below_the_other(title: str, runs: Runs) -> Grid:
+    every = [figures for each in runs.values() for figures in each]
+    names = [name for name in HEADINGS if any(getattr(figures, name, None) is not None for figures in every)]
+    rows = []
+    for run, each in runs.items():
+        cells, below = [], []
+        for name in names:
+            cell, under = _cell(name, [getattr(figures, name) for figures in each])
+            cells.append(cell)
+            below.append(under)
+        rows.append(Row(run, cells, below if any(below) else (), RANGE))
+    return Grid(("", *(HEADINGS[name] for name in names)), rows, title)
+
+
+def _row(name: str, of_runs: Sequence[Sequence[Any]]) -> Row:
+    cells, below = zip(*(_cell(name, values) for values in of_runs), strict=True)
+    spreads = [spread for values in of_runs if (spread := spread_of(values)) is not None]
+    several_seeds = any(len(values) > 1 for values in of_runs)
+    alike = several_seeds and len(spreads) > 1 and all_within_spread(spreads)
+    return Row(name, cells, below if any(below) else (), RANGE, ALIKE if alike else "")
+
+
+def _cell(name: str, values: Sequence[Any]) -> tuple[str, str]:
+    """The median and the range; of names, the only one or how many there are."""
+    spread = spread_of(values)
+    if spread is None:
+        texts = {value for value in values if value is not None}
+        return (texts.pop() if len(texts) == 1 else f"{len(texts)} names" if texts else "-"), ""
+    unknown = sum(value is None for value in values)
+    below = "" if spread.least == spread.most else range_shown(name, spread)
+    if unknown:
+        below = f"{below} {unknown} without".strip()
+    return brief(name, spread.median), below
+
+
+def range_shown(name: str, spread: Spread) -> str:
+    return f"{brief(name, spread.least)}..{brief(name, spread.most)}"
+
+
+def _are_different_names(of_runs: Sequence[Sequence[Any]]) -> bool:
+    """Names, a different one for each seed: nothing for a table."""
+    return all(len({value for value in values if isinstance(value, str)}) > 1 for values in of_runs)
+
+
+def _counts(runs: Runs) -> list[Row]:
+    rows = []
+    for name in ("requests", "errors", "commits_rejected"):
+        every = [[getattr(figures, name) or {} for figures in each] for each in runs.values()]
+        for key in sorted({key for each in every for counts in each for key in counts}):
+            of_runs = [[counts.get(key, 0) for counts in each] for each in every]
+            rows.append(_row(f"{name}: {key}", of_runs))
+    return rows
 
 
 def spread(runs: Sequence[Figures]) -> dict[str, dict[str, float]]:
     """Least, median and most of every figure that is a number in some run."""
     result = {}
     for name in figure_names():
-        numbers = sorted(value for figures in runs if (value := getattr(figures, name)) is not None)
-        if numbers:
-            result[name] = {"least": numbers[0], "median": median(numbers), "most": numbers[-1]}
+        found = spread_of(getattr(figures, name) for figures in runs)
+        if found is not None:
+            result[name] = found._asdict()
     return result
+
+
+def figures_csv(first: Sequence[str], rows: Sequence[tuple[Sequence[Any], Figures]]) -> str:
+    """A row per run: the columns ``first``, then every figure that is a number or a name, exact."""
+    names = figure_names()
+    values = [[*head, *(getattr(figures, name) for name in names)] for head, figures in rows]
+    return csv_text([*first, *names], values)
+
+
+def brief(name: str, value: float | None) -> str:
+    """A number with three digits that count at least; bytes in words. `figures.json` has all digits."""
+    if value is None:
+        return "-"
+    if name.endswith("_bytes") and value:
+        return size(value)
+    if isinstance(value, int) or value == int(value):
+        return f"{value:,.0f}"
+    decimals = 4 if name.endswith("_usd") else 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 3
+    return f"{value:,.{decimals}f}"
 
 
 def shown(value: Any) -> str:
     """A number as people read it: grouped digits, no more than three decimals."""
     if value is None:
         return "-"
+    if not is_number(value):
+        return str(value)
     if isinstance(value, float):
         return f"{value:,.3f}".rstrip("0").rstrip(".")
     return f"{value:,}"

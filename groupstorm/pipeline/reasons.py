@@ -1,13 +1,11 @@
-"""What an analysis shows in a terminal, beside the figures: slow handovers with their reason, rounds."""
+"""The reason of a slow handover, in a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from rich.table import Table
-
-from groupstorm.pipeline.analysis import RoundsByCause, SlowHandover
-from groupstorm.storms.figures.wording import seconds
+from groupstorm.figures.wording import seconds
+from groupstorm.pipeline.results import SlowHandover
 
 #: How an owner came to own no more: (event, cause) or the event alone -> a clause about ``old``.
 _ENDINGS: Mapping[tuple[str, str | None], str] = {
@@ -44,43 +42,3 @@ def why(handover: SlowHandover) -> str:
     if handover.generations is not None and handover.generations > 1:
         clauses[-1] += f" {handover.generations} generations later"
     return "; ".join(clauses)
-
-
-def handovers_table(run: str, handovers: Sequence[SlowHandover]) -> Table:
-    """The slowest handovers of one run."""
-    table = Table(title=f"Slowest handovers: {run}", title_justify="left", header_style="bold")
-    table.add_column("partition", overflow="fold")
-    for name in ("at s", "gap"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("why", ratio=1)
-    for handover in handovers:
-        more = f" and {handover.partitions - 1} more" if handover.partitions > 1 else ""
-        table.add_row(
-            handover.partition + more,
-            f"{handover.from_us / 1_000_000:,.3f}",
-            seconds(handover.gap_us / 1_000_000),
-            why(handover),
-        )
-    return table
-
-
-def rounds_table(rounds: Sequence[RoundsByCause]) -> Table:
-    """What made groups rebalance, run by run."""
-    table = Table(title="Rounds by cause", title_justify="left", header_style="bold")
-    table.add_column("run", overflow="fold")
-    table.add_column("cause", no_wrap=True)
-    for name in ("rounds", "stable", "members", "mean latency", "max latency"):
-        table.add_column(name, justify="right")
-    for one in rounds:
-        table.add_row(
-            one.run,
-            one.cause,
-            f"{one.rounds:,}",
-            f"{one.stable:,}",
-            "-" if one.members is None else f"{one.members:,}",
-            *(
-                "-" if us is None else seconds(us / 1_000_000)
-                for us in (one.latency_avg_us, one.latency_max_us)
-            ),
-        )
-    return table

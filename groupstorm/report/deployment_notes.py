@@ -1,0 +1,95 @@
+"""Notes on a run beside its figures: what its deployment does to static members, pods that move in step,
+what its autoscaler did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from groupstorm.figures.wording import listed, seconds
+from groupstorm.report.scaling_notes import scaling_note
+from groupstorm.storms.deployments.limits import limits_of
+from groupstorm.storms.run import Run
+from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, PROCESSES, STATEFUL_SET
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.settings import Settings
+
+#: Steps that replace several pods at once if `max_surge` and `max_unavailable` allow it.
+ROLLING: Final = frozenset({"rolling-restart", "rolling-upgrade", "canary"})
+#: Steps that replace all of them at once.
+AT_ONCE: Final = frozenset({"recreate", "blue-green"})
+#: How long a pod takes from SIGTERM to its successor's readiness.
+TIMES_OF_A_POD: Final = ("start_ms", "ready_ms", "drain_ms", "stop_grace_ms")
+
+
+def deployment_notes(run: Run) -> list[str]:
+    """Sentences for a person; none if nothing about the deployment has to be known."""
+    notes = [membership_note(run.scenario), in_step_note(run.scenario), scaling_note(run)]
+    return [note for note in notes if note is not None]
+
+
+def notes_by_variant(variants: Mapping[str, Sequence[Run]]) -> list[str]:
+    """The notes on the first run of each variant; variants with the same note stand together."""
+    by_note: dict[str, list[str]] = {}
+    for name, runs in variants.items():
+        for note in deployment_notes(runs[0]):
+            by_note.setdefault(note, []).append(name)
+    return [f"{listed(names)}: {note}" for note, names in by_note.items()]
+
+
+def membership_note(scenario: ResolvedScenario) -> str | None:
+    """`static_membership_note`; of processes without a controller only if a step replaces them."""
+    settings = scenario.settings
+    if settings.choice("deployment") == PROCESSES and not any(step.do in ROLLING for step in scenario.steps):
+        return None
+    return static_membership_note(settings)
+
+
+def static_membership_note(settings: Settings) -> str | None:
+    """What static membership means for pods that are replaced; None for dynamic members."""
+    if settings.choice("group.instance.id") == "none":
+        return None
+    if settings.optional_flag("leave_on_close"):
+        return (
+            "Static members that send LeaveGroup when they close (leave_on_close) are removed at once: a "
+            "deploy costs what it costs dynamic members."
+        )
+    session = seconds(settings.integer("session.timeout.ms") / 1000)
+    if settings.choice("deployment") == DEPLOYMENT:
+        return (
+            "Static membership works against a Deployment: a new pod has a new name, so a new "
+            "group.instance.id, and the partitions of the old one wait until its session ends "
+            f"(session.timeout.ms, {session}). Use dynamic members, or a StatefulSet."
+        )
+    if settings.choice("deployment") == STATEFUL_SET:
+        return (
+            "Pod names are stable, so static members that are back within session.timeout.ms "
+            f"({session}) cause no rebalance; their partitions wait for them until then."
+        )
+    if settings.pods("max_surge").number:
+        return (
+            "With max_surge a successor runs beside the process that it replaces, so it has another "
+            "group.instance.id, and the partitions of the old one wait until its session ends "
+            f"(session.timeout.ms, {session}). Static members need a StatefulSet, which has no surge: "
+            "--set deployment=statefulset --set max_surge=0."
+        )
+    return None
+
+
+def in_step_note(scenario: ResolvedScenario) -> str | None:
+    """Pods that are replaced together and all take equally long: rounds then serve many of them at once."""
+    settings = scenario.settings
+    limits = limits_of(settings, settings.integer("members"))
+    rolls = any(step.do in ROLLING for step in scenario.steps) and limits.surge + limits.unavailable > 1
+    if not rolls and not any(step.do in AT_ONCE for step in scenario.steps):
+        return None
+    times = [settings.distribution(name) for name in TIMES_OF_A_POD]
+    start = times[0]
+    if not all(one.is_constant for one in times):
+        return None
+    start_s = start.largest_us / 1_000_000
+    return (
+        f"Pods that are replaced together move in step here, as {listed(TIMES_OF_A_POD)} are constant: one "
+        "round serves many of them. If pods differ, a deploy of eager members may cost many times as much: "
+        f"compare with --set 'start_ms={{p50: {start_s:g}s, p95: {start_s * 1.5:g}s}}' before you decide."
+    )

@@ -1,0 +1,167 @@
+"""Tables in plain text that fit a width, and the same as CSV or Markdown.
+
+No word and no number is ever cut: headings are broken behind a hyphen, a point or an underscore, and columns
+that do not fit beside the others stand in a block of their own below. A line that a reader greps for begins
+with the name of its row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+GAP = 2
+"""Spaces between two columns."""
+
+MARK_WIDTH = 2
+"""Kept free behind the last column for a row's mark."""
+
+_PARTS = re.compile(r"[^-_. ]*[-_. ]?")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line. ``below``: cells of a second line under it, or none. ``mark``: a sign at its end."""
+
+    name: str
+    cells: Sequence[str]
+    below: Sequence[str] = ()
+    below_name: str = ""
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """``headings``: of the column of names, then of each column of cells."""
+
+    headings: Sequence[str]
+    rows: Sequence[Row]
+    title: str = ""
+    notes: Sequence[str] = field(default_factory=tuple)
+    left: frozenset[int] = frozenset()
+    """Columns of cells, from 0, that are aligned to the left."""
+
+    def text(self, width: int) -> list[str]:
+        """The lines. One is longer than ``width`` only if a name and one cell alone are."""
+        lines = [self.title] if self.title else []
+        names = self._names_width(width)
+        for number, columns in enumerate(self._blocks(names, width)):
+            if number:
+                lines.append("")
+            lines += self._block(names, columns)
+        return [
+            line.rstrip() for line in (*lines, *(one for note in self.notes for one in wrapped(note, width)))
+        ]
+
+    def markdown(self) -> list[str]:
+        """A table of GitHub's Markdown."""
+        lines = [f"**{self.title}**", ""] if self.title else []
+        lines.append(_piped(self.headings))
+        sides = [":--" if number in self.left else "--:" for number in range(len(self.headings) - 1)]
+        lines.append(_piped([":--", *sides]))
+        for row in self.rows:
+            below = [*row.below, *[""] * (len(row.cells) - len(row.below))]
+            cells = [
+                f"{cell} ({under})" if under else cell for cell, under in zip(row.cells, below, strict=True)
+            ]
+            lines.append(_piped([f"{row.name} {row.mark}".strip(), *cells]))
+        return [*lines, *(line for note in self.notes for line in ("", note))]
+
+    def _names_width(self, width: int) -> int:
+        """Names of rows may be broken into several lines if they take more than half of ``width``."""
+        longest = max((len(name) for row in self.rows for name in (row.name, row.below_name)), default=0)
+        longest = max(longest, _narrowest(self.headings[0]))
+        if longest <= width // 2:
+            return longest
+        return max(width // 2, *(_narrowest(row.name) for row in self.rows))
+
+    def _column_width(self, number: int) -> int:
+        cells = [row.cells[number] for row in self.rows]
+        cells += [row.below[number] for row in self.rows if row.below]
+        longest = max(map(len, cells), default=0)
+        heading = self.headings[number + 1]
+        return max(longest, _narrowest(heading), min(len(heading), longest + 2))
+
+    def _blocks(self, names: int, width: int) -> Iterator[list[int]]:
+        """The columns of each block: as many as fit."""
+        marks = MARK_WIDTH if any(row.mark for row in self.rows) else 0
+        block: list[int] = []
+        used = names + marks
+        for number in range(len(self.headings) - 1):
+            more = GAP + self._column_width(number)
+            if block and used + more > width:
+                yield block
+                block, used = [], names + marks
+            block.append(number)
+            used += more
+        if block:
+            yield block
+
+    def _block(self, names: int, columns: Sequence[int]) -> Iterator[str]:
+        widths = [self._column_width(number) for number in columns]
+        sides = [number in self.left for number in columns]
+        headings = [_broken(self.headings[0], names)]
+        headings += [_broken(self.headings[c + 1], w) for c, w in zip(columns, widths, strict=True)]
+        depth = max(map(len, headings))
+        for level in range(depth):
+            first, *rest = ([""] * (depth - len(lines)) + lines for lines in headings)
+            yield _line(first[level], names, [lines[level] for lines in rest], widths, sides)
+        for row in self.rows:
+            *above, last = _broken(row.name, names)
+            yield from above
+            line = _line(last, names, [row.cells[number] for number in columns], widths, sides)
+            yield f"{line} {row.mark}"
+            if row.below and any(row.below[number] for number in columns):
+                yield _line(row.below_name, names, [row.below[number] for number in columns], widths, sides)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """``text`` in lines of at most ``width`` characters; no word is broken."""
+    return textwrap.wrap(
+        text, width, break_long_words=False, break_on_hyphens=False, subsequent_indent=""
+    ) or [""]
+
+
+def csv_text(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Comma-separated values as spreadsheets and pandas read them; null is an empty field."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows(["" if value is None else value for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _line(
+    name: str, names: int, cells: Sequence[str], widths: Sequence[int], to_the_left: Sequence[bool]
+) -> str:
+    parts = [
+        f"{' ' * GAP}{cell:{'<' if left else '>'}{width}}"
+        for cell, width, left in zip(cells, widths, to_the_left, strict=True)
+    ]
+    return f"{name:{names}}{''.join(parts)}"
+
+
+def _piped(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in _PARTS.findall(text) if part] or [""]
+
+
+def _narrowest(text: str) -> int:
+    return max(len(part.rstrip()) for part in _parts(text))
+
+
+def _broken(text: str, width: int) -> list[str]:
+    """``text`` in lines of at most ``width`` characters, broken behind a hyphen, a point, a blank or _."""
+    lines = [""]
+    for part in _parts(text):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return [line.rstrip() for line in lines]

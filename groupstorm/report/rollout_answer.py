@@ -1,0 +1,94 @@
+"""What a rollout costs, in a person's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from groupstorm.figures import Figures
+from groupstorm.figures.wording import counted, seconds
+from groupstorm.report.deployment_notes import static_membership_note
+from groupstorm.storms.deployments.limits import limits_of
+from groupstorm.storms.manifests.outcome import Outcome
+from groupstorm.storms.manifests.plan import Plan
+from groupstorm.storms.scenario.deployment_settings import RUNS
+from groupstorm.storms.scenario.settings import Settings
+
+
+def rollout_answer(
+    plan: Plan, settings: Settings, outcomes: Sequence[Outcome], runs: Sequence[Figures]
+) -> str:
+    """The paragraph: how long the rollout takes, what it costs, and why. One outcome and figures a seed."""
+    parts = [_takes(plan, settings, outcomes), _costs(outcomes, runs), *_lag(runs)]
+    killed = max(outcome.killed for outcome in outcomes)
+    if killed:
+        grace_ms = settings.optional_integer("termination_grace_ms") or 0
+        parts.append(
+            f"Up to {counted(killed, 'pod')} did not close within terminationGracePeriodSeconds "
+            f"({seconds(grace_ms / 1000)}): killed, they send no LeaveGroup, and their partitions wait for "
+            f"session.timeout.ms ({seconds(settings.integer('session.timeout.ms') / 1000)})."
+        )
+    return " ".join([*parts, *_membership(settings)])
+
+
+def _takes(plan: Plan, settings: Settings, outcomes: Sequence[Outcome]) -> str:
+    members = settings.integer("members")
+    workload = plan.consumer.workload
+    took = _range([outcome.seconds for outcome in outcomes if outcome.seconds is not None], seconds)
+    if plan.step == "recreate":
+        how = f"{counted(members, 'pod')} of {workload} stop before the first new one starts"
+    else:
+        limits = limits_of(settings, members)
+        surge = f"{limits.surge} more at most" if limits.surge else "none more"
+        missing = f"{limits.unavailable} missing at most" if limits.unavailable else "none missing"
+        how = f"{counted(members, 'pod')} of {workload} are replaced, {surge} and {missing}"
+    if settings.choice("ready_when") == RUNS:
+        return f"{how}: for Kubernetes that is done after {took}, whether the consumers poll or not."
+    return f"{how}: that takes {took}."
+
+
+def _costs(outcomes: Sequence[Outcome], runs: Sequence[Figures]) -> str:
+    rebalances = _rebalances([outcome.rebalances for outcome in outcomes])
+    total = _range([run.unowned_partition_seconds or 0 for run in runs], seconds)
+    longest = _range([run.unowned_max_seconds or 0 for run in runs], seconds)
+    text = (
+        f"The group {rebalances}; partitions are un-owned for {total} in all, "
+        f"one of them for {longest} at the longest"
+    )
+    nobody = [run.nobody_consuming_seconds or 0 for run in runs]
+    return f"{text}; for {_range(nobody, seconds)} nobody consumes anything." if any(nobody) else f"{text}."
+
+
+def _rebalances(counts: Sequence[float]) -> str:
+    if not any(counts):
+        return "does not rebalance"
+    return f"rebalances {_range(counts, lambda count: 'once' if count == 1 else f'{count:g} times')}"
+
+
+def _lag(runs: Sequence[Figures]) -> list[str]:
+    parts = []
+    lag = [run.lag_peak for run in runs if run.lag_peak is not None]
+    if lag:
+        text = f"The lag rises to {_range(lag, lambda value: f'{value:,.0f}')} records"
+        recovery = [run.lag_recovery_seconds for run in runs if run.lag_recovery_seconds is not None]
+        if recovery:
+            text += f" and is gone {_range(recovery, seconds)} after the last rebalance"
+        parts.append(text + ".")
+    again = [run.records_duplicated or 0 for run in runs]
+    if any(again):
+        parts.append(f"{_range(again, lambda value: f'{value:,.0f}')} records are processed twice.")
+    return parts
+
+
+def _membership(settings: Settings) -> list[str]:
+    note = static_membership_note(settings)
+    parts = [] if note is None else [note]
+    if settings.choice("ready_when") == RUNS:
+        parts.append("A readiness probe that waits for the consumer would make the rollout wait for it, too.")
+    return parts
+
+
+def _range(values: Sequence[float], shown: Callable[[float], str]) -> str:
+    """The median, and the range if the seeds differ by what people see."""
+    least, middle, most = shown(min(values)), shown(median(values)), shown(max(values))
+    return middle if least == most else f"{middle} ({least} to {most})"

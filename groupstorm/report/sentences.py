@@ -1,0 +1,160 @@
+"""A sentence for every event of a trace, and which events a story tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from groupstorm.report import streams_sentences
+
+Row = Mapping[str, Any]
+
+MANY = 6
+"""More names than this are counted, not listed."""
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _some(names: Iterable[str] | None, noun: str = "partition") -> str:
+    listed = list(names or ())
+    if not listed:
+        return f"no {noun}s"
+    return " ".join(listed) if len(listed) <= MANY else count(len(listed), noun)
+
+
+def _who(row: Row) -> str:
+    return str(row.get("member") or row.get("member_id") or "the group")
+
+
+def _in_generation(row: Row) -> str:
+    return f"in generation {row['generation']}" if row.get("generation", -1) >= 0 else "in no generation"
+
+
+def _client(member_id: str) -> str:
+    """The client's part of a member id: what stands before the UUID."""
+    return re.sub(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", "", member_id)
+
+
+def _state_changed(row: Row) -> str:
+    line = f"group      {row['previous_state']} -> {row['state']}: {row['cause']}"
+    if row["state"] == "PreparingRebalance":
+        return line + (f" ({_client(row['member_id'])})" if row.get("member_id") else "")
+    if row["state"] == "CompletingRebalance":
+        return (
+            f"{line}; generation {row['generation']}, {row.get('protocol')}, {count(row['count'], 'member')}"
+        )
+    return f"{line}; generation {row['generation']}"
+
+
+def _callback(name: str) -> Callable[..., str]:
+    def sentence(row: Row, partition: str | None = None) -> str:
+        took = f", {row['duration_us'] / 1000:g} ms" if row.get("duration_us") else ""
+        why = f" ({row['cause']})" if "cause" in row else ""
+        return (
+            f"{_who(row):10} {name} {partition or _some(row['partitions'])}{why}{took}, {_in_generation(row)}"
+        )
+
+    return sentence
+
+
+def _rates(row: Row) -> str:
+    """Records a second, of all partitions together: the columns count in 1,000 seconds."""
+    return f"{sum(row['rates']) / 1000:,g}"
+
+
+def _answer(request: str) -> Callable[[Row], str]:
+    def sentence(row: Row) -> str:
+        outcome = row.get("error") or f"generation {row['generation']}"
+        return f"{_who(row):10} {request} answered: {outcome}"
+
+    return sentence
+
+
+#: Event -> its sentence. The sentences about partitions take one partition, which is then the only one named.
+SENTENCES: Mapping[str, Callable[..., str]] = {
+    "scenario_started": lambda row: f"scenario   begins with {count(len(row['partitions']), 'partition')}",
+    "step_taken": lambda row: " ".join(
+        ["scenario  ", row["cause"], *([row["member"]] if "member" in row else []), f"({row['detail']})"]
+    ),
+    "partitions_created": lambda row: f"scenario   new partitions: {_some(row['partitions'])}",
+    "partitions_deleted": lambda row: f"scenario   deleted partitions: {_some(row['partitions'])}",
+    "scenario_ended": lambda row: "scenario   ends",
+    "invariant_checked": lambda row: f"invariant  {row['cause']}: {row['detail']}",
+    "group_created": lambda row: f"group      {row['group']} is created",
+    "group_state_changed": _state_changed,
+    "initial_delay_extended": lambda row: f"group      waits {row['duration_us'] / 1e6:g} s more for members",
+    "append_failed": lambda row: f"group      an append failed: {row['error']} ({row['cause']})",
+    "member_pending": lambda row: f"{_who(row):10} is told its member id: {row['member_id']}",
+    "pending_member_removed": lambda row: (
+        f"group      forgets the unused id {row['member_id']}: {row['cause']}"
+    ),
+    "member_added": lambda row: f"{_who(row):10} is added to the group: {row['cause']}",
+    "member_replaced": lambda row: f"{_who(row):10} is back as {row['instance']} under a new id",
+    "member_updated": lambda row: f"{_who(row):10} has joined with other metadata",
+    "member_removed": lambda row: f"{_who(row):10} is removed from the group: {row['cause']}",
+    "join_parked": lambda row: f"{_who(row):10} waits in JoinGroup",
+    "join_answered": _answer("JoinGroup"),
+    "sync_parked": lambda row: f"{_who(row):10} waits in SyncGroup",
+    "sync_answered": _answer("SyncGroup"),
+    "offsets_committed": lambda row: (
+        f"{_who(row):10} commits {_some(row['partitions'])}: {row.get('error', 'accepted')}"
+    ),
+    "member_started": lambda row: f"{_who(row):10} polls for the first time",
+    "rejoin_requested": lambda row: f"{_who(row):10} has to join: {row['cause']}",
+    "assignment_computed": lambda row: (
+        f"{_who(row):10} leads: {row['protocol']} for {count(row['count'], 'member')} "
+        f"took {row['duration_us'] / 1000:g} ms"
+    ),
+    "partitions_revoked": _callback("gives up"),
+    "partitions_lost": _callback("has lost"),
+    "partitions_assigned": _callback("fetches"),
+    "member_crashed": lambda row, partition=None: (
+        f"{_who(row):10} crashed, holding {partition or _some(row['partitions'])}"
+    ),
+    "member_paused": lambda row: (
+        f"{_who(row):10} stands still ({row['cause']}), {row['duration_us'] / 1e6:g} s"
+    ),
+    "member_resumed": lambda row: f"{_who(row):10} goes on with {_some(row['partitions'])}",
+    "processing_rates_changed": lambda row: (
+        f"{_who(row):10} now processes {_rates(row)} records a second of {_some(row['partitions'])}"
+    ),
+    "record_rates_changed": lambda row: (
+        f"scenario   from now on {_rates(row)} records a second arrive in {_some(row['partitions'])}"
+    ),
+    "member_closed": lambda row: f"{_who(row):10} has closed: {row['cause']}",
+    "member_failed": lambda row: f"{_who(row):10} failed: {row['error']}",
+    **streams_sentences.SENTENCES,
+}
+
+#: Events of the group and the scenario: in every story.
+GROUP_EVENTS = frozenset({"group_state_changed", "step_taken", "scenario_started", "scenario_ended"})
+#: Events by which a partition changes hands.
+OWNERSHIP_EVENTS = frozenset(
+    {"partitions_assigned", "partitions_revoked", "partitions_lost", "member_crashed"}
+)
+#: Events that a story of the whole group has besides.
+OVERVIEW_EVENTS = frozenset(
+    {
+        "group_created",
+        "partitions_created",
+        "partitions_deleted",
+        "initial_delay_extended",
+        "append_failed",
+        "pending_member_removed",
+        "member_added",
+        "member_replaced",
+        "member_removed",
+        "assignment_computed",
+        "partitions_lost",
+        "member_crashed",
+        "member_paused",
+        "member_resumed",
+        "member_failed",
+        "invariant_checked",
+        *streams_sentences.OVERVIEW,
+    }
+)

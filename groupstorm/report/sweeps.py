@@ -1,0 +1,319 @@
+"""A sweep as people read it: one row per point, the knee, what a crash and a deploy cost there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from groupstorm.figures import Figures
+from groupstorm.figures.knee import first_that_meets, furthest_from_chord
+from groupstorm.figures.measures import BY_FIGURE
+from groupstorm.figures.recommendation import recommendation
+from groupstorm.figures.requirements import Requirement, figures_with_numbers
+from groupstorm.figures.spread import Spread, spread_of
+from groupstorm.figures.wording import counted, listed
+from groupstorm.problems import InputError
+from groupstorm.report.deployment_notes import in_step_note
+from groupstorm.report.grid import Grid, Row
+from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, range_shown, spread
+from groupstorm.storms.choices import defaults_among
+from groupstorm.storms.sweep import Axis, Outcome, Point, Sweep, scenario_of
+
+#: The figures of the table, and what heads their columns.
+COLUMNS = {
+    "unowned_partition_seconds": "un-owned s",
+    "cost_per_deploy_partition_seconds": "per deploy",
+    "cost_per_crash_partition_seconds": "per crash",
+    "task_downtime_seconds": "tasks down s",
+    "unowned_max_seconds": "longest gap s",
+    "staleness_max_seconds": "stale s",
+    "lag_peak": "peak lag",
+    "records_duplicated": "again",
+    "generations": "gen.",
+    "moves": "moves",
+}
+
+
+def check_figure(wanted: str | None) -> None:
+    """Raises InputError if there is no figure of that name."""
+    if wanted is not None and wanted not in figures_with_numbers():
+        raise InputError(f"--figure {wanted!r}: no figure: {', '.join(figures_with_numbers())}")
+
+
+def figure_of_interest(wanted: str | None, goals: Sequence[Requirement], outcomes: Sequence[Outcome]) -> str:
+    """The figure whose knee is looked for."""
+    if wanted is not None:
+        return wanted
+    if goals:
+        return goals[0].figure
+    runs = [figures for outcome in outcomes for figures in outcome.figures.values()]
+    of_tasks = any(figures.probing_rebalances is not None for figures in runs)
+    return "task_downtime_seconds" if of_tasks else "unowned_partition_seconds"
+
+
+def share_met(outcome: Outcome, goals: Sequence[Requirement]) -> float:
+    """Of the point's seeds, the share that meet all goals."""
+    runs = outcome.figures.values()
+    return sum(all(goal.is_met(figures) for goal in goals) for figures in runs) / len(runs)
+
+
+def meets(outcome: Outcome, goals: Sequence[Requirement]) -> bool:
+    """Whether enough of the point's seeds meet each goal, and no invariant broke in any."""
+    by_seed = {str(seed): figures for seed, figures in outcome.figures.items()}
+    return bool(by_seed) and not outcome.broken and not any(goal.unmet_by(by_seed) for goal in goals)
+
+
+def sweep_grid(
+    sweep: Sweep, outcomes: Sequence[Outcome], goals: Sequence[Requirement], everything: bool
+) -> Grid:
+    """``everything``: with ranges, and all figures."""
+    ran = [outcome for outcome in outcomes if outcome.figures]
+    runs = [figures for outcome in ran for figures in outcome.figures.values()]
+    names = [name for name in COLUMNS if _says_something(name, runs)]
+    if everything:
+        names += [name for name in figure_names() if name not in names and _says_something(name, runs)]
+        names = [name for name in names if name in figures_with_numbers()]
+    headings = [_point_heading(sweep), *(["goal met"] if goals else [])]
+    rows = []
+    for outcome in ran:
+        cells = [f"{share_met(outcome, goals):.0%}"] if goals else []
+        below = [""] * len(cells)
+        for name in names:
+            found = spread_of(getattr(figures, name) for figures in outcome.figures.values())
+            cells.append("-" if found is None else brief(name, found.median))
+            varies = found is not None and found.least != found.most
+            below.append(range_shown(name, found) if everything and found is not None and varies else "")
+        mark = "!" if outcome.broken else ""
+        rows.append(Row(_point_name(outcome.point), cells, below if any(below) else (), RANGE, mark))
+    title = f"medians of {counted(sweep.seeds, 'seed')}, from seed {sweep.first_seed} on"
+    notes = ["! an invariant broke in some of these runs"] if any(row.mark for row in rows) else []
+    notes += [
+        f"Refused: {_with_names(sweep, outcome.point)}: {outcome.refused}"
+        for outcome in outcomes
+        if outcome.refused
+    ]
+    return Grid([*headings, *(COLUMNS.get(name, name) for name in names)], rows, title, notes)
+
+
+def _says_something(name: str, runs: Sequence[Figures]) -> bool:
+    return any(getattr(figures, name, None) for figures in runs)
+
+
+def _point_heading(sweep: Sweep) -> str:
+    return ", ".join(sweep.names)
+
+
+def _point_name(point: Point) -> str:
+    return ", ".join(point.labels)
+
+
+def _with_names(sweep: Sweep, point: Point) -> str:
+    return ", ".join(f"{name}={label}" for name, label in zip(sweep.names, point.labels, strict=True))
+
+
+def sweep_sentences(
+    sweep: Sweep, outcomes: Sequence[Outcome], goals: Sequence[Requirement], figure: str
+) -> list[str]:
+    """The knee for each combination of the other settings, and what crashes and deploys cost there."""
+    axis = _axis_with_numbers(sweep)
+    if axis is None:
+        return _without_axis(sweep, outcomes, goals)
+    return [
+        sentence
+        for others, curve in _curves(sweep, axis, outcomes).items()
+        for sentence in _curve_sentences(axis, others, curve, goals, figure)
+    ]
+
+
+def sweep_recommendation(
+    sweep: Sweep,
+    outcomes: Sequence[Outcome],
+    goals: Sequence[Requirement],
+    weights: Mapping[str, float] | None = None,
+) -> list[str]:
+    """Which point to take, of those that meet the goals; nothing if the points are no choices."""
+    ran = [one for one in outcomes if one.figures and not one.broken and (not goals or meets(one, goals))]
+    by_name = {_with_names(sweep, outcome.point): outcome for outcome in ran}
+    if len(by_name) < 2:
+        return []
+    defaults = defaults_among({name: scenario_of(sweep, one.point) for name, one in by_name.items()})
+    if defaults is None:
+        return []
+    runs = {name: list(outcome.figures.values()) for name, outcome in by_name.items()}
+    return recommendation(runs, defaults, weights)
+
+
+def sweep_notes(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[str]:
+    """What makes differences between points smaller or larger than in life, each note once."""
+    notes = [in_step_note(scenario_of(sweep, outcome.point)) for outcome in outcomes if outcome.figures]
+    return list(dict.fromkeys(note for note in notes if note is not None))
+
+
+def _axis_with_numbers(sweep: Sweep) -> Axis | None:
+    return next((axis for axis in sweep.axes if axis.numbers is not None and len(axis.values) > 1), None)
+
+
+def _curves(sweep: Sweep, axis: Axis, outcomes: Sequence[Outcome]) -> Mapping[str, list[Outcome]]:
+    """The outcomes along ``axis``, for each combination of the others' labels."""
+    curves: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        others = ", ".join(
+            f"{name}={label}"
+            for name, label in zip(sweep.names, outcome.point.labels, strict=True)
+            if name != axis.name
+        )
+        if outcome.figures:
+            curves.setdefault(others, []).append(outcome)
+    return curves
+
+
+def _curve_sentences(
+    axis: Axis, others: str, curve: Sequence[Outcome], goals: Sequence[Requirement], figure: str
+) -> list[str]:
+    place = knee_of(axis, curve, goals, figure)
+    where = f"With {others}: " if others else ""
+    if goals:
+        whole = " and ".join(map(str, goals))
+        if place is None:
+            best = max(curve, key=lambda outcome: share_met(outcome, goals))
+            return [
+                f"{where}no {axis.name} up to {_label(axis, curve[-1])} meets {whole}; {_label(axis, best)} "
+                f"comes nearest, in {share_met(best, goals):.0%} of the seeds."
+            ]
+        return [
+            f"{where}{axis.name}={_label(axis, curve[place])} is the smallest from which on {whole} is met"
+            f"{_price(axis, curve, place)}."
+        ]
+    medians = [_median(outcome, figure) for outcome in curve]
+    if place is None:
+        return [f"{where}{figure} has no knee over {axis.name}: {_ends(axis, curve, figure)}."]
+    shown = f"{figure} {_shown(figure, medians[place])}"
+    return [
+        f"{where}the knee of {figure} is at {axis.name}={_label(axis, curve[place])} ({shown}; "
+        f"{_ends(axis, curve, figure)}){_price(axis, curve, place)}."
+    ]
+
+
+def knee_of(axis: Axis, curve: Sequence[Outcome], goals: Sequence[Requirement], figure: str) -> int | None:
+    """The place of the knee among the outcomes of a curve (`figures.knee`); None if there is none."""
+    if goals:
+        return first_that_meets([meets(outcome, goals) for outcome in curve])
+    medians = [_median(outcome, figure) for outcome in curve]
+    if any(median is None for median in medians):
+        return None
+    return furthest_from_chord(
+        [float(outcome.point.settings[axis.name]) for outcome in curve],
+        [median for median in medians if median is not None],
+    )
+
+
+def _ends(axis: Axis, curve: Sequence[Outcome], figure: str) -> str:
+    parts = [
+        f"{_shown(figure, _median(outcome, figure))} at {_label(axis, outcome)}"
+        for outcome in ((curve[0], curve[-1]) if len(curve) > 1 else curve)
+    ]
+    return ", ".join(parts)
+
+
+def _price(axis: Axis, curve: Sequence[Outcome], place: int) -> str:
+    """What crashes and deploys cost at the knee and at both ends."""
+    parts = []
+    for what, figure in (
+        ("a deploy", "cost_per_deploy_partition_seconds"),
+        ("a crash", "cost_per_crash_partition_seconds"),
+    ):
+        here = _median(curve[place], figure)
+        if here is not None:
+            parts.append(
+                f"{what} costs {_shown(figure, here)} of un-owned time there ({_ends(axis, curve, figure)})"
+            )
+    return f"; {listed(parts)}" if parts else ""
+
+
+def _without_axis(sweep: Sweep, outcomes: Sequence[Outcome], goals: Sequence[Requirement]) -> list[str]:
+    """Values that are no numbers have no knee: which meet the goal."""
+    if not goals:
+        return []
+    whole = " and ".join(map(str, goals))
+    meeting = [_with_names(sweep, outcome.point) for outcome in outcomes if meets(outcome, goals)]
+    return [f"{'; '.join(meeting) if meeting else 'No point'} meets {whole}."]
+
+
+def _label(axis: Axis, outcome: Outcome) -> str:
+    return axis.labels[axis.values.index(outcome.point.settings[axis.name])]
+
+
+def _median(outcome: Outcome, figure: str) -> float | None:
+    found: Spread | None = spread_of(getattr(f, figure, None) for f in outcome.figures.values())
+    return None if found is None else found.median
+
+
+def _shown(figure: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    return BY_FIGURE[figure].show(value) if figure in BY_FIGURE else brief(figure, value)
+
+
+def sweep_csv(sweep: Sweep, outcomes: Sequence[Outcome]) -> str:
+    """A row per run."""
+    rows = [
+        ((*outcome.point.labels, seed), figures)
+        for outcome in outcomes
+        for seed, figures in outcome.figures.items()
+    ]
+    return figures_csv((*sweep.names, "seed"), rows)
+
+
+def sweep_content(
+    name: str,
+    sweep: Sweep,
+    outcomes: Sequence[Outcome],
+    goals: Sequence[Requirement],
+    figure: str,
+    weights: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """The content of `sweep.json`. ``weights``: those of the recommendation (`figures.ranking`)."""
+    axis = _axis_with_numbers(sweep)
+    knees = []
+    for others, curve in _curves(sweep, axis, outcomes).items() if axis is not None else ():
+        assert axis is not None
+        place = knee_of(axis, curve, goals, figure)
+        knees.append(
+            {
+                "setting": axis.name,
+                "others": others,
+                "value": None if place is None else _label(axis, curve[place]),
+            }
+        )
+    return {
+        "preset": name,
+        "variant": sweep.variant,
+        "seeds": list(range(sweep.first_seed, sweep.first_seed + sweep.seeds)),
+        "set": dict(sweep.overrides),
+        "over": {axis.name: list(axis.labels) for axis in sweep.axes},
+        "goals": [str(goal) for goal in goals],
+        "figure": figure,
+        "points": [_point_content(sweep, outcome, goals) for outcome in outcomes],
+        "knees": knees,
+        "answer": " ".join(
+            [
+                *sweep_sentences(sweep, outcomes, goals, figure),
+                *sweep_recommendation(sweep, outcomes, goals, weights),
+            ]
+        ),
+    }
+
+
+def _point_content(sweep: Sweep, outcome: Outcome, goals: Sequence[Requirement]) -> dict[str, Any]:
+    content: dict[str, Any] = {"settings": dict(zip(sweep.names, outcome.point.labels, strict=True))}
+    if outcome.refused is not None:
+        return content | {"refused": outcome.refused}
+    if goals:
+        content |= {"goal_met": share_met(outcome, goals), "meets_goal": meets(outcome, goals)}
+    return content | {
+        "spread": spread(list(outcome.figures.values())),
+        "runs": [
+            {"seed": seed, "figures": figures.to_json(), "command": sweep.command(outcome.point, seed)}
+            for seed, figures in outcome.figures.items()
+        ],
+    }
