@@ -6,7 +6,9 @@ async with groupstorm.broker(topics={"orders": 6}) as broker:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ __version__ = "0.1.0"
 
 
 def broker(
-    topics: Mapping[str, int] | None = None,
+    topics: Mapping[str, int] | Iterable[str] | None = None,
     settings: Mapping[str, str | int | float | bool] | None = None,
     *,
     brokers: int = 1,
@@ -30,14 +32,15 @@ def broker(
 ) -> EmulatedBroker:
     """A broker for tests, for ``with`` and ``async with``: real clients connect to it over TCP.
 
-    ``topics``: name -> partitions; others are made on demand. ``settings``: by Kafka's names, see
+    ``topics``: name -> partitions, or a list of names; "orders:6" has six partitions, "orders" has
+    num.partitions of them. The broker makes other topics on demand. ``settings``: by Kafka's names, see
     `groupstorm serve`. ``brokers``: how many, in this process. ``as_version``: advertise no higher versions
-    than that Kafka (2.8, 3.9, 4.x). ``port``: of the first broker, 0: a free one; only the loopback
-    interface is listened on. ``trace``: a folder that the coordinator's events are written to.
-    ``control``: True, or a port, for an HTTP interface that other processes ask for faults
-    (`EmulatedBroker.control_url`). ``security``: TLS and SASL, see `groupstorm.testing.secured`.
+    than that Kafka (2.8, 3.9, 4.x). ``port``: of the first broker, 0: a free one; the broker listens on the
+    loopback interface only. ``trace``: a folder for the coordinator's events. ``control``: True, or a port,
+    for an HTTP interface through which other processes ask for faults (`EmulatedBroker.control_url`).
+    ``security``: TLS and SASL, see `groupstorm.testing.secured`.
 
-    Raises `groupstorm.problems.InputError` for what it cannot take.
+    Raises `groupstorm.problems.InputError`, which names the argument, the value and what was expected.
     """
     from groupstorm.testing import EmulatedBroker
 
@@ -51,3 +54,14 @@ def broker(
         control=control,
         security=security,
     )
+
+
+class _Package(ModuleType):
+    """Keeps `groupstorm.broker` the function above: importing the room of that name would replace it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "broker" or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

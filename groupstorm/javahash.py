@@ -1,13 +1,12 @@
 """The iteration order of Java's hash tables, for the decisions of Kafka that depend on it.
 
-Which member leads after the leader has gone, ties of the protocol vote, who keeps a partition
-too many: Kafka settles these by whatever ``java.util.HashMap`` yields first. The rules here are
-those of JDK 17 (a copy constructor of JDK 19 and later sizes its table differently) and of
-Kafka's own ``TimelineHashMap``.
+Kafka takes whatever ``java.util.HashMap`` yields first for several decisions: the next leader after the
+leader has gone, ties of the protocol vote, the member that keeps a partition more. The rules here are those
+of JDK 17 (a copy constructor of JDK 19 and later sizes its table differently) and of Kafka's own
+``TimelineHashMap``.
 
-Buckets that Java turns into trees (more than 8 keys of one bucket in a table of 64 or more) keep
-insertion order here; Java's order differs there, and for keys that are not ``Comparable`` it
-differs from run to run.
+Buckets that Java turns into trees (more than 8 keys of one bucket in a table of 64 or more) keep insertion
+order here; Java's order differs there, and for keys that are not ``Comparable`` it differs from run to run.
 """
 
 from __future__ import annotations
@@ -79,10 +78,10 @@ def _table_size_for(capacity: int) -> int:
 class JavaHashMap(Generic[K, V]):
     """A map that iterates as ``java.util.HashMap`` of JDK 17 with the same history would.
 
-    A bucket keeps the order of insertion, and a growing table keeps the order within its buckets,
-    so the whole order is the order of insertion stably sorted by bucket: a dict and the table's
-    size are all there is to keep. ``hash_of`` gives a key's ``hashCode`` (unsigned or signed).
-    The table never shrinks, so the order depends on every key that was ever in the map.
+    A bucket keeps the order of insertion, and a growing table keeps the order within its buckets. So the
+    whole order is the order of insertion, stably sorted by bucket, and a dict and the table's size are
+    enough state. ``hash_of`` gives a key's ``hashCode`` (unsigned or signed). The table never shrinks, so
+    the order depends on every key that was ever in the map.
     """
 
     __slots__ = (
@@ -97,7 +96,7 @@ class JavaHashMap(Generic[K, V]):
         "get",
     )
 
-    #: The value of a key, or None: the dict's own method, as storms ask this millions of times.
+    #: The value of a key, or None: the dict's own method, because storms call it millions of times.
     get: Callable[[K], V | None]
 
     def __init__(
@@ -108,7 +107,7 @@ class JavaHashMap(Generic[K, V]):
         self._values: dict[K, V] = {}
         self.get = self._values.get
         self._spreads: dict[K, int] = {}
-        #: Keys that came in front of their bucket, each before those with a smaller number; mostly none.
+        #: Keys inserted at the front of their bucket, each before those with a smaller number; usually none.
         self._fronts: dict[K, int] | None = None
         wanted = _DEFAULT_CAPACITY if initial_capacity is None else initial_capacity
         self._capacity = _table_size_for(wanted)
@@ -136,7 +135,7 @@ class JavaHashMap(Generic[K, V]):
         return table
 
     def put(self, key: K, value: V) -> None:
-        """``put``: a key that is there keeps its place."""
+        """``put``: a key that is present keeps its place."""
         if key in self._values:
             self._values[key] = value
             return
@@ -145,10 +144,10 @@ class JavaHashMap(Generic[K, V]):
             self._double()
 
     def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
-        """``computeIfAbsent``: the value that is there, or a new one.
+        """``computeIfAbsent``: the value of the key, or a new one.
 
-        Unlike ``put`` it puts a key in front of its bucket. It grows a table that is too full before it
-        looks, for a key that is there as well, and not after it has put one.
+        Unlike ``put`` it inserts a key at the front of its bucket. It grows a table that is too full before
+        it looks the key up, even if the key is present, and not after it has inserted one.
         """
         if len(self._values) > self._threshold:
             self._double()
@@ -175,7 +174,7 @@ class JavaHashMap(Generic[K, V]):
         self._threshold = int(self._capacity * 0.75)
 
     def remove(self, key: K) -> V | None:
-        """``remove``: the value that was there, or None."""
+        """``remove``: the value of the key, or None."""
         if key not in self._values:
             return None
         del self._spreads[key]
@@ -191,9 +190,9 @@ class JavaHashMap(Generic[K, V]):
         self._order = None
 
     def first(self) -> K:
-        """The key that iteration yields first; KeyError where there is none.
+        """The key that iteration yields first; KeyError if there is none.
 
-        Asking again after a removal does not walk the table again.
+        A second call after a removal does not walk the table again.
         """
         order = self._ordered()
         while self._head < len(order):
@@ -203,7 +202,7 @@ class JavaHashMap(Generic[K, V]):
         raise KeyError("the map is empty")
 
     def _ordered(self) -> list[K]:
-        """Keys in order, perhaps with removed ones among them; a key that comes invalidates the list."""
+        """Keys in order, perhaps with removed ones among them; an inserted key invalidates the list."""
         if self._order is None:
             mask = self._capacity - 1
             spreads, fronts = self._spreads, self._fronts
@@ -221,7 +220,7 @@ class JavaHashMap(Generic[K, V]):
         return order.copy()
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """Key and value in Java's order; the map may change meanwhile, the walk does not see it."""
+        """Key and value in Java's order; later changes of the map do not show."""
         values = self._values
         return iter([(key, values[key]) for key in self.keys()])
 
@@ -231,7 +230,7 @@ class JavaHashMap(Generic[K, V]):
         return [values[key] for key in self.keys()]
 
     def unordered_items(self) -> ItemsView[K, V]:
-        """Key and value in no particular order, without the price of ordering."""
+        """Key and value in no particular order, without the cost of ordering."""
         return self._values.items()
 
     def __getitem__(self, key: K) -> V:
@@ -274,14 +273,14 @@ def hash_order(
 class TimelineHashMap(Generic[K, V]):
     """A map that iterates as Kafka's ``TimelineHashMap`` does at its latest epoch.
 
-    Fibonacci hashing, at least two slots, doubled while more than 4/3 keys a slot would be in it,
-    and each slot's keys last first (server-common: BaseHashTable, SnapshottableHashTable).
-    Old epochs are not kept: whoever reverts has kept the old values.
+    Fibonacci hashing, at least two slots, doubled when more than 4/3 keys a slot would be in it, and each
+    slot's keys last first (server-common: BaseHashTable, SnapshottableHashTable). Old epochs are not kept:
+    a caller that reverts has kept the old values itself.
     """
 
     __slots__ = ("_hash_of", "_hashes", "_slots", "_values", "get")
 
-    #: The value of a key, or None: the dict's own method, as storms ask this millions of times.
+    #: The value of a key, or None: the dict's own method, because storms call it millions of times.
     get: Callable[[K], V | None]
 
     def __init__(self, hash_of: Callable[[K], int] | None = None, *, expected_size: int = 0) -> None:
@@ -293,7 +292,7 @@ class TimelineHashMap(Generic[K, V]):
         self._slots = max(2, 0 if wanted <= 0 else _table_size_for(wanted))
 
     def put(self, key: K, value: V) -> None:
-        """``put``: a key that is there keeps its place, but may make the table grow all the same."""
+        """``put``: a key that is present keeps its place, but may make the table grow all the same."""
         if (len(self._values) + 1) * 0.75 > self._slots:
             self._slots *= 2
         if key not in self._values:
@@ -301,7 +300,7 @@ class TimelineHashMap(Generic[K, V]):
         self._values[key] = value
 
     def remove(self, key: K) -> V | None:
-        """``remove``: the value that was there, or None."""
+        """``remove``: the value of the key, or None."""
         if key not in self._values:
             return None
         del self._hashes[key]

@@ -63,7 +63,7 @@ def runtimes(minimum: int, too_old: list[str], javas: Iterable[Path] | None = No
 def probe(java: Path) -> Runtime | None:
     """Start `java` once, or twice if it lacks the vector module, and ask for its home and version.
 
-    None where it cannot be started. The home is asked for, not derived from the path: what stands on
+    None if it cannot be started. The home is asked for, not derived from the path: what stands on
     PATH may be a link or a script that chooses among several.
     """
     for options in ([VECTOR_OPTION], []):
@@ -93,6 +93,6 @@ def _parse(settings: str, *, has_vector_module: bool) -> Runtime | None:
 
 
 def cache_folder() -> Path:
-    """Where what was made or fetched once is kept for later runs."""
+    """The folder in which made and fetched files are kept for later runs."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "groupstorm"

@@ -1,14 +1,70 @@
-"""Errors that are the user's to mend: one line for people, an exit code, no traceback."""
+"""The errors that end a command with one line and an exit code, and the table of the exit codes."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+from typing import ClassVar
 
-class InputError(ValueError):
-    """Input that cannot be understood (exit 2).
+
+class ExitCode(IntEnum):
+    """The exit codes of every command. `groupstorm --help` and docs/development.md print this table."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> ExitCode:
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    SUCCESS = 0, "success"
+    CHECK_FAILED = 1, "a check failed: an invariant, a livelock, --require, a replay, an assignor's promise"
+    INPUT = 2, "an option, a file or a name cannot be understood"
+    OUTPUT = 3, "the output cannot be written: a full disk, an I/O error, a lost permission"
+    INTERRUPTED = 130, "interrupted (SIGINT)"
+    READER_GONE = 141, "the reader of standard output has gone (`| head`)"
+    TERMINATED = 143, "terminated (SIGTERM)"
+
+
+class ExpectedError(Exception):
+    """What ends a command with its message, one line on standard error, and with ``exit_code``."""
+
+    exit_code: ClassVar[ExitCode]
+
+
+class InputError(ExpectedError, ValueError):
+    """Input that cannot be understood: exit code 2.
 
     The message is one line that names the place (file, line, field), the value and what was expected.
     """
 
+    exit_code = ExitCode.INPUT
 
-class CheckFailed(Exception):
-    """A check that was asked for failed (exit 1): an invariant, a `--require`, a replay that differs."""
+
+class CheckFailed(ExpectedError):
+    """A check failed that the user asked for: an invariant, a `--require`, a replay. Exit code 1."""
+
+    exit_code = ExitCode.CHECK_FAILED
+
+
+class OutputError(ExpectedError):
+    """The output cannot be written: the disk is full, the device fails, permission is lost. Exit code 3.
+
+    The message is one line that names the file and the system's reason.
+    """
+
+    exit_code = ExitCode.OUTPUT
+
+
+@contextmanager
+def writing(path: Path | str) -> Iterator[None]:
+    """Turn an OSError of the block into an OutputError that names ``path``."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error  # pyarrow's strerror is a text of its own
+        raise OutputError(f"{path}: cannot be written: {reason}") from error

@@ -1,7 +1,7 @@
 """pytest plugin: the fixture `kafka_broker`, its marker `groupstorm`, and the option `--kafka`.
 
-It is loaded in every project that has groupstorm installed, so it imports nothing until a test asks for the
-fixture, and it steps back where the project has an option `--kafka` of its own.
+pytest loads the plugin in every project that has groupstorm installed. The plugin therefore imports nothing
+until a test asks for the fixture, and leaves out the option `--kafka` if the project has one of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EMULATOR = "emulator"
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Iterator[None]:
-    """Options are added when the project's own are there: those have the right to a name."""
+    """Add the options after the project's own, which take precedence."""
     yield
     group = parser.getgroup("groupstorm")
     names = [name for name in (_SHORT, _OPTION) if _is_free(parser, name)]
@@ -72,31 +72,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Nothing is said in a run that asks for nothing."""
+    """Name the broker if the run has chosen one."""
     kind = config.getoption("groupstorm_kafka", None)
     return None if kind is None else f"kafka: {kind}"
 
 
 @pytest.fixture
 def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """A broker of this test's own: emulated, or what --kafka says. For sync and async tests alike."""
+    """A broker for this test alone: emulated, or the kind that --kafka names. For sync and async tests."""
     from groupstorm.clients.brokers.contract import BrokerUnavailable
     from groupstorm.clients.wire.connection import ConnectionLost
     from groupstorm.problems import InputError
+    from groupstorm.testing.arguments import flag
     from groupstorm.testing.chosen import chosen_broker
 
     kind = request.config.getoption("groupstorm_kafka", None) or _EMULATOR
-    said = _said(request.node)
-    needs_faults = bool(said.pop("faults", False))
+    arguments = _arguments(request.node)
     broker: Broker | None = None
     missing = wrong = ""
     try:
         broker = chosen_broker(
             kind,
-            said,
+            arguments,
             allow_writes=_allow_writes(request.config),
             client_config=request.config.getoption("groupstorm_client_config", None),
-            needs_faults=needs_faults,
+            needs_faults=flag("faults", arguments.pop("faults", False)),
         )
         broker.start()
     except BrokerUnavailable as problem:
@@ -113,14 +113,14 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
         broker.stop()
 
 
-def _said(node: pytest.Item) -> dict[str, Any]:
-    """What the markers say, the nearest one last."""
-    said: dict[str, Any] = {}
+def _arguments(node: pytest.Item) -> dict[str, Any]:
+    """The arguments of the markers; for each the nearest marker counts."""
+    arguments: dict[str, Any] = {}
     for marker in reversed(list(node.iter_markers("groupstorm"))):
         if marker.args:
             pytest.fail(f"@pytest.mark.groupstorm takes arguments by name only: {_MARKER}", pytrace=False)
-        said |= marker.kwargs
-    return said
+        arguments |= marker.kwargs
+    return arguments
 
 
 def _allow_writes(config: pytest.Config) -> bool:
@@ -128,7 +128,7 @@ def _allow_writes(config: pytest.Config) -> bool:
 
 
 def _check(kind: str, *, allow_writes: bool) -> None:
-    """Before the first test: is it a broker, and may it be written to?"""
+    """Raise UsageError, before the first test, for an unknown broker or one that may not be written to."""
     from groupstorm.clients.brokers import read_kind
     from groupstorm.problems import InputError
 

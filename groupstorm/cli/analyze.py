@@ -1,21 +1,28 @@
-"""`groupstorm analyze`: traces on Spark."""
+"""`groupstorm analyze`: figures and tables of traces."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from groupstorm.cli.options import JsonOption
-from groupstorm.pipeline.analysis import Analysis
+from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
+from groupstorm.cli.printing import Shape, print_grid, print_paragraph, shape, width
+from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
+from groupstorm.figures.by_group import Window
+from groupstorm.figures.comparison import one_run_each
+from groupstorm.figures.wording import seconds
+from groupstorm.pipeline.analysis import Engine
 from groupstorm.pipeline.analysis import analyze as analyze_traces
-from groupstorm.pipeline.session import LOCAL
-from groupstorm.pipeline.terminal import handovers_table, rounds_table
+from groupstorm.pipeline.read import find_traces
+from groupstorm.pipeline.reasons import why
+from groupstorm.pipeline.results import Analysis, Request, RoundsByCause, SlowHandover
 from groupstorm.problems import CheckFailed
-from groupstorm.report.tables import figures_table
+from groupstorm.report.grid import Grid, Row, wrapped
+from groupstorm.report.tables import figures_csv, figures_grid
 
 
 def analyze(
@@ -24,50 +31,102 @@ def analyze(
         typer.Argument(metavar="DIR|FILE...", help="Runs, folders of runs (compare), or trace files."),
     ],
     as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_markdown: MarkdownOption = False,
+    everything: AllOption = False,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write the tables as Parquet.")
     ] = None,
     slowest: Annotated[int, typer.Option("--slowest", min=0, help="So many handovers of every run.")] = 5,
+    group: GroupOption = None,
+    from_seconds: FromOption = 0,
+    to_seconds: ToOption = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            "--engine",
+            help="auto: local for small traces, Spark for large ones (docs/analyze.md) or --master.",
+        ),
+    ] = Engine.AUTO,
     master: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--master",
             metavar="spark://HOST:PORT",
-            help="Workers of a cluster that see the traces under the same paths (compose/spark.yaml).",
+            help="Workers of a Spark cluster that see the traces under the same paths (compose/spark.yaml).",
             show_default="all cores of this machine",
         ),
-    ] = LOCAL,
+    ] = None,
 ) -> None:
-    """Compute tables and figures from traces, on Spark, and check figures.json where one lies beside.
+    """Compute figures and tables from traces, and compare with figures.json, if there is one.
 
     Prints the figures of all runs side by side, the slowest handovers and why, and the rounds by cause;
-    --json prints one JSON object, {run: figures}. Exits 1 where a figures.json says something else.
+    --json prints one JSON object, {run: figures}. Exits 1 if a figures.json says something else.
     """
-    analysis = analyze_traces(paths, out, slowest, master)
-    if as_json:
+    chosen_shape = shape(as_json, as_csv, as_markdown)
+    window = Window(*microseconds(from_seconds, to_seconds))
+    request = Request(find_traces(paths), tuple(group or ()), window, slowest, out)
+    analysis = analyze_traces(request, engine, master)
+    if chosen_shape is Shape.JSON:
         print(
             json.dumps(
                 {run: figures.to_json() for run, figures in analysis.figures.items()}, ensure_ascii=False
             )
         )
+    elif chosen_shape is Shape.CSV:
+        print(figures_csv(("run",), [((run,), figures) for run, figures in analysis.figures.items()]), end="")
     else:
-        _print(analysis, out)
+        _print(analysis, out, everything, chosen_shape)
     if analysis.disagreements:
         raise CheckFailed("\n".join(analysis.disagreements))
 
 
-def _print(analysis: Analysis, out: Path | None) -> None:
-    console = Console()
-    console.print(figures_table("Figures", analysis.figures))
+def _print(analysis: Analysis, out: Path | None, everything: bool, chosen_shape: Shape) -> None:
+    print_grid(figures_grid("Figures", one_run_each(analysis.figures), everything), chosen_shape)
     for run in analysis.figures:
         slowest = [handover for handover in analysis.handovers if handover.run == run]
         if slowest:
-            console.print(handovers_table(run, slowest))
+            print_paragraph(f"Slowest handovers: {run}", emphasized=True)
+            for handover in slowest:
+                print("\n".join(_handover_lines(handover)))
+            print()
     if analysis.rounds:
-        console.print(rounds_table(analysis.rounds))
+        print_grid(_rounds_grid(analysis.rounds), chosen_shape)
     for run, figures in analysis.figures.items():
-        console.print(f"[bold]{run}[/bold]: {figures.answer}", highlight=False)
+        print_paragraph(f"{run}: {figures.answer}")
     if analysis.confirmed:
-        console.print(f"figures.json says the same: {', '.join(analysis.confirmed)}", highlight=False)
+        print_paragraph(f"figures.json says the same: {', '.join(analysis.confirmed)}")
     if out is not None:
-        console.print(f"Tables in {out}", highlight=False)
+        print_paragraph(f"Tables in {out}")
+
+
+def _handover_lines(handover: SlowHandover) -> list[str]:
+    """One partition, how long it was un-owned and from when on; below it why."""
+    more = f" and {handover.partitions - 1} more" if handover.partitions > 1 else ""
+    gap, at_s = seconds(handover.gap_us / 1_000_000), f"{handover.from_us / 1_000_000:,.3f} s"
+    return [
+        f"  {handover.partition}{more}: {gap} from {at_s} on",
+        *(f"      {line}" for line in wrapped(why(handover), width() - 6)),
+    ]
+
+
+def _rounds_grid(rounds: Sequence[RoundsByCause]) -> Grid:
+    """What made groups rebalance, run by run."""
+    rows = [
+        Row(
+            one.run,
+            (
+                one.cause,
+                f"{one.rounds:,}",
+                f"{one.stable:,}",
+                "-" if one.members is None else f"{one.members:,}",
+                *(
+                    "-" if us is None else seconds(us / 1_000_000)
+                    for us in (one.latency_avg_us, one.latency_max_us)
+                ),
+            ),
+        )
+        for one in rounds
+    ]
+    headings = ("run", "cause", "rounds", "stable", "members", "mean latency", "max latency")
+    return Grid(headings, rows, "Rounds by cause", left=frozenset({0}))

@@ -1,73 +1,67 @@
-"""The `groupstorm` command: one module per subcommand, registered here."""
+"""The entry point of the `groupstorm` command: signals, standard output, exit codes.
+
+It imports nothing that takes time, so that a signal at the very start finds a handler.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from typing import NoReturn
 
-import typer
-
-from groupstorm import __version__
-from groupstorm.cli import (
-    analyze,
-    assign,
-    assignor_history,
-    check_assignor,
-    compare,
-    presets,
-    replay,
-    run,
-    script,
-    serve,
-    trace,
-)
-from groupstorm.problems import CheckFailed, InputError
-
-app = typer.Typer(
-    name="groupstorm",
-    help="Kafka's group coordinator, emulated faithfully in protocol and in time.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+from groupstorm.cli.invocation import as_invoked, invoked_as
+from groupstorm.cli.standard_output import ReaderGone, guard_standard_output
+from groupstorm.cli.stop_signals import catch_stop_signals, ignore_stop_signals, requested_stop
+from groupstorm.problems import ExitCode, ExpectedError, OutputError
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"groupstorm {__version__}")
-        raise typer.Exit
+def main() -> NoReturn:
+    """Run the command. An expected error becomes one line on standard error and its exit code."""
+    catch_stop_signals()
+    guard_standard_output()
+    code = _exit_code()
+    ignore_stop_signals()
+    if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED):
+        sys.stderr.flush()
+        os._exit(code)  # at once: threads and libraries may want to finish their work first
+    sys.exit(code)
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
-    ] = False,
-) -> None:
-    pass
-
-
-app.command("list")(presets.list_presets)
-app.command("run")(run.run)
-app.command("compare")(compare.compare)
-app.command("analyze")(analyze.analyze)
-app.command("replay")(replay.replay)
-app.command("trace")(trace.trace)
-app.command("assign")(assign.assign)
-app.command("check-assignor")(check_assignor.check_assignor)
-app.command("assignor-history")(assignor_history.assignor_history)
-app.command("serve")(serve.serve)
-app.command("script")(script.script)
-
-
-def main() -> None:
-    """Run the command; turn the two kinds of expected errors into one line and an exit code."""
+def _exit_code() -> int:
     try:
-        app()
-    except InputError as problem:
-        print(f"groupstorm: {problem}", file=sys.stderr)
-        sys.exit(2)
-    except CheckFailed as problem:
-        print(f"groupstorm: {problem}", file=sys.stderr)
-        sys.exit(1)
+        code = _run()
+        sys.stdout.flush()
+    except ReaderGone:
+        return ExitCode.READER_GONE
+    except ExpectedError as problem:
+        return requested_stop() or _failed(problem)
+    except BaseException:
+        stop = requested_stop()  # whatever fails while the command stops, it fails because of that
+        if stop is None:
+            raise
+        return stop
+    if code == ExitCode.INTERRUPTED and requested_stop() is None:  # a library had its own handler just then
+        print("groupstorm: interrupted", file=sys.stderr)
+    return requested_stop() or code
+
+
+def _failed(problem: ExpectedError) -> int:
+    """Print the error behind everything that the command has printed before."""
+    try:
+        sys.stdout.flush()
+    except ReaderGone:
+        pass
+    except OutputError as output:
+        problem = output
+    print(f"groupstorm: {as_invoked(str(problem))}", file=sys.stderr)
+    return problem.exit_code
+
+
+def _run() -> int:
+    from groupstorm.cli.commands import app
+
+    try:
+        app(prog_name=invoked_as())
+    except SystemExit as ended:  # how Typer says that it is done, or that the usage is wrong
+        return ended.code if isinstance(ended.code, int) else ExitCode.SUCCESS
+    return ExitCode.SUCCESS

@@ -26,9 +26,9 @@ class Mode(StrEnum):
 
 def assign(
     file: Annotated[
-        Path | None, typer.Argument(help="Cases, one JSON object a line; standard input if absent.")
+        Path | None, typer.Argument(help="Cases, one JSON object a line. [default: standard input]")
     ] = None,
-    mode: Annotated[Mode, typer.Option(help="Whose assignors the cases ask for.")] = Mode.CONSUMER,
+    mode: Annotated[Mode, typer.Option(help="Whose assignors the cases name.")] = Mode.CONSUMER,
     plug_in: Annotated[
         list[str] | None,
         typer.Option(help="An assignor of your own, module:attribute, that cases may name (repeatable)."),
@@ -49,7 +49,7 @@ def assign(
 
 
 def _answer(lines: Iterable[bytes], mode: Mode, plug_ins: Collection[str]) -> None:
-    """Print every answer as soon as there is one, so that those before a bad line are out."""
+    """Print each answer at once, so that the answers before a bad line are printed."""
     out = sys.stdout.buffer
     for answer in _answers(lines, mode, plug_ins):
         out.write(answer.encode("utf-8", "backslashreplace") + b"\n")

@@ -10,38 +10,40 @@ from rich.console import Console
 from rich.table import Table
 
 from groupstorm.assignors import registry
-from groupstorm.assignors.check.telling import change_to_json
-from groupstorm.assignors.historical.playing import Side, sides, tell
-from groupstorm.assignors.historical.stories import Story, load, names
-from groupstorm.cli.options import JsonOption
+from groupstorm.assignors.check.rendering import change_to_json
+from groupstorm.assignors.historical.bug_histories import BugHistory, load, names
+from groupstorm.assignors.historical.comparison import Side, render, sides
+from groupstorm.cli.output_options import JsonOption
 
 
 def assignor_history(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME|FILE", help="A history of ours, or a YAML file; absent: list ours."),
+        typer.Argument(
+            metavar="NAME|FILE", help="One of our histories, or a YAML file. [default: list ours]"
+        ),
     ] = None,
     assignor: Annotated[
         str | None, typer.Option(help="Play it with this assignor alone, one of ours or a plug-in.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Play a history of a group and tell who had what, who gets what, and what is broken.
+    """Play a history of a group and print which member had and gets which partitions, and what is broken.
 
-    Ours are bugs of Kafka's assignors: before from recordings of Kafka's own classes of an earlier
-    release, after by our assignors, which answer as the mended ones do.
+    Our histories are bugs of Kafka's assignors. The answers before a correction are recordings of Kafka's own
+    classes of an earlier release; the answers after it come from our assignors.
     """
     if name is None:
         _list(as_json)
         return
     story = load(name)
     if assignor is not None:
-        registry.get(assignor)  # a wrong name is told before anything is played
+        registry.get(assignor)  # refuse a wrong name before anything is played
         story = story._replace(assignor=assignor, before=None, after=None, meant="", mend="")
     if as_json:
         print(json.dumps(_to_json(story), ensure_ascii=False))
         return
-    for line in tell(story):
+    for line in render(story):
         print(line)
 
 
@@ -59,7 +61,7 @@ def _list(as_json: bool) -> None:
     Console().print(table)
 
 
-def _to_json(story: Story) -> dict[str, object]:
+def _to_json(story: BugHistory) -> dict[str, object]:
     return {
         "name": story.name,
         "question": story.question,

@@ -1,4 +1,4 @@
-"""`groupstorm check-assignor`: does an assignor keep what it promises?"""
+"""`groupstorm check-assignor`: the properties that an assignor promises, on random histories."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rich.console import Console
 from groupstorm.assignors import registry
 from groupstorm.assignors.check.checking import Report, check, drawn
 from groupstorm.assignors.check.properties import Verdict
+from groupstorm.assignors.check.rendering import report_to_json
 from groupstorm.assignors.check.speed import Speed, measure
-from groupstorm.assignors.check.telling import report_to_json
 from groupstorm.assignors.contract import Assignor, MapOrder
 from groupstorm.cli.cpu_limit import Limited
-from groupstorm.cli.options import JsonOption
 from groupstorm.cli.other_hash_seeds import other_processes
+from groupstorm.cli.output_options import JsonOption
 from groupstorm.problems import CheckFailed
 from groupstorm.report.assignor_check import failures, findings_table, speed_table, summary
 
@@ -35,23 +35,25 @@ def check_assignor(
     seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same histories.")] = 0,
     count: Annotated[int, typer.Option(min=1, help="How many histories to play.")] = 200,
     limit_ms: Annotated[
-        int, typer.Option(min=1, help="CPU time for one answer; one that takes longer counts as none.")
+        int, typer.Option(min=1, help="CPU time for one answer. A slower one counts as none.")
     ] = 1_000,
-    order: Annotated[MapOrder, typer.Option(help="Ours alone: how ties are settled.")] = MapOrder.JAVA_HASH,
+    order: Annotated[
+        MapOrder, typer.Option(help="For our assignors: how ties are settled.")
+    ] = MapOrder.JAVA_HASH,
     bug_compat: Annotated[
-        bool, typer.Option("--bug-compat", help="Ours alone: with the defects of Kafka's.")
+        bool, typer.Option("--bug-compat", help="For our assignors: with the defects of Kafka's.")
     ] = False,
-    speed: Annotated[bool, typer.Option(help="Measure what answers cost.")] = True,
+    speed: Annotated[bool, typer.Option(help="Measure the CPU time of answers.")] = True,
     every: Annotated[
-        bool, typer.Option("--all", help="Failing histories of what is not promised, too.")
+        bool, typer.Option("--all", help="Print failing histories of properties that are not promised, too.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play random histories of a group with an assignor and hold it to its promises.
 
-    Members join, leave, come back, miss an assignment, subscribe to something else; topics grow, go and
-    come back smaller. Prints every property, and for what is broken the smallest failing history that
-    could be found. Exits 1 if a promise is broken.
+    Members join, leave, return, miss an assignment and change their subscriptions; topics grow, disappear and
+    return smaller. The command prints every property, and for a broken one the smallest failing history that
+    it finds. It exits with 1 if a promise is broken.
     """
     assignor = registry.get(name, order=order, bug_compat=bug_compat)
     limited = Limited(assignor, limit_ms)

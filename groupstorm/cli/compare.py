@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from groupstorm.cli.fidelity import compare_with_broker
+from groupstorm.cli.failed_runs import require_invariants
 from groupstorm.cli.options import (
     AllowWritesOption,
     ClientConfigOption,
     ExactOption,
     FormatOption,
-    JsonOption,
     OnOption,
     OutOption,
+    RankOption,
+    RequireOption,
     ScenarioArgument,
     SeedOption,
     SetOption,
+    WithOption,
     broker_kind,
+    clients_of,
     overrides,
     seed_range,
 )
-from groupstorm.cli.run import tell_assignor_failures
+from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
+from groupstorm.cli.printing import Shape, print_command, print_grid, print_paragraph, shape
+from groupstorm.cli.requiring import check_variants_meet, requirements_of
+from groupstorm.cli.run import print_assignor_failures, print_run
+from groupstorm.figures.ranking import parse_ranking
 from groupstorm.problems import InputError
-from groupstorm.report.tables import figures_table, spread, spread_table
-from groupstorm.storms.run import Run, require_invariants
-from groupstorm.storms.scenario import load
+from groupstorm.report.deployment_notes import notes_by_variant
+from groupstorm.report.tables import figures_csv, figures_grid, spread
+from groupstorm.storms.run import Run
+from groupstorm.storms.run_names import folder_stem, free_folder
+from groupstorm.storms.scenario.files import load
 from groupstorm.storms.several import (
     Order,
     check_variants,
     comparison,
     forget_other_variants,
+    recommended,
     run_all,
+    sentences,
     write_comparison,
 )
 
@@ -44,7 +54,7 @@ from groupstorm.storms.several import (
 def compare(
     scenario: ScenarioArgument,
     variants: Annotated[
-        list[str] | None, typer.Option("--variant", help="Which variant; repeatable. [default: all]")
+        list[str] | None, typer.Option("--variant", help="Compare this variant. Repeatable. [default: all]")
     ] = None,
     seed: SeedOption = None,
     settings: SetOption = None,
@@ -52,33 +62,73 @@ def compare(
     trace_format: FormatOption = "jsonl",
     exact: ExactOption = False,
     as_json: JsonOption = False,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="So many seeds of every variant.")] = 1,
+    as_csv: CsvOption = False,
+    as_markdown: MarkdownOption = False,
+    everything: AllOption = False,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Run this many seeds of every variant, from --seed on.")
+    ] = 1,
+    ranked_by: RankOption = None,
+    require: RequireOption = None,
     on: OnOption = None,
+    with_library: WithOption = None,
     allow_writes: AllowWritesOption = False,
     client_config: ClientConfigOption = None,
 ) -> None:
-    """Run the variants of a scenario with one seed and say what the difference is.
+    """Run the variants of a scenario and print what the difference is, and which variant is best.
+
+    With --seeds the table has medians and ranges, and the answer speaks of medians: variants between which
+    seeds alone may explain the difference are called that, and none of them wins.
+
+    With --require the command says which variants meet it in every seed, and exits with 1 if none does.
 
     Files: one folder per variant (as `groupstorm run` writes it) and comparison.json, in DIR:
     runs/<preset>-compare-<seed> unless --out says otherwise.
 
-    With --on every variant is run twice, in virtual time and in real time against a broker, and what
-    differs between the two is said.
+    With --on every variant runs twice, in virtual time and in real time against a broker; the command prints
+    which figures differ.
+
+    Example: groupstorm compare rolling-deploy --seeds 5 --rank unowned=2,duplicates=1
     """
+    chosen_shape = shape(as_json, as_csv, as_markdown)
     kind = broker_kind(on, allow_writes, exact, client_config)
     if kind is not None and seeds > 1:
         raise InputError("--on: one seed at a time, not --seeds")
+    required = requirements_of(require)
     loaded = load(scenario)
+    ranking = ranked_by or loaded.rank
+    weights = None if ranking is None else parse_ranking(ranking)
     chosen = check_variants(scenario, variants or ())
     changed = overrides(settings)
+    clients = clients_of(with_library, on, changed)
     resolved = {name: loaded.resolve(name, seed, changed) for name in chosen}
     first_seed = resolved[chosen[0]].seed
-    folder = out or Path("runs") / f"{loaded.name}-compare-{seed_range(first_seed, seeds)}"
+    stem = folder_stem(
+        loaded.name,
+        seed_range(first_seed, seeds),
+        kind="compare" if kind is None else f"compare-on-{kind.name}",
+        variants="-".join(variants or ()),
+        changed=changed,
+    )
+    folder = out or free_folder(
+        stem,
+        {
+            (_folder(Path(), name, number, seeds) / "scenario.yaml").as_posix(): (
+                loaded.resolve(name, number, changed).as_yaml()
+            )
+            for name in chosen
+            for number in range(first_seed, first_seed + seeds)
+            if kind is None
+        },
+    )
     forget_other_variants(folder, chosen)
-    console = Console(stderr=as_json)
-    console.print(loaded.question, style="bold", highlight=False)
+    if chosen_shape is Shape.TABLES:
+        print_paragraph(loaded.question, emphasized=True)
+        print()
     if kind is not None:
-        compare_with_broker(resolved, kind, folder, trace_format, console, as_json)
+        from groupstorm.cli.fidelity import compare_with_broker
+
+        compare_with_broker(resolved, kind, folder, trace_format, as_json, clients)
         return
     orders = [
         Order(scenario, name, number, changed, _folder(folder, name, number, seeds), trace_format, exact)
@@ -89,37 +139,51 @@ def compare(
     for finished in run_all(orders):
         ran = finished.scenario
         runs.setdefault(ran.variant, []).append(finished)
-        console.print(
-            f"  {ran.variant}, seed {ran.seed}: {finished.events:,} events in {finished.wall_seconds:.1f} s",
-            highlight=False,
-        )
-    content = comparison(loaded.name, first_seed, {name: each[0].figures for name, each in runs.items()})
+        print_run(f"{ran.variant}, seed {ran.seed}", finished)
+    figures = {name: [run.figures for run in each] for name, each in runs.items()}
+    content = comparison(loaded.name, first_seed, runs, weights)
     if seeds > 1:
-        content["spread"] = {name: spread([run.figures for run in each]) for name, each in runs.items()}
+        content["spread"] = {name: spread(each) for name, each in figures.items()}
     write_comparison(folder, content)
-    if as_json:
+    if chosen_shape is Shape.JSON:
         print(json.dumps(content, ensure_ascii=False))
+    elif chosen_shape is Shape.CSV:
+        every = [run for each in runs.values() for run in each]
+        rows = [((run.scenario.variant, run.scenario.seed), run.figures) for run in every]
+        print(figures_csv(("variant", "seed"), rows), end="")
     else:
-        _print_tables(console, loaded.name, runs, folder, str(content["answer"]))
-    tell_assignor_failures(run for each in runs.values() for run in each)
-    for each in runs.values():
-        for finished in each:
-            require_invariants(finished)
+        seeds_of = f"seed {first_seed}" if seeds == 1 else f"seeds {first_seed} to {first_seed + seeds - 1}"
+        print_grid(figures_grid(f"{loaded.name}, {seeds_of}", figures, everything), chosen_shape)
+        for sentence in sentences(runs, weights):
+            print_paragraph(sentence)
+        _print_story_of_longest_gap([run for each in runs.values() for run in each])
+        for note in notes_by_variant(runs):
+            print_paragraph(note)
+        for paragraph in recommended(runs, weights):
+            print_paragraph(paragraph)
+        _print_files(runs, folder)
+    print_assignor_failures(run for each in runs.values() for run in each)
+    require_invariants(finished for each in runs.values() for finished in each)
+    check_variants_meet(figures, required, chosen_shape is Shape.TABLES)
 
 
 def _folder(folder: Path, variant: str, seed: int, seeds: int) -> Path:
     return folder / variant if seeds == 1 else folder / variant / f"seed-{seed}"
 
 
-def _print_tables(console: Console, name: str, runs: dict[str, list[Run]], folder: Path, answer: str) -> None:
-    first: Sequence[Run] = next(iter(runs.values()))
-    if len(first) == 1:
-        title = f"{name}, seed {first[0].scenario.seed}"
-        console.print(figures_table(title, {variant: each[0].figures for variant, each in runs.items()}))
-    else:
-        for variant, each in runs.items():
-            console.print(
-                spread_table(f"{name} ({variant}), {len(each)} seeds", [run.figures for run in each])
-            )
-    console.print(answer)
-    console.print(f"\nFiles in {folder}; with Spark: groupstorm analyze {folder}", highlight=False)
+def _print_story_of_longest_gap(runs: Sequence[Run]) -> None:
+    """The command that prints the story of the partition that was un-owned the longest."""
+    gaps = [(gap.to_us - gap.from_us, run, gap) for run in runs if (gap := run.reasons.longest) is not None]
+    if not gaps:
+        return
+    _, run, gap = max(gaps, key=lambda found: found[0])
+    window = ["--from", str(max(0, gap.from_us // 1_000_000 - 5)), "--to", str(gap.to_us // 1_000_000 + 5)]
+    print_command("Its story:", "trace", str(run.folder), "--partition", gap.partition, *window)
+
+
+def _print_files(runs: Mapping[str, Sequence[Run]], folder: Path) -> None:
+    events = sum(run.events for each in runs.values() for run in each)
+    seconds = sum(run.wall_seconds for each in runs.values() for run in each)
+    print()
+    print_paragraph(f"{events:,} events in {seconds:.1f} s; files in {folder}")
+    print_command("Their tables:", "analyze", str(folder))

@@ -1,4 +1,4 @@
-"""Breaks off an assignor that uses too much CPU time for one answer: it may never come to an end."""
+"""Interrupts an assignor that uses too much CPU time for one answer: it may never return one."""
 
 from __future__ import annotations
 

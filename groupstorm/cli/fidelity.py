@@ -6,15 +6,17 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
+from groupstorm.cli.failed_runs import require_invariants
+from groupstorm.cli.printing import print_grid, print_paragraph
 from groupstorm.clients.brokers import BrokerKind
-from groupstorm.report.tables import shown
-from groupstorm.storms.figures.agreement import Judged, agreement_answer, judge
+from groupstorm.figures.agreement import Judged, agreement_answer, judge
+from groupstorm.report.grid import Grid, Row
+from groupstorm.report.tables import brief
+from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.live.run import run_on
-from groupstorm.storms.run import require_invariants, run, write_json
-from groupstorm.storms.scenario import ResolvedScenario
+from groupstorm.storms.run import run
+from groupstorm.storms.run_folder import write_json
+from groupstorm.storms.scenario.files import ResolvedScenario
 
 FIDELITY_FILE = "fidelity.json"
 
@@ -24,14 +26,14 @@ def compare_with_broker(
     kind: BrokerKind,
     folder: Path,
     trace_format: str,
-    console: Console,
     as_json: bool,
+    clients: Library | None = None,
 ) -> None:
     """Run each variant both ways; files: one folder per variant and way, and fidelity.json."""
     content = {}
     for name, scenario in variants.items():
         virtual = run(scenario, folder / name / "virtual", trace_format)
-        real = run_on(scenario, folder / name / "real", trace_format, kind)
+        real = run_on(scenario, folder / name / "real", trace_format, kind, clients=clients)
         judged = judge(virtual.figures, real.figures)
         content[name] = {
             "virtual": virtual.figures.to_json(),
@@ -39,21 +41,25 @@ def compare_with_broker(
             "agrees": {one.figure: one.agrees for one in judged},
             "answer": agreement_answer(judged),
         }
-        console.print(_table(f"{scenario.name} ({name}), seed {scenario.seed}", kind, judged))
-        console.print(agreement_answer(judged))
-        for finished in (virtual, real):
-            require_invariants(finished)
+        if not as_json:
+            print_grid(_grid(f"{scenario.name} ({name}), seed {scenario.seed}", kind, judged))
+            print_paragraph(agreement_answer(judged))
+        require_invariants([virtual])
+        options = ["--on", kind.name, *(["--allow-writes"] if kind.bootstrap else [])]
+        require_invariants([real], options if clients is None else [*options, "--with", clients.name])
     write_json(folder / FIDELITY_FILE, {"on": kind.name, "variants": content})
     if as_json:
         print(json.dumps({"on": kind.name, "variants": content}, ensure_ascii=False))
     else:
-        console.print(f"\nFiles in {folder}", highlight=False)
+        print(f"\nFiles in {folder}")
 
 
-def _table(title: str, kind: BrokerKind, judged: list[Judged]) -> Table:
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for column in ("figure", "virtual", kind.name, ""):
-        table.add_column(column, justify="left" if column in ("figure", "") else "right")
-    for one in judged:
-        table.add_row(one.figure, shown(one.virtual), shown(one.real), "" if one.agrees else "differs")
-    return table
+def _grid(title: str, kind: BrokerKind, judged: list[Judged]) -> Grid:
+    rows = [
+        Row(
+            one.figure,
+            (brief(one.figure, one.virtual), brief(one.figure, one.real), "" if one.agrees else "differs"),
+        )
+        for one in judged
+    ]
+    return Grid(("figure", "virtual", kind.name, ""), rows, title, left=frozenset({2}))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
-from groupstorm.clients.brokers import KINDS, BrokerKind, read_kind
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario import MAX_SEED
+from groupstorm.storms.scenario.files import MAX_SEED
+from groupstorm.yaml_documents import parse_yaml
+
+if TYPE_CHECKING:
+    from groupstorm.clients.brokers import BrokerKind
+    from groupstorm.storms.live.real_clients.libraries import Library
 
 ScenarioArgument = Annotated[
     str,
@@ -31,13 +34,29 @@ SetOption = Annotated[
         "--set", metavar="NAME=VALUE", help="Change a setting (`groupstorm list --settings`). Repeatable."
     ),
 ]
-OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the files go.")]
-FormatOption = Annotated[str, typer.Option("--format", help="jsonl or parquet.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Write the files into this folder.")
+]
+FormatOption = Annotated[str, typer.Option("--format", help="Format of the trace: jsonl or parquet.")]
 ExactOption = Annotated[
     bool, typer.Option("--exact", help="Simulate heartbeats one by one: slower, the same trace.")
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="One JSON object on standard output instead of tables.")
+RankOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rank",
+        metavar="FIGURE|FIGURE=WEIGHT,...",
+        help="What the best variant costs least of: unowned, staleness, lag, duplicates, moves, ... "
+        "[default: unowned, staleness, duplicates and skipped together]",
+    ),
+]
+RequireOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--require",
+        metavar="FIGURE<NUMBER",
+        help="Exit with 1 if the figure does not meet it. Repeatable.",
+    ),
 ]
 
 OnOption = Annotated[
@@ -45,14 +64,24 @@ OnOption = Annotated[
     typer.Option(
         "--on",
         metavar="BROKER",
-        help=f"In real time, over TCP, against a broker: {KINDS}. [default: in virtual time]",
+        help="In real time, over TCP, against a broker: emulator, jvm, container[=IMAGE] or HOST:PORT. "
+        "[default: in virtual time]",
+    ),
+]
+WithOption = Annotated[
+    str | None,
+    typer.Option(
+        "--with",
+        metavar="LIBRARY",
+        help="With --on: the members are unmodified consumers of confluent-kafka, aiokafka, kafka-python or "
+        "java, in processes of their own. [default: our own members over TCP]",
     ),
 ]
 AllowWritesOption = Annotated[
     bool,
     typer.Option(
         "--allow-writes",
-        help="With --on HOST:PORT: topics and a group may be made there, and are taken away again.",
+        help="With --on HOST:PORT: allow topics and a group to be made there, and removed at the end.",
     ),
 ]
 
@@ -61,40 +90,56 @@ ClientConfigOption = Annotated[
     typer.Option(
         "--client-config",
         metavar="FILE",
-        help="With --on HOST:PORT: TLS and SASL, as Kafka's tools take them with --command-config.",
+        help="With --on HOST:PORT: TLS and SASL, in the format of --command-config of Kafka's tools.",
     ),
 ]
 
 
 def overrides(written: Sequence[str] | None) -> dict[str, Any]:
-    """What --set says, values read as YAML. Raises InputError."""
+    """The settings of --set, their values read as YAML. Raises InputError."""
     values: dict[str, Any] = {}
     for item in written or ():
         name, equals, value = item.partition("=")
         if not equals or not name.strip():
             raise InputError(f"--set {item!r}: expected NAME=VALUE")
-        try:
-            values[name.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise InputError(f"--set {name}: {value!r}: {' '.join(str(error).split())}") from error
+        values[name.strip()] = parse_yaml(value, f"--set {name}: {value!r}")
     return values
 
 
+def clients_of(name: str | None, on: str | None, changed: dict[str, Any]) -> Library | None:
+    """The library that --with names; None without it. Members have its profile, unless --set names another.
+
+    Raises InputError.
+    """
+    if name is None:
+        return None
+    if on is None:
+        raise InputError("--with: means something only with --on")
+    from groupstorm.storms.live.real_clients.libraries import library
+
+    found = library(name)
+    found.check_installed()
+    changed.setdefault("client_profile", [found.profile])
+    return found
+
+
 def seed_range(first: int, count: int) -> str:
-    """How the seeds of a run are named in its folder: 7, or 7-to-16."""
+    """The seeds in the name of a folder: 7, or 7-to-16."""
     return str(first) if count == 1 else f"{first}-to-{first + count - 1}"
 
 
 def broker_kind(
     on: str | None, allow_writes: bool, exact: bool, client_config: Path | None
 ) -> BrokerKind | None:
-    """What --on asks for; None without it. Raises InputError."""
+    """The broker that --on asks for; None without it. Raises InputError."""
     if on is None:
         if allow_writes:
             raise InputError("--allow-writes: means something only with --on HOST:PORT")
         if client_config is not None:
             raise InputError("--client-config: means something only with --on HOST:PORT")
         return None
+    from groupstorm.clients.brokers import read_kind
+
     try:
         kind = read_kind(on)
     except InputError as problem:

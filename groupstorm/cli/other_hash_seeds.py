@@ -17,9 +17,10 @@ from pathlib import Path
 from groupstorm.assignors import registry
 from groupstorm.assignors.check.checking import Elsewhere, transcript
 from groupstorm.assignors.check.history import History
-from groupstorm.assignors.check.telling import history_from_json, history_to_json
+from groupstorm.assignors.check.rendering import history_from_json, history_to_json
 from groupstorm.assignors.contract import MapOrder
 from groupstorm.cli.cpu_limit import Limited
+from groupstorm.held_signals import stop_signals_held
 from groupstorm.problems import CheckFailed
 
 HASH_SEEDS = (1, 2)
@@ -32,16 +33,14 @@ def other_processes(
     """One process for each hash seed, to be asked for transcripts; gone behind the block."""
     command = [sys.executable, "-P", "-m", __name__, name, order, str(int(bug_compat)), str(limit_ms)]
     path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
-    running = [
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": path},
-        )
-        for seed in hash_seeds
-    ]
+    running: list[subprocess.Popen[bytes]] = []
     try:
+        for seed in hash_seeds:
+            environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": path}
+            with stop_signals_held():
+                running.append(
+                    subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+                )
         yield [_asking(process) for process in running]
     finally:
         for process in running:

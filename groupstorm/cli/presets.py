@@ -1,4 +1,4 @@
-"""`groupstorm list`: what there is to storm, and what can be set."""
+"""`groupstorm list`: presets, settings, steps."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from groupstorm.cli.options import JsonOption
-from groupstorm.storms.scenario import presets
-from groupstorm.storms.setting import Setting
-from groupstorm.storms.settings import SETTINGS
-from groupstorm.storms.steps import STEP_KINDS
+from groupstorm.cli.output_options import JsonOption
+from groupstorm.cli.printing import width
+from groupstorm.report.grid import wrapped
+from groupstorm.storms.scenario.files import presets
+from groupstorm.storms.scenario.setting_types import Setting
+from groupstorm.storms.scenario.settings_table import SETTINGS
+from groupstorm.storms.scenario.steps import STEP_KINDS
 
 
 def list_presets(
     as_json: JsonOption = False,
-    settings: Annotated[bool, typer.Option("--settings", help="The settings of scenarios instead.")] = False,
-    steps: Annotated[
-        bool, typer.Option("--steps", help="The steps that a scenario file can have instead.")
-    ] = False,
+    settings: Annotated[bool, typer.Option("--settings", help="List the settings of scenarios.")] = False,
+    steps: Annotated[bool, typer.Option("--steps", help="List the steps of scenarios.")] = False,
 ) -> None:
-    """The presets: name, question, variants."""
+    """List the presets: name, question, variants."""
     if settings:
         _settings(as_json)
     elif steps:
@@ -32,12 +30,11 @@ def list_presets(
         _presets(as_json)
 
 
-def _table(*headings: str) -> Table:
-    """A table whose first column, the name to type, is never broken."""
-    table = Table(header_style="bold")
-    for number, heading in enumerate(headings):
-        table.add_column(heading, no_wrap=number == 0)
-    return table
+def _print_entry(name: str, *paragraphs: str) -> None:
+    """A line that begins with the name to type, and below it what it is; no word is cut."""
+    print("\n  ".join(wrapped(name, width() - 2)))
+    for paragraph in paragraphs:
+        print("\n".join(f"    {line}" for line in wrapped(paragraph, width() - 4)))
 
 
 def _presets(as_json: bool) -> None:
@@ -45,23 +42,20 @@ def _presets(as_json: bool) -> None:
     if as_json:
         print(json.dumps(found, ensure_ascii=False))
         return
-    table = _table("preset", "question", "variants")
     for preset in presets():
-        table.add_row(preset.name, preset.question, "\n".join(preset.variants))
-    Console().print(table)
+        _print_entry(preset.name, preset.question, f"variants: {', '.join(preset.variants)}")
 
 
 def _settings(as_json: bool) -> None:
     if as_json:
         print(json.dumps([{"name": s.name, "default": s.default, "meaning": s.meaning} for s in SETTINGS]))
         return
-    table = _table("setting", "default", "values", "meaning")
     for row in SETTINGS:
-        table.add_row(row.name, json.dumps(row.default), _values(row), row.meaning)
-    Console().print(table)
+        _print_entry(f"{row.name} = {json.dumps(row.default)}", f"{row.meaning} ({shown_values(row)})")
 
 
-def _values(row: Setting) -> str:
+def shown_values(row: Setting) -> str:
+    """What the setting can be, for people."""
     if row.kind == "choice":
         return " | ".join(row.allowed)
     if row.kind == "integer":
@@ -77,8 +71,6 @@ def _steps(as_json: bool) -> None:
     if as_json:
         print(json.dumps(found))
         return
-    table = _table("do", "fields", "meaning")
     for kind in STEP_KINDS:
         fields = [*sorted(kind.required), *(f"[{name}]" for name in sorted(kind.optional))]
-        table.add_row(kind.name, " ".join(fields).replace("[", r"\["), kind.meaning)
-    Console().print(table)
+        _print_entry(" ".join([kind.name, *fields]), kind.meaning)

@@ -1,4 +1,4 @@
-"""`groupstorm replay`: does a run come out the same?"""
+"""`groupstorm replay`: a run again, compared row by row."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ def replay(
 ) -> None:
     """Run a run again from its scenario.yaml and check that every event comes out the same.
 
-    Exit 1, and the first row that differs, if not. With --exact the other way to compute heartbeats
-    is held against the one that made the trace. --set is for what a file cannot name: an assignor
-    of your own.
+    If one differs, the command prints it and exits with 1. With --exact it simulates each heartbeat: the
+    trace must be the same. --set names an assignor of your own, which a scenario file cannot.
     """
     rows = replay_run(folder, exact, overrides(settings))
     print(f"{folder}: all {rows:,} rows came out the same")

@@ -1,4 +1,4 @@
-"""`groupstorm run`: one scenario, stormed."""
+"""`groupstorm run`: one storm, its files and its figures."""
 
 from __future__ import annotations
 
@@ -6,39 +6,49 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from groupstorm.cli.failed_runs import require_invariants
 from groupstorm.cli.options import (
     AllowWritesOption,
     ClientConfigOption,
     ExactOption,
     FormatOption,
-    JsonOption,
     OnOption,
     OutOption,
+    RequireOption,
     ScenarioArgument,
     SeedOption,
     SetOption,
+    WithOption,
     broker_kind,
+    clients_of,
     overrides,
     seed_range,
 )
-from groupstorm.clients.brokers import BrokerKind
-from groupstorm.problems import CheckFailed, InputError
-from groupstorm.report.tables import figures_table, spread, spread_table
-from groupstorm.storms import requirements
-from groupstorm.storms.ending import Progress as RunProgress
-from groupstorm.storms.live.run import run_on
-from groupstorm.storms.requirements import Requirement
-from groupstorm.storms.run import Run, require_invariants
+from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
+from groupstorm.cli.printing import Shape, print_command, print_grid, print_paragraph, print_progress, shape
+from groupstorm.cli.requiring import check_all_meet, requirements_of
+from groupstorm.figures import compare_answer
+from groupstorm.figures.reasons import reasons_sentences
+from groupstorm.problems import InputError
+from groupstorm.report.deployment_notes import deployment_notes
+from groupstorm.report.tables import figures_csv, figures_grid, spread
+from groupstorm.storms.run import Run
 from groupstorm.storms.run import run as run_scenario
-from groupstorm.storms.scenario import ResolvedScenario, load
+from groupstorm.storms.run_names import folder_stem, free_folder
+from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.storms.several import Order, run_all
-from groupstorm.trace.log import LogSink, configure
+from groupstorm.storms.start_and_end import Progress as RunProgress
+
+if TYPE_CHECKING:
+    from groupstorm.clients.brokers import BrokerKind
+    from groupstorm.storms.live.real_clients.libraries import Library
+    from groupstorm.trace.log import LogSink
 
 
 def run(
@@ -52,19 +62,18 @@ def run(
     trace_format: FormatOption = "jsonl",
     exact: ExactOption = False,
     as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_markdown: MarkdownOption = False,
+    everything: AllOption = False,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="So many seeds from --seed on, in parallel.")
+        int, typer.Option("--seeds", min=1, help="Run this many seeds, from --seed on, in parallel.")
     ] = 1,
     log: Annotated[bool, typer.Option("--log", help="Log every event to standard error.")] = False,
     on: OnOption = None,
+    with_library: WithOption = None,
     allow_writes: AllowWritesOption = False,
     client_config: ClientConfigOption = None,
-    require: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--require", metavar="FIGURE<NUMBER", help="Exit 1 where a figure does not meet it. Repeatable."
-        ),
-    ] = None,
+    require: RequireOption = None,
 ) -> None:
     """Storm a group and print what it cost: in virtual time, or with --on in real time against a broker.
 
@@ -73,30 +82,60 @@ def run(
 
     Example: groupstorm run rolling-deploy --variant static --require 'unowned_max_seconds<60'
     """
+    chosen_shape = shape(as_json, as_csv, as_markdown)
     kind = broker_kind(on, allow_writes, exact, client_config)
     for option, given in (("--log", log), ("--on", kind is not None)):
         if given and seeds > 1:
             raise InputError(f"{option}: one run at a time, not --seeds")
-    required = [requirements.parse(text) for text in require or ()]
+    required = requirements_of(require)
     changed = overrides(settings)
+    clients = clients_of(with_library, on, changed)
     resolved = load(scenario).resolve(variant, seed, changed)
-    folder = out or Path("runs") / f"{resolved.name}-{seed_range(resolved.seed, seeds)}"
+    every = [
+        resolved,
+        *(load(scenario).resolve(variant, resolved.seed + more, changed) for more in range(1, seeds)),
+    ]
+    stem = folder_stem(
+        resolved.name,
+        seed_range(resolved.seed, seeds),
+        kind="" if kind is None else f"on-{kind.name}",
+        variants=variant or "",
+        changed=changed,
+    )
+    folders = {"" if seeds == 1 else f"seed-{one.seed}/": one for one in every}
+    folder = out or free_folder(
+        stem, {} if kind else {f"{below}scenario.yaml": one.as_yaml() for below, one in folders.items()}
+    )
     if seeds == 1:
-        runs = [_run_one(resolved, folder, trace_format, exact, log, kind)]
+        runs = [_run_one(resolved, folder, trace_format, exact, log, kind, clients)]
     else:
         orders = [
             Order(scenario, variant, number, changed, folder / f"seed-{number}", trace_format, exact)
             for number in range(resolved.seed, resolved.seed + seeds)
         ]
-        runs = list(run_all(orders))
-    if as_json:
+        runs = []
+        for finished in run_all(orders):
+            runs.append(finished)
+            print_run(f"seed {finished.scenario.seed}", finished)
+    if chosen_shape is Shape.JSON:
         _print_json(runs)
+    elif chosen_shape is Shape.CSV:
+        rows = [((run.scenario.variant, run.scenario.seed), run.figures) for run in runs]
+        print(figures_csv(("variant", "seed"), rows), end="")
     else:
-        _print_tables(runs, folder)
-    tell_assignor_failures(runs)
-    for finished in runs:
-        require_invariants(finished)
-    _require(runs, required)
+        _print_tables(runs, folder, everything, chosen_shape)
+    print_assignor_failures(runs)
+    options = [] if on is None else _broker_options(on, allow_writes, client_config, with_library)
+    require_invariants(runs, options)
+    check_all_meet({f"seed {run.scenario.seed}": run.figures for run in runs}, required)
+
+
+def _broker_options(
+    on: str, allow_writes: bool, client_config: Path | None, with_library: str | None
+) -> list[str]:
+    options = ["--on", on, *(["--allow-writes"] if allow_writes else [])]
+    options += [] if with_library is None else ["--with", with_library]
+    return options if client_config is None else [*options, "--client-config", str(client_config)]
 
 
 def _run_one(
@@ -106,15 +145,20 @@ def _run_one(
     exact: bool,
     log: bool,
     kind: BrokerKind | None,
+    clients: Library | None,
 ) -> Run:
-    """With a line of progress for whoever sits in front of it, or with all there is to log."""
+    """Run with a line of progress on a terminal, or with a log of every event."""
 
     def start(progress: RunProgress | None, sink: LogSink | None) -> Run:
         if kind is None:
             return run_scenario(scenario, folder, trace_format, exact, progress, sink)
-        return run_on(scenario, folder, trace_format, kind, progress, sink)
+        from groupstorm.storms.live.run import run_on
+
+        return run_on(scenario, folder, trace_format, kind, progress, sink, clients)
 
     if log:
+        from groupstorm.trace.log import LogSink, configure
+
         configure(timestamps=False)
         return start(None, LogSink())
     console = Console(stderr=True)
@@ -130,8 +174,13 @@ def _run_one(
         return start(progress, None)
 
 
-def tell_assignor_failures(runs: Iterable[Run]) -> None:
-    """On standard error: why there were rounds without an assignment."""
+def print_run(name: str, run: Run) -> None:
+    """A line of progress: one of several runs is done."""
+    print_progress(f"  {name}: {run.events:,} events in {run.wall_seconds:.1f} s")
+
+
+def print_assignor_failures(runs: Iterable[Run]) -> None:
+    """Print on standard error why there were rounds without an assignment."""
     for run in runs:
         if run.assignor_failure is not None:
             ran = run.scenario
@@ -153,29 +202,22 @@ def _print_json(runs: Sequence[Run]) -> None:
     print(json.dumps(content, ensure_ascii=False))
 
 
-def _print_tables(runs: Sequence[Run], folder: Path) -> None:
-    console = Console()
+def _print_tables(runs: Sequence[Run], folder: Path, everything: bool, chosen_shape: Shape) -> None:
     first = runs[0].scenario
-    if len(runs) == 1:
-        title = f"{first.name} ({first.variant}), seed {first.seed}"
-        console.print(figures_table(title, {first.variant: runs[0].figures}))
-        console.print(runs[0].figures.answer)
-    else:
-        title = f"{first.name} ({first.variant}), seeds {first.seed} to {runs[-1].scenario.seed}"
-        console.print(spread_table(title, [run.figures for run in runs]))
+    figures = [run.figures for run in runs]
+    seeds = f"seed {first.seed}" if len(runs) == 1 else f"seeds {first.seed} to {runs[-1].scenario.seed}"
+    print_grid(
+        figures_grid(f"{first.name} ({first.variant}), {seeds}", {first.variant: figures}, everything),
+        chosen_shape,
+    )
+    print_paragraph(figures[0].answer if len(runs) == 1 else compare_answer({first.variant: figures}))
+    for sentence in reasons_sentences({first.variant: [run.reasons for run in runs]}):
+        print_paragraph(sentence)
+    for note in deployment_notes(runs[0]):
+        print_paragraph(note)
     events = sum(run.events for run in runs)
     seconds = sum(run.wall_seconds for run in runs)
-    console.print(f"\n{events:,} events in {seconds:.1f} s; files in {folder}", highlight=False)
+    print()
+    print_paragraph(f"{events:,} events in {seconds:.1f} s; files in {folder}")
     if len(runs) == 1:
-        console.print(f"The story of it: groupstorm trace {folder}", highlight=False)
-
-
-def _require(runs: Sequence[Run], required: Sequence[Requirement]) -> None:
-    unmet = [
-        f"seed {run.scenario.seed}: {sentence}"
-        for run in runs
-        for requirement in required
-        if (sentence := requirement.unmet(run.figures)) is not None
-    ]
-    if unmet:
-        raise CheckFailed("; ".join(unmet))
+        print_command("The story of it:", "trace", str(folder))

@@ -18,7 +18,7 @@ def script(
         Path | None, typer.Argument(help="Scenarios, one JSON object a line.", show_default="standard input")
     ] = None,
     changes: Annotated[
-        bool, typer.Option("--changes", help="Show a state only when it differs from the last one.")
+        bool, typer.Option("--changes", help="Print a state only if it differs from the one before.")
     ] = False,
 ) -> None:
     """Run scenarios against the coordinator, as Kafka 4.3.1 to the letter: JSON lines in, JSON lines out."""
@@ -33,6 +33,6 @@ def script(
 
 
 def _run(lines: Iterable[str], place: str, changes: bool) -> None:
-    """Answers are printed as they come, so that those before a bad line are there."""
+    """Print each answer at once, so that the answers before a bad line are printed."""
     for answer in run_lines(lines, place, changes=changes):
         print(answer, flush=True)

@@ -1,4 +1,4 @@
-"""`groupstorm serve`: the emulator as a broker that real clients connect to."""
+"""`groupstorm serve`: a broker that real clients connect to."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groupstorm.cli.serve_options import DEFAULT_HOST, DEFAULT_PORT, LAST_PORT, Wanted, read_place
+from groupstorm.cli.serve_options import DEFAULT_HOST, DEFAULT_PORT, LAST_PORT, ListenerOptions, read_listener
 from groupstorm.problems import InputError
 
 if TYPE_CHECKING:
-    from groupstorm.coordinator.server.broker import Broker
-    from groupstorm.coordinator.server.changes import Change
-    from groupstorm.coordinator.server.config import Endpoint
+    from groupstorm.broker.broker import Broker
+    from groupstorm.broker.changes import Change
+    from groupstorm.protocol.endpoints import Endpoint
 
 
 def serve(
@@ -30,21 +30,22 @@ def serve(
     ] = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME:PARTITIONS", help="A topic that is there from the start (repeatable)."),
+        typer.Option(metavar="NAME:PARTITIONS", help="A topic that exists from the start (repeatable)."),
     ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KAFKA.OPTION=VALUE", help="A setting by Kafka's name (repeatable)."),
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write what the groups do into files of this folder.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the coordinator's events into files of this folder."),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep topics, groups and offsets in this folder over a restart."),
     ] = None,
     brokers: Annotated[
-        int, typer.Option(help="So many brokers, each with a port of its own, from --port on.")
+        int, typer.Option(help="How many brokers, each with a port of its own, from --port on.")
     ] = 1,
     as_version: Annotated[
         str, typer.Option(metavar="2.8|3.9|4.x", help="Advertise no higher versions than this Kafka's.")
@@ -86,16 +87,17 @@ def serve(
     """Serve Kafka's protocol over TCP until SIGINT or SIGTERM.
 
     The first line of standard output is `listening on HOST:PORT`; the log goes to standard error. SIGUSR1
-    moves every group's coordinator to the next broker. Listening on anything but the loopback interface takes
-    TLS, or --insecure. With --control a second line says `control on http://...`: GET / lists what it takes.
+    moves every group's coordinator to the next broker. Beyond the loopback interface the broker listens with
+    TLS or --insecure only. With --control a second line says `control on http://...`; GET / lists its
+    methods.
     """
-    from groupstorm.coordinator.server import logs, service
-    from groupstorm.coordinator.server.assembly import make_broker
-    from groupstorm.coordinator.server.security.listener import check_advertised
+    from groupstorm.broker import console_log, service
+    from groupstorm.broker.assembly import make_broker
+    from groupstorm.broker.security.listener import check_advertised
     from groupstorm.testing.control import control_beside
 
-    wanted = Wanted(host, port, listen, tls_cert, tls_key, tls_client_ca, sasl_users, insecure)
-    endpoint, option, security = read_place(wanted, brokers)
+    listener = ListenerOptions(host, port, listen, tls_cert, tls_key, tls_client_ca, sasl_users, insecure)
+    endpoint, address_option, security = read_listener(listener, brokers)
     settings, topics = _settings(setting or []), _topics(topic or [])
 
     def make(journal: Sequence[Change], now_ms: int) -> Broker:
@@ -103,19 +105,21 @@ def serve(
         check_advertised(broker.state.config, security)
         return broker
 
-    logs.configure()
-    place = service.Place(endpoint.host, endpoint.port, option, trace, data, security)
-    companion: service.Companion = nullcontext if control is None else control_beside(control, _say_control)
-    service.serve(make, place, _say_ready, companion)
+    console_log.configure()
+    options = service.ServeOptions(endpoint.host, endpoint.port, address_option, trace, data, security)
+    companion: service.Companion = (
+        nullcontext if control is None else control_beside(control, _print_control_url)
+    )
+    service.serve(make, options, _print_addresses, companion)
 
 
-def _say_ready(endpoints: Sequence[Endpoint]) -> None:
+def _print_addresses(endpoints: Sequence[Endpoint]) -> None:
     for endpoint in endpoints:
         host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
         typer.echo(f"listening on {host}:{endpoint.port}")
 
 
-def _say_control(url: str) -> None:
+def _print_control_url(url: str) -> None:
     typer.echo(f"control on {url}")
 
 
@@ -128,7 +132,7 @@ def _topics(texts: list[str]) -> dict[str, int]:
         if name in topics:
             raise InputError(f"--topic {text}: {name} was named before")
         if len(partitions) > 9:
-            raise InputError(f"--topic {text}: that many partitions do not fit in here")
+            raise InputError(f"--topic {text}: expected at most 10000 partitions")
         topics[name] = int(partitions)
     return topics
 

@@ -1,40 +1,71 @@
-"""`groupstorm trace`: a storm told as a story."""
+"""`groupstorm trace`: a trace as a readable story."""
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.problems import InputError
-from groupstorm.report.story import Filter, tell
+from groupstorm.report.inventory import names_by_group, require
+from groupstorm.report.story import Selection, story
 from groupstorm.trace.reader import read_rows
 
 
 def trace(
     path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="A run's folder, or a trace.")],
     member: Annotated[
-        str | None, typer.Option("--member", help="Tell of one member, by its client id.")
+        str | None, typer.Option("--member", help="The story of one member, by its client id.")
     ] = None,
     partition: Annotated[
-        str | None, typer.Option("--partition", help="Tell how one partition changed hands: topic-0-17.")
+        str | None, typer.Option("--partition", help="How one partition changed hands: topic-0-17.")
     ] = None,
-    from_seconds: Annotated[float, typer.Option("--from", min=0, help="Begin here (virtual seconds).")] = 0,
-    to_seconds: Annotated[float | None, typer.Option("--to", min=0, help="End here.")] = None,
+    group: GroupOption = None,
+    from_seconds: FromOption = 0,
+    to_seconds: ToOption = None,
     everything: Annotated[bool, typer.Option("--all", help="Every step of every member.")] = False,
 ) -> None:
-    """Tell a storm as a readable story: who joined, who left, why it rebalanced, what changed hands.
+    """Print a trace as a readable story: who joined, who left, why it rebalanced, what changed hands.
 
     Example: groupstorm trace runs/rolling-deploy-0 --partition topic-0-17 --from 60 --to 120
     """
     if member is not None and partition is not None:
         raise InputError("--member and --partition: one story at a time")
-    to_us = None if to_seconds is None else int(to_seconds * 1_000_000)
-    wanted = Filter(member, partition, int(from_seconds * 1_000_000), to_us, everything)
-    told = False
-    for line in tell(read_rows(path), wanted):
+    from_us, to_us = microseconds(from_seconds, to_seconds)
+    groups, width = _check_names(path, group or [], member, partition)
+    empty = True
+    for line in story(
+        read_rows(path), Selection(groups, width, member, partition, from_us, to_us, everything)
+    ):
         print(line)
-        told = True
-    if not told:
+        empty = False
+    if empty and partition is not None:
+        raise InputError(
+            f"--partition {partition}: no row of a member in this time names it "
+            "(of a trace without rows of members, groupstorm analyze shows the handovers)"
+        )
+    if empty:
         raise InputError(f"{path}: nothing in it matches")
+
+
+def _check_names(
+    path: Path, groups: list[str], member: str | None, partition: str | None
+) -> tuple[frozenset[str] | None, int]:
+    """The groups of the story and the width of their column. Raises InputError for an unknown name."""
+    if next((row["event"] for row in read_rows(path)), None) == "scenario_started" and not (
+        groups or member or partition
+    ):
+        return None, 0  # a storm's trace has one group: no need to read it twice
+    names = names_by_group(read_rows(path))
+    for group in groups:
+        require("--group", group, names)
+    chosen = [names[group] for group in groups] or [*names.values()]
+    if member is not None:
+        require("--member", member, chain.from_iterable(one.members for one in chosen))
+    if partition is not None:
+        require("--partition", partition, chain.from_iterable(one.partitions for one in chosen))
+    width = max(map(len, groups or names)) if len(chosen) > 1 else 0
+    return frozenset(groups) or None, width

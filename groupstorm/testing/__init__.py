@@ -1,11 +1,13 @@
-"""Brokers for people's tests: started in three lines, made to fail, and waited for."""
+"""Brokers for people's tests: start one in three lines, make it fail, wait for its groups."""
 
 from __future__ import annotations
 
-from groupstorm.coordinator.server.security.listener import Security
-from groupstorm.testing.broker import ArmedFault, Broker, EmulatorOnly, FaultTimeout
+from groupstorm.broker.security.listener import ListenerSecurity as Security
+from groupstorm.testing.broker import ArmedFault, EmulatorOnly, FaultTimeout
+from groupstorm.testing.broker import BrokerUnderTest as Broker
 from groupstorm.testing.emulated import EmulatedBroker
-from groupstorm.testing.groups import Group, GroupTimeout, GroupView, MemberView
+from groupstorm.testing.groups import GroupTimeout, GroupView, MemberView
+from groupstorm.testing.groups import GroupUnderTest as Group
 from groupstorm.testing.secured import secured
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""A broker as a test has it, wherever it comes from; `groupstorm.broker` makes an emulated one."""
+"""The interface of a broker of a test, emulated or real."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from groupstorm.testing.groups import Group
+from groupstorm.testing.groups import GroupUnderTest
 from groupstorm.testing.server_control import TimedEvent
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S
 
@@ -19,11 +19,11 @@ class ArmedFault(ABC):
     @property
     @abstractmethod
     def hits(self) -> int:
-        """How many requests it has taken."""
+        """How many requests the fault has taken."""
 
     @abstractmethod
     async def used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        """Wait until it has taken as many as it was meant for. Raises FaultTimeout."""
+        """Wait until the fault has taken all its requests. Raises FaultTimeout."""
 
     @abstractmethod
     def wait_used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
@@ -31,50 +31,50 @@ class ArmedFault(ABC):
 
 
 class FaultTimeout(AssertionError):
-    """The requests that a fault was meant for did not come in time."""
+    """The requests for which a fault waits did not come in time."""
 
 
 class EmulatorOnly(Exception):
-    """A real broker was asked for what only the emulator does; the message says what it can be asked for."""
+    """Only the emulator does this; the message says what a real broker does instead."""
 
 
-class Broker(ABC):
+class BrokerUnderTest(ABC):
     """One broker, or several, for the length of a ``with`` or an ``async with``.
 
-    It runs beside the test, on a thread or in a process of its own. Its methods do not wait for clients, so
-    that sync and async tests call them alike; what waits has two forms, ``await group.stable()`` and
-    ``group.wait_stable()``. Arguments that mean nothing raise `groupstorm.problems.InputError`.
+    The broker runs beside the test, on a thread or in a process of its own. Its methods do not wait for
+    clients, so that sync and async tests call them alike. Waiting has two forms, ``await group.stable()`` and
+    ``group.wait_stable()``. Every argument is checked: `groupstorm.problems.InputError`.
     """
 
-    #: What it is, for messages.
+    #: For messages.
     name: str
 
     @property
     @abstractmethod
     def bootstrap_servers(self) -> str:
-        """HOST:PORT, or several of them with commas, as clients take it."""
+        """HOST:PORT, or several with commas between them, for clients."""
 
     @property
     def control_url(self) -> str | None:
-        """Where the control interface for other processes is (docs/testing.md); None where there is none."""
+        """The URL of the control interface for other processes (docs/testing.md); None if there is none."""
         return None
 
     def topic(self, name: str) -> str:
-        """What a topic is called there: on somebody's cluster names have a prefix."""
+        """The topic's name on this broker: on a shared cluster names have a prefix."""
         return name
 
     @abstractmethod
     def create_topic(self, name: str, partitions: int = 1) -> str:
-        """Make a topic; gives what it is called there."""
+        """Create a topic; return its name on this broker."""
 
     @abstractmethod
-    def group(self, name: str) -> Group:
-        """A group, to look at and to wait for; its ``id`` is what it is called there."""
+    def group(self, name: str) -> GroupUnderTest:
+        """A group, to look at and to wait for; its ``id`` is its name on this broker."""
 
     @property
     def events(self) -> Sequence[TimedEvent]:
-        """What the coordinator did so far (groupstorm.coordinator.events), each with the microseconds since
-        the broker started. The emulator only."""
+        """The events of the coordinator so far (`groupstorm.trace.events.coordinator`), each with the
+        microseconds since the broker started. The emulator only."""
         raise self._emulator_only("events")
 
     @property
@@ -91,8 +91,9 @@ class Broker(ABC):
         group: str | None = None,
         client_id: str | None = None,
     ) -> ArmedFault:
-        """Answer the next ``count`` requests of an API with an error, both by Kafka's names, instead of
-        carrying them out; only those of a group or of a client, where one is named. The emulator only."""
+        """Answer the next ``count`` requests of an API with an error instead of carrying them out. API and
+        error have Kafka's names. ``group``, ``client_id``: only requests of that group or client. The
+        emulator only."""
         raise self._emulator_only("fail")
 
     def delay(
@@ -104,41 +105,41 @@ class Broker(ABC):
         group: str | None = None,
         client_id: str | None = None,
     ) -> ArmedFault:
-        """Serve the next ``count`` requests of an API so much later. The emulator only."""
+        """Serve the next ``count`` requests of an API ``delay_ms`` later. The emulator only."""
         raise self._emulator_only("delay")
 
     def disconnect(
         self, api: str, *, count: int = 1, group: str | None = None, client_id: str | None = None
     ) -> ArmedFault:
-        """Close the connection at the next ``count`` requests of an API, which are not carried out. The
+        """Close the connection at the next ``count`` requests of an API instead of carrying them out. The
         emulator only."""
         raise self._emulator_only("disconnect")
 
     def clear_faults(self) -> None:
-        """Faults that still wait for requests do so no more. The emulator only."""
+        """Cancel the faults that still wait for requests. The emulator only."""
         raise self._emulator_only("clear_faults")
 
     def drop_connections(self, client_id: str | None = None) -> int:
-        """Close the connections of a client, or all; gives how many. The emulator only."""
+        """Close the connections of a client, or all; return how many. The emulator only."""
         raise self._emulator_only("drop_connections")
 
     def move_coordinator(self, group: str, broker: int | None = None) -> None:
-        """Another broker takes the group over, the next one unless one is named by its id; a single one loads
-        the group anew. Requests that are parked are answered NOT_COORDINATOR. The emulator only."""
+        """Another broker takes the group over, the next one unless ``broker`` is the id of one; a single
+        broker loads the group anew. Parked requests are answered NOT_COORDINATOR. The emulator only."""
         raise self._emulator_only("move_coordinator")
 
     def expire_member(self, group: str, member: str) -> None:
-        """The session of a member, named by member id, group.instance.id or client.id, ends now, as if it had
-        been silent for so long. The emulator only."""
+        """End the session of a member, named by member id, group.instance.id or client.id, as if its
+        heartbeats had failed for long enough. The emulator only."""
         raise self._emulator_only("expire_member")
 
     def pause(self, broker: int | None = None) -> None:
-        """The broker of that id, or all, accept connections, read nothing and answer nothing until `resume`.
-        Time goes on: sessions may end meanwhile. The emulator only."""
+        """The broker with that id, or all, accept connections, read nothing and answer nothing until
+        `resume`. Time goes on: sessions may end meanwhile. The emulator only."""
         raise self._emulator_only("pause")
 
     def resume(self, broker: int | None = None) -> None:
-        """Paused brokers go on: what they owe is answered, what has come meanwhile is read."""
+        """Paused brokers send the responses that they have held back, then read again. The emulator only."""
         raise self._emulator_only("resume")
 
     def _emulator_only(self, what: str) -> EmulatorOnly:
@@ -150,11 +151,11 @@ class Broker(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Run; ``with`` calls it."""
+        """Start the broker; ``with`` calls it."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End; ``with`` calls it."""
+        """End the broker; ``with`` calls it."""
 
     def __enter__(self) -> Self:
         self.start()

@@ -1,4 +1,4 @@
-"""The broker that a test run asks for by name, with what a test says about it."""
+"""The broker of a test: the kind that the test run names, with the arguments of the test's markers."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from groupstorm.clients.brokers import EMULATOR, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.client_properties import read_client_properties
 from groupstorm.problems import InputError
-from groupstorm.testing.broker import Broker
+from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.real import RealBroker
 
-#: What a test may say about its broker: on every kind, and what only the emulator has.
+#: The arguments of a marker: for every kind of broker, and for the emulator only.
 EVERYWHERE = ("topics", "settings")
 EMULATOR_ONLY = ("brokers", "as_version", "control", "trace", "security")
 
 
 def chosen_broker(
     kind: str,
-    said: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     *,
     allow_writes: bool = False,
     client_config: Path | None = None,
     needs_faults: bool = False,
-) -> Broker:
-    """The broker of a test, to be entered.
+) -> BrokerUnderTest:
+    """The broker of a test, not started.
 
-    ``kind``: as `groupstorm run --on` has it; ``said``: arguments of `groupstorm.broker`; ``client_config``:
-    TLS and SASL of a cluster; ``needs_faults``: the test is about faults.
+    ``kind``: as for `groupstorm run --on`; ``arguments``: of `groupstorm.broker`; ``client_config``: TLS and
+    SASL of a cluster; ``needs_faults``: the test needs faults.
 
-    Raises BrokerUnavailable where only the emulator can do what the test says, and InputError.
+    Raises BrokerUnavailable if the test needs the emulator, and InputError.
     """
-    unknown = next((name for name in said if name not in EVERYWHERE + EMULATOR_ONLY), None)
+    unknown = next((name for name in arguments if name not in EVERYWHERE + EMULATOR_ONLY), None)
     if unknown is not None:
         known = ", ".join((*EVERYWHERE, *EMULATOR_ONLY, "faults"))
         raise InputError(f"{unknown}: no argument of a broker; there are {known}")
     found = read_kind(kind)
     if found.name == EMULATOR:
-        return EmulatedBroker(**said)
+        return EmulatedBroker(**arguments)
     if needs_faults:
         raise BrokerUnavailable(f"{kind}: the test needs faults, which the emulator has")
     for name in EMULATOR_ONLY:
-        if name in said:
-            raise BrokerUnavailable(f"{kind}: {name}={said[name]!r} is for the emulator")
+        if name in arguments:
+            raise BrokerUnavailable(f"{kind}: {name}={arguments[name]!r} is for the emulator")
     if client_config is not None:
         found = found._replace(security=read_client_properties(client_config))
-    return RealBroker(found, said.get("topics"), said.get("settings"), allow_writes=allow_writes)
+    return RealBroker(found, arguments.get("topics"), arguments.get("settings"), allow_writes=allow_writes)

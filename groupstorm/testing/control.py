@@ -1,6 +1,6 @@
-"""The control interface: what `ServerControl` does, asked for over HTTP by tests in any language.
+"""The control interface: `ServerControl` over HTTP, for tests in any language.
 
-The table `METHODS` is the whole interface, and what GET / answers; docs/testing.md explains it.
+The table `METHODS` is the whole interface; GET / returns it, and docs/testing.md explains it.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from groupstorm.coordinator.server.shell import Server
+from groupstorm.broker.shell import Server
 from groupstorm.problems import InputError
 from groupstorm.testing.faults import Delay, Disconnect, Effect, Fail, Fault, error_named
-from groupstorm.testing.groups import GroupTimeout, GroupView, Wanted, failure, known_state
+from groupstorm.testing.groups import GroupCondition, GroupTimeout, GroupView, failure, known_state
 from groupstorm.testing.http import HttpError, HttpRequest, HttpServer
 from groupstorm.testing.server_control import ServerControl
 from groupstorm.testing.waiting import until
 
 if TYPE_CHECKING:
-    from groupstorm.coordinator.server.service import Companion
+    from groupstorm.broker.service import Companion
 
 _INT64_MAX = 2**63 - 1
 _DEFAULT_TIMEOUT_MS = 30_000
 _MAX_TIMEOUT_MS = 3_600_000
-#: Longer numbers are no numbers of ours.
+#: Longer digits are not read as a number.
 _DIGITS = 20
 
-#: So many events are kept for GET /trace of a broker that may run for days.
+#: How many events are kept for GET /trace: the broker may run for days.
 KEPT_EVENTS = 100_000
 
 _T = TypeVar("_T")
 
 
 class Arguments:
-    """The fields of a request, each read once; `end` refuses what was not asked for."""
+    """The fields of a request, each read once; `end` refuses the others."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values = dict(values)
@@ -76,7 +76,7 @@ _Run = Callable[[ServerControl, Arguments], Awaitable[Any]]
 
 
 class Method(NamedTuple):
-    """One method: ``path`` as its parts, GROUP standing for any; ``help`` for people."""
+    """One method. ``path``: its parts, GROUP for any group; ``help``: for people."""
 
     verb: str
     path: tuple[str, ...]
@@ -103,15 +103,15 @@ async def _wait(control: ServerControl, arguments: Arguments) -> Any:
     group = arguments.text("group")
     state = known_state(arguments.optional_text("state") or "Stable")
     members = arguments.number("members", None)
-    wanted = Wanted(state, members, arguments.number("partitions", None))
+    wanted = GroupCondition(state, members, arguments.number("partitions", None))
     timeout_ms = arguments.number("timeout_ms", _DEFAULT_TIMEOUT_MS, most=_MAX_TIMEOUT_MS)
     arguments.end()
 
-    def too_late(timeout_s: float) -> GroupTimeout:
+    def make_timeout(timeout_s: float) -> GroupTimeout:
         text = failure(group, wanted, timeout_s, control.view(group), control.last_events(group))
         return GroupTimeout(text)
 
-    await until(control.wait_for(group, wanted), timeout_ms / 1000, too_late)
+    await until(control.wait_for(group, wanted), timeout_ms / 1000, make_timeout)
     return _shown(control.view(group))
 
 
@@ -141,7 +141,7 @@ async def _add_fault(control: ServerControl, arguments: Arguments) -> Any:
 
 
 def _effect(arguments: Arguments) -> Effect:
-    """What ``do`` says, with the field that it needs."""
+    """The effect that ``do`` names."""
     what = arguments.text("do")
     match what:
         case "fail":
@@ -207,7 +207,7 @@ METHODS: tuple[Method, ...] = (
         *("POST", ("faults",), _add_fault),
         "do: fail (with error), delay (with delay_ms) or disconnect; api; count (1), group, client_id",
     ),
-    Method("DELETE", ("faults",), _clear_faults, "no fault waits any more"),
+    Method("DELETE", ("faults",), _clear_faults, "cancel all faults"),
     Method("POST", ("drop-connections",), _drop_connections, "close those of client_id, or all"),
     Method("POST", ("move-coordinator",), _move_coordinator, "of group, to broker, or to the next one"),
     Method("POST", ("expire-member",), _expire_member, "end the session of member (any of its ids) of group"),
@@ -224,7 +224,7 @@ class ControlServer:
         self._http = HttpServer(self._respond)
 
     async def start(self, port: int) -> str:
-        """Listen on the loopback interface; gives the URL. Raises OSError."""
+        """Listen on the loopback interface; return the URL. Raises OSError."""
         return await self._http.start(port)
 
     async def stop(self) -> None:
@@ -242,7 +242,7 @@ class ControlServer:
 
 
 def control_beside(port: int, on_ready: Callable[[str], None]) -> Companion:
-    """A control interface beside each server that serves; ``on_ready`` is told its URL."""
+    """Opens a control interface beside a server, as long as it serves; ``on_ready`` receives the URL."""
 
     @asynccontextmanager
     async def controlled(server: Server) -> AsyncIterator[None]:
@@ -261,7 +261,7 @@ def control_beside(port: int, on_ready: Callable[[str], None]) -> Companion:
 
 
 def _method(request: HttpRequest) -> Method:
-    """Raises HttpError where there is none."""
+    """Raises HttpError if there is none."""
     there = [method for method in METHODS if _fits(method.path, request.path)]
     for method in there:
         if method.verb == request.method:
@@ -280,7 +280,7 @@ def _fits(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
 
 
 def _given(request: HttpRequest, method: Method) -> dict[str, Any]:
-    """Fields of the body and of the query, whose numbers are numbers, and the group that the path names."""
+    """The fields of the body and of the query, with digits as numbers, and the group of the path."""
     query = {
         name: int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else text
         for name, text in request.query.items()

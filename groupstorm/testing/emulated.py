@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from typing import Any
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from groupstorm.coordinator.events import Event
-from groupstorm.coordinator.server.embedded import EmbeddedBroker
-from groupstorm.coordinator.server.log.topics import TopicError
-from groupstorm.coordinator.server.releases import NEWEST
-from groupstorm.coordinator.server.security.listener import PLAINTEXT, Security
-from groupstorm.problems import InputError
-from groupstorm.testing.broker import ArmedFault, Broker, FaultTimeout
+from groupstorm.broker.assembly import BROKERS_MAX
+from groupstorm.broker.broker_trace import BrokerTrace
+from groupstorm.broker.embedded import EmbeddedBroker
+from groupstorm.broker.log.topics import TopicError
+from groupstorm.broker.releases import NEWEST, RELEASES
+from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
+from groupstorm.problems import InputError, OutputError
+from groupstorm.testing.arguments import (
+    Setting,
+    Topics,
+    as_settings,
+    as_topics,
+    number,
+    one_of,
+    optional_path,
+    text,
+)
+from groupstorm.testing.broker import ArmedFault, BrokerUnderTest, FaultTimeout
 from groupstorm.testing.control import ControlServer
 from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, error_named
-from groupstorm.testing.groups import Group, GroupView, Wanted
+from groupstorm.testing.groups import GroupCondition, GroupUnderTest, GroupView
 from groupstorm.testing.server_control import ServerControl, TimedEvent
-from groupstorm.testing.values import Setting, as_settings, as_topics
-from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, Happening, until, wait
-from groupstorm.trace.directory import DirectorySink
-from groupstorm.trace.schema import Source
+from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 
 _LAST_PORT = 65_535
 
+_T = TypeVar("_T")
 
-class EmulatedBroker(Broker):
-    """Listens on the loopback interface from entering the context to leaving it, on a thread of its own."""
+
+class EmulatedBroker(BrokerUnderTest):
+    """Listens on the loopback interface as long as the context lasts, on a thread of its own."""
 
     name = "the emulator"
 
     def __init__(
         self,
-        topics: Mapping[str, int] | None = None,
+        topics: Topics | None = None,
         settings: Mapping[str, Setting] | None = None,
         *,
         brokers: int = 1,
@@ -42,24 +51,27 @@ class EmulatedBroker(Broker):
         port: int = 0,
         trace: str | os.PathLike[str] | None = None,
         control: bool | int = False,
-        security: Security | None = None,
+        security: ListenerSecurity | None = None,
     ) -> None:
         """See `groupstorm.broker`."""
-        for name, number in (("port", port), ("control", int(control))):
-            if not 0 <= number <= _LAST_PORT:
-                raise InputError(f"{name}: {number}: expected a number from 0 to {_LAST_PORT}")
-        options, wanted = as_settings(settings or {}), as_topics(topics or {})
-        self._trace = None if trace is None else DirectorySink(Path(trace))
-        self._embedded = EmbeddedBroker(options, wanted, brokers, as_version, port, security or PLAINTEXT)
+        options = as_settings(settings)
+        wanted = as_topics(topics, options)
+        number("brokers", brokers, 1, BROKERS_MAX)
+        one_of("as_version", as_version, tuple(RELEASES))
+        number("port", port, 0, _LAST_PORT)
+        self._control_port = 0 if isinstance(control, bool) else number("control", control, 0, _LAST_PORT)
+        listener = _security(security)
+        folder = optional_path("trace", trace)
+        self._trace = None if folder is None else BrokerTrace(folder, f"trace: {folder}", _ignore)
+        self._embedded = EmbeddedBroker(options, wanted, brokers, as_version, port, listener)
         self._control = ServerControl(self._embedded.server)
         if self._trace is not None:
-            self._embedded.server.tell_also(partial(_write, self._trace))
+            self._embedded.server.add_observer(self._trace.add)
         self._http = None if control is False else ControlServer(self._control)
-        self._control_port = int(control) if control is not True else 0
         self._control_url: str | None = None
 
     def start(self) -> None:
-        """Raises InputError where the port cannot be listened on."""
+        """Raises InputError if the port cannot be listened on."""
         try:
             self._embedded.__enter__()
         except OSError as problem:
@@ -78,6 +90,10 @@ class EmulatedBroker(Broker):
         self._embedded.__exit__(None, None, None)
         if self._trace is not None:
             self._trace.close()
+            try:
+                self._trace.check()
+            except OutputError as problem:
+                warnings.warn(str(problem), RuntimeWarning, stacklevel=2)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -89,6 +105,8 @@ class EmulatedBroker(Broker):
         return self._control_url
 
     def create_topic(self, name: str, partitions: int = 1) -> str:
+        text("name", name)
+        number("partitions", partitions, 1)
         state = self._embedded.broker.state
         replicas = min(state.config.default_replication_factor, len(state.cluster.nodes))
         try:
@@ -97,8 +115,11 @@ class EmulatedBroker(Broker):
             raise InputError(str(problem)) from problem
         return name
 
-    def group(self, name: str) -> Group:
-        return _EmulatedGroup(name, self._embedded, self._control)
+    def topic(self, name: str) -> str:
+        return text("name", name)
+
+    def group(self, name: str) -> GroupUnderTest:
+        return _EmulatedGroup(text("name", name), self._embedded, self._control)
 
     @property
     def events(self) -> Sequence[TimedEvent]:
@@ -143,30 +164,45 @@ class EmulatedBroker(Broker):
         self._embedded.call(self._control.faults.clear)
 
     def drop_connections(self, client_id: str | None = None) -> int:
-        return self._embedded.call(lambda: self._control.drop_connections(client_id))
+        return self._call(lambda: self._control.drop_connections(client_id))
 
     def move_coordinator(self, group: str, broker: int | None = None) -> None:
-        self._embedded.call(lambda: self._control.move_coordinator(group, broker))
+        self._call(lambda: self._control.move_coordinator(group, broker))
 
     def expire_member(self, group: str, member: str) -> None:
-        self._embedded.call(lambda: self._control.expire_member(group, member))
+        self._call(lambda: self._control.expire_member(group, member))
 
     def pause(self, broker: int | None = None) -> None:
-        self._embedded.call(lambda: self._control.pause(broker))
+        self._call(lambda: self._control.pause(broker))
 
     def resume(self, broker: int | None = None) -> None:
-        self._embedded.call(lambda: self._control.resume(broker))
+        self._call(lambda: self._control.resume(broker))
+
+    def _call(self, act: Callable[[], _T]) -> _T:
+        """Act on the running broker. Raises InputError if it does not run."""
+        if not self._embedded.is_running:
+            raise InputError(f"{self.name}: use it inside `with` or `async with`")
+        return self._embedded.call(act)
 
 
-def _write(sink: DirectorySink, time_us: int, events: Sequence[Event]) -> None:
-    sink.add_all((time_us, Source.COORDINATOR, event) for event in events)
+def _security(value: object) -> ListenerSecurity:
+    if value is None:
+        return PLAINTEXT
+    if not isinstance(value, ListenerSecurity):
+        kind = type(value).__name__  # the value may hold passwords
+        raise InputError(f"security: {kind}: expected what groupstorm.testing.secured(...) gives")
+    return value
+
+
+def _ignore(_sentence: str) -> None:
+    """`EmulatedBroker.stop` warns if the trace is incomplete."""
 
 
 def _port_taken(argument: str, port: int, problem: OSError) -> InputError:
     return InputError(f"{argument}: {port}: cannot listen there: {problem.strerror or problem}")
 
 
-class _EmulatedGroup(Group):
+class _EmulatedGroup(GroupUnderTest):
     def __init__(self, group_id: str, embedded: EmbeddedBroker, control: ServerControl) -> None:
         super().__init__(group_id)
         self._embedded = embedded
@@ -175,10 +211,10 @@ class _EmulatedGroup(Group):
     def view(self) -> GroupView:
         return self._embedded.call(lambda: self._control.view(self.id))
 
-    def committed(self, topic: str, partition: int) -> int | None:
+    def _committed(self, topic: str, partition: int) -> int | None:
         return self._embedded.call(lambda: self._control.committed(self.id, topic, partition))
 
-    def _waiting(self, wanted: Wanted) -> Happening:
+    def _waiting(self, wanted: GroupCondition) -> WaitFuture:
         return self._embedded.call(lambda: self._control.wait_for(self.id, wanted))
 
     def _last_events(self) -> Sequence[str]:
@@ -196,15 +232,15 @@ class _EmulatedFault(ArmedFault):
         return self._fault.hits
 
     async def used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        await until(self._waiting(), timeout_s, self._too_late)
+        await until(self._waiting(), timeout_s, self._make_timeout)
 
     def wait_used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        wait(self._waiting(), timeout_s, self._too_late)
+        wait(self._waiting(), timeout_s, self._make_timeout)
 
-    def _waiting(self) -> Happening:
+    def _waiting(self) -> WaitFuture:
         return self._embedded.call(lambda: self._control.wait_for_fault(self._fault))
 
-    def _too_late(self, timeout_s: float) -> FaultTimeout:
+    def _make_timeout(self, timeout_s: float) -> FaultTimeout:
         return FaultTimeout(f"after {timeout_s:g} s: {self._fault!r}: the requests did not come")
 
     def __repr__(self) -> str:

@@ -1,7 +1,6 @@
-"""What happens to a request that a test wants to go wrong: decided here, without doing anything.
+"""Faults: which request goes wrong, and how. Only decisions; `interception` carries them out.
 
-A fault waits for requests of one API, perhaps only of one group or one client, and takes the next ones:
-`Faults.decide` says what becomes of each. `interception` does it.
+A fault waits for requests of one API, perhaps of one group or one client only, and takes the next ones.
 """
 
 from __future__ import annotations
@@ -11,17 +10,18 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from groupstorm.broker.apis import APIS
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.server.apis import APIS
 from groupstorm.problems import InputError
+from groupstorm.testing.arguments import number, optional_text, text
 
-#: A request is held for an hour at most.
+#: The longest delay of a request.
 MAX_DELAY_MS = 3_600_000
 MAX_COUNT = 1_000_000_000
 
 
 class Seen(NamedTuple):
-    """What a decision looks at. ``groups``: those that the request is about."""
+    """The parts of a request on which a decision depends. ``groups``: those that the request names."""
 
     api: str
     client_id: str
@@ -29,37 +29,37 @@ class Seen(NamedTuple):
 
 
 class Delay(NamedTuple):
-    """Serve the request later; meanwhile the connection is not read, as ever."""
+    """Serve the request later; the connection stays muted meanwhile."""
 
     delay_ms: int
 
 
 class Fail(NamedTuple):
-    """Do not carry it out; the answer says ``error``."""
+    """Answer the request with ``error`` instead of carrying it out."""
 
     error: Error
 
 
 class Disconnect(NamedTuple):
-    """Do not carry it out; close the connection."""
+    """Close the connection instead of carrying the request out."""
 
 
 Effect = Delay | Fail | Disconnect
 
 
 class Fault:
-    """An effect on the next ``count`` requests of an API, of all groups and clients where none is named."""
+    """An effect on the next ``count`` requests of an API; ``group``, ``client_id``: None: of all."""
 
     def __init__(
         self, api: str, effect: Effect, count: int, group: str | None = None, client_id: str | None = None
     ) -> None:
-        """Raises InputError naming the argument that means nothing."""
+        """Raises InputError, which names the argument."""
         _check_api(api)
-        if not 1 <= count <= MAX_COUNT:
-            raise InputError(f"count: {count}: expected a number from 1 to {MAX_COUNT}")
-        if isinstance(effect, Delay) and not 0 <= effect.delay_ms <= MAX_DELAY_MS:
-            raise InputError(f"delay_ms: {effect.delay_ms}: expected a number from 0 to {MAX_DELAY_MS}")
-        if group is not None and api not in GROUPS_OF:
+        number("count", count, 1, MAX_COUNT)
+        if isinstance(effect, Delay):
+            number("delay_ms", effect.delay_ms, 0, MAX_DELAY_MS)
+        optional_text("client_id", client_id)
+        if optional_text("group", group) is not None and api not in GROUPS_OF:
             raise InputError(
                 f"group: {api} requests name no group; those that do are {', '.join(sorted(GROUPS_OF))}"
             )
@@ -68,16 +68,16 @@ class Fault:
         self.count = count
         self.group = group
         self.client_id = client_id
-        #: How many requests it has taken.
+        #: How many requests the fault has taken.
         self.hits = 0
 
     @property
     def left(self) -> int:
-        """How many requests it still waits for."""
+        """For how many requests the fault still waits."""
         return self.count - self.hits
 
     def takes(self, request: Seen) -> bool:
-        """Whether this request is one of those it waits for."""
+        """Whether the fault waits for this request."""
         return (
             self.left > 0
             and request.api == self.api
@@ -90,21 +90,21 @@ class Fault:
 
 
 class Faults:
-    """The faults that wait. A request meets at most one: the one that was asked for first."""
+    """The faults that wait for requests. A request meets one at most: the oldest that fits."""
 
     def __init__(self) -> None:
         self._waiting: list[Fault] = []
 
     @property
     def waiting(self) -> tuple[Fault, ...]:
-        """Those that still wait for requests."""
+        """The faults that still wait for requests, the oldest first."""
         return tuple(self._waiting)
 
     def add(self, fault: Fault) -> None:
         self._waiting.append(fault)
 
     def clear(self) -> None:
-        """Nothing goes wrong any more."""
+        """Cancel all faults."""
         self._waiting.clear()
 
     def ask_for_groups(self, api: str) -> bool:
@@ -112,7 +112,7 @@ class Faults:
         return any(fault.group is not None and fault.api == api for fault in self._waiting)
 
     def decide(self, request: Seen) -> Effect | None:
-        """What happens to this request; None: it is served."""
+        """The effect on this request; None: serve it."""
         for fault in self._waiting:
             if fault.takes(request):
                 fault.hits += 1
@@ -124,7 +124,7 @@ class Faults:
 
 def error_named(name: str) -> Error:
     """Kafka's error of that name. Raises InputError."""
-    if name not in Error.__members__ or name == Error.NONE.name:
+    if text("error", name) not in Error.__members__ or name == Error.NONE.name:
         known = [one for one in Error.__members__ if one != Error.NONE.name]
         raise InputError(f"error: {name!r}: expected one of Kafka's names{_near(name, known)}")
     return Error[name]
@@ -132,7 +132,7 @@ def error_named(name: str) -> Error:
 
 def _check_api(name: str) -> None:
     known = [api.name for api in APIS.values()]
-    if name not in known:
+    if text("api", name) not in known:
         raise InputError(f"api: {name!r}: no API of that name is served{_near(name, known)}")
 
 
@@ -146,20 +146,20 @@ def _group_id(message: Any) -> tuple[str, ...]:
 
 
 def _fetched(message: Any) -> tuple[str, ...]:
-    """OffsetFetch asks for several groups since version 8 (KIP-709)."""
+    """Several groups since version 8 (KIP-709)."""
     groups = getattr(message, "groups", None)
     return (message.group_id,) if groups is None else tuple(group.group_id for group in groups)
 
 
 def _found(message: Any) -> tuple[str, ...]:
-    """FindCoordinator asks for several since version 4 (KIP-699), and also for transactional ids."""
+    """Several keys since version 4 (KIP-699), which may be transactional ids."""
     if getattr(message, "key_type", 0) != 0:
         return ()
     keys = getattr(message, "coordinator_keys", None)
     return (message.key,) if keys is None else tuple(keys)
 
 
-#: By API: the groups that a request (kio's dataclass) is about.
+#: By API: the groups that a request (kio's dataclass) names.
 GROUPS_OF: Mapping[str, Callable[[Any], tuple[str, ...]]] = MappingProxyType(
     {
         **dict.fromkeys(("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"), _group_id),

@@ -1,4 +1,4 @@
-"""A group as a test looks at it: what it is now, and waiting until it is what the test wants."""
+"""A group of a test: its present state, and waiting for another one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from groupstorm.coordinator.states import DEAD, GroupState
-from groupstorm.problems import InputError
-from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, Happening, until, wait
+from groupstorm.coordinator.classic.states import DEAD
+from groupstorm.testing.arguments import number, one_of, optional_number, text
+from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
+from groupstorm.trace.events.group_states import GroupState
 
 STATES = (*(str(state) for state in GroupState), DEAD)
 
 
 class GroupTimeout(AssertionError):
-    """A group did not become what a test waits for; the message says what it is, and what happened."""
+    """A group did not fulfil a condition in time; the message describes the group and its last events."""
 
 
 class MemberView(NamedTuple):
@@ -31,8 +32,8 @@ class MemberView(NamedTuple):
 class GroupView(NamedTuple):
     """A group at one moment.
 
-    ``state`` is Kafka's name, Dead where there is no such group. ``generation`` is None where the broker does
-    not tell it. ``is_settled``: whoever has joined has been sent its assignment.
+    ``state``: Kafka's name, Dead if there is no such group. ``generation``: None if the broker does not tell
+    it. ``is_settled``: the broker has sent every member its assignment.
     """
 
     state: str
@@ -49,15 +50,15 @@ class GroupView(NamedTuple):
 NO_GROUP = GroupView(DEAD, None, (), is_settled=True)
 
 
-class Wanted(NamedTuple):
-    """What a test waits for; None: whatever it is."""
+class GroupCondition(NamedTuple):
+    """A condition that a test waits for; None: any number."""
 
     state: str
     members: int | None = None
     partitions: int | None = None
 
     def is_met(self, group: GroupView) -> bool:
-        """Whether the group is so now. Stable is it only when everybody has its assignment."""
+        """Whether the group fulfils the condition. Stable also means that every member has its assignment."""
         return (
             group.state == self.state
             and (self.state != GroupState.STABLE or group.is_settled)
@@ -72,8 +73,14 @@ class Wanted(NamedTuple):
         return f"{self.state} with {more}" if more else self.state
 
 
-class Group(ABC):
-    """One group of a broker. Members are named by what they are; ``id`` is what clients call group.id."""
+def stable_condition(members: object, partitions: object) -> GroupCondition:
+    """Stable with so many members and assigned partitions. Raises InputError."""
+    wanted = optional_number("members", members), optional_number("partitions", partitions)
+    return GroupCondition(GroupState.STABLE, *wanted)
+
+
+class GroupUnderTest(ABC):
+    """One group of a broker. ``id`` is the clients' group.id."""
 
     def __init__(self, group_id: str) -> None:
         self.id = group_id
@@ -85,14 +92,14 @@ class Group(ABC):
         partitions: int | None = None,
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> None:
-        """Wait until the group is Stable and everybody has been sent its assignment, with so many members
-        and so many assigned partitions where that is said.
+        """Wait until the group is Stable and the broker has sent every member its assignment. ``members``,
+        ``partitions``: with so many members, with so many assigned partitions.
 
         A client takes its assignment a moment after it was sent. A cooperative group is Stable between its
         two rounds as well: name ``partitions`` to wait for the second. Raises GroupTimeout.
         """
-        wanted = Wanted(GroupState.STABLE, members, partitions)
-        await until(self._waiting(wanted), timeout_s, partial(self._too_late, wanted))
+        wanted = stable_condition(members, partitions)
+        await until(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
 
     def wait_stable(
         self,
@@ -102,22 +109,22 @@ class Group(ABC):
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> None:
         """`stable` for tests that are not async."""
-        wanted = Wanted(GroupState.STABLE, members, partitions)
-        wait(self._waiting(wanted), timeout_s, partial(self._too_late, wanted))
+        wanted = stable_condition(members, partitions)
+        wait(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
 
     async def reaches(self, state: str, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         """Wait until the group is in a state, by Kafka's name. Raises GroupTimeout, InputError."""
-        wanted = Wanted(known_state(state))
-        await until(self._waiting(wanted), timeout_s, partial(self._too_late, wanted))
+        wanted = GroupCondition(known_state(state))
+        await until(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
 
     def wait_reaches(self, state: str, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         """`reaches` for tests that are not async."""
-        wanted = Wanted(known_state(state))
-        wait(self._waiting(wanted), timeout_s, partial(self._too_late, wanted))
+        wanted = GroupCondition(known_state(state))
+        wait(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
 
     @property
     def state(self) -> str:
-        """Empty, PreparingRebalance, CompletingRebalance, Stable; Dead where there is no such group."""
+        """Empty, PreparingRebalance, CompletingRebalance, Stable; Dead if there is no such group."""
         return self.view().state
 
     @property
@@ -131,33 +138,36 @@ class Group(ABC):
 
     @property
     def generation(self) -> int | None:
-        """The group's generation; None where there is no group, and where a real broker does not tell it."""
+        """The group's generation; None if there is no group, and on a real broker, which does not tell it."""
         return self.view().generation
 
     @abstractmethod
     def view(self) -> GroupView:
         """The group as it is now."""
 
-    @abstractmethod
     def committed(self, topic: str, partition: int) -> int | None:
-        """The committed offset of a partition; None where nothing is committed."""
+        """The committed offset of a partition; None if the group has not committed any."""
+        return self._committed(text("topic", topic), number("partition", partition))
 
     @abstractmethod
-    def _waiting(self, wanted: Wanted) -> Happening:
-        """Is done as soon as the group is as wanted; cancelled when nobody waits any more."""
+    def _committed(self, topic: str, partition: int) -> int | None: ...
+
+    @abstractmethod
+    def _waiting(self, wanted: GroupCondition) -> WaitFuture:
+        """Is done as soon as the group fulfils the condition. The test cancels it when it gives up."""
 
     @abstractmethod
     def _last_events(self) -> Sequence[str]:
-        """The last events of the group, one line each; none where the broker does not tell them."""
+        """The last events of the group, one line each; none if the broker does not tell them."""
 
-    def _too_late(self, wanted: Wanted, timeout_s: float) -> GroupTimeout:
+    def _make_timeout(self, wanted: GroupCondition, timeout_s: float) -> GroupTimeout:
         return GroupTimeout(failure(self.id, wanted, timeout_s, self.view(), self._last_events()))
 
 
 def failure(
-    group_id: str, wanted: Wanted, timeout_s: float, view: GroupView, last_events: Sequence[str]
+    group_id: str, wanted: GroupCondition, timeout_s: float, view: GroupView, last_events: Sequence[str]
 ) -> str:
-    """What was waited for, what the group is, and what happened last."""
+    """The condition, the present group and its last events, for the message of a failure."""
     lines = [f"group {group_id} was not {wanted} within {timeout_s:g} s", f"it is {_described(view)}"]
     lines += [f"  {member.client_id} ({member.member_id}): {_listed(member)}" for member in view.members]
     if last_events:
@@ -179,6 +189,4 @@ def _listed(member: MemberView) -> str:
 
 def known_state(name: str) -> str:
     """A state by Kafka's name. Raises InputError for another one."""
-    if name not in STATES:
-        raise InputError(f"state: {name!r}: expected one of {', '.join(STATES)}")
-    return name
+    return one_of("state", name, STATES)

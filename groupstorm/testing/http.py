@@ -1,8 +1,8 @@
 """A small HTTP server for programs on this machine: JSON in, JSON out, one request per connection.
 
-It listens on the loopback interface only. A web page must not reach it through the browser of whoever runs
-it: requests that name another host (DNS rebinding), come from a page (Origin) or bring something else than
-JSON are refused. Sizes, times and connections have limits.
+The server listens on the loopback interface only. A web page must not reach it through the user's browser:
+the server refuses requests that name another host (DNS rebinding), that come from a page (Origin), or that
+bring anything but JSON. Sizes, times and connections have limits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 MAX_HEAD_BYTES = 16_384
 MAX_BODY_BYTES = 65_536
 MAX_CONNECTIONS = 64
-#: How long a client may take to say what it wants.
+#: How long a client may take to send its request.
 READ_TIMEOUT_S = 10.0
 
 _HOST = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
@@ -37,7 +37,7 @@ class HttpError(Exception):
 
 
 class HttpRequest(NamedTuple):
-    """``path``: its parts, decoded; ``body``: the JSON object, empty where there is none."""
+    """``path``: its parts, decoded; ``body``: the JSON object, empty if there is none."""
 
     method: str
     path: tuple[str, ...]
@@ -45,7 +45,7 @@ class HttpRequest(NamedTuple):
     body: Mapping[str, Any]
 
 
-#: Answers with what becomes JSON; raises HttpError.
+#: Returns a value for JSON; raises HttpError.
 Respond = Callable[[HttpRequest], Awaitable[Any]]
 
 
@@ -58,13 +58,13 @@ class HttpServer:
         self._serving: set[asyncio.Task[None]] = set()
 
     async def start(self, port: int) -> str:
-        """Listen; gives the URL. Raises OSError."""
+        """Listen; return the URL. Raises OSError."""
         self._listener = await asyncio.start_server(self._accept, LOOPBACK, port, limit=MAX_HEAD_BYTES)
         bound: Any = self._listener.sockets[0].getsockname()
         return f"http://{LOOPBACK}:{bound[1]}"
 
     async def stop(self) -> None:
-        """Close the listener and break off what is still being answered."""
+        """Close the listener and cancel the requests that are being served."""
         if self._listener is not None:
             self._listener.close()
         serving = tuple(self._serving)
@@ -81,7 +81,7 @@ class HttpServer:
             writer.write(_response(status, content))
             await writer.drain()
         except (ConnectionError, asyncio.CancelledError):
-            pass  # nobody listens any more, or the server ends: there is nothing to be said
+            pass  # the client has gone, or the server ends: there is nobody to answer
         finally:
             self._serving.discard(task)
             writer.close()
@@ -104,7 +104,7 @@ class HttpServer:
 
 
 async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
-    """One request. Raises HttpError for one that is refused."""
+    """Read one request. Raises HttpError if it is refused."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:

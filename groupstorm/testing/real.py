@@ -1,4 +1,4 @@
-"""A real broker as a test has it: Kafka in a JVM, in a container, or at somebody's address."""
+"""A real broker for a test: Kafka in a JVM, in a container, or a cluster at an address."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
+from groupstorm.broker.loop_thread import LoopThread
 from groupstorm.clients.brokers import BrokerKind, open_broker
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.wire.admin import (
@@ -16,34 +17,33 @@ from groupstorm.clients.wire.admin import (
     delete_topics,
     describe_group,
 )
-from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.coordinator.classic.states import DEAD
+from groupstorm.coordinator.classic.subscriptions import assigned_partitions
 from groupstorm.coordinator.messages import DescribeGroupResponse
-from groupstorm.coordinator.server.loop_thread import LoopThread
-from groupstorm.coordinator.states import DEAD
-from groupstorm.coordinator.subscriptions import assigned_partitions
 from groupstorm.problems import InputError
-from groupstorm.testing.broker import Broker
-from groupstorm.testing.groups import NO_GROUP, Group, GroupView, MemberView, Wanted
-from groupstorm.testing.values import Setting, as_settings, as_topics
-from groupstorm.testing.waiting import Happening
+from groupstorm.testing.arguments import Setting, Topics, as_settings, as_topics, number, text
+from groupstorm.testing.broker import BrokerUnderTest
+from groupstorm.testing.groups import NO_GROUP, GroupCondition, GroupUnderTest, GroupView, MemberView
+from groupstorm.testing.waiting import WaitFuture
 
 _CLIENT_ID = "groupstorm-testing"
 _REQUEST_TIMEOUT_MS = 30_000
-#: How often a group is asked for that a test waits for.
+#: How often the broker is asked about a group that a test waits for.
 POLL_S = 0.05
 
 
-class RealBroker(Broker):
-    """Runs, or is reached, from entering the context to leaving it.
+class RealBroker(BrokerUnderTest):
+    """Runs, or is connected to, as long as the context lasts.
 
-    On somebody's cluster topics and groups get a prefix of their own, see `topic` and `group`, and are
-    deleted at the end. Settings are those that the cluster has.
+    On a shared cluster topics and groups get a prefix of their own, see `topic` and `group`, and are deleted
+    at the end. The settings are the cluster's.
     """
 
     def __init__(
         self,
         kind: BrokerKind,
-        topics: Mapping[str, int] | None = None,
+        topics: Topics | None = None,
         settings: Mapping[str, Setting] | None = None,
         *,
         allow_writes: bool = False,
@@ -56,23 +56,23 @@ class RealBroker(Broker):
             )
         self.name = kind.name
         self._kind = kind
-        self._wanted = as_topics(topics or {})
-        self._settings = as_settings(settings or {})
+        self._settings = as_settings(settings)
+        self._wanted = as_topics(topics, self._settings)
         self._thread = LoopThread("real-broker")
         self._open = AsyncExitStack()
         self._groups: set[str] = set()
         self._topics: dict[str, int] = {}
         self._prefix = ""
         self._running: RunningBroker | None = None
-        self._cluster: Cluster | None = None
+        self._cluster: ClusterClient | None = None
 
     def start(self) -> None:
-        """Raises BrokerUnavailable where there is none, with one line that says how to have it, and
-        InputError or ConnectionLost where it does not do what it is asked."""
+        """Raises BrokerUnavailable if this machine cannot start the broker, with one line that says what is
+        missing, and InputError or ConnectionLost if the broker refuses the topics."""
         self._thread.start()
         try:
             self._thread.run(self._begin())
-        except BaseException:  # whatever it was, an interrupt too: nothing is left there, and it goes on up
+        except BaseException:  # any error, an interrupt too: clean up, then raise it
             self.stop()
             raise
 
@@ -87,7 +87,7 @@ class RealBroker(Broker):
         self._running = await self._open.enter_async_context(opening)
         self.name, self._prefix = self._running.name, self._running.prefix
         there, security = self._running.bootstrap, self._running.security
-        self._cluster = Cluster(there, _CLIENT_ID, _REQUEST_TIMEOUT_MS, security)
+        self._cluster = ClusterClient(there, _CLIENT_ID, _REQUEST_TIMEOUT_MS, security)
         self._open.callback(self._cluster.close)
         await self._create({self.topic(name): partitions for name, partitions in self._wanted.items()})
         await await_coordinator(self._cluster, self._prefix + _CLIENT_ID)
@@ -98,12 +98,12 @@ class RealBroker(Broker):
             await create_topics(self._there(), topics)
 
     async def _end(self) -> None:
-        """What was made on somebody's cluster goes, as far as it was made and can go."""
+        """Delete the topics and groups that were made on a shared cluster."""
         async with self._open:
             if self._prefix and self._cluster is not None:
                 await self._clean_up(self._cluster)
 
-    async def _clean_up(self, cluster: Cluster) -> None:
+    async def _clean_up(self, cluster: ClusterClient) -> None:
         problems = []
         for group in sorted(self._groups):
             try:
@@ -118,7 +118,7 @@ class RealBroker(Broker):
         if problems:
             raise InputError(f"{self.name}: could not be cleaned up: {'; '.join(problems)}")
 
-    def _there(self) -> Cluster:
+    def _there(self) -> ClusterClient:
         if self._cluster is None:
             raise InputError(f"{self.name}: use it inside `with` or `async with`")
         return self._cluster
@@ -130,23 +130,28 @@ class RealBroker(Broker):
         return self._running.address
 
     def topic(self, name: str) -> str:
+        text("name", name)
         return name if name.startswith(self._prefix) else self._prefix + name
 
     def create_topic(self, name: str, partitions: int = 1) -> str:
         topic = self.topic(name)
+        number("partitions", partitions, 1)
         self._thread.run(self._create({topic: partitions}))
         return topic
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> GroupUnderTest:
+        text("name", name)
         group = name if name.startswith(self._prefix) else self._prefix + name
         self._groups.add(group)
         return _RealGroup(group, self, self._there(), self._thread)
 
 
-class _RealGroup(Group):
-    """Asked for again and again while a test waits: a real broker does not tell what happens."""
+class _RealGroup(GroupUnderTest):
+    """A real broker does not tell its events: while a test waits, it is asked every `POLL_S`."""
 
-    def __init__(self, group_id: str, broker: Broker, cluster: Cluster, thread: LoopThread) -> None:
+    def __init__(
+        self, group_id: str, broker: BrokerUnderTest, cluster: ClusterClient, thread: LoopThread
+    ) -> None:
         super().__init__(group_id)
         self._broker = broker
         self._cluster = cluster
@@ -155,17 +160,17 @@ class _RealGroup(Group):
     def view(self) -> GroupView:
         return self._thread.run(self._look())
 
-    def committed(self, topic: str, partition: int) -> int | None:
+    def _committed(self, topic: str, partition: int) -> int | None:
         offsets = self._thread.run(committed_offsets(self._cluster, self.id))
         return offsets.get(f"{self._broker.topic(topic)}-{partition}")
 
     async def _look(self) -> GroupView:
         return _viewed(await describe_group(self._cluster, self.id))
 
-    def _waiting(self, wanted: Wanted) -> Happening:
+    def _waiting(self, wanted: GroupCondition) -> WaitFuture:
         return self._thread.begin(self._until(wanted))
 
-    async def _until(self, wanted: Wanted) -> None:
+    async def _until(self, wanted: GroupCondition) -> None:
         while not wanted.is_met(await self._look()):
             await asyncio.sleep(POLL_S)
 
@@ -174,7 +179,7 @@ class _RealGroup(Group):
 
 
 def _viewed(described: DescribeGroupResponse) -> GroupView:
-    """DescribeGroups tells no generation, and assignments of a stable group only."""
+    """DescribeGroups has no generation, and the assignments of a stable group only."""
     if described.state == DEAD:
         return NO_GROUP
     members = tuple(

@@ -1,46 +1,50 @@
-"""What a test can do to a running server and see of it. Everything here runs on the server's event loop."""
+"""Faults, views and waiting on a running server. All of it runs on the server's event loop."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from groupstorm.broker.shell import Server
+from groupstorm.coordinator.classic.group import ClassicGroup, Member
+from groupstorm.coordinator.classic.subscriptions import assigned_partitions
 from groupstorm.coordinator.coordinator import GroupCoordinator
-from groupstorm.coordinator.events import Event
-from groupstorm.coordinator.group import ClassicGroup, Member
-from groupstorm.coordinator.server.shell import Server
-from groupstorm.coordinator.subscriptions import assigned_partitions
 from groupstorm.problems import InputError
+from groupstorm.testing.arguments import listed, optional_text, text
 from groupstorm.testing.faults import Fault, Faults
-from groupstorm.testing.groups import NO_GROUP, GroupView, MemberView, Wanted
+from groupstorm.testing.groups import NO_GROUP, GroupCondition, GroupView, MemberView
 from groupstorm.testing.interception import Interception
-from groupstorm.testing.waiting import Happening
+from groupstorm.testing.pauses import PausedBrokers
+from groupstorm.testing.waiting import WaitFuture
+from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TracedEvent, as_mapping, event_name, values
 from groupstorm.trace.schema import Source
 
-#: An event of the coordinator and when it was: microseconds since the server started.
+#: Microseconds since the server started, and an event of the coordinator.
 TimedEvent = tuple[int, Event]
 
-#: So many events tell the story of a wait that failed.
+#: How many events the message of a failed wait has.
 _LAST_EVENTS = 12
 
 
 class ServerControl:
-    """Faults, views and waiting, on one server, from now on."""
+    """Controls one server, from its construction on."""
 
     def __init__(self, server: Server, keep_events: int | None = None) -> None:
-        """``keep_events``: only so many, the last ones; None: all."""
+        """``keep_events``: how many of the last events are kept; None: all."""
         self.faults = Faults()
         self.events: deque[TimedEvent] = deque(maxlen=keep_events)
         #: How many events there were before those that are kept.
         self.forgotten = 0
         self._server = server
-        self._waiting: list[tuple[Callable[[], bool], Happening]] = []
-        server.tell_also(self._observe)
-        server.intercept = Interception(server, self.faults, self._look_again)
+        self._waiting: list[tuple[Callable[[], bool], WaitFuture]] = []
+        self._paused = PausedBrokers(server)
+        self._interception = Interception(server, self.faults, self._look_again)
+        server.intercept = self._interception
+        server.add_observer(self._observe)
 
     def _observe(self, time_us: int, events: Sequence[Event]) -> None:
-        """Keep the coordinator's events, and let go who waited for what is so now."""
+        """Keep the coordinator's events, and wake the tests that have waited for them."""
         room = self.events.maxlen
         if room is not None:
             self.forgotten += max(0, len(self.events) + len(events) - room)
@@ -54,7 +58,12 @@ class ServerControl:
         return fault
 
     def drop_connections(self, client_id: str | None = None) -> int:
-        """Close the connections of a client, or all; gives how many."""
+        """Close the connections of a client, or all; gives how many: none if the client has gone already.
+
+        Raises InputError for a client that has never sent a request.
+        """
+        if optional_text("client_id", client_id) is not None:
+            self._check_client(client_id)
         dropped = [
             connection
             for connection in self._server.connections.values()
@@ -64,51 +73,68 @@ class ServerControl:
             connection.abort()
         return len(dropped)
 
+    def _check_client(self, client_id: str | None) -> None:
+        known = self._interception.client_ids
+        if client_id not in known:
+            raise InputError(
+                f"client_id: {client_id!r}: no client of that name has sent a request; "
+                f"those that have: {listed(known)}"
+            )
+
     def move_coordinator(self, group: str, broker: int | None = None) -> int:
-        """See `Server.move_coordinator`; gives the broker that it is then. Raises InputError for a broker
-        that there is not."""
+        """See `Broker.move_coordinator`; gives the broker that coordinates the group from now on.
+
+        Raises InputError for a group or a broker that there is not.
+        """
+        self._known_group(group)
         self._nodes(broker)
-        self._server.move_coordinator(group, broker)
-        return self._server.broker.state.cluster.coordinator(group)
+        self._server.apply(lambda brokers, now_ms: brokers.move_coordinator(group, broker, now_ms))
+        return self._server.broker.state.cluster.groups.node_of(group)
 
     def pause(self, broker: int | None = None) -> None:
-        """One broker, or all: they accept connections, read nothing and answer nothing."""
+        """One broker, or all, accept connections, read nothing and answer nothing."""
         for node in self._nodes(broker):
-            self._server.pause(node)
+            self._paused.pause(node)
 
     def resume(self, broker: int | None = None) -> None:
-        """They read and answer again."""
+        """One broker, or all, read and answer again."""
         for node in self._nodes(broker):
-            self._server.resume(node)
+            self._paused.resume(node)
 
     @property
     def paused(self) -> list[int]:
-        """The brokers that are paused."""
-        return sorted(self._server.paused)
+        """The ids of the brokers that are paused."""
+        return sorted(self._paused.nodes)
 
     def expire_member(self, group: str, member: str) -> str:
-        """The session of a member ends now; ``member``: its member id, group.instance.id or client.id. Gives
-        its member id.
+        """End the session of a member; ``member``: its member id, group.instance.id or client.id. Gives its
+        member id.
 
-        Raises InputError where it is not one member of the group, or is parked: a parked member needs no
-        heartbeat, so that its session cannot end.
+        Raises InputError if that is not one member of the group, or if the member is parked: a parked member
+        needs no heartbeat, so that its session cannot end.
         """
-        known = self._group(group)
-        if known is None:
-            raise InputError(f"group: {group!r}: there is no such group")
-        found = _member_named(known, member)
+        known = self._known_group(group)
+        found = _member_named(known, text("member", member))
         if found.satisfies_heartbeat():
             what = "JoinGroup" if found.join is not None else "SyncGroup"
             raise InputError(f"member: {member!r} is parked in {what}: its session does not end meanwhile")
-        self._server.expire_session(group, found.member_id)
-        return found.member_id
+        member_id = found.member_id
+        self._server.apply(lambda broker, now_ms: broker.expire_session(group, member_id, now_ms))
+        return member_id
+
+    def _known_group(self, group: str) -> ClassicGroup:
+        known = self._group(text("group", group))
+        if known is None:
+            there = listed(self._coordinator.groups)
+            raise InputError(f"group: {group!r}: there is no such group; there are: {there}")
+        return known
 
     def _nodes(self, broker: int | None) -> tuple[int, ...]:
         nodes = self._server.broker.state.cluster.nodes
         if broker is None:
             return nodes
-        if broker not in nodes:
-            raise InputError(f"broker: {broker}: expected one of {', '.join(map(str, nodes))}")
+        if broker not in nodes or isinstance(broker, bool):
+            raise InputError(f"broker: {broker!r}: expected one of {', '.join(map(str, nodes))}")
         return (broker,)
 
     # views
@@ -119,7 +145,7 @@ class ServerControl:
         return NO_GROUP if known is None else _viewed(known)
 
     def committed(self, group: str, topic: str, partition: int) -> int | None:
-        """The committed offset; None where nothing is committed."""
+        """The committed offset; None if the group has not committed any."""
         return self.all_committed(group).get(f"{topic}-{partition}")
 
     def all_committed(self, group: str) -> dict[str, int]:
@@ -127,7 +153,7 @@ class ServerControl:
         return self._coordinator.committed_offsets(group)
 
     def trace(self, since: int = 0) -> list[dict[str, object]]:
-        """The rows of a trace (docs/trace.md) from this number on, as far as they are kept."""
+        """The kept rows of a trace (docs/trace.md), from this number on."""
         return [
             as_mapping(values(seq, time_us, Source.COORDINATOR, event))
             for seq, (time_us, event) in enumerate(self.events, self.forgotten)
@@ -141,16 +167,17 @@ class ServerControl:
 
     # waiting
 
-    def wait_for(self, group: str, wanted: Wanted) -> Happening:
-        """Done as soon as the group is as wanted: looked at whenever the coordinator has done something."""
+    def wait_for(self, group: str, wanted: GroupCondition) -> WaitFuture:
+        """Is done as soon as the group fulfils the condition, which is checked at every event of the
+        coordinator."""
         return self._when(lambda: wanted.is_met(self.view(group)))
 
-    def wait_for_fault(self, fault: Fault) -> Happening:
-        """Done as soon as the fault has taken all the requests that it waits for."""
+    def wait_for_fault(self, fault: Fault) -> WaitFuture:
+        """Is done as soon as the fault has taken all its requests."""
         return self._when(lambda: fault.left == 0)
 
-    def _when(self, is_so: Callable[[], bool]) -> Happening:
-        done = Happening()
+    def _when(self, is_so: Callable[[], bool]) -> WaitFuture:
+        done = WaitFuture()
         self._waiting.append((is_so, done))
         self._look_again()
         return done

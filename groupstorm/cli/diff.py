@@ -1,0 +1,99 @@
+"""`groupstorm diff`: two runs of one's own, what was set differently and what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from groupstorm.cli.options import RankOption
+from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
+from groupstorm.cli.printing import Shape, print_grid, print_paragraph, shape
+from groupstorm.figures.comparison import compare_sentences
+from groupstorm.figures.ranking import parse_ranking
+from groupstorm.report.differences import (
+    changed_figures,
+    changed_settings,
+    figures_difference_grid,
+    settings_grid,
+)
+from groupstorm.report.grid import csv_text
+from groupstorm.storms.past_runs import pair, read_runs
+
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="The folder of a run, of its seeds, or of a comparison.")
+]
+
+
+def diff(
+    first: FolderArgument,
+    second: FolderArgument,
+    ranked_by: RankOption = None,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+    as_markdown: MarkdownOption = False,
+    everything: AllOption = False,
+) -> None:
+    """Compare two finished runs: settings that differ, figures that differ, and which run is better.
+
+    RUN is a folder that run or compare has written. Of several seeds the medians are compared. Of two
+    comparisons the variants of the same name are.
+
+    Example: groupstorm diff runs/rolling-deploy-0 runs/rolling-deploy-static-seed0
+    """
+    chosen_shape = shape(as_json, as_csv, as_markdown)
+    weights = None if ranked_by is None else parse_ranking(ranked_by)
+    one, other = read_runs(first), read_runs(second)
+    names = _names(first, second)
+    pairs = []
+    for mine, theirs in pair(one, other):
+        runs = (one[mine], other[theirs])
+        figures = [[run.figures for run in each] for each in runs]
+        reasons = {name: [run.reasons() for run in each] for name, each in zip(names, runs, strict=True)}
+        pairs.append(
+            {
+                "variants": [mine, theirs],
+                "settings": changed_settings(*(each[0].scenario for each in runs)),
+                "figures": changed_figures(*figures),
+                "answer": compare_sentences(dict(zip(names, figures, strict=True)), weights, reasons),
+            }
+        )
+    if chosen_shape is Shape.JSON:
+        shown = [found | {"answer": " ".join(found["answer"])} for found in pairs]
+        print(json.dumps({"runs": [str(first), str(second)], "pairs": shown}, ensure_ascii=False))
+    elif chosen_shape is Shape.CSV:
+        print(csv_text(("variant", "figure", *names, "difference", "ratio"), list(_csv_rows(pairs))), end="")
+    else:
+        for found in pairs:
+            _print(found, names, len(pairs) > 1, chosen_shape, everything)
+
+
+def _names(first: Path, second: Path) -> tuple[str, str]:
+    """The folders' own names; their paths if those are the same."""
+    one, other = first.resolve().name, second.resolve().name
+    return (one, other) if one != other else (str(first), str(second))
+
+
+def _csv_rows(pairs: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[object]]:
+    for found in pairs:
+        for figure, values in found["figures"].items():
+            yield found["variants"][0], figure, *values.values()
+
+
+def _print(
+    found: Mapping[str, Any], names: tuple[str, str], several: bool, chosen_shape: Shape, everything: bool
+) -> None:
+    if several:
+        print_paragraph(found["variants"][0], emphasized=True)
+    if found["settings"]:
+        print_grid(settings_grid(found["settings"], names), chosen_shape)
+    else:
+        print_paragraph("No setting differs.\n")
+    print_grid(figures_difference_grid(found["figures"], names, everything), chosen_shape)
+    for sentence in found["answer"]:
+        print_paragraph(sentence)
+    if several:
+        print()

@@ -1,0 +1,138 @@
+"""The messages for runs that failed: a group that cannot settle or keep up, and an invariant that broke.
+
+The first two are findings about the configuration: the message names the remedies. An invariant that broke is
+a fault of the emulation or of an assignor: the message has all that is needed to report it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from textwrap import wrap
+from typing import Final
+
+from groupstorm.cli.invocation import command_line
+from groupstorm.figures.overload import lag_growth, overload_sentence
+from groupstorm.problems import CheckFailed
+from groupstorm.storms.remedies import MOST_EVENTS, Remedy, remedies_for_livelock, remedies_for_overload
+from groupstorm.storms.run import Run
+from groupstorm.storms.scenario.files import STRATEGY, ResolvedScenario
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.settling import CONSEQUENCES, IF_NEVER_SETTLED, finding, kafkas_own
+
+#: The kind of the finding that less is processed than arrives; `settling` has the other kinds.
+OVERLOAD: Final = "overload"
+
+#: With more events the remedy of an overload is not looked for: the run has not failed, nobody waits for it.
+MOST_EVENTS_OVERLOADED: Final = 5_000
+
+STILL_OVERLOADED: Final = "cannot keep up: the lag grows by"
+
+_LIVELOCK_SETTINGS: Final = "no max.poll.interval.ms, no max.poll.records and no session.timeout.ms"
+_OVERLOAD_SETTINGS: Final = "neither more members nor more concurrency"
+
+
+def require_invariants(runs: Iterable[Run], options: Sequence[str] = ()) -> None:
+    """Raise CheckFailed for the first run that broke an invariant, or whose group cannot settle.
+
+    If the scenario says so (`if_never_settled`), print such a finding on standard error instead. The same
+    holds for what Kafka itself does wrong. Print there, once per variant, that a group cannot keep up: it
+    works as its settings say, `--require "lag_growth_per_second<1"` makes it fail.
+    ``options``: those of the command line that a scenario file does not hold, such as --on. In real time
+    nothing is said about keeping up: a lag that grows between two looks may be the broker's.
+    """
+    overloaded: set[str] = set()
+    for run in runs:
+        if not run.violations:
+            if not options and run.scenario.variant not in overloaded:
+                growth = lag_growth(run.figures)
+                if growth is not None:
+                    overloaded.add(run.scenario.variant)
+                    print("\n".join(_overload_lines(run, growth)), file=sys.stderr)
+            continue
+        found, own = finding(run.violations), kafkas_own(run.violations)
+        lines: Iterable[str]
+        if own is not None:
+            lines = [f"{_named(run)}: a real group does this, too", *_indented(own)]
+        elif found is not None:
+            lines = _finding_lines(run, "settle", found, remedies_for_livelock, _LIVELOCK_SETTINGS)
+        else:
+            raise CheckFailed("\n".join(_lines(run, options)))
+        message = "\n".join([*lines, *_how_to_see_it_again(run, options)])
+        if run.scenario.settings.choice(IF_NEVER_SETTLED) == "fail":
+            raise CheckFailed(message)
+        print(message, file=sys.stderr)
+
+
+def _overload_lines(run: Run, growth: float) -> Iterable[str]:
+    """Less is processed than arrives: by how much, and which values of which settings end it."""
+    found = f"{OVERLOAD}: {overload_sentence(growth)}"
+    most = MOST_EVENTS_OVERLOADED
+    return _finding_lines(run, "keep up", found, remedies_for_overload, _OVERLOAD_SETTINGS, most)
+
+
+def _named(run: Run) -> str:
+    scenario = run.scenario
+    return f"{scenario.name} ({scenario.variant}), seed {scenario.seed}"
+
+
+def _finding_lines(
+    run: Run,
+    what: str,
+    found: str,
+    remedies: Callable[[ResolvedScenario], Iterable[Remedy]],
+    settings: str,
+    most_events: int = MOST_EVENTS,
+) -> Iterable[str]:
+    """What happened, and which values of which settings end it."""
+    scenario = run.scenario
+    yield f"{_named(run)}: this configuration cannot {what}"
+    yield from _indented(found)
+    if run.events > most_events:
+        yield f"  with more than {most_events:,} events no remedy is looked for: try fewer members"
+        return
+    remedied = False
+    for remedy in remedies(scenario):
+        which = "largest" if remedy.is_upper_bound else "smallest"
+        beginning = "or the" if remedied else "the"
+        remedied = True
+        yield f"  {beginning} {which} {remedy.setting} that ends it: {remedy.value} (now {remedy.now})"
+        if remedy.lag_growth is not None:
+            growth = f"{remedy.lag_growth:,.0f} records a second"
+            yield f"    then the group settles, but {STILL_OVERLOADED} {growth}"
+    if not remedied:
+        yield f"  {settings} ends it"
+
+
+def _indented(text: str) -> list[str]:
+    return wrap(text, 78, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+
+
+def _lines(run: Run, options: Sequence[str]) -> Iterable[str]:
+    scenario = run.scenario
+    yield f"{_named(run)}: an invariant broke"
+    for name, sentence in run.violations.items():
+        yield f"  {name}: {sentence}"
+    yield from _how_to_see_it_again(run, options)
+    own = _own_assignors(scenario.settings)
+    if set(run.violations) <= CONSEQUENCES:
+        yield "  nothing went on in the group: if members wait so long on purpose, raise settle_timeout_ms"
+    elif not own and not options:
+        yield "  this is a fault of groupstorm, not of the configuration: please report it with scenario.yaml"
+
+
+def _how_to_see_it_again(run: Run, options: Sequence[str]) -> Iterable[str]:
+    """What the command line changed, and the command that repeats the run; scenario.yaml has all settings."""
+    scenario = run.scenario
+    changed = [f"{name}={json.dumps(value)}" for name, value in scenario.changed.items()]
+    if changed:
+        yield f"  with {', '.join(changed)}"
+    again = ["run", str(run.folder / "scenario.yaml"), *_own_assignors(scenario.settings), *options]
+    yield f"  again: {command_line(*again)}"
+
+
+def _own_assignors(settings: Settings) -> list[str]:
+    """The option that names the user's code, which a scenario file must not."""
+    names = settings.names(STRATEGY)
+    return ["--set", f"{STRATEGY}={','.join(names)}"] if any(":" in name for name in names) else []

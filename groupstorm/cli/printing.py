@@ -1,0 +1,73 @@
+"""How commands print: tables and paragraphs as wide as the terminal, 80 columns in a pipe."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from enum import StrEnum
+
+from groupstorm.cli.invocation import command_lines
+from groupstorm.problems import InputError
+from groupstorm.report.grid import Grid, wrapped
+
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+class Shape(StrEnum):
+    """What a command prints on standard output."""
+
+    TABLES = "tables"
+    JSON = "--json"
+    CSV = "--csv"
+    MARKDOWN = "--markdown"
+
+
+def shape(as_json: bool, as_csv: bool, as_markdown: bool) -> Shape:
+    """The one that was asked for. Raises InputError if several were."""
+    asked = [
+        chosen
+        for chosen, given in ((Shape.JSON, as_json), (Shape.CSV, as_csv), (Shape.MARKDOWN, as_markdown))
+        if given
+    ]
+    if len(asked) > 1:
+        raise InputError(f"{asked[0]}, {asked[1]}: one of them at a time")
+    return asked[0] if asked else Shape.TABLES
+
+
+def width() -> int:
+    """Columns of the terminal; COLUMNS if it is set; else 80."""
+    return max(shutil.get_terminal_size((80, 24)).columns, 20)
+
+
+def print_grid(grid: Grid, chosen: Shape = Shape.TABLES) -> None:
+    """As text or, with `Shape.MARKDOWN`, for a page."""
+    if chosen is Shape.MARKDOWN:
+        print("\n".join(grid.markdown()), end="\n\n")
+        return
+    lines = grid.text(width())
+    if grid.title:
+        lines[0] = _emphasized(lines[0])
+    print("\n".join(lines), end="\n\n")
+
+
+def print_paragraph(text: str, emphasized: bool = False) -> None:
+    """A paragraph without broken words."""
+    lines = "\n".join(wrapped(text, width()))
+    print(_emphasized(lines) if emphasized else lines)
+
+
+def print_command(label: str, *words: str) -> None:
+    """``label`` and the command that ``words`` name, to be run as it stands."""
+    print("\n".join(command_lines(label, width(), *words)))
+
+
+def print_progress(text: str) -> None:
+    """One line on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _emphasized(text: str) -> str:
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return text
+    return f"{_BOLD}{text}{_PLAIN}"

@@ -1,0 +1,61 @@
+"""Durations and shares as people write them: `60s`, `5m`, `500ms`, `2h`; `25%`."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+from groupstorm.problems import InputError
+
+#: Microseconds of each unit.
+UNITS_US = {
+    "us": 1,
+    "ms": 1_000,
+    "s": 1_000_000,
+    "m": 60_000_000,
+    "min": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+}
+UNITS = "us, ms, s, m, h, d"
+
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*")
+_PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
+
+
+def microseconds(text: str, bare_us: int = 1000) -> Fraction | None:
+    """`90s` -> 90,000,000; a number without a unit counts ``bare_us``. None if ``text`` is no duration."""
+    match = _DURATION.fullmatch(text)
+    if match is None or (match[2] and match[2] not in UNITS_US):
+        return None
+    return Fraction(match[1]) * (UNITS_US[match[2]] if match[2] else bare_us)
+
+
+def duration_us(where: str, written: object, bare_us: int = 1000) -> int:
+    """Microseconds, fractions of one dropped; a bare number counts ``bare_us``: as a rule, milliseconds.
+
+    Raises InputError that begins with ``where``.
+    """
+    found: Fraction | None = None
+    if isinstance(written, int | float) and not isinstance(written, bool):
+        value = Decimal(str(written))
+        if not value.is_finite() or value < 0:
+            raise InputError(f"{where}: {written!r}: a duration cannot be negative or infinite")
+        found = Fraction(value) * bare_us
+    elif isinstance(written, str):
+        if written.strip().startswith("-"):
+            raise InputError(f"{where}: {written!r}: a duration cannot be negative or infinite")
+        found = microseconds(written, bare_us)
+    if found is None:
+        bare = "milliseconds" if bare_us == 1000 else "microseconds"
+        raise InputError(
+            f"{where}: {written!r} is no duration: expected {bare}, or with a unit: 60s, 5m ({UNITS})"
+        )
+    return int(found)
+
+
+def percent(written: object) -> Fraction | None:
+    """`25%` -> 25; None if it is no share in per cent."""
+    match = _PERCENT.fullmatch(written) if isinstance(written, str) else None
+    return None if match is None else Fraction(match[1])
