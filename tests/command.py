@@ -7,6 +7,9 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import IO, Any
+
+from tests.forked import run_module
 
 ROOT = Path(__file__).parents[1]
 
@@ -15,16 +18,29 @@ _INSTALLED = "groupstorm" in {one.name for one in entry_points(group="pytest11")
 PLUGIN = () if _INSTALLED else ("-p", "groupstorm.pytest_plugin")
 
 
-def groupstorm(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run it; ``environment`` is added to this process's own."""
+COMMAND = (sys.executable, "-m", "groupstorm")
+
+
+def groupstorm(
+    *arguments: str, cwd: Path, stdout: int | IO[Any] = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run it; ``environment`` is added to this process's own, and makes a new Python start."""
+    if not environment and stdout == subprocess.PIPE:
+        return run_module("groupstorm", arguments, cwd)
     return subprocess.run(
-        [sys.executable, "-m", "groupstorm", *arguments],
-        capture_output=True,
+        [*COMMAND, *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         cwd=cwd,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env=environment_of_command() | environment,
     )
+
+
+def environment_of_command() -> dict[str, str]:
+    """This process's own, with the checkout on the path."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def refused(result: subprocess.CompletedProcess[str]) -> str:

@@ -77,7 +77,7 @@ def test_compiled_modules_give_the_same_traces(
 
 
 def test_the_compiled_modules_are_those_that_run(compiled: Path, tmp_path: Path) -> None:
-    asked = "from groupstorm.storms import clock, world; print(clock.__file__, world.__file__)"
+    asked = "from groupstorm.storms.world import broker, clock; print(broker.__file__, clock.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(compiled)}
     command = [sys.executable, "-c", asked]
     used = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)

@@ -71,10 +71,11 @@ class Checkout:
         path = f"{self.bin}:/usr/bin:/bin"
         return {"PATH": path, "FAKE_LOG": str(self._log), **defaults, **fakes}
 
-    def start(self, *words: str, **fakes: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, cwd: Path | None = None, **fakes: str) -> subprocess.Popen[str]:
         """Start `./dev` in a process group of its own."""
         return subprocess.Popen(
             [str(self.root / "dev"), *words],
+            cwd=cwd,
             env=self.environment(**fakes),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -83,8 +84,8 @@ class Checkout:
             start_new_session=True,
         )
 
-    def run(self, *words: str, **fakes: str) -> subprocess.CompletedProcess[str]:
-        process = self.start(*words, **fakes)
+    def run(self, *words: str, cwd: Path | None = None, **fakes: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*words, cwd=cwd, **fakes)
         out, err = process.communicate(timeout=60)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
@@ -125,7 +126,10 @@ def test_the_first_run_sets_up_and_the_second_starts_at_once(checkout: Checkout)
         ("run list", "base"),
         ("run run rolling-deploy --format parquet", "base parquet"),
         ("run run rolling-deploy --format=parquet", "base parquet"),
-        ("run analyze runs/a", "base spark-build spark"),
+        ("run analyze runs/a", "base"),
+        ("run analyze runs/a --out tables", "base parquet"),
+        ("run analyze runs/a --engine spark", "base spark-build spark"),
+        ("run analyze --master=spark://host:7077 runs/a", "base spark-build spark"),
         ("storm", "base spark-build spark"),
         ("lint", "base lint"),
         ("bench codec", "base kafka parquet speed"),
@@ -142,23 +146,51 @@ def test_a_command_installs_what_it_needs_and_nothing_else(
 
 
 def test_spark_gets_a_java_only_where_there_is_none(checkout: Checkout) -> None:
-    checkout.run("run", "analyze", "runs/a")
+    checkout.run("run", "analyze", "--engine=spark", "runs/a")
     assert "pip java" not in checkout.asked()
-    checkout.run("run", "analyze", "runs/a", FAKE_JAVA="")
+    checkout.run("run", "analyze", "--engine=spark", "runs/a", FAKE_JAVA="")
     assert checkout.asked() == ["pip java"]
 
 
 def test_commands_pass_their_options_on(checkout: Checkout) -> None:
     storm = checkout.run("storm", "--seed", "7").stdout.splitlines()
-    traces = "runs/rolling-deploy"
+    traces = f"{checkout.root}/runs/rolling-deploy"
     assert storm == [
         f"ran -m groupstorm compare rolling-deploy --out {traces} --seed 7",
-        f"ran -m groupstorm analyze {traces}",
+        f"ran -m groupstorm analyze --engine spark {traces}",
     ]
     assert checkout.run("test", "-k", "two words").stdout == "ran -m pytest -m  -k two words\n"
     assert checkout.run("test", "-x", "--fast").stdout == "ran -m pytest -m not slow -x\n"
     assert checkout.run("bench").stdout == "ran -m benchmarks.codec\n"
     assert checkout.run("images", "kafka").stdout == f"built with {checkout.venv}/bin/python: kafka\n"
+
+
+def test_storms_in_the_checkout_have_short_paths(checkout: Checkout) -> None:
+    lines = checkout.run("storm", cwd=checkout.root).stdout.splitlines()
+    assert lines[1] == "ran -m groupstorm analyze --engine spark runs/rolling-deploy"
+
+
+def test_any_set_up_leaves_the_groupstorm_command(checkout: Checkout) -> None:
+    """It hands its arguments to `main` in the environment's Python, and comes back if it is gone."""
+    command = checkout.venv / "bin" / "groupstorm"
+    for _ in range(2):
+        assert checkout.run("run").returncode == 0
+        assert "pip base" in checkout.asked()
+        answer = subprocess.run(
+            [str(command), "list"],
+            env=checkout.environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert answer.stdout == f"ran {command} list\n"
+        command.unlink()
+
+
+def test_commands_are_named_as_dev_was_called(checkout: Checkout) -> None:
+    checkout.run("run")
+    (checkout.venv / "bin" / "python").write_text('#!/bin/sh\necho "$GROUPSTORM_COMMAND"\n')
+    assert checkout.run("run", "list").stdout == f"{checkout.root}/dev run\n"
 
 
 def test_another_lock_file_is_installed_and_nothing_else(checkout: Checkout) -> None:

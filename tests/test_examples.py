@@ -75,9 +75,16 @@ def test_the_order_service_is_tested_on_a_broker_of_its_own(kind: str, passed: i
     assert re.search(rf"\b{passed} passed", result.stdout), result.stdout
 
 
-def test_the_document_shows_the_order_services_test() -> None:
-    document = (ROOT / "docs" / "testing.md").read_text("utf-8")
-    shown = re.findall(r"^async def test_no_order.*?(?=^```)", document, re.MULTILINE | re.DOTALL)
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        ("docs/testing.md", "test_no_order_is_lost_when_an_instance_joins"),
+        ("README.md", "test_a_coordinator_that_is_away_for_a_moment_costs_nothing"),
+    ],
+)
+def test_the_documents_show_tests_of_the_order_service(page: str, name: str) -> None:
+    document = (ROOT / page).read_text("utf-8")
+    shown = re.findall(rf"^async def {name}.*?(?=^```)", document, re.MULTILINE | re.DOTALL)
     assert len(shown) == 1
     tests = (ROOT / "examples" / "orders" / "test_service.py").read_text("utf-8")
     assert shown[0] in tests.replace("kafka_broker: Broker) -> None", "kafka_broker)")

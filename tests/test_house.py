@@ -155,7 +155,11 @@ def test_rooms_import_only_what_stands_left_of_them() -> None:
         ("coordinator/added.py", "import time", "Decisions take"),
         ("coordinator/added.py", "from asyncio import sleep", "Decisions take"),
         ("assignors/added.py", "import random", "Decisions take"),
-        ("coordinator/added.py", "import groupstorm.coordinator.server", "do not know the server"),
+        ("coordinator/added.py", "import groupstorm.broker.config", "Rooms import only"),
+        ("protocol/added.py", "import groupstorm.coordinator.errors", "Rooms import only"),
+        ("figures/added.py", "import groupstorm.coordinator.errors", "Rooms import only"),
+        ("figures/added.py", "import time", "Decisions take"),
+        ("clients/added.py", "import groupstorm.broker.shell", "only to start one"),
         ("storms/added.py", "import random", "draw by counter"),
     ],
 )
@@ -170,6 +174,20 @@ def test_the_import_rules_catch_an_import_that_breaks_them(
     broken = [line for line in answer.stdout.splitlines() if " BROKEN" in line]
     assert [contract in line for line in broken] == [True], answer.stdout
     assert "groupstorm." + module.removesuffix(".py").replace("/", ".") in answer.stdout
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Imports for type checkers count: whoever reads one file of a circle has to read them all."""
+    grimp = pytest.importorskip("grimp", reason="reads the imports: pip install import-linter")
+    networkx = pytest.importorskip("networkx", reason="finds circles: pip install networkx")
+    modules = grimp.build_graph("groupstorm", cache_dir=None)
+    imports = networkx.DiGraph(
+        (module, imported)
+        for module in modules.modules
+        for imported in modules.find_modules_directly_imported_by(module)
+    )
+    circles = [sorted(part) for part in networkx.strongly_connected_components(imports) if len(part) > 1]
+    assert circles == []
 
 
 # --- locked versions -------------------------------------------------------------------------------

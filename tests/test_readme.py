@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+import pytest
 
-from groupstorm.report.story import Filter, tell
-from groupstorm.report.tables import shown
-from groupstorm.storms.figures import compare_answer
+from groupstorm.figures.comparison import one_run_each
+from groupstorm.report.grid import wrapped
+from groupstorm.report.story import Selection, story
+from groupstorm.report.tables import figures_grid
 from groupstorm.storms.run import Run, run
-from groupstorm.storms.scenario import load
+from groupstorm.storms.scenario.files import load
+from groupstorm.storms.several import sentences
 from groupstorm.trace.reader import read_rows
+from tests.generated_pages import check_section
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-
-
-def storm(variant: str, folder: Path) -> Run:
-    return run(load("rolling-deploy").resolve(variant, 0, {}), folder / variant)
+README = "../README.md"
 
 
-def test_figures_answer_and_story_are_real(tmp_path: Path) -> None:
-    runs = {variant: storm(variant, tmp_path) for variant in load("rolling-deploy").variants}
-    rows = re.findall(r"^│ (\w+) +│ +(\S+) │ +(\S+) │ +(\S+) │$", README, re.MULTILINE)
-    assert len(rows) >= 8
-    for name, *values in rows:
-        assert values == [shown(getattr(finished.figures, name)) for finished in runs.values()], name
-    answer = compare_answer({variant: finished.figures for variant, finished in runs.items()})
-    assert answer in " ".join(README.split())
-    wanted = Filter(partition="topic-0-7", to_us=400_000_000)
-    story = list(tell(read_rows(runs["cooperative"].folder), wanted))
-    assert "\n".join(story[1:]) in README
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    folder, scenario = tmp_path_factory.mktemp("runs"), load("rolling-deploy")
+    return {name: run(scenario.resolve(name, 0, {}), folder / name) for name in scenario.variants}
+
+
+def test_table_and_answer_of_a_comparison(runs: dict[str, Run]) -> None:
+    """GROUPSTORM_REWRITE=1 writes them anew."""
+    figures = one_run_each({variant: finished.figures for variant, finished in runs.items()})
+    answer = sentences({variant: [finished] for variant, finished in runs.items()})
+    lines = [line for sentence in answer for line in wrapped(sentence, 80)]
+    table = figures_grid("rolling-deploy, seed 0", figures).text(80)
+    check_section(README, "compare", block([load("rolling-deploy").question, "", *table, "", *lines]))
+
+
+def test_story_of_a_partition(runs: dict[str, Run]) -> None:
+    selection = Selection(partition="topic-0-7", to_us=400_000_000)
+    check_section(README, "story", block(list(story(read_rows(runs["cooperative"].folder), selection))))
+
+
+def block(lines: list[str]) -> str:
+    return "\n".join(["```", *lines, "```"])

@@ -13,10 +13,10 @@ MEMBER_IDS = st.text("abcxyz0129-éΩ𝒳ﾮ", min_size=1, max_size=6)
 TOPICS = st.dictionaries(st.sampled_from([f"t{n}" for n in range(6)]), st.integers(1, 9), min_size=1)
 
 
-class Group:
-    """Members of one group, who remember what they were assigned; ``step`` is one rebalance.
+class RebalancingGroup:
+    """Members of one group, which keep their last assignment; ``step`` is one rebalance.
 
-    A cooperative member keeps what it is assigned and revokes the rest when it sees the assignment.
+    A cooperative member keeps its assigned partitions and revokes the others when it gets the assignment.
     """
 
     def __init__(self, assignor: Assignor, topics: Mapping[str, int]) -> None:
@@ -49,7 +49,7 @@ class Group:
         return {member: found[member] for member in MapOrder.JAVA_HASH.arrange(found)}
 
     def step(self) -> AssignmentResult:
-        """One rebalance: everybody joins, the leader assigns, everybody takes it."""
+        """One rebalance: all members join, the leader assigns, all members take the assignment."""
         result = self.assignor.assign(self.topics, self.subscriptions())
         self.generation += 1
         self.owned = {member: tuple(result.partitions[member]) for member in self.subscribed}
@@ -63,7 +63,7 @@ class Group:
         return found
 
     def still_owned(self) -> dict[TopicPartition, str]:
-        """Who has what when it joins: not what belongs to topics that it has left."""
+        """The owner of each partition at the next join, without partitions of topics that it has left."""
         return {
             partition: member
             for member, partitions in self.owned.items()
@@ -72,11 +72,11 @@ class Group:
         }
 
     def is_incomplete(self) -> bool:
-        """Something that somebody subscribes to has no owner."""
+        """Whether a partition with a subscriber has no owner."""
         return self.owners().keys() != self.wanted()
 
     def wanted(self) -> set[TopicPartition]:
-        """Every partition that somebody subscribes to."""
+        """Every partition with a subscriber."""
         topics = {topic for listed in self.subscribed.values() for topic in listed}
         return {
             TopicPartition(topic, partition)

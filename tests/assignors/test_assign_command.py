@@ -1,4 +1,4 @@
-"""`groupstorm assign`: answers in order, wrong lines named, nothing lost of what was answered."""
+"""`groupstorm assign`: answers in order, wrong lines named, earlier answers kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assignors of other people's: what they need not say, what they may, and what is refused in one line."""
+"""Third parties' assignors: defaults, declarations, and wrong ones refused in one line."""
 
 from __future__ import annotations
 

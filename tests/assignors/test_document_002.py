@@ -13,7 +13,7 @@ from groupstorm.assignors import registry
 from groupstorm.assignors.contract import RebalanceProtocol, TopicMetadata
 from groupstorm.assignors.userdata import Subscription
 from tests.assignors.documents import assign_case, numbers
-from tests.assignors.groups import MEMBER_IDS, TOPICS, Group, sizes
+from tests.assignors.groups import MEMBER_IDS, TOPICS, RebalancingGroup, sizes
 
 NAME = "constrained-cooperative-sticky"
 
@@ -74,7 +74,7 @@ def test_lines_101_to_103_go_on_with_the_next_member() -> None:
     assert assign(members, 7) == {"d": [5], "c": [4, 6], "b": [3, 2], "a": [0, 1]}
 
 
-def test_line_76_a_claim_of_an_older_generation_is_void_but_still_waited_for() -> None:
+def test_line_76_an_older_claim_does_not_count_but_withholds_the_partition() -> None:
     """a has missed a generation: its partition may go to b, but only once a has let go of it."""
     members = [member("a", [3], generation=4), member("b", [0], generation=5)]
     assert assign(members, 4) == {"a": [1, 2], "b": [0, 3]}
@@ -83,7 +83,7 @@ def test_line_76_a_claim_of_an_older_generation_is_void_but_still_waited_for() -
     assert assign(members, 4, "cooperative") == {"a": [1, 2], "b": [0, 3]}
 
 
-def test_line_76_a_claim_of_an_older_generation_takes_nothing_from_its_owner() -> None:
+def test_line_76_an_older_claim_takes_nothing_from_the_owner() -> None:
     """a still says that it has what b was given meanwhile: b keeps it, nothing is withheld from b."""
     members = [member("a", [0], generation=4), member("b", [0, 1], generation=5)]
     assert assign(members, 4, "cooperative") == {"a": [2, 3], "b": [0, 1]}
@@ -113,7 +113,7 @@ def test_lines_29_to_34_balanced_stable_and_never_granted_before_it_is_revoked(
     name: str, topics: dict[str, int], ids: list[str], changes: list[str]
 ) -> None:
     """After any change two rounds are enough, and a third one changes nothing."""
-    group = Group(registry.get(name), topics)
+    group = RebalancingGroup(registry.get(name), topics)
     joining = iter(ids)
     group.join({next(joining): sorted(topics)})
     group.step()

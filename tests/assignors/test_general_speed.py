@@ -1,4 +1,4 @@
-"""The general form stays quick where Kafka takes ten seconds: random subscriptions in a large group."""
+"""The general form stays fast in large random groups, for which Kafka takes ten seconds."""
 
 from __future__ import annotations
 

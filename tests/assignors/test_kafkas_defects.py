@@ -25,7 +25,7 @@ def member(
     return {"id": name, "topics": topics, "owned": owned or [], "generation": generation}
 
 
-GHOST: dict[str, Any] = {
+NONEXISTENT: dict[str, Any] = {
     "topics": {"t1": {"partitions": 3}},
     "members": [
         member("a", ["t1"], [("t1", 0), ("t1", 5)], 4),
@@ -34,17 +34,17 @@ GHOST: dict[str, Any] = {
 }
 
 
-def test_a_ghost_partition_makes_the_constrained_form_throw() -> None:
+def test_a_nonexistent_partition_makes_the_constrained_form_throw() -> None:
     """t1 was created anew with 3 partitions, and a still says that it owns t1-5."""
-    assert ask(True, **GHOST) == {
+    assert ask(True, **NONEXISTENT) == {
         "id": 1,
         "error": "IllegalStateException",
         "message": "No more unfilled consumers to be assigned.",
     }
-    assert ask(**GHOST)["assignment"] == {"a": [["t1", 0]], "b": [["t1", 1], ["t1", 2]]}
+    assert ask(**NONEXISTENT)["assignment"] == {"a": [["t1", 0]], "b": [["t1", 1], ["t1", 2]]}
 
 
-def test_a_ghost_partition_stays_in_the_general_form() -> None:
+def test_a_nonexistent_partition_stays_in_the_general_form() -> None:
     case: dict[str, Any] = {
         "topics": {"t": {"partitions": 2}, "u": {"partitions": 1}},
         "members": [member("a", ["t"], [("t", 7)]), member("b", ["t", "u"], [("t", 0), ("t", 1)])],
@@ -135,7 +135,7 @@ def test_no_members_at_all(assignor: str, error: str) -> None:
     assert ask(False, assignor, **empty)["assignment"] == {}
 
 
-def test_two_claims_of_one_generation_void_each_other() -> None:
+def test_of_two_claims_of_one_generation_neither_counts() -> None:
     """On version 3 the generation decides, on version 1 whoever comes later (KAFKA-12984)."""
     claims = [member("a", ["t"], [("t", 0)], 5), member("b", ["t"], [("t", 0)], 4)]
     for claim in claims:
@@ -148,7 +148,7 @@ def test_two_claims_of_one_generation_void_each_other() -> None:
     assert [["t", 0]] in answer["transferring"].values()
 
 
-def test_three_claimants_void_even_the_newest() -> None:
+def test_of_three_claims_even_the_newest_may_not_count() -> None:
     """Generations 5, 5, 6 in that order: the partition stays disputed, and the third loses it, too."""
     members = [
         member(name, ["t"], [("t", 0)], generation) for name, generation in (("a", 5), ("b", 5), ("c", 6))

@@ -1,29 +1,48 @@
-"""The leader's door: the quick way gives what the long way gives, with any memory."""
+"""The leader: bytes in, bytes out. The way by number gives the bytes of the way by name, with any memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groupstorm.assignors import registry
-from groupstorm.assignors.contract import AssignmentResult, MapOrder, RebalanceProtocol, TopicMetadata
-from groupstorm.assignors.leader import Member, perform_assignment
-from groupstorm.assignors.leadermemory import LeaderMemory
+from groupstorm.assignors.consumer.indexed import is_indexed
+from groupstorm.assignors.contract import (
+    AssignmentRefused,
+    AssignmentResult,
+    Assignor,
+    MapOrder,
+    RebalanceProtocol,
+    TopicMetadata,
+)
+from groupstorm.assignors.leader import JoinedMember, LeaderMemory, assignment, perform_assignment
+from groupstorm.assignors.leader.by_name import assign_by_name
 from groupstorm.assignors.userdata import (
     Subscription,
     TopicPartition,
     UserDataError,
     decode_assignment,
-    decode_subscription,
-    encode_assignment,
     encode_subscription,
 )
 from tests.assignors.groups import MEMBER_IDS
+from tests.hypothesis_examples import examples
 
 TOPICS = {"t0": 4, "t1": 1, "orders": 6}
+RACKS = [frozenset({"r1"}), frozenset({"r2"}), frozenset({"r1", "r2"})]
+#: The topics of a round: as above, one grown and one gone, with racks, none.
+TOPICS_BY_ROUND: list[dict[str, TopicMetadata]] = [
+    {topic: TopicMetadata(count) for topic, count in TOPICS.items()},
+    {"t0": TopicMetadata(6), "t1": TopicMetadata(1)},
+    {
+        topic: TopicMetadata(count, tuple(RACKS[number % 3] for number in range(count)))
+        for topic, count in TOPICS.items()
+    },
+    {},
+]
 OWNED = st.lists(
     st.builds(TopicPartition, st.sampled_from(["t0", "t1", "orders", "gone"]), st.integers(0, 5)), max_size=5
 )
@@ -33,6 +52,7 @@ SUBSCRIPTIONS = st.fixed_dictionaries(
         "owned": OWNED,
         "generation": st.integers(-1, 3),
         "rack": st.none() | st.sampled_from(["r1", "r2"]),
+        "instance": st.none() | st.sampled_from(["i1", "i2", "i3"]),
         "version": st.integers(0, 3),
         "user_data": st.sampled_from(["none", "own", "garbage"]),
     }
@@ -40,9 +60,11 @@ SUBSCRIPTIONS = st.fixed_dictionaries(
 GROUPS = st.dictionaries(MEMBER_IDS, SUBSCRIPTIONS, min_size=1, max_size=7)
 
 
-def as_bytes(name: str, group: dict) -> list[Member]:
-    assignor = registry.get(name)
-    members: list[Member] = []
+ROUNDS = st.lists(st.tuples(GROUPS, st.sampled_from(TOPICS_BY_ROUND)), min_size=1, max_size=4)
+
+
+def as_bytes(assignor: Assignor, group: dict) -> list[JoinedMember]:
+    members: list[JoinedMember] = []
     for member, sub in group.items():
         user_data = {
             "none": None,
@@ -52,26 +74,75 @@ def as_bytes(name: str, group: dict) -> list[Member]:
         subscription = Subscription(
             tuple(sub["topics"]), user_data, tuple(sub["owned"]), sub["generation"], sub["rack"]
         )
-        members.append((member, None, encode_subscription(subscription, sub["version"])))
+        members.append((member, sub["instance"], encode_subscription(subscription, sub["version"])))
     return members
 
 
-def the_long_way(name: str, members: list[Member]) -> dict[str, bytes]:
-    read = {member: decode_subscription(data) for member, _, data in members}
-    subscriptions = {member: read[member] for member in MapOrder.JAVA_HASH.arrange(read)}
-    topics = {topic: TopicMetadata(partitions) for topic, partitions in TOPICS.items()}
-    result = registry.get(name).assign(topics, subscriptions)
-    return {member: encode_assignment(partitions) for member, partitions in result.partitions.items()}
+def outcome(assign: Callable[[], dict[str, bytes]]) -> object:
+    """The assignments in their order, or the refusal."""
+    try:
+        return list(assign().items())
+    except AssignmentRefused as refused:
+        return refused.error, refused.message
 
 
-@pytest.mark.parametrize("name", ["range", "roundrobin", "sticky", "cooperative-sticky"])
-@given(groups=st.lists(GROUPS, min_size=1, max_size=4))
-def test_bytes_to_bytes_equals_decode_assign_encode(name: str, groups: list[dict]) -> None:
-    """One memory across unrelated rounds; ghosts (t1 has one partition) take the long way themselves."""
-    memory = LeaderMemory()
-    for group in groups:
-        members = as_bytes(name, group)
-        assert perform_assignment(registry.get(name), TOPICS, members, memory) == the_long_way(name, members)
+@pytest.mark.parametrize("bug_compat", [False, True])
+@pytest.mark.parametrize("name", registry.BUILT_IN)
+def test_a_leader_with_any_memory_answers_as_by_name(name: str, bug_compat: bool) -> None:
+    """One memory across unrelated rounds; some members own partitions that do not exist (t1 has one)."""
+
+    @settings(max_examples=examples(60))
+    @given(rounds=ROUNDS, order=st.sampled_from(MapOrder))
+    def check(rounds: list[tuple[dict, dict[str, TopicMetadata]]], order: MapOrder) -> None:
+        memory = LeaderMemory()
+        assignor = registry.get(name, order=order, bug_compat=bug_compat)
+        for group, topics in rounds:
+            members = as_bytes(assignor, group)
+            expected = outcome(lambda: assign_by_name(assignor, topics, members))  # noqa: B023
+            found = outcome(lambda: perform_assignment(assignor, topics, members, memory))  # noqa: B023
+            assert found == expected
+
+    check()
+
+
+#: The way that each of our assignors takes through the leader. An assignor that loses `assign_indexed`, or
+#: gains it, fails here.
+BY_NAME_ONLY = {"stream-join-sticky"}
+
+
+@pytest.mark.parametrize("name", registry.BUILT_IN)
+def test_each_assignor_takes_the_way_that_it_declares(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    for way in ("assign_by_number", "assign_by_name"):
+        original = getattr(assignment, way)
+
+        def noted(*arguments: object, way: str = way, original: Callable = original) -> object:
+            taken.append(way)
+            return original(*arguments)
+
+        monkeypatch.setattr(assignment, way, noted)
+    assignor = registry.get(name)
+    subscription = Subscription(("t0",), assignor.user_data([TopicPartition("t0", 1)], 1))
+    perform_assignment(assignor, {"t0": 4}, [("a", None, encode_subscription(subscription))])
+    assert taken == ["assign_by_name" if name in BY_NAME_ONLY else "assign_by_number"]
+    assert is_indexed(assignor) == (name not in BY_NAME_ONLY)
+
+
+@pytest.mark.parametrize(("name", "falls_back"), [("sticky", True), ("optimal-sticky", False)])
+def test_a_nonexistent_partition_goes_by_name_if_the_assignor_reads_it(
+    name: str, falls_back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def noted(*arguments: Any) -> dict[str, bytes]:
+        asked.append("by name")
+        return assign_by_name(*arguments)
+
+    monkeypatch.setattr(assignment, "assign_by_name", noted)
+    assignor = registry.get(name)
+    subscription = Subscription(("t0",), assignor.user_data([TopicPartition("t0", 7)], 1))
+    perform_assignment(assignor, {"t0": 4}, [("a", None, encode_subscription(subscription))])
+    assert asked == ["by name"] * falls_back
 
 
 def test_a_cooperative_group_over_the_wire() -> None:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.assignors import leadermemory, registry
+from groupstorm.assignors import registry
 from groupstorm.assignors.consumer.index import PartitionIndex
 from groupstorm.assignors.contract import TopicMetadata
-from groupstorm.assignors.leader import Member, perform_assignment
-from groupstorm.assignors.leadermemory import LeaderMemory
-from groupstorm.assignors.leaderwire import PartitionCodec
+from groupstorm.assignors.leader import JoinedMember, LeaderMemory, perform_assignment
+from groupstorm.assignors.leader import memory as leader_memory
+from groupstorm.assignors.leader.codec import PartitionCodec
 from groupstorm.assignors.userdata import (
     Subscription,
     UserDataError,
@@ -35,9 +35,9 @@ def codec(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pa
     if request.param == "plain":
         return PartitionCodec(INDEX)
     pytest.importorskip("numpy", reason="pip install numpy, or groupstorm[speed]")
-    leaderarrays = pytest.importorskip("groupstorm.assignors.leaderarrays")
-    monkeypatch.setattr(leaderarrays, "_FEW", 0)
-    made: PartitionCodec = leaderarrays.ArrayCodec(INDEX)
+    array_codec = pytest.importorskip("groupstorm.assignors.leader.array_codec")
+    monkeypatch.setattr(array_codec, "_FEW", 0)
+    made: PartitionCodec = array_codec.ArrayCodec(INDEX)
     return made
 
 
@@ -75,8 +75,8 @@ def test_read_as_by_name(codec: PartitionCodec) -> None:
             owned, position = codec.read(section, before)
             known = [INDEX.ids(topic, partitions) for topic, partitions in expected]
             assert (owned.numbers, position) == ([number for group in known for number in group], end)
-            assert owned.told == sum(len(partitions) for _, partitions in expected)
-            assert owned.ghosts == any(
+            assert owned.listed == sum(len(partitions) for _, partitions in expected)
+            assert owned.nonexistent == any(
                 topic in TOPICS and len(group) < len(partitions)
                 for (topic, partitions), group in zip(expected, known, strict=True)
             )
@@ -87,7 +87,7 @@ def test_read_as_by_name(codec: PartitionCodec) -> None:
 def test_a_layout_that_comes_again_is_still_checked(codec: PartitionCodec) -> None:
     """The third time the bytes are recognised; a partition that does not exist is not."""
     for partition in (0, 1, 2):
-        assert codec.read(topic_partitions([("bb", [partition]), ("é", [7])]), 0)[0].told == 2
+        assert codec.read(topic_partitions([("bb", [partition]), ("é", [7])]), 0)[0].listed == 2
     for partition in (3, -1, 2**31 - 1):
         owned, _ = codec.read(topic_partitions([("bb", [partition]), ("é", [7])]), 0)
         assert owned == ([*INDEX.ids("é", [7])], 2, True)
@@ -104,7 +104,7 @@ def test_a_large_group_gets_the_same_with_numpy(
     known = {f"topic-{number}": 4 + 1200 // topics + number % 3 for number in range(topics)}
     answers = []
     for large in (0, 1 << 62):
-        monkeypatch.setattr(leadermemory, "_LARGE", large)
+        monkeypatch.setattr(leader_memory, "_LARGE", large)
         answers.append(_rounds(name, known, [30, 31, 25, 25]))
     assert answers[0] == answers[1]
 
@@ -115,7 +115,7 @@ def _rounds(name: str, topics: dict[str, int], sizes: Sequence[int]) -> list[dic
     answers: list[dict[str, bytes]] = [{}]
     newest = list(accumulate(sizes, max))
     for generation, (size, count) in enumerate(zip(sizes, newest, strict=True)):
-        members: list[Member] = []
+        members: list[JoinedMember] = []
         for member in (f"member-{number}" for number in range(count - size, count)):
             data = answers[-1].get(member)
             owned = None if data is None else decode_assignment(data).partitions

@@ -15,8 +15,9 @@ from groupstorm.assignors.consumer.network import bits
 from groupstorm.assignors.contract import TopicMetadata
 from groupstorm.assignors.userdata import Subscription, TopicPartition
 from tests.assignors.documents import assign_case
-from tests.assignors.groups import Group
+from tests.assignors.groups import RebalancingGroup
 from tests.assignors.optimal_oracle import one_by_one, score, try_everything
+from tests.hypothesis_examples import examples
 
 Subscribed = Mapping[str, Sequence[str]]
 
@@ -64,7 +65,7 @@ def assert_complete(
     return wanted
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.randoms(use_true_random=False), st.integers(1, 4), st.integers(1, 4))
 def test_equals_brute_force(draw: random.Random, members: int, topics: int) -> None:
     counts, subscribed, owner = draw_group(draw, members, topics, 4)
@@ -73,7 +74,7 @@ def test_equals_brute_force(draw: random.Random, members: int, topics: int) -> N
     assert score(assigned, owner) == try_everything(wanted, subscribed, owner)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.randoms(use_true_random=False), st.integers(2, 9), st.integers(1, 8))
 def test_equals_another_algorithm_on_larger_groups(draw: random.Random, members: int, topics: int) -> None:
     counts, subscribed, owner = draw_group(draw, members, topics, 6)
@@ -123,7 +124,7 @@ def test_neither_order_nor_repetition_changes_the_answer(draw: random.Random) ->
 def test_a_cooperative_group_settles_in_two_rounds(draw: random.Random, changes: list[str]) -> None:
     """Unequal subscriptions: nothing is granted before it is let go, the second round moves nothing more."""
     counts, subscribed, _ = draw_group(draw, 4, 4, 5)
-    group = Group(registry.get("optimal-sticky/cooperative"), counts)
+    group = RebalancingGroup(registry.get("optimal-sticky/cooperative"), counts)
     group.join(subscribed)
     group.step()
     for number, change in enumerate(changes):

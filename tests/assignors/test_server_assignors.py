@@ -1,4 +1,4 @@
-"""The broker's assignors: what they promise, and what becomes of targets that cannot be."""
+"""The broker's assignors: their promises, and their answers to unsound targets."""
 
 from __future__ import annotations
 

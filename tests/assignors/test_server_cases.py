@@ -1,4 +1,4 @@
-"""`groupstorm assign --mode server`: Kafka's answers, and one line for what is no case."""
+"""`groupstorm assign --mode server`: Kafka's answers, and one line for a line that is no case."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from groupstorm.assignors.consumer.sticky import CooperativeStickyAssignor, Stic
 from groupstorm.assignors.contract import MapOrder, TopicMetadata
 from groupstorm.assignors.userdata import Subscription, TopicPartition
 from tests.assignors.constrained_oracle import constrained
-from tests.assignors.groups import MEMBER_IDS, TOPICS, Group, sizes
+from tests.assignors.groups import MEMBER_IDS, TOPICS, RebalancingGroup, sizes
 
 KAFKAS = ["range", "roundrobin", "sticky", "cooperative-sticky"]
 STICKY = ["sticky", "cooperative-sticky"]
@@ -37,7 +37,7 @@ def topics_for(topics: Mapping[str, int], shuffle: random.Random, equal: bool) -
     return listed if equal else sorted(shuffle.sample(listed, shuffle.randint(1, len(listed))))
 
 
-def apply(group: Group, change: Change, topics: Mapping[str, int], equal: bool) -> None:
+def apply(group: RebalancingGroup, change: Change, topics: Mapping[str, int], equal: bool) -> None:
     kind, member, shuffle = change
     if kind == "join":
         group.join({member: topics_for(topics, shuffle, equal)})
@@ -52,7 +52,7 @@ def apply(group: Group, change: Change, topics: Mapping[str, int], equal: bool) 
 def test_every_partition_has_exactly_one_owner_who_subscribes(
     name: str, topics: dict[str, int], members: set[str], equal: bool, data: st.DataObject
 ) -> None:
-    group = Group(registry.get(name), topics)
+    group = RebalancingGroup(registry.get(name), topics)
     shuffle = data.draw(st.randoms(use_true_random=False))
     group.join({member: topics_for(topics, shuffle, equal) for member in sorted(members)})
     group.step()
@@ -71,7 +71,7 @@ def test_nothing_is_granted_before_it_is_let_go_and_the_group_settles(
     With equal subscriptions it settles in two rounds. With unequal ones Kafka may move more once it
     sees what was let go, and takes a third (golden/three-rounds).
     """
-    group = Group(registry.get(name), topics)
+    group = RebalancingGroup(registry.get(name), topics)
     group.join({member: sorted(topics) for member in sorted(first)})
     group.step()
     for change in changes:
@@ -97,7 +97,7 @@ def test_equal_subscriptions_are_balanced_and_moves_minimal(
     name: str, topics: dict[str, int], members: list[str]
 ) -> None:
     """One member more: nobody differs by more than one, and only the newcomer's share moves."""
-    group = Group(registry.get(name), topics)
+    group = RebalancingGroup(registry.get(name), topics)
     group.join({member: sorted(topics) for member in members[:-1]})
     before = group.step().partitions
     group.join({members[-1]: sorted(topics)})
@@ -118,7 +118,7 @@ def test_equal_subscriptions_are_balanced_and_moves_minimal(
 def test_unequal_subscriptions_leave_no_move_that_would_help(
     name: str, topics: dict[str, int], members: list[str], data: st.DataObject
 ) -> None:
-    group = Group(registry.get(name), topics)
+    group = RebalancingGroup(registry.get(name), topics)
     shuffle = data.draw(st.randoms(use_true_random=False))
     group.join({member: topics_for(topics, shuffle, False) for member in members})
     assigned = group.step().partitions

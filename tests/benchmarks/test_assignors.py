@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from benchmarks import assignors
 from benchmarks.assignorspeed import java
-from benchmarks.assignorspeed.rounds import PHASES, Group, Names, Size, Subscribed
+from benchmarks.assignorspeed.rounds import PHASES, BenchmarkGroup, Names, Size, Subscribed
 from groupstorm.assignors import registry
 from groupstorm.assignors.userdata import decode_assignment, decode_subscription
 from tests.oracle.build import OracleUnavailable, build
@@ -17,6 +19,9 @@ TINY = (Size(4, 12, 3, Names.SCATTERED), Size(4, 12, 3, subscribed=Subscribed.RA
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assignors, "SMALL", TINY)
+    # a full collection goes through all objects of thousands of tests, and the benchmark makes two a row
+    idle = SimpleNamespace(**dict.fromkeys(("collect", "freeze", "unfreeze"), lambda: None))
+    monkeypatch.setattr(assignors, "gc", idle)
 
 
 def test_without_java_ours_are_printed_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +47,7 @@ def test_where_java_is_missing_it_says_what_to_install(
 @pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
 def test_members_come_with_what_they_were_assigned(name: str) -> None:
     """One more joins, then a tenth (here: one in ten) leaves; a cooperative group settles in between."""
-    group = Group(Size(10, 60, 3), registry.get(name))
+    group = BenchmarkGroup(Size(10, 60, 3), registry.get(name))
     assert [len(round_.members) for round_ in group.timed().values()] == [10, 11, 10]
     assert len(group.rounds) == (3 if name == "sticky" else 5)
     for before, after in zip(group.rounds, group.rounds[1:], strict=False):
@@ -59,7 +64,7 @@ def test_another_answer_than_kafkas_fails(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class NotOurs:
-        patience = java.Patience(0, 0)
+        warm_up = java.WarmUp(0, 0)
 
         def load(self, assignor: str, topics: object, rounds: dict) -> dict[str, str]:
             return dict.fromkeys(rounds, "another digest")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from groupstorm.coordinator.server.embedded import EmbeddedBroker
-from groupstorm.coordinator.server.security.listener import Security, tls_context
-from groupstorm.coordinator.server.security.users import Users
+from groupstorm.broker.embedded import EmbeddedBroker
+from groupstorm.broker.security.listener import ListenerSecurity, tls_context
+from groupstorm.broker.security.users import Users
 from tests.certificates import make_certificates
 from tests.command import groupstorm
 
@@ -28,7 +28,7 @@ def test_members_come_in_with_the_file_that_kafkas_tools_take(tmp_path: Path) ->
     lines += [f"ssl.truststore.location={files.authority}"]
     lines += [f'sasl.jaas.config={module} required username="alice" password="secret";']
     config.write_text("\n".join(lines))
-    security = Security(tls_context(files.server, files.server_key), Users({"alice": "secret"}))
+    security = ListenerSecurity(tls_context(files.server, files.server_key), Users({"alice": "secret"}))
     options = {"group.initial.rebalance.delay.ms": "0"}
     with EmbeddedBroker(options, security=security) as broker:
         where = ["--on", broker.address, "--allow-writes", "--out", "x", "--json"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
 import pytest
 
-from groupstorm.storms.figures import Figures
+from groupstorm.figures import Figures
 from tests.command import groupstorm, refused
 
 SMALL = ["--set", "members=4", "--set", "partitions=8", "--set", "start_ms=1000", "--set", "ready_ms=500"]
@@ -16,7 +18,8 @@ SMALL = ["--set", "members=4", "--set", "partitions=8", "--set", "start_ms=1000"
 def test_run_writes_its_files_and_prints_figures_and_answer(tmp_path: Path) -> None:
     result = groupstorm("run", "rolling-deploy", "--seed", "7", *SMALL, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    folder = tmp_path / "runs" / "rolling-deploy-7"
+    name = "rolling-deploy-members=4-partitions=8-start_ms=1000-ready_ms=500-seed7"
+    folder = tmp_path / "runs" / name
     names = {path.name for path in folder.iterdir()}
     assert names == {"trace.jsonl", "scenario.yaml", "figures.json", "measured.json"}
     figures = json.loads((folder / "figures.json").read_text())
@@ -105,14 +108,84 @@ def test_require_is_a_gate(tmp_path: Path) -> None:
     assert "expected FIGURE" in refused(groupstorm(*command, "--require", "generations", cwd=tmp_path))
 
 
+def test_compare_names_the_variants_that_meet_a_requirement(tmp_path: Path) -> None:
+    command = ["compare", "cold-start", *SMALL[:4], "--out", "c", "--require"]
+    some = groupstorm(*command, "settled_after_ms<16s", cwd=tmp_path)
+    assert some.returncode == 0, some.stderr
+    settled = {
+        name: figures["settled_after_ms"]
+        for name, figures in json.loads((tmp_path / "c" / "comparison.json").read_text())["variants"].items()
+    }
+    meeting = [name for name, value in settled.items() if value < 16_000]
+    assert 0 < len(meeting) < len(settled)
+    told = " ".join(some.stdout.split())
+    assert all(name in told.rpartition("files in c")[2] for name in meeting)
+    assert "settled_after_ms<16000" in told
+    none = groupstorm(*command, "generations<1 for 50%", cwd=tmp_path)
+    assert none.returncode == 1
+    assert "no variant meets generations<1 for 50%" in none.stderr
+
+
+def test_tables_come_in_other_formats(tmp_path: Path) -> None:
+    command = ["compare", "cold-start", *SMALL[:4], "--seeds", "2", "--variant", "no-delay", "--out", "c"]
+    rows = list(csv.DictReader(io.StringIO(groupstorm(*command, "--csv", cwd=tmp_path).stdout)))
+    assert [(row["variant"], row["seed"]) for row in rows] == [("no-delay", "0"), ("no-delay", "1")]
+    figures = json.loads((tmp_path / "c" / "no-delay" / "seed-1" / "figures.json").read_text())
+    assert rows[1]["settled_after_ms"] == str(figures["settled_after_ms"])
+    page = groupstorm(*command, "--markdown", cwd=tmp_path).stdout
+    assert "| figure | no-delay |\n| :-- | --: |\n| generations | " in page
+    assert "one of them at a time" in refused(groupstorm(*command, "--csv", "--json", cwd=tmp_path))
+
+
 def test_a_broken_invariant_fails_the_run_and_says_how_to_see_it_again(tmp_path: Path) -> None:
-    settings = ["--set", "assign_ms=50000", "--set", "settle_timeout_ms=60000"]
-    result = groupstorm("run", "cold-start", *SMALL[:4], *settings, "--out", "x", cwd=tmp_path)
+    """A callback of three hours under a rebalance timeout of a day: nothing goes on in the group."""
+    settings = ["--set", "assign_callback_ms=10800000", "--set", "max.poll.interval.ms=86400000"]
+    again = ["--set", "settle_timeout_ms=60000", "--set", "group.initial.rebalance.delay.ms=0"]
+    result = groupstorm("run", "cold-start", *SMALL[:4], *settings, *again, "--out", "x", cwd=tmp_path)
     assert result.returncode == 1
+    assert "an invariant broke" in result.stderr
     assert "group_settles: the group had not settled" in result.stderr
     assert "seed 0" in result.stderr
-    assert "assign_ms=50000" in result.stderr
-    assert "again: groupstorm run x/scenario.yaml" in result.stderr
+    assert "assign_callback_ms=10800000" in result.stderr
+    assert "groupstorm run x/scenario.yaml" in result.stderr
+    assert "raise settle_timeout_ms" in result.stderr
+
+
+def test_a_configuration_that_cannot_settle_fails_the_run_with_the_remedy(tmp_path: Path) -> None:
+    slow = ["--variant", "no-delay", "--set", "poll_interval_ms=400000"]
+    result = groupstorm("run", "cold-start", *slow, "--out", "x", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "this configuration cannot settle" in result.stderr
+    assert "rounds in an hour" in result.stderr
+    assert "the smallest max.poll.interval.ms that ends it" in result.stderr
+    assert "invariant broke" not in result.stderr
+    reported = groupstorm(
+        "run", "cold-start", *slow, "--set", "if_never_settled=report", "--out", "x", cwd=tmp_path
+    )
+    assert reported.returncode == 0
+    assert "this configuration cannot settle" in reported.stderr
+
+
+def test_a_configuration_that_cannot_keep_up_is_a_finding_and_no_failure(tmp_path: Path) -> None:
+    """Two members do 2,000 records a second, 30 partitions get 3,000; steps come to an end without them."""
+    little = ["--set", "members=2", "--set", "partitions=30", "--set", "settle_timeout_ms=60s"]
+    ran = groupstorm("run", "cold-start", *little, "--out", "x", cwd=tmp_path)
+    assert ran.returncode == 0
+    assert "this configuration cannot keep up" in ran.stderr
+    assert "overload: at the end the lag still grew by 1,000 records a second" in ran.stderr
+    assert "the smallest members that ends it: 3 (now 2)" in ran.stderr
+    assert "or the smallest concurrency that ends it: 2 (now 1)" in ran.stderr
+    required = ["--require", "lag_growth_per_second<1"]
+    assert groupstorm("run", "cold-start", *little, *required, "--out", "x", cwd=tmp_path).returncode == 1
+    compared = groupstorm("compare", "cold-start", *little, "--seeds", "2", "--out", "y", cwd=tmp_path)
+    assert compared.returncode == 0
+    assert compared.stderr.count("this configuration cannot keep up") == 4, "once per variant"
+    assert "There is no best variant: none of them can be ranked." in compared.stdout
+
+
+def test_kip_848_is_refused_by_name(tmp_path: Path) -> None:
+    said = refused(groupstorm("run", "cold-start", "--set", "group.protocol=consumer", cwd=tmp_path))
+    assert "group.protocol: groups of KIP-848 (consumer) cannot be computed yet" in said
 
 
 def test_replay_finds_a_trace_that_was_changed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The file of --command-config: read as Java reads it, or refused."""
+"""The file of --command-config: read as java.util.Properties, or refused."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from groupstorm.clients.wire.client_properties import read_client_properties
-from groupstorm.clients.wire.security import PLAINTEXT, Security
+from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.problems import InputError
 from tests.certificates import make_certificates
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
-def read(folder: Path, *lines: str) -> Security:
+def read(folder: Path, *lines: str) -> ClientSecurity:
     path = folder / "client.properties"
     path.write_text("\n".join(lines), "utf-8")
     return read_client_properties(path)
 
 
-def test_nothing_is_plaintext(tmp_path: Path) -> None:
+def test_an_empty_file_means_plaintext(tmp_path: Path) -> None:
     assert read(tmp_path, "# a comment", "", "bootstrap.servers=kafka:9092") == PLAINTEXT
 
 
@@ -40,7 +40,7 @@ def test_names_and_passwords(tmp_path: Path, jaas: str) -> None:
 
 
 def test_a_quote_in_a_password_is_escaped_twice(tmp_path: Path) -> None:
-    """In a properties file a backslash is one for Java before it is one for JAAS."""
+    """Java's properties unescape a backslash first, then JAAS does."""
     jaas = f'sasl.jaas.config={PLAIN} username="alice" password="a\\\\"b\\\\\\\\c";'
     security = read(tmp_path, "security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN", jaas)
     assert security.password == 'a"b\\c'
@@ -93,7 +93,7 @@ def test_tls_with_an_authority_and_a_certificate(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_refused_is_named_and_no_password_shown(
+def test_a_refused_setting_is_named_and_no_password_shown(
     tmp_path: Path, lines: list[str], expected: str
 ) -> None:
     with pytest.raises(InputError) as refused:
@@ -103,6 +103,6 @@ def test_what_is_refused_is_named_and_no_password_shown(
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file"):
         read_client_properties(tmp_path / "none")

@@ -1,4 +1,4 @@
-"""What a membership asks for, answer by answer (Kafka's AbstractCoordinator)."""
+"""The operations of a membership, result by result (Kafka's AbstractCoordinator)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from groupstorm.assignors.userdata import (
     decode_subscription,
     encode_subscription,
 )
-from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.operations import (
     Assign,
     AwaitPoll,
@@ -25,7 +25,6 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
-from groupstorm.clients.standing import MemberState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     JoinGroup,
@@ -35,12 +34,13 @@ from groupstorm.coordinator.messages import (
     SyncGroup,
 )
 from groupstorm.problems import InputError
-from tests.clients.by_hand import JOINED, T0, T1, Consumer, synced
+from groupstorm.trace.events import member as events
+from tests.clients.scripted_consumer import JOINED, T0, T1, ScriptedConsumer, synced
 
 
-def test_first_join_finds_the_coordinator_and_comes_back_with_its_id() -> None:
-    consumer = Consumer()
-    assert consumer.asked == FindCoordinator()
+def test_first_join_finds_the_coordinator_and_repeats_with_its_id() -> None:
+    consumer = ScriptedConsumer()
+    assert consumer.operation == FindCoordinator()
     consumer.answer()
     assert consumer.request.member_id == ""
     assert consumer.request.version == 9
@@ -57,24 +57,33 @@ def test_first_join_finds_the_coordinator_and_comes_back_with_its_id() -> None:
 
 
 def test_join_request_waits_for_the_rebalance_timeout_and_five_seconds() -> None:
-    consumer = Consumer(max_poll_interval_ms=60_000)
+    consumer = ScriptedConsumer(max_poll_interval_ms=60_000)
     consumer.answer()
-    assert isinstance(consumer.asked, Send)
-    assert consumer.asked.timeout_ms == 65_000
+    assert isinstance(consumer.operation, Send)
+    assert consumer.operation.timeout_ms == 65_000
 
 
 def test_leader_runs_the_assignor_and_sends_its_plan() -> None:
-    consumer = Consumer()
+    consumer = ScriptedConsumer()
     consumer.answer()
     members = (JoinGroupMember("c-1", None, b"..."),)
     response = JOINED._replace(leader="c-1", members=members)
-    assert consumer.answer(response) == Assign(response)
+    asked = consumer.answer(response)
+    assert isinstance(asked, Assign)
+    assert (asked.response, asked.assignor.name) == (response, "cooperative-sticky")
     consumer.answer((("c-1", b"plan"),))
     assert consumer.request.assignments == (("c-1", b"plan"),)
 
 
+def test_leader_of_a_protocol_that_it_does_not_offer_fails() -> None:
+    consumer = ScriptedConsumer()
+    consumer.answer()
+    consumer.answer(JOINED._replace(leader="c-1", protocol="range"))
+    assert consumer.membership.failure == "IllegalStateException"
+
+
 def test_returning_static_leader_is_told_to_skip_the_assignment() -> None:
-    consumer = Consumer(group_instance_id="i")
+    consumer = ScriptedConsumer(group_instance_id="i")
     consumer.answer()
     consumer.answer(JOINED._replace(leader="c-1", skip_assignment=True))
     assert isinstance(consumer.request, SyncGroup)
@@ -83,7 +92,7 @@ def test_returning_static_leader_is_told_to_skip_the_assignment() -> None:
 
 
 def test_eager_member_gives_up_everything_before_it_joins() -> None:
-    consumer = Consumer(["range"])
+    consumer = ScriptedConsumer(["range"])
     consumer.join(T0, T1)
     consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
     assert consumer.answer() == StopProcessing((T0, T1))
@@ -95,23 +104,23 @@ def test_eager_member_gives_up_everything_before_it_joins() -> None:
     assert consumer.causes()[-1] == "group-rebalancing"
 
 
-def test_eager_sticky_member_tells_what_it_had_in_its_user_data() -> None:
-    consumer = Consumer(["sticky"])
+def test_eager_sticky_member_sends_its_last_assignment_as_user_data() -> None:
+    consumer = ScriptedConsumer(["sticky"])
     consumer.answer()
     assert decode_subscription(consumer.request.protocols[0][1]).user_data is None
     consumer.join(T0, T1)
     consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
-    while not isinstance(consumer.asked, Send):
+    while not isinstance(consumer.operation, Send):
         consumer.answer(Error.NONE)
     subscription = decode_subscription(consumer.request.protocols[0][1])
     assert tuple(subscription.owned) == ()
     assert subscription.user_data is not None
-    told = decode_sticky(subscription.user_data)
-    assert (tuple(told.partitions), told.generation) == ((T0, T1), 1)
+    sent = decode_sticky(subscription.user_data)
+    assert (tuple(sent.partitions), sent.generation) == ((T0, T1), 1)
 
 
-def test_cooperative_member_keeps_what_it_owns_and_comes_back_after_revoking() -> None:
-    consumer = Consumer()
+def test_cooperative_member_keeps_its_partitions_and_rejoins_after_revoking() -> None:
+    consumer = ScriptedConsumer()
     consumer.join(T0, T1)
     consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
     assert consumer.answer() == CommitPositions()
@@ -128,8 +137,8 @@ def test_cooperative_member_keeps_what_it_owns_and_comes_back_after_revoking() -
     assert tuple(decode_subscription(consumer.request.protocols[0][1]).owned) == (T0,)
 
 
-def test_each_join_tells_why() -> None:
-    consumer = Consumer()
+def test_each_join_has_its_reason() -> None:
+    consumer = ScriptedConsumer()
     consumer.answer()
     assert consumer.request.reason == ""
     consumer.answer(JoinGroupResponse(Error.MEMBER_ID_REQUIRED, member_id="c" * 300))
@@ -141,17 +150,17 @@ def test_each_join_tells_why() -> None:
     assert consumer.request.reason == "rebalance failed due to DisconnectException"
 
 
-def test_only_the_chosen_assignor_is_told_of_its_assignment() -> None:
-    consumer = Consumer(["range", "cooperative-sticky"])
+def test_only_the_chosen_assignor_receives_its_assignment() -> None:
+    consumer = ScriptedConsumer(["range", "cooperative-sticky"])
     consumer.join(T0)
     consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
-    while not isinstance(consumer.asked, Send):
+    while not isinstance(consumer.operation, Send):
         consumer.answer(Error.NONE)
     assert decode_subscription(consumer.request.protocols[1][1]).user_data == b"\xff\xff\xff\xff"
 
 
-def test_poll_timeout_leaves_and_loses() -> None:
-    consumer = Consumer()
+def test_poll_timeout_leaves_the_group_and_loses_partitions() -> None:
+    consumer = ScriptedConsumer()
     consumer.join(T0)
     leave = consumer.membership.poll_timed_out()
     assert leave is not None
@@ -160,14 +169,14 @@ def test_poll_timeout_leaves_and_loses() -> None:
 
 
 def test_poll_timeout_of_a_static_member_sends_nothing() -> None:
-    consumer = Consumer(group_instance_id="i")
+    consumer = ScriptedConsumer(group_instance_id="i")
     consumer.join(T0)
     assert consumer.membership.poll_timed_out() is None
     assert consumer.membership.rejoin_needed
 
 
-def test_rejected_commit_tells_the_member() -> None:
-    consumer = Consumer()
+def test_rejected_commit_makes_the_member_rejoin() -> None:
+    consumer = ScriptedConsumer()
     consumer.join(T0)
     consumer.membership.commit_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
     assert consumer.causes()[-1] == "group-rebalancing"
@@ -176,11 +185,12 @@ def test_rejected_commit_tells_the_member() -> None:
 
 
 def test_only_the_leader_watches_the_metadata() -> None:
-    follower, leader = Consumer(), Consumer()
+    follower, leader = ScriptedConsumer(), ScriptedConsumer()
     follower.join(T0)
     leader.answer()
     metadata = encode_subscription(Subscription(("t",), None, (), -1), 3)
     leader.answer(JOINED._replace(leader="c-1", members=(JoinGroupMember("c-1", None, metadata),)))
+    leader.membership.assignor_begins()
     leader.answer(())
     leader.answer(synced(T0))
     leader.answer()
@@ -193,8 +203,30 @@ def test_only_the_leader_watches_the_metadata() -> None:
     assert leader.causes()[-1] == "metadata-changed"
 
 
+@pytest.mark.parametrize("grows_while_assigning", [False, True])
+def test_the_leader_fetches_metadata_before_it_assigns_and_notices_what_comes_then(
+    grows_while_assigning: bool,
+) -> None:
+    """Topics of other members come with the fetch: they are no news (updateGroupSubscription)."""
+    leader = ScriptedConsumer()
+    leader.answer()
+    other = encode_subscription(Subscription(("other",), None, (), -1), 3)
+    leader.answer(JOINED._replace(leader="c-1", members=(JoinGroupMember("c-2", None, other),)))
+    leader.topics = {**leader.topics, "other": 2}
+    leader.membership.metadata_refreshed()
+    leader.membership.assignor_begins()
+    if grows_while_assigning:
+        leader.topics = {**leader.topics, "other": 3}
+        leader.membership.metadata_refreshed()
+    leader.answer(())
+    leader.answer(synced(T0))
+    leader.answer()
+    leader.membership.metadata_refreshed()
+    assert leader.membership.rejoin_needed is grows_while_assigning
+
+
 def test_close_commits_revokes_and_leaves() -> None:
-    consumer = Consumer()
+    consumer = ScriptedConsumer()
     consumer.join(T0)
     assert consumer.close() == StopProcessing((T0,))
     assert consumer.answer() == CommitPositions()
@@ -202,7 +234,7 @@ def test_close_commits_revokes_and_leaves() -> None:
     consumer.answer()
     assert isinstance(consumer.request, LeaveGroup)
     assert consumer.answer() is None
-    assert consumer.told[-1] == events.MemberClosed("g", "c", "c-1", "left")
+    assert consumer.emitted[-1] == events.MemberClosed("g", "c", "c-1", "left")
 
 
 @pytest.mark.parametrize(
@@ -212,13 +244,13 @@ def test_close_commits_revokes_and_leaves() -> None:
      ({"leave_group_on_close": False}, False)],
 )  # fmt: skip
 def test_who_leaves_on_close(settings: dict[str, Any], leaves: bool) -> None:
-    consumer = Consumer(enable_auto_commit=False, **settings)
+    consumer = ScriptedConsumer(enable_auto_commit=False, **settings)
     consumer.join()
     assert isinstance(consumer.close(), Send) is leaves
 
 
 def test_member_that_closes_during_a_rebalance_loses_its_partitions() -> None:
-    consumer = Consumer()
+    consumer = ScriptedConsumer()
     consumer.join(T0)
     consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
     consumer.answer()
@@ -229,8 +261,8 @@ def test_member_that_closes_during_a_rebalance_loses_its_partitions() -> None:
 
 
 def test_cooperative_only_if_every_assignor_is() -> None:
-    assert Consumer(["cooperative-sticky"]).membership.rebalance_protocol.value == "cooperative"
-    assert Consumer(["range", "cooperative-sticky"]).membership.rebalance_protocol.value == "eager"
+    assert ScriptedConsumer(["cooperative-sticky"]).membership.rebalance_protocol.value == "cooperative"
+    assert ScriptedConsumer(["range", "cooperative-sticky"]).membership.rebalance_protocol.value == "eager"
 
 
 def test_settings_that_kafka_refuses_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""A connection and brokers that do not behave: what is not believed, what is waited for, what is told."""
+"""A connection to brokers that misbehave: late, missing, unsolicited and invalid responses."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from typing import Any
 
 import pytest
 
-from groupstorm.clients.wire.cluster import FIND_COORDINATOR, Cluster
-from groupstorm.clients.wire.connection import MAX_ANSWER_BYTES, Api, Connection, ConnectionLost, RequestTypes
+from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.shell import Server
+from groupstorm.clients.wire.cluster import FIND_COORDINATOR, ClusterClient
+from groupstorm.clients.wire.connection import (
+    MAX_RESPONSE_BYTES,
+    BrokerConnection,
+    ClientApi,
+    ConnectionLost,
+    RequestTypes,
+)
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.server.assembly import make_broker
-from groupstorm.coordinator.server.codec import encoder, response_types
-from groupstorm.coordinator.server.config import Endpoint
-from groupstorm.coordinator.server.shell import Server
 from groupstorm.problems import InputError
+from groupstorm.protocol.codec import encoder, response_types
+from groupstorm.protocol.endpoints import Endpoint
 
 LOOPBACK = "127.0.0.1"
 API_VERSIONS = 18
@@ -28,7 +34,7 @@ Broker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def listening(serve: Broker) -> AsyncIterator[Endpoint]:
-    """A broker that does whatever ``serve`` does with each connection, and hangs up with the context."""
+    """A broker that runs ``serve`` on each connection and closes when the context ends."""
     served: list[asyncio.StreamWriter] = []
 
     async def noted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -59,7 +65,7 @@ def find(types: RequestTypes) -> Any:
     return types.make(types.root.__name__, key_type=0, coordinator_keys=("g",))
 
 
-async def ask(connection: Connection, timeout_ms: int = PATIENT_MS) -> Any:
+async def ask(connection: BrokerConnection, timeout_ms: int = PATIENT_MS) -> Any:
     return await connection.ask(FIND_COORDINATOR, FIND_COORDINATOR.highest, find, timeout_ms)
 
 
@@ -77,7 +83,7 @@ def framed(payload: bytes) -> bytes:
 
 
 def versions(served: dict[int, tuple[int, int]], version: int = 3, error: Error = Error.NONE) -> bytes:
-    """The body of an ApiVersions answer."""
+    """The body of an ApiVersions response."""
     types = response_types(API_VERSIONS, version)
     keys = tuple(
         types.make("ApiVersion", api_key=key, min_version=least, max_version=most)
@@ -87,7 +93,7 @@ def versions(served: dict[int, tuple[int, int]], version: int = 3, error: Error 
 
 
 def answering(*after_versions: Callable[[bytes], bytes]) -> Broker:
-    """Says that it serves FindCoordinator, then answers each request with what is made of it."""
+    """A broker that serves FindCoordinator and makes each response with the next function."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await request(reader)
@@ -101,7 +107,7 @@ def answering(*after_versions: Callable[[bytes], bytes]) -> Broker:
 
 async def test_requests_sent_together_are_answered_in_their_order() -> None:
     async with emulator() as endpoint:
-        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        connection = await BrokerConnection.open(endpoint, "c", PATIENT_MS)
         answers = await asyncio.gather(*(ask(connection) for _ in range(20)))
         assert {answer.coordinators[0].port for answer in answers} == {endpoint.port}
         connection.close()
@@ -110,10 +116,10 @@ async def test_requests_sent_together_are_answered_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (lambda _: struct.pack(">i", MAX_ANSWER_BYTES + 1), "104857601 bytes was announced"),
+        (lambda _: struct.pack(">i", MAX_RESPONSE_BYTES + 1), "104857601 bytes was announced"),
         (lambda _: struct.pack(">i", -1), "-1 bytes was announced"),
         (lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n", "was announced"),
-        (lambda _: framed(b"\x00\x00\x77\x77\x00"), "answer 30583 came where 1 was due"),
+        (lambda _: framed(b"\x00\x00\x77\x77\x00"), "response 30583 came where 1 was due"),
         (lambda asked: framed(correlation_id(asked) + b"\x00\x00\x00"), "too early"),
         (
             lambda asked: framed(correlation_id(asked) + b"\x00" + bytes(4) + b"\xff\xff\xff\xff\x0f"),
@@ -123,16 +129,16 @@ async def test_requests_sent_together_are_answered_in_their_order() -> None:
     ],
     ids=["longer than allowed", "negative", "http", "other request", "cut off", "long array", "empty"],
 )
-async def test_answers_that_are_none_close_the_connection(answer: Callable[[bytes], bytes], why: str) -> None:
+async def test_invalid_responses_close_the_connection(answer: Callable[[bytes], bytes], why: str) -> None:
     async with listening(answering(answer)) as endpoint:
-        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        connection = await BrokerConnection.open(endpoint, "c", PATIENT_MS)
         with pytest.raises(ConnectionLost, match=why):
             await ask(connection)
         with pytest.raises(ConnectionLost):
             await ask(connection)
 
 
-async def test_answer_that_nobody_asked_for_closes_the_connection() -> None:
+async def test_unsolicited_response_closes_the_connection() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await request(reader)
         writer.write(framed(correlation_id(asked) + versions({FIND_COORDINATOR.key: (0, 6)})))
@@ -140,15 +146,15 @@ async def test_answer_that_nobody_asked_for_closes_the_connection() -> None:
         await reader.read()
 
     async with listening(serve) as endpoint:
-        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        connection = await BrokerConnection.open(endpoint, "c", PATIENT_MS)
         lost = asyncio.Event()
         connection.on_lost = lambda _: lost.set()
         await lost.wait()
-        with pytest.raises(ConnectionLost, match="nobody had asked"):
+        with pytest.raises(ConnectionLost, match="a response came without a request"):
             await ask(connection)
 
 
-async def test_answers_may_come_byte_by_byte() -> None:
+async def test_responses_may_arrive_byte_by_byte() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await request(reader)
         for byte in framed(correlation_id(asked) + versions({FIND_COORDINATOR.key: (0, 6)})):
@@ -158,20 +164,20 @@ async def test_answers_may_come_byte_by_byte() -> None:
         await reader.read()
 
     async with listening(serve) as endpoint:
-        (await Connection.open(endpoint, "c", PATIENT_MS)).abort()
+        (await BrokerConnection.open(endpoint, "c", PATIENT_MS)).abort()
 
 
-async def test_late_answer_costs_the_connection_and_everybody_who_waits_on_it() -> None:
+async def test_late_response_fails_every_request_of_the_connection() -> None:
     async with listening(answering()) as endpoint:
-        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        connection = await BrokerConnection.open(endpoint, "c", PATIENT_MS)
         patient = asyncio.create_task(ask(connection))
-        with pytest.raises(ConnectionLost, match="no answer within 30 ms"):
+        with pytest.raises(ConnectionLost, match="no response within 30 ms"):
             await ask(connection, timeout_ms=30)
         with pytest.raises(ConnectionLost):
             await patient
 
 
-async def test_broker_that_closes_is_told_to_who_waits() -> None:
+async def test_broker_that_closes_fails_waiting_requests() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await request(reader)
         writer.write(framed(correlation_id(asked) + versions({FIND_COORDINATOR.key: (0, 6)})))
@@ -179,12 +185,12 @@ async def test_broker_that_closes_is_told_to_who_waits() -> None:
         writer.close()
 
     async with listening(serve) as endpoint:
-        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        connection = await BrokerConnection.open(endpoint, "c", PATIENT_MS)
         with pytest.raises(ConnectionLost, match="the broker closed the connection"):
             await ask(connection)
 
 
-async def test_who_waits_no_more_does_not_shift_the_answers() -> None:
+async def test_cancelled_request_does_not_shift_the_responses() -> None:
     def coordinator(port: int) -> Callable[[bytes], bytes]:
         types = response_types(FIND_COORDINATOR.key, 6)
         found = types.make(
@@ -200,7 +206,7 @@ async def test_who_waits_no_more_does_not_shift_the_answers() -> None:
         return lambda asked: framed(correlation_id(asked) + b"\x00" + body)
 
     async with listening(answering(coordinator(1), coordinator(2))) as endpoint:
-        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        connection = await BrokerConnection.open(endpoint, "c", PATIENT_MS)
         impatient = asyncio.create_task(ask(connection))
         await asyncio.sleep(0)
         impatient.cancel()
@@ -208,24 +214,24 @@ async def test_who_waits_no_more_does_not_shift_the_answers() -> None:
         connection.close()
 
 
-async def test_nobody_listens() -> None:
+async def test_connecting_without_a_listener_fails() -> None:
     async with listening(answering()) as endpoint:
         pass
     with pytest.raises(ConnectionLost, match=f"{LOOPBACK}:{endpoint.port}: "):
-        await Connection.open(endpoint, "c", PATIENT_MS)
+        await BrokerConnection.open(endpoint, "c", PATIENT_MS)
 
 
-async def test_broker_that_accepts_and_says_nothing_is_given_up() -> None:
+async def test_silent_broker_times_out() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
     async with listening(serve) as endpoint:
-        with pytest.raises(ConnectionLost, match="no answer"):
-            await Connection.open(endpoint, "c", 30)
+        with pytest.raises(ConnectionLost, match="no response"):
+            await BrokerConnection.open(endpoint, "c", 30)
 
 
-async def test_broker_of_before_the_last_api_versions_is_understood() -> None:
-    """It answers in version 0, whatever was asked (KIP-511)."""
+async def test_broker_with_an_older_api_versions_is_understood() -> None:
+    """It answers in version 0, whatever version was requested (KIP-511)."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await request(reader)
@@ -234,34 +240,36 @@ async def test_broker_of_before_the_last_api_versions_is_understood() -> None:
         await reader.read()
 
     async with listening(serve) as endpoint:
-        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        connection = await BrokerConnection.open(endpoint, "c", PATIENT_MS)
         with pytest.raises(InputError, match="FindCoordinator is needed in one of the versions 4 to 6"):
             await ask(connection)
         connection.abort()
 
 
-async def test_versions_that_do_not_meet_are_said_in_one_line() -> None:
+async def test_no_common_version_is_a_one_line_error() -> None:
     async with emulator() as endpoint:
-        connection = await Connection.open(endpoint, "c", PATIENT_MS)
+        connection = await BrokerConnection.open(endpoint, "c", PATIENT_MS)
         with pytest.raises(InputError, match="versions 90 to 91, and it serves it in versions 0 to 6"):
-            await connection.ask(Api(FIND_COORDINATOR.key, "FindCoordinator", 90, 91), 91, find, PATIENT_MS)
+            await connection.ask(
+                ClientApi(FIND_COORDINATOR.key, "FindCoordinator", 90, 91), 91, find, PATIENT_MS
+            )
         connection.abort()
 
 
-async def test_cluster_asks_the_next_broker_where_one_does_not_answer() -> None:
+async def test_cluster_asks_the_next_broker_if_one_does_not_answer() -> None:
     async with listening(answering()) as gone:
         pass
     async with emulator() as endpoint:
-        cluster = Cluster([gone, endpoint], "c", PATIENT_MS)
+        cluster = ClusterClient([gone, endpoint], "c", PATIENT_MS)
         assert (await cluster.find_coordinator("g")).endpoint == endpoint
         await cluster.refresh(["t"])
         assert cluster.topics == {"t": 2}
         cluster.close()
 
 
-async def test_cluster_without_a_broker_says_so() -> None:
+async def test_cluster_without_a_broker_raises() -> None:
     async with listening(answering()) as gone:
         pass
     for bootstrap in ([gone], []):
         with pytest.raises(ConnectionLost):
-            await Cluster(bootstrap, "c", PATIENT_MS).find_coordinator("g")
+            await ClusterClient(bootstrap, "c", PATIENT_MS).find_coordinator("g")

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients import events
+from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.shell import Server
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import CallbackKind
-from groupstorm.clients.wire.application import Application
+from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.offsets import OffsetReset
 from groupstorm.clients.wire.positions import Position
-from groupstorm.coordinator import events as coordinator_events
-from groupstorm.coordinator.server.assembly import make_broker
-from groupstorm.coordinator.server.config import Endpoint
-from groupstorm.coordinator.server.shell import Server
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import member as events
 
 PATIENCE_S = 10.0
 LOOPBACK = "127.0.0.1"
@@ -28,10 +28,10 @@ OPTIONS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.m
 
 
 class Member:
-    """A consumer and what it tells."""
+    """A consumer and its events."""
 
     def __init__(
-        self, name: str, bootstrap: Endpoint, application: Application | None = None, **settings: Any
+        self, name: str, bootstrap: Endpoint, application: ApplicationBehaviour | None = None, **settings: Any
     ) -> None:
         short: dict[str, Any] = {
             "partition_assignment_strategy": ("cooperative-sticky",),
@@ -40,28 +40,28 @@ class Member:
             "retry_backoff_ms": 10,
         }
         config = ConsumerConfig("g", name, ("t",), **(short | settings))
-        self.told: list[events.Event] = []
+        self.emitted: list[events.Event] = []
         self.consumer = WireConsumer(config, [bootstrap], self._on_event, application=application)
         self.life = asyncio.create_task(self.consumer.run())
 
     def _on_event(self, _time_us: int, event: events.Event) -> None:
-        self.told.append(event)
+        self.emitted.append(event)
 
     @property
     def owned(self) -> tuple[TopicPartition, ...]:
         return self.consumer.membership.owned
 
     def of(self, kind: type) -> list[Any]:
-        return [event for event in self.told if isinstance(event, kind)]
+        return [event for event in self.emitted if isinstance(event, kind)]
 
     @property
     def settled(self) -> bool:
-        """Joined, and it knows where to go on."""
+        """Whether the member has joined and knows its positions."""
         return bool(self.of(events.PartitionsAssigned)) and not self.consumer.positions.missing()
 
 
-class Cluster:
-    """The emulator, and members that are ended with the test."""
+class EmulatedCluster:
+    """The emulator, and members that end with the test."""
 
     def __init__(self) -> None:
         self.server = Server(make_broker(OPTIONS, {"t": PARTITIONS}), self._on_events, lambda *_: None)
@@ -72,13 +72,13 @@ class Cluster:
     def _on_events(self, _time_us: int, seen: Iterable[Any]) -> None:
         self.seen.extend(seen)
 
-    def member(self, name: str, application: Application | None = None, **settings: Any) -> Member:
+    def member(self, name: str, application: ApplicationBehaviour | None = None, **settings: Any) -> Member:
         member = Member(name, self.endpoint, application, **settings)
         self.members.append(member)
         return member
 
     async def until_balanced(self, *members: Member) -> None:
-        """Every partition is owned once, by these, and the shares are even."""
+        """Wait until these members own every partition once, in even shares."""
         share = PARTITIONS // len(members)
 
         def balanced() -> bool:
@@ -95,8 +95,8 @@ class Cluster:
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    running = Cluster()
+async def cluster() -> AsyncIterator[EmulatedCluster]:
+    running = EmulatedCluster()
     running.endpoint = await running.server.start(LOOPBACK, 0)
     try:
         yield running
@@ -118,7 +118,7 @@ async def ended(member: Member) -> None:
         await member.life
 
 
-async def test_three_members_share_and_take_over(cluster: Cluster) -> None:
+async def test_three_members_share_and_take_over(cluster: EmulatedCluster) -> None:
     first, second, third = (cluster.member(name) for name in ("a", "b", "c"))
     await cluster.until_balanced(first, second, third)
     second.consumer.close()
@@ -127,14 +127,14 @@ async def test_three_members_share_and_take_over(cluster: Cluster) -> None:
     third.consumer.crash()
     await ended(third)
     await cluster.until_balanced(first)
-    assert isinstance(second.told[-1], events.MemberClosed)
-    assert isinstance(third.told[-1], events.MemberCrashed)
-    assert len(third.told[-1].partitions) == PARTITIONS // 2
+    assert isinstance(second.emitted[-1], events.MemberClosed)
+    assert isinstance(third.emitted[-1], events.MemberCrashed)
+    assert len(third.emitted[-1].partitions) == PARTITIONS // 2
     for member in (first, second, third):
-        assert isinstance(member.told[0], events.MemberStarted)
+        assert isinstance(member.emitted[0], events.MemberStarted)
 
 
-async def test_cooperative_member_revokes_what_another_then_gets(cluster: Cluster) -> None:
+async def test_cooperative_member_revokes_what_another_then_gets(cluster: EmulatedCluster) -> None:
     first = cluster.member("a")
     await cluster.until_balanced(first)
     second = cluster.member("b")
@@ -150,12 +150,12 @@ async def test_cooperative_member_revokes_what_another_then_gets(cluster: Cluste
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "sticky"])
-async def test_eager_members_share_too(cluster: Cluster, strategy: str) -> None:
+async def test_eager_members_share_too(cluster: EmulatedCluster, strategy: str) -> None:
     members = [cluster.member(name, partition_assignment_strategy=(strategy,)) for name in "ab"]
     await cluster.until_balanced(*members)
 
 
-async def test_next_owner_goes_on_where_the_last_one_has_committed(cluster: Cluster) -> None:
+async def test_next_owner_continues_at_the_committed_offset(cluster: EmulatedCluster) -> None:
     first = cluster.member("a")
     await cluster.until_balanced(first)
     for partition in first.owned:
@@ -169,38 +169,40 @@ async def test_next_owner_goes_on_where_the_last_one_has_committed(cluster: Clus
     assert second.of(events.PartitionsAssigned)[-1].positions == tuple(range(10, 10 + PARTITIONS))
 
 
-async def test_positions_are_committed_while_the_group_is_quiet(cluster: Cluster) -> None:
+async def test_positions_are_committed_while_the_group_is_quiet(cluster: EmulatedCluster) -> None:
     member = cluster.member("a", auto_commit_interval_ms=20)
     await cluster.until_balanced(member)
     partition = member.owned[0]
     member.consumer.positions.processed(partition, Position(5))
-    await until(lambda: member.consumer.positions.stood([partition]).committed == (5,))
+    await until(lambda: member.consumer.positions.offsets_of([partition]).committed == (5,))
 
 
 @pytest.mark.parametrize(("reset", "position"), [(OffsetReset.EARLIEST, 0), (OffsetReset.LATEST, 3)])
-async def test_without_a_committed_offset_it_begins_where_it_is_told(
-    cluster: Cluster, reset: OffsetReset, position: int
+async def test_without_a_committed_offset_it_begins_at_the_reset_offset(
+    cluster: EmulatedCluster, reset: OffsetReset, position: int
 ) -> None:
     log = cluster.server.broker.state.topics.partition("t", 0)
     assert log is not None
     log.end_offset = 3
-    member = cluster.member("a", Application(auto_offset_reset=reset))
+    member = cluster.member("a", ApplicationBehaviour(auto_offset_reset=reset))
     await cluster.until_balanced(member)
-    assert member.consumer.positions.stood([TopicPartition("t", 0)]).positions == (position,)
+    assert member.consumer.positions.offsets_of([TopicPartition("t", 0)]).positions == (position,)
 
 
-async def test_slow_listener_does_not_cost_the_session(cluster: Cluster) -> None:
+async def test_slow_listener_does_not_cost_the_session(cluster: EmulatedCluster) -> None:
     """The listener works three times as long as the session lasts: heartbeats go on meanwhile."""
-    slow = Application(callback_us=lambda kind, _: 600_000 if kind is CallbackKind.ASSIGNED else 0)
+    slow = ApplicationBehaviour(callback_us=lambda kind, _: 600_000 if kind is CallbackKind.ASSIGNED else 0)
     member = cluster.member("a", slow, session_timeout_ms=200)
     await cluster.until_balanced(member)
     assert member.of(events.PartitionsAssigned)[0].duration_us == 600_000
     assert cluster.left() == []
 
 
-async def test_listener_that_outlasts_the_poll_interval_makes_the_member_leave(cluster: Cluster) -> None:
+async def test_listener_that_outlasts_the_poll_interval_makes_the_member_leave(
+    cluster: EmulatedCluster,
+) -> None:
     calls: list[CallbackKind] = []
-    slow = Application(
+    slow = ApplicationBehaviour(
         callback_us=lambda kind, _: 500_000 if len(calls) == 0 else 0,
         on_callback=lambda kind, _: calls.append(kind),
     )
@@ -211,7 +213,7 @@ async def test_listener_that_outlasts_the_poll_interval_makes_the_member_leave(c
     assert [event.cause for event in member.of(events.PartitionsLost)] == ["poll-timeout"]
 
 
-async def test_application_that_does_not_poll_is_put_out_and_comes_back(cluster: Cluster) -> None:
+async def test_application_that_does_not_poll_leaves_and_rejoins(cluster: EmulatedCluster) -> None:
     lazy = cluster.member("a", max_poll_interval_ms=150)
     await cluster.until_balanced(lazy)
     lazy.consumer.polling.leave()
@@ -221,12 +223,12 @@ async def test_application_that_does_not_poll_is_put_out_and_comes_back(cluster:
     await cluster.until_balanced(lazy, other)
 
 
-async def test_static_member_is_back_without_a_round(cluster: Cluster) -> None:
+async def test_static_member_returns_without_a_rebalance(cluster: EmulatedCluster) -> None:
     first = cluster.member("a", group_instance_id="i")
     await cluster.until_balanced(first)
     first.consumer.close()
     await ended(first)
-    assert first.told[-1] == events.MemberClosed(
+    assert first.emitted[-1] == events.MemberClosed(
         "g", "a", first.of(events.PartitionsAssigned)[0].member_id, "silent"
     )
     second = cluster.member("a", group_instance_id="i")
@@ -234,18 +236,18 @@ async def test_static_member_is_back_without_a_round(cluster: Cluster) -> None:
     assert second.of(events.PartitionsAssigned)[0].generation == 1
 
 
-async def test_member_that_is_fenced_ends(cluster: Cluster) -> None:
+async def test_fenced_member_ends(cluster: EmulatedCluster) -> None:
     first = cluster.member("a", group_instance_id="i")
     await cluster.until_balanced(first)
     second = cluster.member("b", group_instance_id="i")
     await ended(first)
-    assert isinstance(first.told[-1], events.MemberFailed)
-    assert first.told[-1].error == "FENCED_INSTANCE_ID"
+    assert isinstance(first.emitted[-1], events.MemberFailed)
+    assert first.emitted[-1].error == "FENCED_INSTANCE_ID"
     await cluster.until_balanced(second)
 
 
-async def test_broker_that_comes_back_has_its_members_again(cluster: Cluster) -> None:
-    """It remembers nothing of them: they are told so, lose what they own and join anew."""
+async def test_members_reconnect_to_a_restarted_broker(cluster: EmulatedCluster) -> None:
+    """The restarted broker does not know the members: they lose their partitions and join anew."""
     members = [cluster.member(name) for name in "ab"]
     await cluster.until_balanced(*members)
     await cluster.server.stop()
@@ -255,26 +257,26 @@ async def test_broker_that_comes_back_has_its_members_again(cluster: Cluster) ->
     await cluster.until_balanced(*members)
 
 
-async def test_broker_may_come_later(cluster: Cluster) -> None:
+async def test_broker_may_start_after_its_member(cluster: EmulatedCluster) -> None:
     await cluster.server.stop()
     member = cluster.member("a")
     cluster.server = Server(make_broker(OPTIONS, {"t": PARTITIONS}), cluster._on_events, lambda *_: None)
-    await until(lambda: bool(member.told))
+    await until(lambda: bool(member.emitted))
     await cluster.server.start(LOOPBACK, cluster.endpoint.port)
     await cluster.until_balanced(member)
 
 
-async def test_close_without_a_broker_comes_to_an_end(cluster: Cluster) -> None:
+async def test_close_without_a_broker_ends(cluster: EmulatedCluster) -> None:
     await cluster.server.stop()
     member = cluster.member("a")
-    await until(lambda: bool(member.told))
+    await until(lambda: bool(member.emitted))
     member.consumer.close()
     await ended(member)
 
 
-async def test_close_takes_no_longer_than_it_may(cluster: Cluster) -> None:
-    """A listener that does not return, and a broker that is gone."""
-    stuck = Application(
+async def test_close_ends_after_its_timeout(cluster: EmulatedCluster) -> None:
+    """A listener that does not return, and a broker that has stopped."""
+    stuck = ApplicationBehaviour(
         callback_us=lambda kind, _: 0 if kind is CallbackKind.ASSIGNED else 3_600_000_000,
         close_timeout_ms=100,
     )
@@ -284,12 +286,12 @@ async def test_close_takes_no_longer_than_it_may(cluster: Cluster) -> None:
     await until(lambda: not member.consumer.membership.coordinator_known)
     member.consumer.close()
     await ended(member)
-    assert isinstance(member.told[-1], events.MemberClosed)
-    assert member.told[-1].cause == "silent"
+    assert isinstance(member.emitted[-1], events.MemberClosed)
+    assert member.emitted[-1].cause == "silent"
 
 
 @pytest.mark.parametrize("how", ["close", "crash", "cancel"])
-async def test_nothing_is_left_of_a_member(cluster: Cluster, how: str) -> None:
+async def test_a_member_leaves_no_tasks_or_sockets(cluster: EmulatedCluster, how: str) -> None:
     before = asyncio.all_tasks()
     member = cluster.member("a")
     await cluster.until_balanced(member)
@@ -302,12 +304,12 @@ async def test_nothing_is_left_of_a_member(cluster: Cluster, how: str) -> None:
         await ended(member)
     assert asyncio.all_tasks() <= before | {member.life}
     await until(lambda: not cluster.server.connections)
-    told = len(member.told)
+    emitted = len(member.emitted)
     await until(lambda: cluster.left() != [])
-    assert len(member.told) == told, "the end is the last that it tells"
+    assert len(member.emitted) == emitted, "its end is its last event"
 
 
-async def test_leader_sees_that_a_topic_has_grown(cluster: Cluster) -> None:
+async def test_leader_sees_that_a_topic_has_grown(cluster: EmulatedCluster) -> None:
     member = cluster.member("a", metadata_max_age_ms=30)
     await cluster.until_balanced(member)
     topics = cluster.server.broker.state.topics

@@ -1,4 +1,4 @@
-"""SASL's conversations: the example of RFC 7677, and brokers that cannot be believed."""
+"""SASL conversations: the example of RFC 7677, and brokers with invalid messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hmac
 
 import pytest
 
-from groupstorm.clients.wire.security import AuthenticationRefused, Conversation, Security, plain, scram
+from groupstorm.clients.wire.security import AuthenticationRefused, ClientSecurity, Conversation, plain, scram
 
 # RFC 7677, section 3
 NONCE = "rOprNGfwEbeRWgbNEkqO"
@@ -20,9 +20,9 @@ CLIENT_FINAL = (
 SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
-def end(conversation: Conversation, heard: bytes) -> None:
+def end(conversation: Conversation, received: bytes) -> None:
     with pytest.raises(StopIteration):
-        conversation.send(heard)
+        conversation.send(received)
 
 
 def test_the_example_of_the_rfc() -> None:
@@ -33,7 +33,7 @@ def test_the_example_of_the_rfc() -> None:
 
 
 @pytest.mark.parametrize(
-    "heard",
+    "received",
     [
         b"r=other,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
         b"r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",  # nothing of the broker's own
@@ -45,25 +45,25 @@ def test_the_example_of_the_rfc() -> None:
         b"",
     ],
 )
-def test_a_first_answer_that_is_not_believed(heard: bytes) -> None:
+def test_an_invalid_first_message_is_refused(received: bytes) -> None:
     conversation = scram("sha256", "user", "pencil", NONCE)
     next(conversation)
     with pytest.raises(AuthenticationRefused):
-        conversation.send(heard)
+        conversation.send(received)
 
 
-@pytest.mark.parametrize("heard", [b"e=invalid-proof", b"v=AAAA", b"v=!", b""])
-def test_a_broker_that_does_not_know_the_password(heard: bytes) -> None:
+@pytest.mark.parametrize("received", [b"e=invalid-proof", b"v=AAAA", b"v=!", b""])
+def test_a_broker_that_does_not_know_the_password(received: bytes) -> None:
     conversation = scram("sha256", "user", "pencil", NONCE)
     next(conversation)
     conversation.send(SERVER_FIRST)
     with pytest.raises(AuthenticationRefused):
-        conversation.send(heard)
+        conversation.send(received)
 
 
-def test_sha_512_and_a_name_with_signs() -> None:
+def test_sha_512_and_a_name_with_special_characters() -> None:
     """Checked with the broker's side of RFC 5802."""
-    conversation = Security(None, "SCRAM-SHA-512", "a=b,c", "secret").authenticate()
+    conversation = ClientSecurity(None, "SCRAM-SHA-512", "a=b,c", "secret").authenticate()
     first = next(conversation).decode()
     assert first.startswith("n,,n=a=3Db=2Cc,r=")
     server_first = f"r={first.rpartition('r=')[2]}more,s={base64.b64encode(b'salt').decode()},i=4096"

@@ -1,4 +1,4 @@
-"""What a wire consumer decides without sockets: when heartbeats leave, where processing stands."""
+"""A wire consumer's decisions without sockets: times of heartbeats, positions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_failed_heartbeat_is_repeated_after_a_growing_pause(timers: HeartbeatTim
     assert timers.next_us() == 100 * MS, "an answer makes the next pause short again"
 
 
-def test_session_ends_without_an_answer(timers: HeartbeatTimers) -> None:
+def test_session_expires_without_a_response(timers: HeartbeatTimers) -> None:
     for second in (3, 6, 9):
         timers.sent(second * 1_000 * MS)
     assert timers.due(10_000 * MS) is Due.SESSION_EXPIRED
@@ -86,52 +86,52 @@ def test_backoff_doubles_up_to_kafkas_maximum() -> None:
     assert backoff_ms(0, 5_000) == 5_000, "a longer retry.backoff.ms is its own maximum"
 
 
-def test_positions_are_missing_until_they_are_found() -> None:
+def test_positions_are_missing_until_they_are_set() -> None:
     positions = Positions()
     positions.own([T0, T1])
     assert set(positions.missing()) == {T0, T1}
-    positions.found(T0, Position(7, 2))
+    positions.move_to(T0, Position(7, 2))
     assert positions.missing() == [T1]
     assert positions.to_commit() == {"t": {0: CommittedOffset(7, 2)}}
-    positions.found(T3, Position(1))
-    assert positions.stood([T3]).positions == (-1,), "not owned"
+    positions.move_to(T3, Position(1))
+    assert positions.offsets_of([T3]).positions == (-1,), "not owned"
 
 
 def test_kept_partitions_keep_their_position() -> None:
     positions = Positions()
     positions.own([T0, T1])
-    positions.found(T0, Position(7))
+    positions.move_to(T0, Position(7))
     positions.committed(T0, 5)
     positions.own([T0, T2])
     assert positions.missing() == [T2]
     stood = positions.drop([T0, T2])
     assert stood.positions == (7, -1)
     assert stood.committed == (5, -1)
-    assert positions.stood([T0]).committed == (-1,), "what comes back is looked up again"
+    assert positions.offsets_of([T0]).committed == (-1,), "what comes back is looked up again"
 
 
-def test_only_what_is_owned_and_not_stopped_can_be_processed() -> None:
+def test_only_owned_and_running_partitions_can_be_processed() -> None:
     positions = Positions()
     positions.own([T0, T1])
     assert not positions.processed(T0, Position(1)), "its position is not known yet"
-    positions.found(T0, Position(0))
+    positions.move_to(T0, Position(0))
     assert positions.processed(T0, Position(10))
     positions.stop([T0])
     assert not positions.processed(T0, Position(20))
-    assert positions.stood([T0]).positions == (10,)
+    assert positions.offsets_of([T0]).positions == (10,)
     positions.own([])
     positions.own([T0])
-    positions.found(T0, Position(10))
+    positions.move_to(T0, Position(10))
     assert positions.processed(T0, Position(11)), "owned anew"
 
 
 def test_requests_name_partitions_in_the_order_of_kafkas_tables() -> None:
-    """As recorded of Kafka's consumer: HashMap puts t-2 before t-1 before t-0."""
+    """As recorded from Kafka's consumer: HashMap puts t-2 before t-1 before t-0."""
     positions = Positions()
     positions.own([T0, T1, T2, U0])
     missing = positions.missing()
     assert [tp for tp in missing if tp.topic == "t"] == [T2, T1, T0]
     assert list(by_topic(missing)) == ["t", "u"]
     for partition in (T0, T1, T2, U0):
-        positions.found(partition, Position(0))
+        positions.move_to(partition, Position(0))
     assert [list(offsets) for offsets in positions.to_commit().values()] == [[2, 1, 0], [0]]

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, TypeVar
 from groupstorm.clients.brokers import CONTAINER, EMULATOR, JVM, open_broker, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
-from groupstorm.clients.wire.cluster import METADATA, Cluster
-from groupstorm.clients.wire.connection import Api, RequestTypes
-from groupstorm.coordinator.events import Event
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.clients.wire.cluster import METADATA, ClusterClient
+from groupstorm.clients.wire.connection import ClientApi, RequestTypes
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.trace.events.coordinator import Event
 from tests.conformance.cleaning import clean_up
 
 _T = TypeVar("_T")
@@ -30,7 +30,7 @@ ADDRESS_VARIABLE = "GROUPSTORM_CONFORMANCE_BROKER"
 ADDRESS = "address"
 KINDS = (EMULATOR, JVM, CONTAINER, ADDRESS)
 
-_DESCRIBE_CONFIGS = Api(32, "DescribeConfigs", 1, 4)
+_DESCRIBE_CONFIGS = ClientApi(32, "DescribeConfigs", 1, 4)
 _BROKER = 4
 _TIMEOUT_MS = 30_000
 
@@ -153,16 +153,16 @@ class Backends:
         return backend
 
 
-async def with_cluster(broker: RunningBroker, act: Callable[[Cluster], Awaitable[_T]]) -> _T:
+async def with_cluster(broker: RunningBroker, act: Callable[[ClusterClient], Awaitable[_T]]) -> _T:
     """What ``act`` gives, of a cluster connection of its own."""
-    cluster = Cluster(broker.bootstrap, "conformance", _TIMEOUT_MS)
+    cluster = ClusterClient(broker.bootstrap, "conformance", _TIMEOUT_MS)
     try:
         return await act(cluster)
     finally:
         cluster.close()
 
 
-async def _metadata(cluster: Cluster, topics: Sequence[str]) -> Any:
+async def _metadata(cluster: ClusterClient, topics: Sequence[str]) -> Any:
     def build(types: RequestTypes) -> Any:
         asked = tuple(types.make("MetadataRequestTopic", name=topic, topic_id=None) for topic in topics)
         return types.make(
@@ -175,7 +175,7 @@ async def _metadata(cluster: Cluster, topics: Sequence[str]) -> Any:
     return await cluster.ask_any(METADATA, build)
 
 
-async def _check_settings(cluster: Cluster, wanted: Mapping[str, str]) -> None:
+async def _check_settings(cluster: ClusterClient, wanted: Mapping[str, str]) -> None:
     """A broker that is not ours keeps its settings: tests that need others cannot run on it."""
     broker = (await _metadata(cluster, ())).brokers[0]
 

@@ -8,17 +8,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from groupstorm.clients.wire.admin import delete_group, delete_topics
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.clients.wire.connection import Api, RequestTypes
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.problems import InputError
 
-_DESCRIBE_GROUPS = Api(15, "DescribeGroups", 1, 5)
-_LEAVE_GROUP = Api(13, "LeaveGroup", 3, 5)
+_DESCRIBE_GROUPS = ClientApi(15, "DescribeGroups", 1, 5)
+_LEAVE_GROUP = ClientApi(13, "LeaveGroup", 3, 5)
 _TIMEOUT_MS = 30_000
 _PATIENCE_S, _POLL_S = 60.0, 0.5
 
 
-async def clean_up(cluster: Cluster, groups: Iterable[str], topics: Iterable[str]) -> None:
+async def clean_up(cluster: ClusterClient, groups: Iterable[str], topics: Iterable[str]) -> None:
     """Delete them; members whose sessions have not ended are removed first. Raises InputError."""
     groups = list(groups)
     for group in groups:
@@ -28,7 +28,7 @@ async def clean_up(cluster: Cluster, groups: Iterable[str], topics: Iterable[str
     await delete_topics(cluster, list(topics))
 
 
-async def _delete(cluster: Cluster, group: str) -> None:
+async def _delete(cluster: ClusterClient, group: str) -> None:
     """A group waits for members that were given an id, which nobody can remove: for as long as a session."""
     deadline_s = time.monotonic() + _PATIENCE_S
     while True:
@@ -40,7 +40,7 @@ async def _delete(cluster: Cluster, group: str) -> None:
         await asyncio.sleep(_POLL_S)
 
 
-async def _remove_members(cluster: Cluster, group: str) -> None:
+async def _remove_members(cluster: ClusterClient, group: str) -> None:
     found = await cluster.find_coordinator(group)
     connection = await cluster.connect(found.endpoint)
 

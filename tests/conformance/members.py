@@ -1,4 +1,4 @@
-"""Members of all libraries, alike: those of `tests.clients_real`, ours, and programs of other languages.
+"""Members of all libraries, alike: those of `tests.client_libraries`, ours, and programs of other languages.
 
 A program says on standard output, a line each: ``assigned``, ``revoked`` or ``lost`` with partition numbers,
 ``record`` with partition, offset and value, and ``refused`` for a commit that came too late.
@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.clients_real.conftest import MODULES
-from tests.clients_real.conftest import checked as installed
-from tests.clients_real.members import HEARTBEAT_INTERVAL_MS, MEMBERS, SESSION_TIMEOUT_MS, Member
-from tests.clients_real.our_member import OurMember
+from tests.client_libraries.conftest import MODULES
+from tests.client_libraries.conftest import checked as installed
+from tests.client_libraries.members import HEARTBEAT_INTERVAL_MS, MEMBERS, SESSION_TIMEOUT_MS, Member
+from tests.client_libraries.our_member import OurMember
 from tests.conformance.programs.building import ProgramUnavailable, franz_go_member, java_member
 
 _JAVA_ASSIGNORS = {

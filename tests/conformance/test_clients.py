@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from groupstorm.clients.brokers import EMULATOR
-from groupstorm.coordinator.events import JoinAnswered
-from tests.clients_real.groups import ALL_PARTITIONS, COOPERATIVE, is_shared_out, records, stopping
-from tests.clients_real.members import Member, wait_until
-from tests.clients_real.producers import produce_with_confluent
+from groupstorm.trace.events.coordinator import JoinAnswered
+from tests.client_libraries.groups import ALL_PARTITIONS, COOPERATIVE, is_shared_out, records, stopping
+from tests.client_libraries.members import Member, wait_until
+from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import Backend
 from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, OURS, Library
 

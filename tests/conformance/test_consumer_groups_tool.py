@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.clients_real.conftest import checked
+from tests.client_libraries.conftest import checked
 from tests.conformance import tool
 from tests.conformance.backends import Backend
 from tests.conformance.conftest import RecordProperty

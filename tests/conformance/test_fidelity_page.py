@@ -1,14 +1,24 @@
-"""`docs/fidelity.md` tells of the suite as it is, and the tables say what the results say."""
+"""Every name and count of `docs/fidelity.md` is that of the suite, and its tables show the results of a run.
+
+Measured times and seconds are the run's own: only their rules and tolerances are checked.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.conformance import table, tool
-from tests.conformance.raw.cases import CASES, joins
+from groupstorm.figures.agreement import TOLERATED_MS, TOLERATED_SHARE
+from tests.conformance import table, test_clients, tool
+from tests.conformance.backends import QUICK
+from tests.conformance.members import LIBRARIES
+from tests.conformance.raw import recorded
+from tests.conformance.raw.cases import CASES, ROOMS, joins
 from tests.conformance.raw.normal import missing
+from tests.conformance.raw.playing import Measured
+from tests.conformance.raw.running import is_within, tolerated_ms
 from tests.conformance.table import PAGE, Result
 
 
@@ -17,9 +27,65 @@ def test_the_page_lists_the_cases_of_the_suite() -> None:
     assert table.list_of_cases() in page, "run: python -m tests.conformance.table"
 
 
-@pytest.mark.parametrize("what", [timed.what for case in CASES for timed in case.times])
-def test_the_page_has_every_time(what: str) -> None:
-    assert f"| {what} |" in PAGE.read_text("utf-8"), "run: python -m tests.conformance.table"
+def _rows(section: str) -> list[list[str]]:
+    """The cells of the tables under a heading, without headers and rules."""
+    text = PAGE.read_text("utf-8").partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    rules = {number for number, row in enumerate(rows) if set(row[0]) == {"-"}}
+    return [row for number, row in enumerate(rows) if not {number, number + 1} & rules]
+
+
+def test_the_page_has_the_cases_and_answers_of_every_group_of_cases() -> None:
+    kafkas = recorded.read()
+    counts = {}
+    for room in ROOMS:
+        answers = sum(len(kafkas[case.name]) for case in room.CASES)
+        cases = f"{len(room.CASES)} of {len(room.CASES)} cases"
+        counts[room.__name__.rpartition(".")[2].replace("_", " ")] = f"{cases}, {answers} answers equal"
+    rows = _rows("Answers")
+    assert [row[0] for row in rows] == list(counts), "run: python -m tests.conformance.table"
+    for name, *cells in rows:
+        assert set(cells) == {counts[name]}, name
+
+
+def test_the_page_has_every_time_with_its_rule_and_its_tolerance() -> None:
+    wanted = [
+        [timed.what, str(timed.expected_ms), f"{tolerated_ms(timed.expected_ms):.0f}"]
+        for case in CASES
+        for timed in case.times
+    ]
+    assert [[row[0], row[1], row[-1]] for row in _rows("Times")] == wanted
+    for row in _rows("Times"):
+        assert all(is_within(Measured(row[0], int(row[1]), float(ms))) for ms in row[2:-2] if ms), row[0]
+
+
+def test_the_page_has_every_test_of_clients() -> None:
+    tests = [name for name in vars(test_clients) if name.startswith("test_")]
+    names = [test.removeprefix("test_").replace("_", " ") for test in tests]
+    shown = dict.fromkeys(row[0].partition(":")[0] for row in _rows("Clients"))
+    assert list(shown) == names, "run: python -m tests.conformance.table"
+    assert f"| test | broker | {' | '.join(LIBRARIES)} |" in PAGE.read_text("utf-8")
+
+
+def test_the_page_counts_the_outputs_of_the_tool() -> None:
+    page = PAGE.read_text("utf-8")
+    outputs = len(tool.read())
+    counted = re.findall(r"\* \w+: (\d+) of (\d+) outputs equal", page)
+    assert counted
+    assert set(counted) == {(str(outputs), str(outputs))}
+
+
+def test_the_page_names_the_settings_that_a_broker_needs() -> None:
+    (row,) = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `address`")]
+    for name, value in QUICK.settings.items():
+        assert f"`{name}={value}`" in row
+
+
+def test_the_page_names_the_tolerance() -> None:
+    assert f"the larger of {TOLERATED_SHARE:.0%} and {TOLERATED_MS:.0f} ms".replace("%", " %") in " ".join(
+        PAGE.read_text("utf-8").split()
+    )
 
 
 def test_names_are_unique() -> None:

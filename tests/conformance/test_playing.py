@@ -6,15 +6,26 @@ import pytest
 
 from groupstorm.clients.brokers import EMULATOR
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.wire.cluster import METADATA, Cluster
-from groupstorm.clients.wire.connection import Api
+from groupstorm.clients.wire.cluster import METADATA, ClusterClient
+from groupstorm.clients.wire.connection import ClientApi
 from groupstorm.coordinator.errors import Error
 from tests.conformance.backends import ADDRESS, ADDRESS_VARIABLE, QUICK, Backend, Backends, with_cluster
-from tests.conformance.raw.lives import alone, enter
+from tests.conformance.raw.openings import group_of_one, send_join
 from tests.conformance.raw.playing import Measured, Played
 from tests.conformance.raw.requests import heartbeat, join
 from tests.conformance.raw.running import is_within, play
-from tests.conformance.raw.steps import OK, Beat, Case, Hear, Parked, Send, Steps, Timed, Until, ask
+from tests.conformance.raw.steps import (
+    OK,
+    Case,
+    Parked,
+    Receive,
+    Send,
+    SendHeartbeats,
+    Steps,
+    Timed,
+    Until,
+    ask,
+)
 
 
 def _played(backends: Backends, *steps: Steps) -> Played:
@@ -24,11 +35,14 @@ def _played(backends: Backends, *steps: Steps) -> Played:
 @pytest.mark.parametrize(
     ("steps", "why"),
     [
-        (ask("a", join(member_id="nobody"), OK), "error_code is 'UNKNOWN_MEMBER_ID', expected 'NONE'"),
+        (ask("a", join(member="nobody"), OK), "error_code is 'UNKNOWN_MEMBER_ID', expected 'NONE'"),
         (ask("a", join(version=3), Error.MEMBER_ID_REQUIRED), "error_code is 'NONE', expected"),
-        ((alone(), ask("a", heartbeat(), {"other": 1})), "answer has no other"),
-        ((alone(), Send("a", heartbeat()), Beat((), 100), Parked("a")), "it was answered: {'who': 'a'"),
-        ((enter("a"), Send("a", heartbeat())), "its last request is not answered yet"),
+        ((group_of_one(), ask("a", heartbeat(), {"other": 1})), "answer has no other"),
+        (
+            (group_of_one(), Send("a", heartbeat()), SendHeartbeats((), 100), Parked("a")),
+            "it was answered: {'who': 'a'",
+        ),
+        ((send_join("a"), Send("a", heartbeat())), "its last request is not answered yet"),
         (ask("a", heartbeat(version=9), OK), "Heartbeat is needed in one of the versions 9 to 9"),
     ],
 )
@@ -39,7 +53,7 @@ def test_what_fails_a_case(backends: Backends, steps: Steps, why: str) -> None:
 
 
 def test_answers_are_plain_and_the_same_in_every_run(backends: Backends) -> None:
-    steps = (alone(), ask("a", heartbeat(), OK))
+    steps = (group_of_one(), ask("a", heartbeat(), OK))
     first, second = _played(backends, steps), _played(backends, steps)
     assert not first.failure
     assert first.answers == second.answers
@@ -52,7 +66,7 @@ def test_answers_are_plain_and_the_same_in_every_run(backends: Backends) -> None
 def test_times_are_measured_from_the_mark(backends: Backends) -> None:
     played = _played(
         backends,
-        alone(session_ms=300),
+        group_of_one(session=300),
         ask("a", heartbeat(), OK, mark="last"),
         [Until("Empty", 0, timed=Timed("a session ends", "last", 300))],
     )
@@ -62,8 +76,17 @@ def test_times_are_measured_from_the_mark(backends: Backends) -> None:
 
 
 def test_steps_may_be_nested() -> None:
-    case = Case("case", "about", (alone(), [Hear("a", OK), (Parked("a"),)]))
-    assert [type(step) for step in case.flat] == [Send, Hear, Send, Hear, Send, Hear, Hear, Parked]
+    case = Case("case", "about", (group_of_one(), [Receive("a", OK), (Parked("a"),)]))
+    assert [type(step) for step in case.flat] == [
+        Send,
+        Receive,
+        Send,
+        Receive,
+        Send,
+        Receive,
+        Receive,
+        Parked,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +111,8 @@ def test_what_was_made_at_an_address_is_deleted_again(
     monkeypatch.setenv(ADDRESS_VARIABLE, emulator.address)
     guests = Backends()
     cases = [
-        Case("with-member", "", (alone(),)),
-        Case("with-pending", "", ask("a", join(session_ms=200), {})),
+        Case("with-member", "", (group_of_one(),)),
+        Case("with-pending", "", ask("a", join(session=200), {})),
     ]
     played = play(guests, ADDRESS, cases)
     assert [result.failure for result in played.values()] == ["", ""]
@@ -103,9 +126,9 @@ def test_what_was_made_at_an_address_is_deleted_again(
 def _names(backend: Backend, prefix: str) -> list[str]:
     """Of groups and topics that begin so."""
 
-    async def ask_for_names(cluster: Cluster) -> list[str]:
+    async def ask_for_names(cluster: ClusterClient) -> list[str]:
         groups = await cluster.ask_any(
-            Api(16, "ListGroups", 0, 3), lambda types: types.make(types.root.__name__)
+            ClientApi(16, "ListGroups", 0, 3), lambda types: types.make(types.root.__name__)
         )
         topics = await cluster.ask_any(
             METADATA,

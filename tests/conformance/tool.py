@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from groupstorm.clients.brokers import JVM
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from tests.clients_real.groups import ALL_PARTITIONS, is_shared_out, records, stopping
-from tests.clients_real.members import ConfluentMember, Member, wait_until
-from tests.clients_real.producers import produce_with_confluent
+from tests.client_libraries.groups import ALL_PARTITIONS, is_shared_out, records, stopping
+from tests.client_libraries.members import ConfluentMember, Member, wait_until
+from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import QUICK, Backend, Backends
 from tests.conformance.programs.building import ProgramUnavailable, kafka_java
 

@@ -10,7 +10,7 @@ import pytest
 from groupstorm.clients.brokers.container import container
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.admin import create_topics
-from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.cluster import ClusterClient
 from tests.containers.engine import AS_CONFLUENT, EMULATOR, KAFKA, need_images
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ async def test_a_broker_with_kafkas_options_on_the_loopback_interface(image: str
         assert [port["IP"] for port in running["Ports"] if "IP" in port] == ["127.0.0.1"]
         settings = await asyncio.to_thread(broker_settings, broker.address)
         assert settings[option] == "1234"
-        cluster = Cluster(broker.bootstrap, "admin", 20_000)
+        cluster = ClusterClient(broker.bootstrap, "admin", 20_000)
         try:
             await create_topics(cluster, {"t": 3})
             assert cluster.led("t") == 3

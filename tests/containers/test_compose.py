@@ -18,9 +18,9 @@ import yaml
 from groupstorm.assignors.userdata.wire import TopicPartition
 from groupstorm.clients.brokers.address import read_addresses
 from groupstorm.clients.wire.admin import create_topics
-from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.storms.run import run
-from groupstorm.storms.scenario import load
+from groupstorm.storms.scenario.files import load
 from tests.containers.engine import EMULATOR, KAFKA, SPARK, need_compose, need_images
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +66,7 @@ def free_port() -> int:
 
 async def leaders(addresses: str, topic: str, partitions: int) -> set[int]:
     """The nodes that lead partitions of a topic that this creates."""
-    cluster = Cluster(read_addresses(addresses), "test", 30_000)
+    cluster = ClusterClient(read_addresses(addresses), "test", 30_000)
     try:
         await create_topics(cluster, {topic: partitions})
         found = [cluster.leader(TopicPartition(topic, partition)) for partition in range(partitions)]

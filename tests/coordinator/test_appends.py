@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.coordinator import events
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -21,6 +20,7 @@ from groupstorm.coordinator.records import (
     group_append_error,
     operation_error,
 )
+from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
 

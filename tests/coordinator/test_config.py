@@ -19,7 +19,7 @@ def test_defaults_are_kafkas() -> None:
         max_size=2_147_483_647,
         offset_metadata_max_bytes=4_096,
         commit_timeout_ms=5_000,
-        compatibility=Compatibility.KAFKA_4_4_0,
+        compatibility=Compatibility.REPAIRED,
     )
 
 
@@ -50,7 +50,7 @@ def test_values_may_be_text_or_numbers() -> None:
         ("group.consumer.heartbeat.interval.ms", 60_000, "group.consumer.heartbeat.interval.ms"),
         ("group.consumer.session.timeout.ms", 44_999, "group.consumer.min.session.timeout.ms"),
         ("group.share.max.size", 1_001, "is not between 1 and 1000"),
-        ("groupstorm.compatibility", "3.9", "is not one of 4.3.1, 4.4.0"),
+        ("groupstorm.compatibility", "3.9", "is not one of 4.3.1, 4.3.1-repaired"),
     ],
 )
 def test_what_kafka_refuses_is_refused_by_name(name: str, value: Any, says: str) -> None:
@@ -76,3 +76,8 @@ def test_migration_policy_in_any_case() -> None:
 def test_every_default_is_valid() -> None:
     defaults = {name: option.default for name, option in OPTIONS.items()}
     assert CoordinatorConfig.from_mapping(defaults) == CoordinatorConfig()
+
+
+def test_the_former_spelling_of_the_default_is_accepted() -> None:
+    config = CoordinatorConfig.from_mapping({"groupstorm.compatibility": "4.4.0"})
+    assert config.compatibility is Compatibility.REPAIRED

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.coordinator import events
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -17,6 +16,7 @@ from groupstorm.coordinator.messages import (
     OffsetDeleteResponse,
 )
 from groupstorm.coordinator.records import GroupTombstone, OffsetCommitRecord
+from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
 MINUTE_MS = 60_000

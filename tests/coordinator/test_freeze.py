@@ -1,14 +1,14 @@
-"""Kafka 4.3.1 freezes a consumer group whose metadata lies about its lengths; 4.4.0 answers."""
+"""Kafka 4.3.1 freezes a consumer group whose metadata lies about its lengths; by default it is answered."""
 
 from __future__ import annotations
 
 import pytest
 
 from groupstorm.assignors.userdata import Subscription, encode_subscription
-from groupstorm.coordinator import events
+from groupstorm.coordinator.classic.subscriptions import assigned_partitions, subscribed_topics
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.subscriptions import assigned_partitions, subscribed_topics
+from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
 HUGE_ARRAY = b"\0\1\x7f\xff\xff\xff"
@@ -69,12 +69,12 @@ def test_a_round_that_breaks_off_leaves_the_topics_that_were_known() -> None:
 
 
 @pytest.mark.parametrize("metadata", FREEZING)
-def test_in_4_4_0_it_does(metadata: bytes) -> None:
-    world = _world(Compatibility.KAFKA_4_4_0)
+def test_by_default_it_does(metadata: bytes) -> None:
+    world = _world(Compatibility.REPAIRED)
     token = _join(world, metadata)
     world.advance(0)
     assert world.error(token) is Error.NONE
-    assert subscribed_topics(world.group, Compatibility.KAFKA_4_4_0) is None
+    assert subscribed_topics(world.group, Compatibility.REPAIRED) is None
 
 
 @pytest.mark.parametrize("metadata", HARMLESS)

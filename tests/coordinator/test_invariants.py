@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from groupstorm.coordinator import events
+from groupstorm.coordinator.classic.states import TRANSITIONS
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -20,9 +20,11 @@ from groupstorm.coordinator.messages import (
     LeavingMember,
     OffsetCommit,
 )
-from groupstorm.coordinator.states import TRANSITIONS, Cause, GroupState
 from groupstorm.coordinator.timers import TimerKind
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause, GroupState
 from tests.coordinator.world import World
+from tests.hypothesis_examples import examples
 
 _PROTOCOLS = st.sampled_from(
     [
@@ -190,5 +192,5 @@ class Histories(RuleBasedStateMachine):
         assert len(ids) == len(set(ids))
 
 
-Histories.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+Histories.TestCase.settings = settings(max_examples=examples(100), stateful_step_count=40, deadline=None)
 TestHistories = Histories.TestCase

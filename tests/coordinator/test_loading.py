@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.coordinator import events
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -16,6 +15,7 @@ from groupstorm.coordinator.messages import (
     OffsetFetchResponse,
     TxnOffsetCommit,
 )
+from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
 PRODUCER = 7
@@ -47,6 +47,22 @@ def test_static_members_are_loaded_under_their_instance(world: World) -> None:
     other = world.successor()
     assert other.heartbeat("m1", instance="i") is Error.NONE
     assert other.heartbeat("m9", instance="i") is Error.FENCED_INSTANCE_ID
+
+
+@pytest.mark.parametrize(("members", "rebalances"), [(2, False), (3, True)])
+def test_a_loaded_group_may_have_as_many_members_as_group_max_size(members: int, rebalances: bool) -> None:
+    """One more, and the loaded group opens a round, in which the places go to those who come first."""
+    world = World(no_delay())
+    world.stable(members)
+    smaller = world.successor(max_size=2)
+    assert smaller.state == ("PreparingRebalance" if rebalances else "Stable")
+    assert [change.cause for change in smaller.of(events.GroupStateChanged)] == ["over-capacity"] * rebalances
+    tokens = [smaller.join(f"m{number}") for number in range(1, members + 1)]
+    if rebalances:
+        assert smaller.error(tokens[2]) is Error.GROUP_MAX_SIZE_REACHED
+        smaller.advance(60_000)
+    assert [smaller.error(token) for token in tokens[:2]] == [Error.NONE] * 2
+    assert sorted(smaller.group.members) == ["m1", "m2"]
 
 
 def test_a_round_that_was_open_is_forgotten_and_its_members_join_again(world: World) -> None:

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.coordinator import events
+from groupstorm.coordinator.classic.group import ClassicGroup, Member, _vote
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.group import ClassicGroup, Member, _vote
 from groupstorm.javahash import JavaHashMap
+from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
 
@@ -73,7 +74,7 @@ def test_a_pending_id_cannot_come_back_as_a_static_member() -> None:
 
 def test_protocols_listed_twice_leave_nothing_to_vote_for() -> None:
     """As in Kafka: a name that counts twice for one member is not counted once by all."""
-    world = World(no_delay())
+    world = World(no_delay(compatibility=Compatibility.KAFKA_4_3_1))
     token = world.join(protocols=(("range", b""), ("range", b"")))
     world.advance(0)
     assert world.error(token) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.coordinator import events
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -16,6 +15,7 @@ from groupstorm.coordinator.messages import (
     OffsetFetch,
     OffsetFetchResponse,
 )
+from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
 

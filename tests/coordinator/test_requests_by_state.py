@@ -179,7 +179,7 @@ def test_a_second_sync_replaces_the_parked_first_one() -> None:
 def test_whom_the_leader_leaves_out_gets_no_bytes_at_all() -> None:
     world = in_state("CompletingRebalance")
     token = world.sync("m2")
-    world.sync("m1", {"m1": b"all", "ghost": b"none"})
+    world.sync("m1", {"m1": b"all", "nobody": b"none"})
     assert world.synced(token).assignment == b""
     assert world.synced(world.sync("m1")).assignment == b"all"
 
@@ -220,7 +220,7 @@ def test_a_batch_of_leavers_brings_one_rebalance() -> None:
 
 def test_a_batch_in_which_nobody_is_known_changes_nothing() -> None:
     world = in_state("Stable")
-    assert world.leave("ghost", "", ("", "i9")) == [_UNKNOWN] * 3
+    assert world.leave("nobody", "", ("", "i9")) == [_UNKNOWN] * 3
     assert world.state == "Stable"
 
 

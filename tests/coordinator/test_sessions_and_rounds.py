@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.coordinator import events
 from groupstorm.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS, CoordinatorConfig
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.sessions import IN_TOUCH
+from groupstorm.coordinator.simulated import IN_TOUCH
 from groupstorm.coordinator.timers import TimerKind
+from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
 

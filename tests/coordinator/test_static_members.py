@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.coordinator import events
 from groupstorm.coordinator.errors import Error
+from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
 
@@ -173,3 +173,16 @@ def test_a_rebalance_in_the_meantime_answers_it_and_the_write_comes_too_late() -
     assert world.joined(token).generation == 3
     world.advance(25)
     assert world.state == "CompletingRebalance"
+
+
+def test_a_leader_whose_write_ends_in_a_round_is_answered_by_the_round() -> None:
+    """Kafka throws there, unseen: the leader would be sent members that have no protocol yet."""
+    world = _static()
+    world.append_delay_ms = 25
+    token = world.join(instance="i1", version=9)
+    world.join()
+    world.advance(25)
+    assert (world.state, world.error(token)) == ("PreparingRebalance", None)
+    assert world.of(events.OperationFailed) == []
+    world.join("m2", "i2")
+    assert (world.error(token), world.joined(token).generation) == (Error.NONE, 3)

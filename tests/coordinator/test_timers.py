@@ -7,6 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groupstorm.coordinator.simulated import ObservedTimers
 from groupstorm.coordinator.timers import TimerKind, Timers
 
 
@@ -76,7 +77,7 @@ def test_who_keeps_what_it_was_told_is_never_late(steps: list[tuple[str, str, in
         nonlocal known_ms
         known_ms = min(known_ms, deadline_ms)
 
-    timers = Timers(earlier)
+    timers = ObservedTimers(earlier)
     model: dict[str, int] = {}
     for what, name, time_ms in steps:
         if what == "set":

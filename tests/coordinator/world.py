@@ -1,41 +1,34 @@
-"""A coordinator with a clock of its own, for tests that tell a story.
+"""A coordinator in virtual time as a Python object, for tests.
 
-Members go by short names: the first one that is sent an id is "m1", and so on. Every call
-returns the replies that it brought about, as (token, response).
+The coordinator draws the member ids "m1", "m2", and so on, in the order in which members need one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from groupstorm.coordinator import events
+from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.group import ClassicGroup
 from groupstorm.coordinator.messages import (
     CommittedOffset,
-    DescribeGroup,
     DescribeGroupResponse,
-    Heartbeat,
     HeartbeatResponse,
-    JoinGroup,
     JoinGroupResponse,
-    LeaveGroup,
     LeaveGroupResponse,
-    LeavingMember,
     OffsetCommit,
     OffsetCommitResponse,
-    OffsetFetch,
     OffsetFetchResponse,
     Response,
-    SyncGroup,
     SyncGroupResponse,
 )
 from groupstorm.coordinator.records import AppendCause, Record
-from groupstorm.coordinator.sessions import LastContact
+from groupstorm.coordinator.script.driver import Driver, Outcome, Sent
+from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.simulated import LastContact, SimulatedGroupCoordinator
+from groupstorm.trace.events import coordinator as events
 
 RANGE = (("range", b""),)
 
@@ -46,7 +39,11 @@ def no_delay(**options: Any) -> CoordinatorConfig:
 
 
 class World:
-    """Requests go in by method, time by `advance`; what came back is kept by token."""
+    """Requests go in by method, time by `advance`; answers are kept by token.
+
+    The methods are steps of `groupstorm script` as Python calls: `Driver` makes the requests, sends them
+    and keeps the clock.
+    """
 
     def __init__(
         self,
@@ -54,33 +51,57 @@ class World:
         last_contact: LastContact | None = None,
         keeps_offsets: bool = True,
     ) -> None:
-        self.now_ms = 0
-        #: How the next appends go.
-        self.append_delay_ms = 0
-        self.append_error: Error | None = None
-        self.appended: list[tuple[list[Record], AppendCause]] = []
         self.events: list[events.Event] = []
         self.replies: dict[Any, Response] = {}
         self.order: list[Any] = []
         self.answered_at_ms: dict[Any, int] = {}
         self._drawn = 0
         self._requests = 0
-        self.coordinator = GroupCoordinator(
+        self.driver = Driver(
             config or CoordinatorConfig(),
+            names=Names("world"),
             member_ids=self._draw,
-            append=self._append,
-            last_contact=last_contact,
-            whole_records=True,
-            keeps_offsets=keeps_offsets,
+            coordinator=partial(
+                SimulatedGroupCoordinator, last_contact=last_contact, keeps_offsets=keeps_offsets
+            ),
+            keeps_records=True,
         )
 
     def _draw(self, prefix: str) -> str:
         self._drawn += 1
         return f"m{self._drawn}"
 
-    def _append(self, records: Sequence[Record], cause: AppendCause) -> tuple[int, Error | None]:
-        self.appended.append((list(records), cause))
-        return self.append_delay_ms, self.append_error
+    @property
+    def coordinator(self) -> SimulatedGroupCoordinator:
+        coordinator = self.driver.coordinator
+        assert isinstance(coordinator, SimulatedGroupCoordinator)
+        return coordinator
+
+    @property
+    def now_ms(self) -> int:
+        return self.driver.now_ms
+
+    @property
+    def appended(self) -> list[tuple[list[Record], AppendCause]]:
+        return self.driver.appended
+
+    @property
+    def append_delay_ms(self) -> int:
+        """How long the next appends take."""
+        return self.driver.append_delay_ms
+
+    @append_delay_ms.setter
+    def append_delay_ms(self, delay_ms: int) -> None:
+        self.driver.append_delay_ms = delay_ms
+
+    @property
+    def append_error(self) -> Error | None:
+        """The error that the next appends end in."""
+        return self.driver.append_error
+
+    @append_error.setter
+    def append_error(self, error: Error | None) -> None:
+        self.driver.append_error = error
 
     @property
     def group(self) -> ClassicGroup:
@@ -93,27 +114,32 @@ class World:
         return self.group.state.value
 
     def take(self, effects: Effects) -> None:
-        self.events += effects.events
-        for token, response in effects.replies:
-            assert token not in self.replies, f"{token} was answered twice"
-            self.replies[token] = response
-            self.order.append(token)
-            self.answered_at_ms[token] = self.now_ms
+        """Keep the effects of a call to the coordinator itself."""
+        self._keep(self.driver.receive(effects))
+
+    def _keep(self, outcome: Outcome) -> None:
+        self.events += outcome.events
+        for sent, response in outcome.answers:
+            assert sent.token not in self.replies, f"{sent.token} was answered twice"
+            self.replies[sent.token] = response
+            self.order.append(sent.token)
+            self.answered_at_ms[sent.token] = self.now_ms
 
     def send(self, request: Any, token: Any = None) -> Any:
-        """The token, under which the response is found as soon as there is one."""
+        """Send a request; the token under which `replies` holds the answer as soon as there is one."""
         self._requests += 1
         token = f"request {self._requests}" if token is None else token
-        self.take(self.coordinator.handle(request, self.now_ms, token))
+        self._keep(self.driver.send(Sent(token, "request", "", request)))
         return token
+
+    def step(self, op: str, token: Any = None, **fields: Any) -> Any:
+        """Send the request of a step of `groupstorm script`."""
+        return self.send(self.driver.request({"op": op, **fields}, ""), token)
 
     def advance(self, duration_ms: int) -> None:
         """Time passes; every timer fires at its own millisecond."""
-        until_ms = self.now_ms + duration_ms
-        while (deadline_ms := self.coordinator.next_deadline()) is not None and deadline_ms <= until_ms:
-            self.now_ms = max(deadline_ms, self.now_ms)
-            self.take(self.coordinator.fire(self.now_ms))
-        self.now_ms = until_ms
+        for outcome in self.driver.advance(duration_ms):
+            self._keep(outcome)
 
     # requests, with what tests care about as arguments
 
@@ -130,10 +156,19 @@ class World:
         group: str = "g",
         token: Any = None,
     ) -> Any:
-        request = JoinGroup(
-            group, member, instance, session, rebalance, kind, protocols, version, client_id="c"
+        return self.step(
+            "join",
+            token,
+            group=group,
+            member=member,
+            instance=instance,
+            version=version,
+            session=session,
+            rebalance=rebalance,
+            type=kind,
+            protocols=[list(pair) for pair in protocols],
+            client_id="c",
         )
-        return self.send(request, token)
 
     def sync(
         self,
@@ -147,12 +182,24 @@ class World:
         group: str = "g",
         token: Any = None,
     ) -> Any:
-        known = self.coordinator.group(group)
-        generation = (known.generation if known else -1) if generation is None else generation
-        assignments = tuple((plan or {}).items())
-        return self.send(
-            SyncGroup(group, member, instance, generation, kind, protocol, assignments, 5), token
+        return self.step(
+            "sync",
+            token,
+            group=group,
+            member=member,
+            instance=instance,
+            generation=self._generation(generation, group),
+            type=kind,
+            protocol=protocol,
+            assignments=dict(plan or {}),
         )
+
+    def _generation(self, generation: int | None, group: str) -> int:
+        """The given generation, or the group's own."""
+        if generation is not None:
+            return generation
+        known = self.coordinator.group(group)
+        return known.generation if known else -1
 
     def heartbeat(
         self,
@@ -162,17 +209,20 @@ class World:
         generation: int | None = None,
         group: str = "g",
     ) -> Error:
-        known = self.coordinator.group(group)
-        generation = (known.generation if known else -1) if generation is None else generation
-        response = self.replies[self.send(Heartbeat(group, member, instance, generation, 4))]
+        token = self.step(
+            "heartbeat",
+            group=group,
+            member=member,
+            instance=instance,
+            generation=self._generation(generation, group),
+        )
+        response = self.replies[token]
         assert isinstance(response, HeartbeatResponse)
         return response.error
 
     def leave(self, *members: str | tuple[str, str], group: str = "g") -> list[Error]:
-        leaving = tuple(
-            LeavingMember(who) if isinstance(who, str) else LeavingMember(who[0], who[1]) for who in members
-        )
-        response = self.replies[self.send(LeaveGroup(group, leaving, 5))]
+        leaving = [[who, None] if isinstance(who, str) else list(who) for who in members]
+        response = self.replies[self.step("leave", group=group, members=leaving)]
         assert isinstance(response, LeaveGroupResponse)
         return [member.error for member in response.members] or [response.error]
 
@@ -194,7 +244,7 @@ class World:
         return response.partitions[0][2]
 
     def committed(self, group: str = "g") -> int:
-        response = self.replies[self.send(OffsetFetch(group, {"t": (0,)}, 9))]
+        response = self.replies[self.step("fetch_offsets", group=group, topics={"t": [0]})]
         assert isinstance(response, OffsetFetchResponse)
         return response.partitions[0][2].offset
 
@@ -205,13 +255,13 @@ class World:
     def successor(self, **options: Any) -> World:
         """A new coordinator that has read what this one wrote."""
         other = World(no_delay(**options))
-        other.now_ms, other._drawn = self.now_ms, self._drawn
+        other.driver.now_ms, other._drawn = self.now_ms, self._drawn
         records = [record for written, _ in self.appended for record in written]
         other.take(other.coordinator.load(records, self.now_ms))
         return other
 
     def describe(self, group: str = "g", version: int = 6) -> DescribeGroupResponse:
-        response = self.replies[self.send(DescribeGroup(group, version))]
+        response = self.replies[self.step("describe", group=group, version=version)]
         assert isinstance(response, DescribeGroupResponse)
         return response
 

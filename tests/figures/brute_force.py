@@ -1,25 +1,34 @@
 """The figures of ownership and records by brute force: every microsecond of a short trace is looked at.
 
-Written from `docs/figures.md`, without the rules of `groupstorm.storms.figures`; slow and plain on purpose.
+Written from `docs/figures.md`, without the rules of `groupstorm.figures`; slow and plain on purpose.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
-from groupstorm.clients import events as member_events
-from groupstorm.clients.events import MemberCrashed, PartitionsAssigned, PartitionsLost, PartitionsRevoked
-from groupstorm.storms import events as world_events
-from tests.figures.synthetic import TracedRow
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events.member import (
+    MemberCrashed,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
+)
+from tests.figures.synthetic_rows import TracedRow
 
 ENDINGS = (PartitionsRevoked, PartitionsLost, MemberCrashed)
+#: Positions are counted in billionths of a record.
+RECORD = 10**9
+
+STOPPING = (*ENDINGS, member_events.MemberPaused, member_events.ProcessingRatesChanged)
 Ending = PartitionsRevoked | PartitionsLost | MemberCrashed
 
 
 @dataclass
 class Interval:
-    """A member owns a partition; stretches are (from row, until row, from us, position)."""
+    """A member owns a partition; stretches are (from row, until row, from us, position, rate)."""
 
     partition: str
     member: str
@@ -44,10 +53,16 @@ class BruteForce:
         self.end_us = rows[-1][0]
         start = rows[0][2]
         assert isinstance(start, world_events.ScenarioStarted)
-        self.record_rate, self.process_rate = start.record_rate, start.process_rate
+        self.record_rate, self.process_rate = start.record_rate * 1000, start.process_rate * 1000
         self.created = dict.fromkeys(start.partitions, (0, rows[0][0]))
         self.intervals: list[Interval] = []
         self._read()
+        #: The last row up to and including each microsecond.
+        self.last_row = [0] * (self.end_us + 1)
+        for number, (now_us, _, _) in enumerate(self.rows):
+            self.last_row[now_us:] = [number] * (self.end_us + 1 - now_us)
+        self.log_changes = self._find_log_changes()
+        self.known = self._find_known()
         self.complete_row = self._first_complete_row()
 
     def _read(self) -> None:
@@ -59,21 +74,14 @@ class BruteForce:
                 self._assign(open_ones, number, now_us, event)
             elif isinstance(event, ENDINGS):
                 self._end(open_ones, number, now_us, event)
-            elif isinstance(event, member_events.MemberPaused):
-                for name in event.partitions:
-                    if (name, event.member) in open_ones:
-                        open_ones[name, event.member].stretches[-1][1] = number
-            elif isinstance(event, member_events.MemberResumed):
-                for name, position in zip(event.partitions, event.positions, strict=True):
-                    resumed = open_ones.get((name, event.member))
-                    if resumed is not None and resumed.stretches[-1][1] < number:
-                        resumed.stretches.append([number, len(self.rows), now_us, position])
+            else:
+                self._stop_or_go_on(open_ones, number, now_us, event)
 
     def _assign(self, open_ones: OpenOnes, number: int, now_us: int, event: PartitionsAssigned) -> None:
         for name, position in zip(event.partitions, event.positions, strict=True):
             if (name, event.member) in open_ones:
                 continue
-            stretch = [number, len(self.rows), now_us, position]
+            stretch = [number, len(self.rows), now_us, position, self.process_rate]
             interval = Interval(
                 name,
                 event.member,
@@ -87,6 +95,24 @@ class BruteForce:
             )
             open_ones[name, event.member] = interval
             self.intervals.append(interval)
+
+    def _stop_or_go_on(self, open_ones: OpenOnes, number: int, now_us: int, event: object) -> None:
+        if isinstance(event, member_events.MemberPaused):
+            for name in event.partitions:
+                if (name, event.member) in open_ones:
+                    open_ones[name, event.member].stretches[-1][1] = number
+        elif isinstance(event, member_events.MemberResumed):
+            for name, position in zip(event.partitions, event.positions, strict=True):
+                resumed = open_ones.get((name, event.member))
+                if resumed is not None and resumed.stretches[-1][1] < number:
+                    rate = resumed.stretches[-1][4]
+                    resumed.stretches.append([number, len(self.rows), now_us, position, rate])
+        elif isinstance(event, member_events.ProcessingRatesChanged):
+            for name, position, rate in zip(event.partitions, event.positions, event.rates, strict=True):
+                going_on = open_ones.get((name, event.member))
+                if going_on is not None and going_on.stretches[-1][1] == len(self.rows):
+                    going_on.stretches[-1][1] = number
+                    going_on.stretches.append([number, len(self.rows), now_us, position, rate])
 
     @staticmethod
     def _end(open_ones: OpenOnes, number: int, now_us: int, event: Ending) -> None:
@@ -109,7 +135,7 @@ class BruteForce:
 
     def last_row_at(self, now_us: int) -> int:
         """The last row up to and including this microsecond."""
-        return max(number for number, row in enumerate(self.rows) if row[0] <= now_us)
+        return self.last_row[now_us]
 
     def processing(self, partition: str, row: int) -> list[tuple[Interval, list[int]]]:
         return [(i, s) for i in self.of(partition) for s in i.stretches if s[0] <= row < s[1]]
@@ -170,7 +196,7 @@ class BruteForce:
             if end is None:
                 stretch = interval.stretches[-1]
                 if stretch[1] == len(self.rows):
-                    end = int(self._position(stretch, self.end_us))
+                    end = self._position(interval.partition, stretch, len(self.rows), self.end_us) // RECORD
                 else:
                     event = self.rows[stretch[1]][2]
                     assert isinstance(event, member_events.MemberPaused)
@@ -178,31 +204,120 @@ class BruteForce:
             found[interval.partition].append(range(interval.start, max(interval.start, end)))
         return found
 
-    def _position(self, stretch: list[int], now_us: int) -> Fraction:
-        log_end = Fraction(self.record_rate * now_us, 1_000_000)
-        reached = stretch[3] + Fraction(self.process_rate * (now_us - stretch[2]), 1_000_000)
-        return max(Fraction(stretch[3]), min(log_end, reached))
+    # -- positions, in billionths of a record ------------------------------------------------------
 
-    def lag(self, row: int, now_us: int) -> Fraction:
+    def _position(self, partition: str, stretch: list[int], row: int, now_us: int) -> int:
+        reached = stretch[3] * RECORD + stretch[4] * (now_us - stretch[2])
+        return max(stretch[3] * RECORD, min(self.log_end(partition, row, now_us), reached))
+
+    def _find_log_changes(self) -> dict[str, list[tuple[int, int, int, int]]]:
+        """Per partition (row, time, position, rate) of every row that changes its log."""
+        found: dict[str, list[tuple[int, int, int, int]]] = {name: [] for name in self.created}
+        for number, (now_us, _, event) in enumerate(self.rows):
+            if isinstance(event, world_events.RecordRatesChanged):
+                for name, position, rate in zip(event.partitions, event.positions, event.rates, strict=True):
+                    found[name].append((number, now_us, position, rate))
+        return found
+
+    def _log(self, partition: str, row: int) -> tuple[int, int, int]:
+        """Where the log ended at the last change of its rate, when that was, and its rate, as of `row`."""
+        found = (0, 0, self.record_rate)
+        for number, changed_us, position, rate in self.log_changes[partition]:
+            if number <= row:
+                found = (position, changed_us, rate)
+        return found
+
+    def log_rate(self, partition: str, row: int) -> int:
+        return self._log(partition, row)[2]
+
+    def log_end(self, partition: str, row: int, now_us: int) -> int:
+        """By what is known after `row`."""
+        position, since_us, rate = self._log(partition, row)
+        return position * RECORD + rate * (now_us - since_us)
+
+    def _at_creation(self, partition: str) -> int:
+        """The end of its log when it was created, if no row of that instant says another one."""
+        created_row, created_us = self.created[partition]
+        first_owner = min((i.from_row for i in self.of(partition)), default=len(self.rows))
+        found = self.log_end(partition, created_row, created_us)
+        for number, now_us, position, _ in self.log_changes[partition]:
+            if now_us == created_us and created_row < number < first_owner:
+                found = position * RECORD
+        return found
+
+    def _find_known(self) -> dict[str, list[tuple[int, int]]]:
+        """Per partition (row, position) of every row that says where somebody begins, stops or goes on."""
+        found: dict[str, list[tuple[int, int]]] = {name: [] for name in self.created}
+        for interval in self.intervals:
+            for stretch in interval.stretches:
+                found[interval.partition].append((stretch[0], stretch[3]))
+                if stretch[1] < len(self.rows):
+                    stopped = self.rows[stretch[1]][2]
+                    assert isinstance(stopped, STOPPING)
+                    position = stopped.positions[stopped.partitions.index(interval.partition)]
+                    found[interval.partition].append((stretch[1], position))
+        return found
+
+    def furthest(self, name: str, row: int, now_us: int) -> int:
+        """The furthest position as of `row`, at a microsecond not before it."""
+        known = [position * RECORD for at_row, position in self.known[name] if at_row <= row]
+        moving = [self._position(name, stretch, row, now_us) for _, stretch in self.processing(name, row)]
+        return max([self._at_creation(name), *known, *moving])
+
+    def lag(self, row: int, now_us: int) -> int:
         """The lag as of `row`, at a microsecond not before it."""
-        total = Fraction(0)
-        for name, (created_row, created_us) in self.created.items():
-            if created_row > row:
-                continue
-            known = [s[3] for i in self.of(name) for s in i.stretches if s[0] <= row]
-            for interval in self.of(name):
-                for stretch in interval.stretches:
-                    if stretch[1] <= row:
-                        stopped = self.rows[stretch[1]][2]
-                        assert isinstance(stopped, (*ENDINGS, member_events.MemberPaused))
-                        known.append(stopped.positions[stopped.partitions.index(name)])
-            moving = [self._position(stretch, now_us) for _, stretch in self.processing(name, row)]
-            at_creation = Fraction(self.record_rate * created_us, 1_000_000)
-            furthest = max([at_creation, *map(Fraction, known), *moving])
-            total += Fraction(self.record_rate * now_us, 1_000_000) - furthest
-        return total
+        return sum(
+            max(0, self.log_end(name, row, now_us) - self.furthest(name, row, now_us))
+            for name, (created_row, _) in self.created.items()
+            if created_row <= row
+        )
 
-    def lags(self, from_row: int) -> list[tuple[int, Fraction]]:
+    def generations_without_progress(self) -> int:
+        """The longest run of generations in which the furthest positions did not grow by a record in all."""
+        stable = [
+            number
+            for number, (_, _, event) in enumerate(self.rows)
+            if isinstance(event, coordinator_events.GroupStateChanged) and event.state == "Stable"
+        ]
+        reached = [self._processed(row, self.rows[row][0]) for row in (*stable, len(self.rows) - 1)]
+        lags = [self.lag(row, self.rows[row][0]) for row in (*stable, len(self.rows) - 1)]
+        longest = run = 0
+        for number in range(1, len(reached)):
+            stuck = reached[number] < max(reached[:number]) + RECORD and lags[number] >= RECORD
+            run = run + 1 if stuck else 0
+            longest = max(longest, run)
+        return longest
+
+    def _processed(self, row: int, now_us: int) -> int:
+        """Over all partitions: the part of the log that was processed since its creation."""
+        return sum(
+            min(self.log_end(name, row, now_us), self.furthest(name, row, now_us)) - self._at_creation(name)
+            for name, (created_row, _) in self.created.items()
+            if created_row <= row
+        )
+
+    def oldest_us(self, name: str, from_us: int) -> int:
+        """The largest age from then on, before and after the rows of each microsecond."""
+        created_row, created_us = self.created[name]
+        begin_us = max(from_us, created_us)
+        #: The log's end after the rows of every microsecond.
+        ends = [self.log_end(name, self.last_row[at_us], at_us) for at_us in range(self.end_us + 1)]
+
+        def age(row: int, now_us: int) -> int:
+            """How long the record at the furthest position has been there; 0 if it is not there yet."""
+            waiting = self.furthest(name, row, now_us) + RECORD
+            if self.log_end(name, row, now_us) < waiting:
+                return 0
+            before = (at_us for at_us in range(now_us - 1, -1, -1) if ends[at_us] < waiting)
+            return now_us - next(before, -1) - 1
+
+        ages = [age(max(created_row, self.last_row[begin_us]), begin_us)]
+        for now_us in range(begin_us + 1, self.end_us + 1):
+            ages.append(age(self.last_row[now_us - 1], now_us))
+            ages.append(age(self.last_row[now_us], now_us))
+        return max(ages)
+
+    def lags(self, from_row: int) -> list[tuple[int, int]]:
         """(time, lag) before and after the rows of each microsecond, from the instant of `from_row` on."""
         from_us = self.rows[from_row][0]
         values = [(from_us, self.lag(self.last_row_at(from_us), from_us))]

@@ -2,160 +2,22 @@
 
 `trace(seed)` plays a small group: members start, rebalance (eager or cooperative, sometimes in vain),
 crash, pause past their session as zombies, come back, and partitions are created; records run on the model
-of `docs/figures.md`, now and then with positions of their own. Many things happen in one instant, and some
-rows are odd on purpose (a second assignment of what is owned, the end of what is not).
+of `docs/figures.md`, now and then with positions of their own, and with rates that change. Many things
+happen in one instant, and some rows are odd on purpose (a second assignment of what is owned, the end of
+what is not).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from random import Random
-
-from groupstorm.clients import events as member_events
-from groupstorm.coordinator import events
-from groupstorm.storms import events as world_events
-from groupstorm.storms.figures.records import RecordModel
-from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.schema import Source
-
-TracedRow = tuple[int, Source, TracedEvent]
-
-GROUP = "g"
+from tests.figures.synthetic_rows import GROUP, Member, SyntheticRows, TracedRow
 
 
-@dataclass
-class Member:
-    name: str
-    topics: tuple[str, ...]
-    instance: str | None
-    member_id: str = ""
-    generation: int = -1
-    running: bool = False
-    joined: bool = False
-    paused: bool = False
-    #: partition -> (position, since when, it is processed from there)
-    owned: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-
-class SyntheticGroup:
-    """Emits rows; `step_us` bounds the time between two of them."""
-
-    def __init__(
-        self, seed: int, step_us: int, members: int, partitions: int, rates: tuple[int, int]
-    ) -> None:
-        self.random = Random(seed)
-        self.step_us = step_us
-        self.now_us = 0
-        self.rows: list[TracedRow] = []
-        self.cooperative = self.random.random() < 0.5
-        self.careful = False
-        self.state = "Empty"
-        self.generation = 0
-        self.ids = 0
-        self.created = {f"t-{number}": 0 for number in range(partitions)}
-        self.committed: dict[str, int] = dict.fromkeys(self.created, 0)
-        self.model = RecordModel(*rates)
-        same = self.random.random() < 0.8
-        self.members = [
-            Member(
-                f"c{number}",
-                ("t",) if same or self.random.random() < 0.5 else ("t", "u"),
-                f"i{number}" if self.random.random() < 0.3 else None,
-            )
-            for number in range(members)
-        ]
-
-    # -- writing rows ------------------------------------------------------------------------------
-
-    def pass_time(self) -> None:
-        if self.random.random() < 0.6:
-            self.now_us += self.random.randint(0, self.step_us)
-
-    def coordinator(self, event: TracedEvent) -> None:
-        self.rows.append((self.now_us, Source.COORDINATOR, event))
-
-    def member(self, event: TracedEvent) -> None:
-        self.rows.append((self.now_us, Source.MEMBER, event))
-
-    def world(self, event: TracedEvent) -> None:
-        self.rows.append((self.now_us, Source.WORLD, event))
-
-    def change_state(self, state: str, cause: str, member_id: str | None = None) -> None:
-        chosen = (
-            ("cooperative-sticky" if self.cooperative else "range")
-            if state == "CompletingRebalance"
-            else None
-        )
-        self.coordinator(
-            events.GroupStateChanged(
-                GROUP, self.state, state, self.generation, cause, member_id, chosen, None, len(self.members)
-            )
-        )
-        self.state = state
-
-    # -- ownership ----------------------------------------------------------------------------------
-
-    def position(self, member: Member, partition: str) -> int:
-        """Where the member stands now; seldom elsewhere than the model says."""
-        position, since_us = member.owned[partition]
-        if member.paused:
-            return position
-        position = self.model.position(position, since_us, self.now_us)
-        return position + (self.random.randint(0, 2) if self.random.random() < 0.1 else 0)
-
-    def positions(self, member: Member, partitions: list[str]) -> tuple[int, ...]:
-        return tuple(self.position(member, partition) for partition in partitions)
-
-    def give_up(self, member: Member, partitions: list[str], how: str) -> None:
-        """One of the events that end intervals; a commit sometimes keeps the position."""
-        positions = self.positions(member, partitions)
-        for partition, position in zip(partitions, positions, strict=True):
-            del member.owned[partition]
-            if self.random.random() < 0.6:
-                self.committed[partition] = max(self.committed[partition], position)
-        committed = tuple(self.committed[partition] for partition in partitions)
-        callback_us = self.random.randint(0, self.step_us)
-        who = (
-            GROUP,
-            member.name,
-            member.member_id,
-            member.generation,
-            tuple(partitions),
-            positions,
-            committed,
-        )
-        if how == "crashed":
-            self.member(member_events.MemberCrashed(*who))
-        elif how == "lost":
-            self.member(member_events.PartitionsLost(*who, callback_us, "UNKNOWN_MEMBER_ID"))
-        else:
-            self.member(member_events.PartitionsRevoked(*who, callback_us, how))
-
-    def take(self, member: Member, partitions: list[str]) -> None:
-        added = [partition for partition in partitions if partition not in member.owned]
-        listed = partitions if self.random.random() < 0.1 else added
-        starts = []
-        for partition in listed:
-            start = self.committed[partition]
-            if self.random.random() < 0.1:
-                start += self.random.randint(0, 3)
-            starts.append(start)
-            if partition in added:
-                member.owned[partition] = (start, self.now_us)
-        callback_us = self.random.randint(0, self.step_us)
-        self.member(
-            member_events.PartitionsAssigned(
-                GROUP,
-                member.name,
-                member.member_id,
-                member.generation,
-                tuple(listed),
-                tuple(starts),
-                callback_us,
-            )
-        )
-
-    # -- what can happen ---------------------------------------------------------------------------
+class SyntheticGroup(SyntheticRows):
+    """What can happen to the group."""
 
     def start(self, member: Member) -> None:
         member.running, member.paused = True, False
@@ -313,7 +175,7 @@ class SyntheticGroup:
             held = list(member.owned)
             positions = self.positions(member, held)
             for partition, position in zip(held, positions, strict=True):
-                member.owned[partition] = (position, self.now_us)
+                member.owned[partition] = (position, self.now_us, member.owned[partition][2])
             member.paused = True
             odd = ("t-0",) if "t-0" not in held and self.random.random() < 0.2 else ()
             self.member(
@@ -336,7 +198,8 @@ class SyntheticGroup:
         member.paused = False
         held = list(member.owned)
         for partition in held:
-            member.owned[partition] = (member.owned[partition][0], self.now_us)
+            position, _, rate = member.owned[partition]
+            member.owned[partition] = (position, self.now_us, rate)
         positions = tuple(member.owned[partition][0] for partition in held)
         self.member(member_events.MemberResumed(GROUP, member.name, member.member_id, tuple(held), positions))
         if not member.joined and self.random.random() < 0.7:
@@ -349,7 +212,42 @@ class SyntheticGroup:
         for name in names:
             self.created[name] = self.now_us
             self.committed[name] = 0
+            self.logs[name] = (0, 0, self.rates[0])
         self.world(world_events.PartitionsCreated(GROUP, ("t",), names))
+
+    def change_logs(self) -> None:
+        """Some logs grow at another rate, now and then from another end; so do, mostly, new ones."""
+        chosen = [name for name, at_us in self.created.items() if at_us == self.now_us and self.now_us]
+        chosen = chosen if self.random.random() < 0.7 else []
+        chosen += [name for name in self.created if name not in chosen and self.random.random() < 0.4]
+        ends = {name: self.log_end(name) + self.random.choice((0, 0, 0, 3, -1)) for name in chosen}
+        for name in chosen:
+            if self.created[name] == self.now_us:
+                ends[name] = self.random.choice((0, 2))
+            rate = self.random.choice((0, 1, 1, 2, 5, 9)) * self.rates[0] // 2
+            self.logs[name] = (ends[name], self.now_us, rate)
+        rates = tuple(self.logs[name][2] for name in chosen)
+        self.world(world_events.RecordRatesChanged(GROUP, tuple(chosen), tuple(ends.values()), rates))
+
+    def change_processing(self) -> None:
+        """A member goes on at other rates; it may be paused, and the row may name what it does not own."""
+        running = [m for m in self.members if m.owned]
+        if not running:
+            return
+        member = self.random.choice(running)
+        chosen = [name for name in member.owned if self.random.random() < 0.8]
+        positions = self.positions(member, chosen)
+        rates = tuple(self.random.choice((0, 1, 2, 3, 6)) * self.rates[1] // 3 for _ in chosen)
+        if not member.paused:
+            for name, position, rate in zip(chosen, positions, rates, strict=True):
+                member.owned[name] = (position, self.now_us, rate)
+        odd = ("t-0",) if "t-0" not in member.owned and self.random.random() < 0.2 else ()
+        self.member(
+            member_events.ProcessingRatesChanged(
+                GROUP, member.name, member.member_id, (*chosen, *odd), (*positions, *(7 for _ in odd)),
+                (*rates, *(1 for _ in odd)),
+            )
+        )  # fmt: skip
 
     def calm_down(self) -> None:
         """Everybody is back, shares everything and works on for a while: lag recovers."""
@@ -377,8 +275,12 @@ def trace(
     partitions: int = 6,
     rates: tuple[int, int] = (200_000, 700_000),
     member_rows: bool = True,
+    rates_change: bool = False,
 ) -> list[TracedRow]:
-    """The rows of one random group; without ``member_rows`` only what its coordinator saw."""
+    """The rows of one random group; without ``member_rows`` only what its coordinator saw.
+
+    ``rates``: records per second that a partition gets, and that an owner processes of it.
+    """
     group = SyntheticGroup(seed, step_us, members, partitions, rates)
     group.world(world_events.ScenarioStarted(GROUP, "{}", tuple(group.created), *rates))
     for member in group.members[: max(1, members - 1)]:
@@ -391,6 +293,12 @@ def trace(
             group.random.choice((group.rebalance, group.start_one, group.resume))()
         else:
             group.random.choice(happenings)()
+        if rates_change:
+            if group.random.random() < 0.4:
+                group.change_logs()
+                group.pass_time()
+            if group.random.random() < 0.4:
+                group.change_processing()
         group.pass_time()
     if seed % 3:
         group.calm_down()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from random import Random
 
-from groupstorm.clients import events as member_events
-from groupstorm.clients.streams import events
-from groupstorm.coordinator import events as coordinator_events
-from groupstorm.storms import events as world_events
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events import streams as events
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 

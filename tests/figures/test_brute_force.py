@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from itertools import chain
-from math import ceil
 
 import pytest
 
-from groupstorm.clients import events as member_events
-from groupstorm.coordinator import events
-from groupstorm.storms import events as world_events
-from groupstorm.storms.figures import FiguresAccumulator
-from groupstorm.storms.figures.totals import Totals
+from groupstorm.figures import FiguresAccumulator
+from groupstorm.figures.totals import Totals
 from tests.figures.brute_force import BruteForce
-from tests.figures.synthetic import TracedRow, trace
+from tests.figures.settled_oracle import changes
+from tests.figures.synthetic import trace
+from tests.figures.synthetic_rows import TracedRow
 
-SEEDS = range(30)
+SEEDS = range(40)
 
 
 def short_trace(seed: int) -> list[TracedRow]:
     rates = ((300_000, 900_000), (1_000_000, 700_000), (333_333, 1_000_000))[seed % 3]
-    return trace(seed, actions=14, step_us=8, members=3, partitions=3, rates=rates)
+    changing = seed % 2 == 1
+    return trace(seed, actions=14, step_us=8, members=3, partitions=3, rates=rates, rates_change=changing)
 
 
 def totals(rows: list[TracedRow]) -> Totals:
@@ -68,31 +67,41 @@ def test_lag(seed: int) -> None:
     rows = short_trace(seed)
     slow, quick = BruteForce(rows), totals(rows)
     if slow.complete_row is None:
-        assert quick.lag_peak_micro is None
+        assert quick.lag_peak_nano is None
     else:
         peak = max(lag for _, lag in slow.lags(slow.complete_row))
-        assert quick.lag_peak_micro is not None
-        assert ceil(peak) == -(-quick.lag_peak_micro // 1_000_000)
-        assert peak * 1_000_000 == quick.lag_peak_micro
+        assert quick.lag_peak_nano == peak
 
 
-def changes(rows: list[TracedRow]) -> list[int]:
-    """The rows that are changes: the cooperative second round of a member that has revoked is none."""
-    found, revoked = [], set()
-    for number, (_, _, event) in enumerate(rows):
-        if isinstance(event, member_events.PartitionsRevoked) and event.cause == "assignment":
-            revoked.add(event.member_id)
-        elif isinstance(event, events.SyncAnswered) and event.error is None:
-            revoked.discard(event.member_id)
-        elif isinstance(
-            event, events.MemberAdded | events.MemberRemoved | world_events.PartitionsCreated
-        ) or (
-            isinstance(event, events.GroupStateChanged)
-            and event.cause in ("member-updated", "leader-rejoined")
-            and event.member_id not in revoked
-        ):
-            found.append(number)
-    return found
+@pytest.mark.parametrize("seed", SEEDS)
+def test_growth_of_the_lag_at_the_end(seed: int) -> None:
+    rows = short_trace(seed)
+    slow, quick = BruteForce(rows), totals(rows)
+    end_us, last_row = rows[-1][0], len(rows) - 1
+    assert quick.lag_growth == slow.lag(last_row, end_us + 1) - slow.lag(last_row, end_us)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ages(seed: int) -> None:
+    rows = short_trace(seed)
+    slow, found = BruteForce(rows), totals(rows).ages_us
+    if slow.complete_row is None:
+        assert found is None
+    else:
+        complete_us = rows[slow.complete_row][0]
+        assert found == {name: slow.oldest_us(name, complete_us) for name in slow.created}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_generations_without_progress(seed: int) -> None:
+    rows = short_trace(seed)
+    assert totals(rows).generations_without_progress_max == BruteForce(rows).generations_without_progress()
+
+
+def test_the_traces_have_old_records_and_generations_without_progress() -> None:
+    found = [totals(short_trace(seed)) for seed in SEEDS]
+    assert sum(max((one.ages_us or {}).values(), default=0) > 20 for one in found) > 20
+    assert sum((one.generations_without_progress_max or 0) > 0 for one in found) > 5
 
 
 @pytest.mark.parametrize("seed", SEEDS)

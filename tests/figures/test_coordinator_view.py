@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from groupstorm.coordinator import events
-from groupstorm.storms.figures import figures_by_group
-from groupstorm.storms.figures.coordinator_view import is_cooperative
+from groupstorm.figures import figures_by_group
+from groupstorm.figures.coordinator_view import is_cooperative
+from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.rows import as_mapping, values
 from groupstorm.trace.schema import Source
 from tests.figures.tracing import Trace, coordinator_trace
@@ -43,7 +43,7 @@ def test_the_coordinators_view_of_a_cooperative_group() -> None:
 
 
 def test_a_static_member_that_comes_back_keeps_its_name_in_the_coordinators_view() -> None:
-    trace = Trace(members_told=False)
+    trace = Trace(has_member_rows=False)
     trace.add(0, Source.COORDINATOR, events.MemberAdded("g", "rdkafka", "id-1", "i", 0, "static-member"))
     trace.state_to(0, "PreparingRebalance", 0)
     trace.state_to(3, "CompletingRebalance", 1)
@@ -68,7 +68,7 @@ def test_which_protocols_are_cooperative() -> None:
 
 
 def test_groups_of_one_trace_are_apart_and_end_with_it() -> None:
-    one, other = coordinator_trace("range"), Trace("h", members_told=False)
+    one, other = coordinator_trace("range"), Trace("h", has_member_rows=False)
     other.start(40, "x")
     rows = [as_mapping(values(seq, *row)) for seq, row in enumerate([*one.rows, *other.rows])]
     found = figures_by_group(rows)

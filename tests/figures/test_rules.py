@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from groupstorm.coordinator import events
-from groupstorm.storms import events as world_events
-from groupstorm.storms.figures.moves import moves_needed
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupstorm.figures import FiguresAccumulator
+from groupstorm.figures.moves import moves_needed
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.schema import Source
 from tests.figures.tracing import Trace
 
@@ -211,12 +220,43 @@ def test_imbalance_and_idle_members_when_settled() -> None:
 
 def test_moves_needed() -> None:
     live = {"a": TOPIC, "b": TOPIC, "c": TOPIC}
-    assert moves_needed({"a": 6}, live, 6) == 4
-    assert moves_needed({"a": 2, "b": 2, "c": 2}, live, 6) == 0
-    assert moves_needed({"a": 4, "b": 3}, live, 7) == 2  # 3, 2, 2
-    assert moves_needed({"a": 3, "b": 3, "gone": 1}, live, 7) == 2  # gone's partition and one of b's
-    assert moves_needed({"a": 3}, {}, 3) == 0
-    assert moves_needed({}, {"a": TOPIC, "b": frozenset({"u"})}, 3) is None
+    even = {"a": 2, "b": 2, "c": 2}
+    assert moves_needed({"a": 6}, even, live, 0) == 4
+    assert moves_needed(even, even, live, 0) == 0
+    assert moves_needed({"a": 4, "b": 3}, {"a": 2, "b": 2, "c": 3}, live, 0) == 2  # a could have kept three
+    assert moves_needed({"a": 3, "b": 3, "gone": 1}, {"a": 3, "b": 2, "c": 2}, live, 0) == 2
+    assert moves_needed({"a": 6}, {"a": 1, "b": 5}, live, 0) == 1  # as uneven as it came out
+    assert moves_needed({"a": 6}, {"a": 2, "b": 2}, live, 2) == 2  # two are left without an owner
+    assert moves_needed({"a": 3}, {}, {}, 3) == 0
+    assert moves_needed({}, {}, {"a": TOPIC, "b": frozenset({"u"})}, 0) is None
+
+
+@given(
+    before=st.lists(st.sampled_from((None, "a", "b", "c", "gone")), min_size=1, max_size=5),
+    after=st.lists(st.sampled_from((None, "a", "b", "c")), min_size=5, max_size=5),
+    live=st.sets(st.sampled_from(("a", "b", "c"))),
+)
+def test_no_assignment_of_the_same_balance_moves_less(
+    before: list[str | None], after: list[str | None], live: set[str]
+) -> None:
+    """The bound is the least of all assignments that share out the same numbers, the one at hand included."""
+    after = after[: len(before)]
+
+    def moved(owners: Sequence[str | None]) -> int:
+        return sum(None not in (old, new) and old != new for old, new in zip(before, owners, strict=True))
+
+    def shape(owners: Sequence[str | None]) -> tuple[list[int], int]:
+        counts = sorted(owners.count(member) for member in there)
+        return counts, sum(old is not None and new is None for old, new in zip(before, owners, strict=True))
+
+    there = sorted(live | {owner for owner in after if owner is not None})
+    loads, now = (Counter(one for one in owners if one is not None) for owners in (before, after))
+    least = min(
+        moved(owners)
+        for owners in product((None, *there), repeat=len(before))
+        if shape(owners) == shape(after)
+    )
+    assert moves_needed(loads, now, dict.fromkeys(live, TOPIC), shape(after)[1]) == least <= moved(after)
 
 
 def test_requests_and_invariants_are_summed_by_name() -> None:
@@ -236,3 +276,102 @@ def test_requests_and_invariants_are_summed_by_name() -> None:
     assert figures.commits_rejected == {"ILLEGAL_GENERATION": 2}
     assert figures.invariants == {"one_owner": "broke: t-0"}
     assert figures.answer.endswith("violated: one_owner.")
+
+
+def test_an_assignment_of_an_earlier_generation_does_not_settle_the_group() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.start(0, "a")
+    trace.state_to(1, "PreparingRebalance", 0)
+    trace.state_to(1, "CompletingRebalance", 2)
+    trace.join(1, "a", 2)
+    trace.state_to(1, "Stable", 2)
+    trace.sync(1, "a", 2, "t-0")
+    trace.take(2, "a", 1, "t-0")  # the callback of generation 1 returns late
+    assert trace.figures().moves is None
+    trace.take(3, "a", 2)
+    assert trace.figures().moves == 0
+
+
+def test_a_static_member_that_came_back_and_was_removed_is_not_live() -> None:
+    """It runs on as a zombie that owns nothing: it counts as idle only while it is in the group."""
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.start(0, "a")
+    trace.start(0, "b")
+    replaced = events.MemberReplaced("g", "b", "b-2", "b-id", "i", 0)
+    trace.add(0, Source.COORDINATOR, replaced)
+    removed = events.MemberRemoved("g", "b", "b-2", "i", 0, "session-expired")
+    trace.add(1, Source.COORDINATOR, removed)
+    trace.round(2, 1, {"a": ("t-0",)})
+    assert trace.figures().idle_members_max == 0
+
+
+def test_an_answer_of_an_earlier_generation_belongs_to_no_later_round() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.state_to(0, "PreparingRebalance", 0)
+    trace.state_to(1, "CompletingRebalance", 1)
+    trace.state_to(1, "Stable", 1)
+    trace.sync(2, "a", 1, "t-0")
+    trace.state_to(10, "PreparingRebalance", 1)
+    trace.sync(15, "b", 1)  # of generation 1, late
+    trace.state_to(20, "CompletingRebalance", 2)
+    trace.state_to(20, "Stable", 2)  # nobody gets an answer in generation 2
+    figures = trace.figures()
+    assert figures.rebalance_latency_max_ms == 2000
+    assert figures.generations == 2
+
+
+def test_without_a_first_row_owners_process_at_no_rate_of_its_own() -> None:
+    trace = Trace()
+    trace.add(0, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-0",)))
+    trace.take(1, "a", 1, "t-0", at=0)
+    trace.add(2, Source.WORLD, world_events.RecordRatesChanged("g", ("t-0",), (0,), (1_000_000,)))
+    trace.end(10)
+    figures = trace.figures()
+    assert figures.records_processed == 0
+    assert figures.lag_peak == 8_000
+
+
+def test_a_window_behind_the_last_row_has_nothing() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.take(1, "a", 1, "t-0")
+    trace.crash(10, "a", 1, "t-0")
+    trace.take(14, "b", 2, "t-0")
+    trace.end(20)
+    accumulator = FiguresAccumulator(90_000_000)
+    for row in trace.rows:
+        accumulator.add(*row)
+    found = accumulator.figures()
+    assert found.unowned_partition_seconds == 0
+    assert found.settled_after_ms is None
+
+
+def test_only_poll_timeouts_are_counted_as_such() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.start(0, "a")
+    for cause in ("group-rebalancing", "poll-timeout", "first-join", "poll-timeout", "UNKNOWN_MEMBER_ID"):
+        trace.add(5, Source.MEMBER, member_events.RejoinRequested("g", "a", "a-1", 1, cause))
+    trace.end(20)
+    assert trace.figures().max_poll_interval_exceeded == 2
+
+
+def test_a_group_that_does_not_exist_has_no_gaps_meanwhile() -> None:
+    """Deleted at 20 s and created again at 50 s: a gap since 10 s and one since 30 s go on then."""
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.take(0, "a", 1, "t-0")
+    trace.take(0, "b", 1, "t-1")
+    trace.crash(10, "a", 1, "t-0")
+    trace.delete(20, "deleted")
+    trace.crash(30, "b", 1, "t-1")
+    trace.create(50, "join")
+    trace.take(52, "a", 2, "t-0")
+    trace.take(55, "a", 2, "t-1")
+    trace.end(60)
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds == (10 + 2) + 5
+    assert figures.nobody_consuming_seconds == 2

@@ -7,19 +7,20 @@ from typing import Any, get_args
 
 import pytest
 
-from groupstorm.clients import events as member_events
-from groupstorm.clients.streams import events as streams_events
-from groupstorm.coordinator import events as coordinator_events
+from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.figures.percentiles import nearest_rank, percentile
 from groupstorm.problems import InputError
-from groupstorm.storms import events as world_events
-from groupstorm.storms.figures import Figures, FiguresAccumulator
-from groupstorm.storms.figures.percentiles import nearest_rank, percentile
-from groupstorm.storms.figures.rows import event_types, read_row
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events import streams as streams_events
 from groupstorm.trace.rows import as_mapping, values
+from groupstorm.trace.typed_rows import event_types, read_row
 from tests.figures.synthetic import trace
 
 NAMES = [
     "generations",
+    "generations_without_progress_max",
     "rounds_per_change",
     "rebalance_latency_avg_ms",
     "rebalance_latency_max_ms",
@@ -28,6 +29,14 @@ NAMES = [
     "unowned_max_seconds",
     "unowned_p50_seconds",
     "unowned_p95_seconds",
+    "unowned_p99_seconds",
+    "unowned_worst_partition",
+    "deploys",
+    "deploy_unowned_partition_seconds",
+    "cost_per_deploy_partition_seconds",
+    "crashes",
+    "crash_unowned_partition_seconds",
+    "cost_per_crash_partition_seconds",
     "nobody_consuming_seconds",
     "paused_partition_seconds",
     "dual_owner_seconds",
@@ -36,9 +45,15 @@ NAMES = [
     "moves_wasted",
     "revoked_and_returned",
     "imbalance_max",
+    "imbalance_records_max",
     "idle_members_max",
     "lag_peak",
     "lag_recovery_seconds",
+    "lag_growth_per_second",
+    "staleness_max_seconds",
+    "staleness_p95_seconds",
+    "staleness_worst_partition",
+    "max_poll_interval_exceeded",
     "records_processed",
     "records_duplicated",
     "records_skipped",
@@ -110,11 +125,15 @@ GOOD = {
     [
         (
             {"time_us": "soon"},
-            "trace row 4 (partitions_assigned): time_us: 'soon': expected a whole number of at",
+            "row 4 (partitions_assigned): time_us: 'soon': expected a whole number",
         ),
         ({"time_us": 1}, "time_us: 1: expected a whole number of at least 2"),
         ({"source": "me"}, "source: 'me': expected one of coordinator, member, world"),
-        ({"event": "lunch"}, "event: 'lunch': expected an event of the trace's schema"),
+        ({"seq": 3}, "seq: 3: expected a whole number of at least 4"),
+        ({"group": None}, "group: None: expected a text"),
+        ({"event": None}, "event: None: expected a text"),
+        ({"count": "six"}, "count: 'six': expected a whole number"),
+        ({"generation": 2**63}, "expected a whole number"),
         ({"duration_us": None}, "duration_us: None: expected a whole number"),
         ({"member": 7}, "member: 7: expected a text"),
         ({"partitions": "t-0"}, "partitions: 't-0': expected a list"),
@@ -122,8 +141,13 @@ GOOD = {
     ],
 )
 def test_rows_that_are_none(change: dict[str, Any], expected: str) -> None:
-    read_row(GOOD, 2)
+    assert read_row(GOOD, 2, 4) is not None
     with pytest.raises(InputError) as caught:
-        read_row(GOOD | change, 2)
+        read_row(GOOD | change, 2, 4)
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_unknown_events_and_columns_are_ignored() -> None:
+    assert read_row(GOOD | {"event": "lunch"}) is None
+    assert read_row(GOOD | {"colour": 7}) == read_row(GOOD)

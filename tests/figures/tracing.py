@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from groupstorm.clients import events as member_events
-from groupstorm.coordinator import events
-from groupstorm.storms import events as world_events
-from groupstorm.storms.figures import Figures, FiguresAccumulator
+from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
@@ -15,9 +15,9 @@ SECOND = 1_000_000
 class Trace:
     """Writes a trace in seconds, one method per row."""
 
-    def __init__(self, group: str = "g", members_told: bool = True) -> None:
+    def __init__(self, group: str = "g", has_member_rows: bool = True) -> None:
         self.group = group
-        self.members_told = members_told
+        self.has_member_rows = has_member_rows
         self.rows: list[tuple[int, Source, TracedEvent]] = []
         self.state = "Empty"
 
@@ -43,15 +43,24 @@ class Trace:
         self.state = state
         self.add(at_s, Source.COORDINATOR, event)
 
-    def start(self, at_s: float, member: str, topics: tuple[str, ...] = ("t",)) -> None:
-        if self.members_told:
+    def start(self, at_s: float, member: str, topics: tuple[str, ...] = ("t",), member_id: str = "") -> None:
+        if self.has_member_rows:
             self.add(at_s, Source.MEMBER, member_events.MemberStarted(self.group, member, None, topics))
-        added = events.MemberAdded(self.group, member, f"{member}-id", None, 0, "new-member")
+        added = events.MemberAdded(self.group, member, member_id or f"{member}-id", None, 0, "new-member")
         self.add(at_s, Source.COORDINATOR, added)
 
-    def remove(self, at_s: float, member: str) -> None:
-        event = events.MemberRemoved(self.group, member, f"{member}-id", None, 0, "session-expired")
+    def step(self, at_s: float, cause: str, member: str | None, detail: str) -> None:
+        self.add(at_s, Source.WORLD, world_events.StepTaken(self.group, member, cause, detail))
+
+    def remove(self, at_s: float, member: str, cause: str = "session-expired") -> None:
+        event = events.MemberRemoved(self.group, member, f"{member}-id", None, 0, cause)
         self.add(at_s, Source.COORDINATOR, event)
+
+    def create(self, at_s: float, cause: str) -> None:
+        self.add(at_s, Source.COORDINATOR, events.GroupCreated(self.group, cause))
+
+    def delete(self, at_s: float, cause: str) -> None:
+        self.add(at_s, Source.COORDINATOR, events.GroupDeleted(self.group, cause))
 
     def join(self, at_s: float, member: str, generation: int) -> None:
         event = events.JoinAnswered(self.group, member, f"{member}-id", generation, None)
@@ -87,10 +96,18 @@ class Trace:
         event = member_events.PartitionsRevoked(*who, *where, int(callback_s * SECOND), cause)
         self.add(at_s, Source.MEMBER, event)
 
-    def crash(self, at_s: float, member: str, generation: int, *partitions: str, at: int = 0) -> None:
-        who = (self.group, member, f"{member}-id", generation)
+    def crash(
+        self, at_s: float, member: str, generation: int, *partitions: str, at: int = 0, member_id: str = ""
+    ) -> None:
+        who = (self.group, member, member_id or f"{member}-id", generation)
         where = (partitions, (at,) * len(partitions), (at,) * len(partitions))
         self.add(at_s, Source.MEMBER, member_events.MemberCrashed(*who, *where))
+
+    def lose(self, at_s: float, member: str, generation: int, *partitions: str, member_id: str = "") -> None:
+        who = (self.group, member, member_id or f"{member}-id", generation)
+        nowhere = (0,) * len(partitions)
+        event = member_events.PartitionsLost(*who, partitions, nowhere, nowhere, 0, "UNKNOWN_MEMBER_ID")
+        self.add(at_s, Source.MEMBER, event)
 
     def pause(self, at_s: float, member: str, *partitions: str, at: int = 0) -> None:
         who = (self.group, member, f"{member}-id")
@@ -101,6 +118,19 @@ class Trace:
         who = (self.group, member, f"{member}-id")
         event = member_events.MemberResumed(*who, partitions, (at,) * len(partitions))
         self.add(at_s, Source.MEMBER, event)
+
+    def rates(self, at_s: float, member: str, lines: dict[str, tuple[int, int]]) -> None:
+        """partition -> (the member's position, records per second from then on)."""
+        who = (self.group, member, f"{member}-id")
+        positions, rates = tuple(at for at, _ in lines.values()), tuple(1000 * r for _, r in lines.values())
+        event = member_events.ProcessingRatesChanged(*who, tuple(lines), positions, rates)
+        self.add(at_s, Source.MEMBER, event)
+
+    def logs(self, at_s: float, lines: dict[str, tuple[int, int]]) -> None:
+        """partition -> (end of its log, records per second from then on)."""
+        positions, rates = tuple(at for at, _ in lines.values()), tuple(1000 * r for _, r in lines.values())
+        event = world_events.RecordRatesChanged(self.group, tuple(lines), positions, rates)
+        self.add(at_s, Source.WORLD, event)
 
     def rejoin(self, at_s: float, member: str, cause: str = "group-rebalancing") -> None:
         event = member_events.RejoinRequested(self.group, member, f"{member}-id", 0, cause)
@@ -120,7 +150,7 @@ class Trace:
         self.state_to(at_s, "Stable", generation)
         for member, partitions in plan.items():
             self.sync(at_s, member, generation, *partitions)
-        if self.members_told:
+        if self.has_member_rows:
             for member, partitions in plan.items():
                 self.take(at_s, member, generation, *partitions, at=at)
 
@@ -133,7 +163,7 @@ class Trace:
 
 def coordinator_trace(protocol: str) -> Trace:
     """What a coordinator sees of two members, one of which comes later, and joins again to share."""
-    trace = Trace(members_told=False)
+    trace = Trace(has_member_rows=False)
     trace.start(0, "a")
     trace.state_to(0, "PreparingRebalance", 0, "new-member", "a-id")
     trace.state_to(3, "CompletingRebalance", 1, protocol=protocol)

@@ -1,4 +1,4 @@
-"""Which of many cases become golden: the shortest that reach something new, then any."""
+"""Chooses golden cases among many: first the shortest that reach something new, then any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two answers to one script: equal, or where they part."""
+"""Compares two answers to one script: the first difference, if there is one."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ from tests.oracle.scripts.generator import random_script
 #: The Java side's name for this.
 COMMAND = "coordinator"
 
-_COUNT = 1_000
+COUNT = 1_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("--count", type=positive, default=_COUNT, help="scripts (default: %(default)s)")
+    parser.add_argument("--count", type=positive, default=COUNT, help="scripts (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="which scripts (default: %(default)s)")
     parser.add_argument(
         "--show", type=int, default=3, help="differences to shrink and print (default: %(default)s)"

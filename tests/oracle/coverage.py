@@ -1,4 +1,4 @@
-"""What scripts reached: answers by error, requests by their group's state, transitions, why members went.
+"""Counts what scripts reached: answers by error, requests by the group's state, transitions, removals.
 
 Answers are Kafka's. What happened inside is read off our coordinator's events, which the comparison holds
 against Kafka's states.
@@ -12,8 +12,8 @@ from typing import Any
 
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
-from groupstorm.coordinator.events import Event, GroupStateChanged
 from groupstorm.coordinator.messages import ListGroups, Request
+from groupstorm.trace.events.coordinator import Event, GroupStateChanged
 from tests.oracle.comparison import Answer
 
 #: What a group is called that is not there.

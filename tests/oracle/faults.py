@@ -1,4 +1,4 @@
-"""Coordinators with a fault put in, to see that the harness finds it."""
+"""Coordinators with a fault, to show that the comparison finds it."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from tests.oracle.comparison import Answer, changes_only
 from tests.oracle.coverage import Coverage, errors_of
 from tests.oracle.differential import Script, our_answer
 from tests.oracle.running import Ask, as_line
-from tests.oracle.scripts.climates import CLIMATES
 from tests.oracle.scripts.generator import script_in
+from tests.oracle.scripts.workloads import WORKLOADS
 
 PATH = Path(__file__).resolve().parents[1] / "coordinator" / "golden" / "oracle.kafka-4.3.1.jsonl"
 
@@ -55,9 +55,9 @@ def write(ask: Ask, path: Path = PATH) -> int:
 
 def _candidate(number: int, ask: Ask) -> Candidate:
     generator = random.Random(f"golden:{_SEED}:{number}")
-    climate = generator.choice(CLIMATES)
-    few = (min(climate.clients[0], 3), min(climate.clients[1], 4))
-    short = replace(climate, clients=few, moves_count=_MOVES)
+    workload = generator.choice(WORKLOADS)
+    few = (min(workload.clients[0], 3), min(workload.clients[1], 4))
+    short = replace(workload, clients=few, moves_count=_MOVES)
     script = script_in(short, generator, f"golden-{number}")
     answer = json.loads(ask(as_line(script)))
     value = {"script": script, "answer": changes_only(answer)}

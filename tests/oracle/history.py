@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.assignors.check.history import play
-from groupstorm.assignors.historical.playing import side
+from groupstorm.assignors.historical.bug_histories import OURS, BugHistory, folder, load, names
+from groupstorm.assignors.historical.comparison import side
 from groupstorm.assignors.historical.recordings import Recorded, recorded
 from groupstorm.assignors.historical.released import (
     COOPERATIVE_STICKY,
@@ -17,7 +18,6 @@ from groupstorm.assignors.historical.released import (
     ReleasedAssignor,
     version_of,
 )
-from groupstorm.assignors.historical.stories import OURS, Story, folder, load, names
 from tests.oracle.releases import ReleaseJvm
 
 #: KIP-429.
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if different else 0
 
 
-def tell_release(release: str, stories: Sequence[Story]) -> None:
+def tell_release(release: str, stories: Sequence[BugHistory]) -> None:
     """Print how the stories go with the classes of a release that has their assignors."""
     print(f"Kafka {release}")
     with ReleaseJvm(release) as jvm:
@@ -68,12 +68,12 @@ def tell_release(release: str, stories: Sequence[Story]) -> None:
             print(f"  {story.name}: {'held' if played.broken is None else played.broken[1]}")
 
 
-def releases(story: Story) -> list[str]:
+def releases(story: BugHistory) -> list[str]:
     """Those of Kafka whose answers a story needs."""
     return [release for release in (story.before, story.after) if release is not None and release != OURS]
 
 
-def ask(story: Story, release: str) -> Iterator[Recorded]:
+def ask(story: BugHistory, release: str) -> Iterator[Recorded]:
     """Play the story with the classes of a release, and what they were asked and answered."""
     with ReleaseJvm(release) as jvm:
         told: list[Recorded] = []

@@ -97,7 +97,7 @@ def _unreachable(table: dict[str, str], reached: set[str]) -> Iterator[str]:
 
 
 def _transitions(coverage: Coverage) -> Iterator[str]:
-    yield "Transitions (groupstorm/coordinator/states.py)"
+    yield "Transitions (groupstorm/coordinator/classic/states.py)"
     for before, cause in ALL_TRANSITIONS:
         yield f"  {before:<20} {cause:<18} {_number(coverage.transitions[before, cause]):>10}"
     reached = {row for row in ALL_TRANSITIONS if coverage.transitions[row]}

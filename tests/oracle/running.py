@@ -1,4 +1,4 @@
-"""What runs of random cases share: two sides at work at once, their time, and word of how far they are."""
+"""Shared parts of runs of random cases: two sides that work at once, their CPU time, progress lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shortest script that still differs: steps, then fields, then options are left out while it does.
+"""Shrinks a script to the shortest that still differs: leaves out steps, then fields, then options.
 
 Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002) over the
 list of steps; fields and options one by one, which puts their defaults in.

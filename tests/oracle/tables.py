@@ -1,9 +1,9 @@
-"""What scripts can reach and what they cannot, as literal tables; a run that finds otherwise says so."""
+"""Literal tables of what scripts can reach and cannot reach; a run with another result reports it."""
 
 from __future__ import annotations
 
+from groupstorm.coordinator.classic.states import TRANSITIONS
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.states import TRANSITIONS
 
 #: Errors that the classic group's own rules give, by kind of answer: a long run is expected to meet each.
 RULES: dict[str, tuple[str, ...]] = {
@@ -84,6 +84,9 @@ OUTSIDE_THE_COORDINATOR: dict[str, str] = {
 #: Transitions of `states.TRANSITIONS` that no script can take, and why.
 UNREACHABLE_TRANSITIONS: dict[tuple[str, str], str] = {
     ("Stable", "over-capacity"): "a group that is loaded, and scripts begin with none",
+    ("PreparingRebalance", "failed"): "not in Kafka 4.3.1, and scripts keep to the letter",
+    ("CompletingRebalance", "failed"): "not in Kafka 4.3.1, and scripts keep to the letter",
+    ("Stable", "failed"): "not in Kafka 4.3.1, and scripts keep to the letter",
 }
 
 ALL_ERRORS = tuple(error.name for error in Error)

@@ -203,7 +203,7 @@ def _claims(case: Case) -> list[tuple[str, int]]:
 _CLAIMS: dict[str, Callable[[Case], bool]] = {
     "nothing owned": lambda case: not _claims(case),
     "one of two": lambda case: len(set(_claims(case))) < len(_claims(case)),
-    "ghosts": lambda case: any(
+    "nonexistent": lambda case: any(
         not 0 <= number < case["topics"].get(topic, {"partitions": 0})["partitions"]
         for topic, number in _claims(case)
     ),

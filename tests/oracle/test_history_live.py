@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from groupstorm.assignors.historical.bug_histories import load
 from groupstorm.assignors.historical.recordings import recorded
-from groupstorm.assignors.historical.stories import load
 from tests.oracle.build import OracleUnavailable
 from tests.oracle.history import ask, releases
 

@@ -19,6 +19,9 @@ from tests.oracle.transcripts import transcript
 pytestmark = pytest.mark.slow
 
 
+SCRIPTS = 400
+
+
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[Jvm]:
     try:
@@ -30,9 +33,9 @@ def kafka() -> Iterator[Jvm]:
 
 
 def test_random_scripts_are_answered_as_kafka_answers_them(kafka: Jvm) -> None:
-    outcome = compare(kafka.ask, 400, seed=2, shown_max=1)
+    outcome = compare(kafka.ask, SCRIPTS, seed=2, shown_max=1)
     assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
-    assert outcome.coverage.scripts == 400
+    assert outcome.coverage.scripts == SCRIPTS
 
 
 def test_the_golden_answers_are_kafkas(kafka: Jvm) -> None:

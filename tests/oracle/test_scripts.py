@@ -9,10 +9,10 @@ import pytest
 
 from tests.oracle.coverage import Coverage
 from tests.oracle.differential import our_answer
-from tests.oracle.scripts.climates import CLIMATES
 from tests.oracle.scripts.draft import TIME_MAX_MS
 from tests.oracle.scripts.generator import Script, random_script
 from tests.oracle.scripts.moves import MOVES
+from tests.oracle.scripts.workloads import WORKLOADS
 from tests.oracle.tables import (
     ALL_ERRORS,
     ALL_TRANSITIONS,
@@ -58,8 +58,8 @@ def test_scripts_end_before_kafka_looks_for_expired_offsets(scripts: list[Script
     assert sum(ms > 300_000 for ms in elapsed) > 20, "some outlast a new member's five minutes"
 
 
-def test_every_move_is_made_in_some_climate() -> None:
-    assert {name for climate in CLIMATES for name in climate.moves} == set(MOVES)
+def test_every_move_is_made_in_some_workload() -> None:
+    assert {name for workload in WORKLOADS for name in workload.moves} == set(MOVES)
 
 
 def _clients(scripts: list[Script]) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""A script and Kafka's answers to it, to be read by people; where ours differ, both are shown."""
+"""Prints a script with Kafka's answers for people, and both answers at the first difference."""
 
 from __future__ import annotations
 

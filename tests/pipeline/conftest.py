@@ -26,3 +26,22 @@ def spark() -> Iterator[SparkSession]:
         pytest.skip(str(missing))
     with spark_session() as session:
         yield session
+
+
+@pytest.fixture(params=["local", "spark"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Both engines, one after the other; without Spark its half is skipped."""
+    name: str = request.param
+    if name == "spark":
+        request.getfixturevalue("spark")
+    return name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A session of Spark takes more than ten seconds to start: every test that needs one is slow."""
+    for item in items:
+        chosen = getattr(item, "callspec", None)
+        on_spark = chosen is not None and chosen.params.get("engine") == "spark"
+        if on_spark or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)

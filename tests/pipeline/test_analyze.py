@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
-from groupstorm.cli.app import app
-from groupstorm.pipeline.analysis import SlowHandover, compare_with_files, figures_schema
-from groupstorm.pipeline.terminal import why
+from groupstorm.cli.commands import app
+from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.pipeline.analysis import compare_with_files
+from groupstorm.pipeline.reasons import why
+from groupstorm.pipeline.results import SlowHandover
 from groupstorm.problems import CheckFailed, InputError
-from groupstorm.storms.figures import Figures, FiguresAccumulator
 from tests.figures.synthetic import trace
 from tests.figures.tracing import coordinator_trace
 from tests.pipeline.traces import write_trace
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
-
-def test_figures_as_json_and_held_against_the_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_figures_as_json_and_compared_with_the_files(engine: str, tmp_path: Path) -> None:
     """Three traces: a right figures.json beside one, a wrong one beside another, none beside the last."""
-    right = write_trace(trace(0), tmp_path / "right", told=True)
+    right = write_trace(trace(0), tmp_path / "right", with_figures=True)
     wrong = write_trace(trace(3), tmp_path / "wrong")
-    told = json.dumps(wrong.to_json() | {"generations": -1})
-    (tmp_path / "wrong" / "figures.json").write_text(told, "utf-8")
+    changed = json.dumps(wrong.to_json() | {"generations": -1})
+    (tmp_path / "wrong" / "figures.json").write_text(changed, "utf-8")
     one, other = coordinator_trace("range"), coordinator_trace("cooperative-sticky")
     theirs = [(at, source, event._replace(group="h")) for at, source, event in other.rows]  # type: ignore[attr-defined]  # named tuples
     write_trace(sorted([*one.rows, *theirs], key=lambda row: row[0]), tmp_path / "served")
 
-    result = CliRunner().invoke(app, ["analyze", str(tmp_path), "--json"])
+    result = CliRunner().invoke(app, ["analyze", str(tmp_path), "--json", "--engine", engine])
     assert json.loads(result.stdout) == {
         "right": right.to_json(),
         "served:g": one.figures().to_json(),
@@ -45,10 +43,13 @@ def test_figures_as_json_and_held_against_the_files(spark: SparkSession, tmp_pat
     assert str(result.exception) == f"{file}: generations: -1, but the trace gives {wrong.generations}"
 
 
-def test_tables_for_people_and_as_parquet(spark: SparkSession, tmp_path: Path) -> None:
-    figures = write_trace(trace(2), tmp_path / "stormy", told=True)
+def test_tables_for_people_and_as_parquet(engine: str, tmp_path: Path) -> None:
+    parquet = pytest.importorskip(
+        "pyarrow.parquet", reason="needs pyarrow: pip install 'groupstorm[parquet]'"
+    )
+    figures = write_trace(trace(2), tmp_path / "stormy", with_figures=True)
     out = tmp_path / "tables"
-    arguments = ["analyze", str(tmp_path / "stormy"), "--out", str(out), "--slowest", "2"]
+    arguments = ["analyze", str(tmp_path / "stormy"), "--out", str(out), "--slowest", "2", "--engine", engine]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     for text in (
@@ -59,15 +60,15 @@ def test_tables_for_people_and_as_parquet(spark: SparkSession, tmp_path: Path) -
         "figures.json says the same",
     ):
         assert text in result.stdout
-    written = spark.read.parquet(str(out / "figures")).collect()
-    assert [row["run"] for row in written] == ["stormy"]
-    assert written[0]["answer"] == figures.answer
-    assert written[0]["requests"] == figures.requests
-    handovers = spark.read.parquet(str(out / "handovers"))
-    gaps = handovers.agg({"gap_us": "sum"}).collect()[0][0]
-    assert gaps / 1_000_000 == figures.unowned_partition_seconds
+    [row] = parquet.read_table(out / "figures").to_pylist()
+    assert row["run"] == "stormy"
+    assert row["answer"] == figures.answer
+    assert dict(row["requests"]) == figures.requests
+    handovers = parquet.read_table(out / "handovers").to_pylist()
+    assert sum(one["gap_us"] for one in handovers) / 1_000_000 == figures.unowned_partition_seconds
     for table in ("intervals", "rounds", "members"):
-        assert spark.read.parquet(str(out / table)).count() > 0
+        assert parquet.read_table(out / table).num_rows > 0
+    assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0  # replaces the tables
 
 
 def test_figures_file_that_is_none(tmp_path: Path) -> None:
@@ -78,17 +79,37 @@ def test_figures_file_that_is_none(tmp_path: Path) -> None:
             compare_with_files({"run": figures}, {"run": tmp_path})
 
 
-def test_no_trace_is_told_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_that_is_missing_is_a_difference(tmp_path: Path) -> None:
+    """Whether it is null or not, in the file or in this version."""
+    figures = FiguresAccumulator().figures()
+    assert figures.lag_peak is None
+    written = figures.to_json() | {"fortune": None}
+    del written["lag_peak"], written["generations"]
+    file = tmp_path / "figures.json"
+    file.write_text(json.dumps(written), "utf-8")
+    assert compare_with_files({"run": figures}, {"run": tmp_path}) == (
+        [],
+        [
+            f"{file}: generations: is missing, but the trace gives 0",
+            f"{file}: lag_peak: is missing, but the trace gives None",
+            f"{file}: fortune: None, but there is no such figure",
+        ],
+    )
+    file.write_text(json.dumps(figures.to_json()), "utf-8")
+    assert compare_with_files({"run": figures}, {"run": tmp_path}) == (["run"], [])
+
+
+def test_no_trace_is_found_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(InputError, match="no trace found"):
         CliRunner().invoke(app, ["analyze", str(tmp_path)], catch_exceptions=False)
 
 
-def test_missing_spark_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_spark_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_trace(trace(0, actions=1), tmp_path / "run")
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(InputError, match=r"pip install 'groupstorm\[spark\]'"):
-        CliRunner().invoke(app, ["analyze", str(tmp_path)], catch_exceptions=False)
+        CliRunner().invoke(app, ["analyze", str(tmp_path), "--engine", "spark"], catch_exceptions=False)
 
 
 def test_out_holds_something_else(tmp_path: Path) -> None:
@@ -130,9 +151,27 @@ def test_why() -> None:
 
 
 def test_the_table_of_figures_has_a_column_for_each() -> None:
+    pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[spark]'")
+    from groupstorm.pipeline.spark import figures_schema
+
     columns = figures_schema().split(", ")
     assert columns[0] == "run string"
     assert "generations bigint" in columns
     assert "lag_recovery_seconds double" in columns
     assert "commits_rejected map<string, bigint>" in figures_schema()
-    assert len(Figures.__annotations__) == 40
+    assert len(Figures.__annotations__) == 55
+
+
+def test_the_local_engine_imports_nothing_heavy(tmp_path: Path) -> None:
+    write_trace(trace(0, actions=1), tmp_path / "run")
+    program = (
+        "import sys\n"
+        "from groupstorm.cli.app import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print(*{'pyspark', 'pandas', 'pyarrow', 'groupstorm.storms'} & {*sys.modules})"
+    )
+    command = [sys.executable, "-c", program, "analyze", str(tmp_path / "run"), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    figures, heavy = done.stdout.splitlines()
+    assert json.loads(figures)["run"]["generations"] >= 1, done.stderr
+    assert heavy == ""

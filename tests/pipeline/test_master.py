@@ -10,7 +10,9 @@ from groupstorm.pipeline.session import address_towards
 from groupstorm.problems import InputError
 
 
-@pytest.mark.parametrize("master", ["local[2]", "spark://", "spark://a", "spark://a:0", "yarn", "a:7077"])
+@pytest.mark.parametrize(
+    "master", ["local[2]", "spark://", "spark://a", "spark://a:0", "spark://a:65536", "yarn", "a:7077"]
+)
 def test_what_is_no_cluster_is_named(master: str) -> None:
     with pytest.raises(InputError, match="expected spark://HOST:PORT"):
         address_towards(master)
@@ -19,6 +21,16 @@ def test_what_is_no_cluster_is_named(master: str) -> None:
 def test_the_address_by_which_the_cluster_can_reach_this_machine() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         assert address_towards(f"spark://127.0.0.1:{listening.getsockname()[1]}") == "127.0.0.1"
+
+
+@pytest.mark.parametrize("port", [1, 65_535])
+def test_every_port_is_asked(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(endpoint: tuple[str, int], _timeout: float) -> None:
+        raise ConnectionRefusedError(111, f"refused by {endpoint}")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    with pytest.raises(InputError, match=rf"nobody answers there: refused by \('::1', {port}\)"):
+        address_towards(f"spark://[::1]:{port}")
 
 
 def test_a_cluster_that_does_not_answer_is_said() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from groupstorm.storms.figures import Figures, FiguresAccumulator
+from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.trace.writer import open_writer
-from tests.figures.synthetic import TracedRow
+from tests.figures.synthetic_rows import TracedRow
 
 
 def write_trace(
-    rows: list[TracedRow], folder: Path, trace_format: str = "jsonl", told: bool = False
+    rows: list[TracedRow], folder: Path, trace_format: str = "jsonl", with_figures: bool = False
 ) -> Figures:
-    """Write a trace and compute its figures on the way; ``told``: write figures.json too."""
+    """Write a trace and compute its figures on the way; ``with_figures``: write figures.json too."""
     folder.mkdir(parents=True)
     writer = open_writer(folder, "trace", trace_format)
     accumulator = FiguresAccumulator()
@@ -22,6 +22,6 @@ def write_trace(
         accumulator.add(*row)
     writer.close()
     figures = accumulator.figures()
-    if told:
+    if with_figures:
         (folder / "figures.json").write_text(json.dumps(figures.to_json()), "utf-8")
     return figures

@@ -1,40 +1,111 @@
-"""Tables of figures in a terminal of eighty columns."""
+"""Tables of figures in eighty columns: nothing is cut, whatever the names and numbers."""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import io
+from collections.abc import Sequence
+from typing import Any
 
-from rich.console import Console
+from hypothesis import given
+from hypothesis import strategies as st
 
-from groupstorm.report.tables import SIDE_BY_SIDE_MAX, figures_table
-from groupstorm.storms.figures import Figures
+from groupstorm.figures import Figures
+from groupstorm.report.grid import Grid, Row, wrapped
+from groupstorm.report.tables import LEADING, SIDE_BY_SIDE_MAX, figures_csv, figures_grid
 
-
-def printed(runs: dict[str, Figures]) -> str:
-    out = io.StringIO()
-    Console(file=out, width=80).print(figures_table("title", runs))
-    return out.getvalue()
+EMPTY = Figures(**dict.fromkeys(field.name for field in dataclasses.fields(Figures)))  # type: ignore[arg-type]
 
 
-def figures(number: int) -> Figures:
-    empty = Figures(**dict.fromkeys(field.name for field in dataclasses.fields(Figures)))  # type: ignore[arg-type]
+def figures(number: int, **changes: Any) -> Figures:
     return dataclasses.replace(
-        empty, generations=number, unowned_partition_seconds=1234.5678, moves_wasted=-3
+        EMPTY, generations=number, unowned_partition_seconds=1234.5678, moves_wasted=3, **changes
     )
 
 
+def printed(runs: dict[str, Sequence[Figures]], everything: bool = False) -> list[str]:
+    lines = figures_grid("title", runs, everything).text(80)
+    assert max(map(len, lines)) <= 80
+    return lines
+
+
 def test_a_few_runs_stand_side_by_side() -> None:
-    text = printed({f"v{number}": figures(number) for number in range(SIDE_BY_SIDE_MAX)})
-    [line] = [line for line in text.splitlines() if "generations" in line]
-    assert line.replace("\u2502", "").split() == ["generations", "0", "1", "2", "3"]
-    assert text.count("1,234.568") == SIDE_BY_SIDE_MAX
+    lines = printed({f"v{number}": [figures(number)] for number in range(SIDE_BY_SIDE_MAX)})
+    assert "generations                    0      1      2      3" in lines
+    assert "unowned_partition_seconds  1,235  1,235  1,235  1,235" in lines
 
 
-def test_many_runs_stand_one_below_the_other_with_all_digits() -> None:
+def test_many_runs_stand_one_below_the_other_with_all_names() -> None:
     names = [f"constrained-cooperative-{number}" for number in range(SIDE_BY_SIDE_MAX + 1)]
-    text = printed({name: figures(1000 + number) for number, name in enumerate(names)})
-    assert "\u2026" not in text, "nothing is cut off"
-    for number in range(len(names)):
-        [line] = [line for line in text.splitlines() if f"1,00{number}" in line]
-        assert line.split()[1:] == [f"1,00{number}", "-", "1,235", "-", "-", "-", "-3", "-", "-"]
+    lines = printed({name: [figures(1000 + number)] for number, name in enumerate(names)})
+    for number, name in enumerate(names):
+        assert f"{name}  1,00{number}    1,235       3" in lines
+
+
+def test_all_figures_of_many_runs_stand_in_blocks() -> None:
+    names = [f"constrained-cooperative-{number}" for number in range(9)]
+    one = figures(7, requests={"JoinGroup": 1_234_567}, settled_after_ms=1_234_567.891)
+    lines = printed({name: [one] for name in names}, everything=True)
+    for row in ("generations", "settled_after_ms", "requests: JoinGroup"):
+        cells = [cell for line in lines if line.startswith(f"{row} ") for cell in line[len(row) :].split()]
+        assert len(cells) == 9, row
+    assert not any(line.startswith("settled_after_ms") for line in printed({"a": [one]}))
+
+
+def test_the_range_stands_below_the_median_if_seeds_differ() -> None:
+    lines = printed({"a": [figures(1), figures(5), figures(2)], "b": [figures(80)] * 3})
+    place = lines.index("generations                    2     80")
+    assert lines[place + 1] == "  least..most               1..5"
+    assert "unowned_partition_seconds  1,235  1,235 ~" in lines
+    assert lines[-1] == "~ differs by no more than the seeds do"
+
+
+def test_runs_without_a_value_are_counted() -> None:
+    lines = printed({"a": [figures(1, lag_recovery_seconds=value) for value in (4.0, None, 8.0)]})
+    place = next(number for number, line in enumerate(lines) if line.startswith("lag_recovery_seconds"))
+    assert lines[place].split()[1:] == ["6"]
+    assert "4..8 1 without" in lines[place + 1]
+
+
+def test_figures_that_are_zero_everywhere_take_one_line() -> None:
+    lines = printed({"a": [figures(1, records_skipped=0, dual_owner_seconds=0.0)]})
+    assert lines[-1] == "0 everywhere: dual_owner_seconds, records_skipped"
+    assert {"records_skipped", "dual_owner_seconds"} <= set(LEADING)
+
+
+WORDS = st.from_regex(r"[a-z]{1,12}(-[a-z]{1,12}){0,4}", fullmatch=True)
+CELLS = st.integers(0, 10**9).map("{:,}".format)
+
+
+ROWS = st.lists(st.tuples(WORDS, st.lists(CELLS, min_size=9, max_size=9)), min_size=1, max_size=4)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=9), ROWS)
+def test_whatever_is_in_a_table_no_word_and_no_number_is_cut(
+    headings: list[str], rows: list[tuple[str, list[str]]]
+) -> None:
+    grid = Grid(("", *headings), [Row(name, cells[: len(headings)]) for name, cells in rows])
+    lines = grid.text(80)
+    assert max(map(len, lines)) <= 80
+    words = " ".join(lines).split()
+    for name, cells in rows:
+        assert all(part in " ".join(words) for part in name.split("-"))
+        for cell in cells[: len(headings)]:
+            assert cell in words
+
+
+def test_markdown_and_csv_have_the_same_cells() -> None:
+    grid = Grid(("figure", "a|b"), [Row("x", ("1",), ("0..2",), "range", "~")], "t", ["note"])
+    assert grid.markdown() == [
+        "**t**", "", r"| figure | a\|b |", "| :-- | --: |", "| x ~ | 1 (0..2) |", "", "note",
+    ]  # fmt: skip
+    read = list(csv.DictReader(io.StringIO(figures_csv(("variant", "seed"), [(("a", 3), figures(2))]))))
+    assert read[0]["variant"] == "a"
+    assert read[0]["unowned_partition_seconds"] == "1234.5678"
+    assert read[0]["lag_peak"] == ""
+
+
+def test_a_paragraph_keeps_its_words() -> None:
+    assert wrapped("a cooperative-sticky b", 12) == ["a", "cooperative-sticky", "b"]
+    assert wrapped("", 12) == [""]

@@ -1,4 +1,4 @@
-"""The presets about assignors show what they are there for; state is rebuilt where it is new."""
+"""The presets about assignors answer their questions; processes rebuild state that is new to them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from groupstorm.storms.checkers import CO_PARTITIONED, HELD
+from groupstorm.storms.invariants import CO_PARTITIONED, HELD
 from groupstorm.storms.run import run
-from groupstorm.storms.scenario import load
-from tests.storms.storming import FIXED, START, Storm, scenario, storm
+from groupstorm.storms.scenario.files import load
+from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
-#: The presets, and what makes them small enough for a test.
+#: The presets, and settings that make them small enough for a test.
 ABOUT_ASSIGNORS: dict[str, dict[str, int]] = {
     "assignor-shootout": {"members": 12, "partitions": 10},
     "stream-join": {},
@@ -73,7 +73,7 @@ def strategy(name: str) -> dict[str, Any]:
     return {"partition.assignment.strategy": [name]}
 
 
-def test_what_tears_joins_apart_is_told() -> None:
+def test_joins_that_are_torn_apart_are_reported() -> None:
     steps = [START, {"at_ms": 60_000, "do": "add"}]
     settings = {"members": 3, "topics": 2, "partitions": 7, "joins": True, **FIXED}
     torn = storm(scenario(steps, **settings, **strategy("roundrobin")))
@@ -82,7 +82,7 @@ def test_what_tears_joins_apart_is_told() -> None:
     assert (whole.figures.invariants or {})[CO_PARTITIONED] == HELD
 
 
-def test_the_sketches_of_12464_leave_the_new_partition_to_nobody(
+def test_the_sketches_of_12464_leave_the_new_partition_unassigned(
     storms: dict[tuple[str, str], Storm],
 ) -> None:
     """Until another member joins, 240 s later; the mended algorithm waits for new metadata alone."""
@@ -92,7 +92,7 @@ def test_the_sketches_of_12464_leave_the_new_partition_to_nobody(
         assert longest_s <= gap_s < longest_s + 40, variant
 
 
-def test_state_is_rebuilt_for_what_a_process_did_not_own_just_before() -> None:
+def test_state_is_rebuilt_for_partitions_that_a_process_did_not_own_just_before() -> None:
     """One of three gives up 4 of 12: the others take 2 each, and wait for these alone."""
     steps = [START, {"at_ms": 60_000, "do": "stop", "members": [1]}, {"at_ms": 120_000, "do": "add"}]
     settings = {"members": 3, "partitions": 12, "start_ms": 1000, **FIXED, "restore_ms": 500}
@@ -110,7 +110,7 @@ def test_state_is_rebuilt_for_what_a_process_did_not_own_just_before() -> None:
         assert [ms for time_us, _, ms in taken if time_us > 120e6] == [2000], "the new one alone"
 
 
-def test_what_assignors_cost_is_measured_and_nowhere_else(tmp_path: Path) -> None:
+def test_the_cost_of_assignors_is_in_measured_json_alone(tmp_path: Path) -> None:
     ran = run(load("kafka-12464").resolve("after", 0, {}), tmp_path)
     measured = json.loads((tmp_path / "measured.json").read_text())
     assert measured["assignments"] == ran.figures.generations
@@ -119,6 +119,6 @@ def test_what_assignors_cost_is_measured_and_nowhere_else(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("preset", ["stream-join", "kafka-12464"])
-def test_heartbeats_one_by_one_give_the_same_trace(preset: str) -> None:
+def test_exact_and_computed_traces_are_equal(preset: str) -> None:
     for variant in load(preset).variants:
         assert storm(preset, variant=variant, exact=True).rows == storm(preset, variant=variant).rows

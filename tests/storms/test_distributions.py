@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.problems import InputError
-from groupstorm.storms.distributions import parse
 from groupstorm.storms.randomness import DRAW_SPAN
+from groupstorm.storms.scenario.distributions import parse
 
 
-def test_a_number_is_always_that_number() -> None:
+def test_every_draw_from_a_number_gives_that_number() -> None:
     assert {parse("x", 0.5).at(draw) for draw in (0, DRAW_SPAN // 2, DRAW_SPAN - 1)} == {500}
 
 
@@ -39,8 +39,24 @@ def test_uniform_stays_within_its_bounds(a: int, b: int, draw: int) -> None:
 @pytest.mark.parametrize(
     "written",
     [-1, "soon", True, None, [], {}, {"p50": 1}, {"uniform": [1]}, {"uniform": [2, 1]}, {"quantiles": {0: 1}},
-     {"quantiles": {0: 5, 100: 1}}, {"quantiles": {"0": 1, 100: 2}}, float("inf"), {"p50": 2, "p95": 1}],
+     {"quantiles": {0: 5, 100: 1}}, {"quantiles": {"zero": 1, 100: 2}}, {"quantiles": {"0": 1, 0: 1, 100: 2}},
+     float("inf"), {"p50": 2, "p95": 1}, {"p50": 1, "p101": 2}, {"p50": "1 parsec", "p95": 2},
+     {"p50": 1, "median": 1}, "-3s"],
 )  # fmt: skip
-def test_what_is_no_distribution_is_refused_by_name(written: Any) -> None:
+def test_an_invalid_distribution_is_refused_with_the_name_of_its_setting(written: Any) -> None:
     with pytest.raises(InputError, match="net_latency_ms"):
         parse("net_latency_ms", written)
+
+
+def test_units_and_fractions_of_a_percentile() -> None:
+    distribution = parse("x", {"p50": "20s", "p99.9": "2m"})
+    assert distribution.at(DRAW_SPAN // 2) == 20_000_000
+    assert distribution.at(DRAW_SPAN * 999 // 1000) == pytest.approx(120_000_000, abs=1)
+    assert distribution.at(0) == 10_000_000
+    assert distribution.largest_us == 120_000_000 + 50_000_000
+    assert parse("x", {"quantiles": {0: "1ms", "99.9": 2, 100: "1h"}}).largest_us == 3_600_000_000
+
+
+def test_the_ends_can_be_given() -> None:
+    distribution = parse("x", {"p0": 5, "p50": 6, "p100": 100})
+    assert (distribution.at(0), distribution.largest_us) == (5_000, 100_000)

@@ -7,10 +7,11 @@ import pytest
 import yaml
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario import load, parse, preset_names, presets
-from groupstorm.storms.settings import SETTINGS, Settings
-from groupstorm.storms.steps import STEP_KINDS
-from groupstorm.storms.streams.consistency import CONSUMER_STEPS, STREAMS_STEPS
+from groupstorm.storms.scenario.files import load, parse, preset_names, presets
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.settings_table import SETTINGS
+from groupstorm.storms.scenario.steps import STEP_KINDS
+from groupstorm.storms.scenario.streams_consistency import CONSUMER_STEPS, STREAMS_STEPS
 
 MINIMAL = "steps: [{at_ms: 0, do: start}]"
 
@@ -36,14 +37,14 @@ def test_a_resolved_scenario_is_a_file_that_resolves_to_itself(tmp_path: Path) -
     assert again.steps == resolved.steps
 
 
-def test_toml_says_the_same_as_yaml() -> None:
+def test_a_toml_file_gives_the_same_scenario_as_a_yaml_file() -> None:
     toml = 'name = "x"\n[settings]\nmembers = 3\n[[steps]]\nat_ms = 0\ndo = "start"\n'
     as_yaml = "name: x\nsettings: {members: 3}\nsteps: [{at_ms: 0, do: start}]"
     from_toml = parse(toml, "toml", "f").resolve(None, 1, {})
     assert from_toml.as_yaml() == parse(as_yaml, "yaml", "f").resolve(None, 1, {}).as_yaml()
 
 
-def test_command_line_beats_variant_beats_settings_beats_default() -> None:
+def test_the_command_line_overrides_the_variant_the_settings_and_the_defaults_in_this_order() -> None:
     scenario = parse(
         "settings: {members: 2, partitions: 3}\nvariants: {v: {members: 4}}\n" + MINIMAL, "yaml", "f"
     )
@@ -54,7 +55,7 @@ def test_command_line_beats_variant_beats_settings_beats_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("steps: []", "steps"),
         ("[]", "expected names with values"),
@@ -85,12 +86,21 @@ def test_command_line_beats_variant_beats_settings_beats_default() -> None:
         ("steps: [{at_ms: 1, do: rolling-restart}]", "nobody ever starts"),
         ("seed: -3\n" + MINIMAL, "seed: -3"),
         ("variant: x\n" + MINIMAL, "'x' is not one of default"),
+        ("name: ../../evil\n" + MINIMAL, "name: '../../evil': expected letters, digits"),
+        ("name: .hidden\n" + MINIMAL, "name: '.hidden'"),
+        ("name: /etc/passwd\n" + MINIMAL, "name: '/etc/passwd'"),
+        ("name: ''\n" + MINIMAL, "name: ''"),
+        ("name: 2026\n" + MINIMAL, "name: 2026: expected letters, digits"),
+        (f"name: {'x' * 101}\n" + MINIMAL, "at most 100 characters"),
+        ("variants: {../x: {}}\n" + MINIMAL, "variants: '../x': expected letters, digits"),
+        ("variants: {1: {}, '1': {}}\n" + MINIMAL, "variants: 1: expected letters"),
+        ("settings:\n  members: 3\n  members: 4\n" + MINIMAL, "line 3: members: a second value"),
     ],
 )
-def test_what_is_wrong_is_named(text: str, told: str) -> None:
+def test_the_message_of_an_error_names_the_wrong_value(text: str, message: str) -> None:
     with pytest.raises(InputError) as refused:
         parse(text, "yaml", "file.yaml").resolve(None, None, {})
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -111,15 +121,19 @@ def test_every_default_is_a_value_that_its_setting_allows() -> None:
 @pytest.mark.parametrize("application", ["consumer", "streams"])
 def test_steps_are_written_as_they_are_read(application: str) -> None:
     fields: dict[str, Any] = {
-        "members": [1], "for_ms": 5, "over_ms": 7, "count": 2, "topic": "topic-0", "partitions": 30, "rack": 1
+        "members": [1], "for_ms": 5, "over_ms": 7, "count": 2, "topic": "topic-0", "partitions": 30,
+        "rack": 1,
+        "append_ms": 3000, "direction": "both"
     }  # fmt: skip
+    if application == "consumer":
+        fields["settings"] = {"session.timeout.ms": 40_000}
     unknown = STREAMS_STEPS if application == "consumer" else CONSUMER_STEPS
     settings = {"application": application} | ({"racks": 2} if application == "streams" else {})
     steps = [
         {
             "at_ms": 0,
             "do": kind.name,
-            **{name: fields[name] for name in sorted(kind.required | kind.optional)},
+            **{name: fields[name] for name in sorted(kind.required | kind.optional) if name in fields},
         }
         for kind in STEP_KINDS
         if kind.name not in unknown

@@ -1,4 +1,4 @@
-"""Members that speak the protocol themselves: a test says each step of theirs."""
+"""Members that send raw requests: the test makes each of their steps."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from groupstorm.assignors.userdata import encode_assignment
 from groupstorm.testing import EmulatedBroker
-from tests.server import wire
-from tests.server.wire import RawClient, milliseconds, structure
+from tests.broker import wire
+from tests.broker.wire import RawClient, milliseconds, structure
 
 GROUP = "readers"
 AT_ONCE = {"group.initial.rebalance.delay.ms": 0}
@@ -22,7 +22,7 @@ class RawMember(RawClient):
     """A connection that joins and syncs; version 3 of JoinGroup needs no second request for an id."""
 
     def __init__(self, broker: EmulatedBroker, client_id: str = "raw", number: int = 0) -> None:
-        """``number``: which of the brokers it connects to."""
+        """``number``: of the broker that the member connects to."""
         super().__init__(address(broker, number))
         self.client_id = client_id
         self.member_id = ""

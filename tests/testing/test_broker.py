@@ -1,7 +1,8 @@
-"""`groupstorm.broker`: what it takes, what a test sees of it, and that it goes away again."""
+"""`groupstorm.broker`: its arguments, its views, its end."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import socket
 import subprocess
@@ -15,9 +16,9 @@ import groupstorm
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from groupstorm.testing import EmulatedBroker
+from tests.broker import wire
+from tests.broker.wire import RawClient
 from tests.command import ROOT
-from tests.server import wire
-from tests.server.wire import RawClient
 from tests.testing.members import AT_ONCE, GROUP, RawMember, address
 
 
@@ -34,6 +35,13 @@ def test_topics_settings_and_one_made_later() -> None:
         assert topics_of(broker) == {"orders": 6, "payments": 2}
         with pytest.raises(InputError, match="payments"):
             broker.create_topic("payments", 2)
+
+
+def test_the_function_stays_beside_the_room_of_the_same_name() -> None:
+    """Importing a module of the package `groupstorm.broker` does not replace the function."""
+    importlib.import_module("groupstorm.broker.shell")
+    assert callable(groupstorm.broker)
+    assert sys.modules["groupstorm.broker"] is not groupstorm.broker  # type: ignore[comparison-overlap]
 
 
 async def test_async_form() -> None:
@@ -61,7 +69,7 @@ def test_several_brokers_and_an_older_release() -> None:
     assert highest[wire.FETCH] == 12
 
 
-def test_a_port_of_ones_own_and_one_that_is_taken() -> None:
+def test_a_chosen_port_and_a_port_in_use() -> None:
     with groupstorm.broker() as broker:
         port = address(broker)[1]
         with pytest.raises(InputError, match=f"^port: {port}: cannot listen there"):
@@ -70,29 +78,6 @@ def test_a_port_of_ones_own_and_one_that_is_taken() -> None:
             groupstorm.broker(control=port).start()
     with groupstorm.broker(port=port) as again:
         assert address(again)[1] == port
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"topics": {"orders": "6"}}, "topics: orders: '6': expected the number of its partitions"),
-        ({"topics": {"orders": True}}, "topics: orders: True: expected"),
-        ({"topics": {"a/b": 1}}, "a/b"),
-        ({"settings": {"num.partitions": None}}, "settings: num.partitions: None: expected a text"),
-        (
-            {"settings": {"num.partition": 1}},
-            "option num.partition: not known here; did you mean num.partitions",
-        ),
-        ({"port": -1}, "port: -1: expected a number from 0"),
-        ({"control": 70_000}, "control: 70000: expected a number from 0"),
-        ({"brokers": 0}, "0 brokers: expected 1 to 100"),
-        ({"as_version": "5"}, "version 5 of Kafka: expected one of"),
-    ],
-)
-def test_what_means_nothing_is_named(arguments: dict[str, object], sentence: str) -> None:
-    with pytest.raises(InputError) as refusal:
-        groupstorm.broker(**arguments)  # type: ignore[arg-type]
-    assert sentence in str(refusal.value)
 
 
 def test_events_trace_and_the_folder_tell_the_same(tmp_path: Path) -> None:

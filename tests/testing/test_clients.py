@@ -1,4 +1,4 @@
-"""Waiting for groups of clients as people use them."""
+"""Waiting for groups of real clients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 
 import groupstorm
-from tests.clients_real.members import GROUP, TOPIC, ConfluentMember, KafkaPythonMember, Member
+from tests.client_libraries.members import GROUP, TOPIC, ConfluentMember, KafkaPythonMember, Member
 from tests.testing.members import AT_ONCE
 
 CLIENTS = {"confluent_kafka": ConfluentMember, "kafka": KafkaPythonMember}
@@ -15,7 +15,7 @@ CLIENTS = {"confluent_kafka": ConfluentMember, "kafka": KafkaPythonMember}
 
 @pytest.mark.parametrize("module", sorted(CLIENTS))
 def test_a_cooperative_group_is_waited_for_through_both_its_rounds(module: str) -> None:
-    """Between the rounds it is Stable as well, while what moves belongs to nobody."""
+    """Between the rounds the group is Stable as well, while the moving partitions have no owner."""
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"needs {module} (extra `kafka`)")
     start: type[Member] = CLIENTS[module]

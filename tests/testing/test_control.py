@@ -22,9 +22,9 @@ from groupstorm.testing import EmulatedBroker
 from groupstorm.testing import http as limits
 from groupstorm.testing.control import METHODS
 from groupstorm.testing.http import MAX_BODY_BYTES, MAX_HEAD_BYTES
+from tests.broker import wire
+from tests.broker.wire import DEADLINE_S, RawClient
 from tests.command import ROOT
-from tests.server import wire
-from tests.server.wire import PATIENCE_S, RawClient
 from tests.testing.members import AT_ONCE, GROUP, RawMember, address
 
 JSON = {"Content-Type": "application/json"}
@@ -41,7 +41,7 @@ class Http:
         self.place = (place.hostname, place.port)
 
     def ask(self, verb: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Answer:
-        connection = http.client.HTTPConnection(*self.place, timeout=PATIENCE_S)
+        connection = http.client.HTTPConnection(*self.place, timeout=DEADLINE_S)
         try:
             content = None if body is None else json.dumps(body)
             connection.request(verb, path, content, JSON if headers is None else headers)
@@ -53,7 +53,7 @@ class Http:
 
     def send(self, raw: bytes) -> int:
         """The status of the answer to these bytes."""
-        with socket.create_connection(self.place, timeout=PATIENCE_S) as connection:
+        with socket.create_connection(self.place, timeout=DEADLINE_S) as connection:
             connection.sendall(raw)
             first = connection.makefile("rb").readline()
         return int(first.split()[1])
@@ -76,13 +76,6 @@ def coordinator_of(broker: EmulatedBroker) -> int:
     with RawClient(address(broker)) as client:
         found = client.ask(wire.FIND_COORDINATOR, 0, key=GROUP)
     return int(found.node_id) - 1
-
-
-def test_the_document_lists_what_it_takes() -> None:
-    document = (ROOT / "docs" / "testing.md").read_text("utf-8")
-    rows = re.findall(r"^\| (`(?:GET|POST|DELETE) /.*?) \|", document, re.MULTILINE)
-    listed = {title for row in rows for title in re.findall(r"`([A-Z]+ [^`?]+)", row)}
-    assert listed == {method.title for method in METHODS}
 
 
 def test_it_lists_what_it_takes(control: Http) -> None:
@@ -147,6 +140,8 @@ def test_brokers_pause_and_go_on_and_coordinators_move(broker: EmulatedBroker, c
     assert control.ask("POST", "/pause") == (200, {"paused": [1, 2]})
     assert control.ask("POST", "/resume") == (200, {"paused": []})
     before = coordinator_of(broker) + 1
+    with RawMember(broker, number=before - 1) as member:
+        member.join_alone([0])
     assert control.ask("POST", "/move-coordinator", {"group": GROUP}) == (200, {"coordinator": 3 - before})
     moved = control.ask("POST", "/move-coordinator", {"group": GROUP, "broker": before})
     assert moved == (200, {"coordinator": before})
@@ -180,6 +175,19 @@ def test_connections_are_dropped(broker: EmulatedBroker, control: Http) -> None:
             "count: '2': expected a whole number",
         ),
         ("/faults", {"do": "disconnect", "api": "Fetch", "count": True}, "count: True: expected a number"),
+        ("/faults", {"do": "disconnect", "api": "Fetch", "client_id": ""}, "client_id: '': expected a text"),
+        (
+            "/faults",
+            {"do": "delay", "api": "Fetch", "delay_ms": -1},
+            "delay_ms: -1: expected a number from 0",
+        ),
+        (
+            "/drop-connections",
+            {"client_id": "nobody"},
+            "client_id: 'nobody': no client of that name has sent",
+        ),
+        ("/move-coordinator", {"group": "none"}, "group: 'none': there is no such group; there are: none"),
+        ("/move-coordinator", {}, "group: is missing; expected a text"),
         (
             "/faults",
             {"do": "disconnect", "api": "Fetch", "times": 2},
@@ -188,6 +196,8 @@ def test_connections_are_dropped(broker: EmulatedBroker, control: Http) -> None:
         ("/faults", {"do": "disconnect", "api": 1}, "api: 1: expected a text"),
         ("/pause", {"broker": 3}, "broker: 3: expected one of 1, 2"),
         ("/expire-member", {"group": "g", "member": "m"}, "group: 'g': there is no such group"),
+        ("/groups/g/wait", {"members": -1}, "members: -1: expected a number from 0"),
+        ("/resume", {"broker": "1"}, "broker: '1': expected a whole number"),
         ("/groups/g/wait", {"state": "stable"}, "state: 'stable': expected one of"),
         ("/groups/g/wait", {"timeout_ms": -1}, "timeout_ms: -1: expected a number from 0"),
     ],
@@ -252,7 +262,7 @@ def test_web_pages_are_refused(control: Http) -> None:
         (b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", 501),
     ],
 )
-def test_what_is_not_http_as_it_is_taken_is_refused(control: Http, raw: bytes, status: int) -> None:
+def test_malformed_http_is_refused(control: Http, raw: bytes, status: int) -> None:
     assert control.send(raw) == status
 
 
@@ -266,14 +276,14 @@ def test_it_listens_on_the_loopback_interface_alone(control: Http) -> None:
 
 def test_no_more_requests_at_once_than_the_limit(control: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_CONNECTIONS", 1)
-    with socket.create_connection(control.place, timeout=PATIENCE_S) as silent:
+    with socket.create_connection(control.place, timeout=DEADLINE_S) as silent:
         silent.sendall(b"GET / HTTP/1.1\r\n")
         assert control.ask("GET", "/faults") == (503, {"error": "1 requests are under way"})
         silent.sendall(b"Host: localhost\r\n\r\n")
         assert silent.recv(12) == b"HTTP/1.1 200"
 
 
-def test_who_does_not_say_what_it_wants_is_told_so(control: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unfinished_request_times_out(control: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "READ_TIMEOUT_S", 0.05)
     assert control.send(b"GET / HTTP/1.1\r\n") == 408
 
@@ -282,7 +292,7 @@ def test_a_client_that_waits_does_not_hold_up_the_end() -> None:
     with groupstorm.broker(control=True) as broker:
         assert broker.control_url is not None
         control = Http(broker.control_url)
-        waiting = socket.create_connection(control.place, timeout=PATIENCE_S)
+        waiting = socket.create_connection(control.place, timeout=DEADLINE_S)
         waiting.sendall(b"POST /groups/g/wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
         assert control.ask("GET", "/faults")[0] == 200
     with waiting:
@@ -306,7 +316,7 @@ def test_serve_takes_orders_with_control(tmp_path: Path) -> None:
             assert control.ask("GET", "/faults") == (200, {"faults": []})
         finally:
             process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(DEADLINE_S) == 0
 
 
 def test_serve_names_a_control_port_that_is_taken() -> None:

@@ -1,4 +1,4 @@
-"""What becomes of a request: the decision alone."""
+"""Which request a fault takes, and what the effect is."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groupstorm.broker.apis import APIS
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.server.apis import APIS
-from groupstorm.coordinator.server.codec import request_type
 from groupstorm.problems import InputError
+from groupstorm.protocol.codec import request_type
 from groupstorm.testing.faults import GROUPS_OF, Delay, Disconnect, Fail, Fault, Faults, Seen, error_named
-from tests.server import wire
+from tests.broker import wire
 
 FAIL = Fail(Error.COORDINATOR_NOT_AVAILABLE)
 
@@ -88,7 +88,7 @@ def test_as_many_requests_are_taken_as_were_asked_for(counts: list[int], request
         (lambda: error_named("NONE"), "error: 'NONE'"),
     ],
 )
-def test_what_means_nothing_is_named(build: object, sentence: str) -> None:
+def test_a_wrong_argument_is_named(build: object, sentence: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}"):
         build()  # type: ignore[operator]
 
@@ -117,7 +117,7 @@ def test_the_groups_of_a_request(
 
 
 @pytest.mark.parametrize("api", sorted(GROUPS_OF))
-def test_every_version_of_an_api_with_groups_has_them_where_they_are_looked_for(api: str) -> None:
+def test_the_groups_of_every_version_of_an_api_are_found(api: str) -> None:
     served = next(one for one in APIS.values() if one.name == api)
     for version in range(served.min_version, served.max_version + 1):
         groups = GROUPS_OF[api](message(api, version))

@@ -1,4 +1,4 @@
-"""Waiting for groups, and what is said when they do not come."""
+"""Waiting for groups, and the messages of waits that fail."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 import groupstorm
 from groupstorm.problems import InputError
 from groupstorm.testing import EmulatedBroker, GroupTimeout, GroupView, MemberView
-from groupstorm.testing.groups import Wanted
+from groupstorm.testing.groups import GroupCondition
 from tests.testing.members import AT_ONCE, GROUP, RawMember
 
 #: Long enough for a slow machine; nobody waits so long.
-PATIENCE_S = 30.0
+DEADLINE_S = 30.0
 
 
 @pytest.fixture
@@ -36,18 +36,18 @@ def view(state: str, *owned: int, settled: bool = True) -> GroupView:
 @pytest.mark.parametrize(
     ("wanted", "group", "is_met"),
     [
-        (Wanted("Stable"), view("Stable", 3), True),
-        (Wanted("Stable"), view("Stable", 3, settled=False), False),
-        (Wanted("Stable"), view("PreparingRebalance", 3), False),
-        (Wanted("Stable", members=2), view("Stable", 3), False),
-        (Wanted("Stable", members=2), view("Stable", 3, 0), True),
-        (Wanted("Stable", partitions=6), view("Stable", 3, 2), False),
-        (Wanted("Stable", 2, 6), view("Stable", 3, 3), True),
-        (Wanted("PreparingRebalance"), view("PreparingRebalance", settled=False), True),
-        (Wanted("Empty", members=0), view("Empty"), True),
+        (GroupCondition("Stable"), view("Stable", 3), True),
+        (GroupCondition("Stable"), view("Stable", 3, settled=False), False),
+        (GroupCondition("Stable"), view("PreparingRebalance", 3), False),
+        (GroupCondition("Stable", members=2), view("Stable", 3), False),
+        (GroupCondition("Stable", members=2), view("Stable", 3, 0), True),
+        (GroupCondition("Stable", partitions=6), view("Stable", 3, 2), False),
+        (GroupCondition("Stable", 2, 6), view("Stable", 3, 3), True),
+        (GroupCondition("PreparingRebalance"), view("PreparingRebalance", settled=False), True),
+        (GroupCondition("Empty", members=0), view("Empty"), True),
     ],
 )
-def test_when_a_group_is_what_is_waited_for(wanted: Wanted, group: GroupView, is_met: bool) -> None:
+def test_when_a_group_is_what_is_waited_for(wanted: GroupCondition, group: GroupView, is_met: bool) -> None:
     assert wanted.is_met(group) is is_met
 
 
@@ -65,7 +65,7 @@ def test_a_group_is_stable_when_everybody_has_its_assignment(broker: EmulatedBro
         with pytest.raises(GroupTimeout, match=r"was not Stable with 2 members within 0 s"):
             group.wait_stable(2, timeout_s=0)
         other.sync()
-        group.wait_stable(2, partitions=3, timeout_s=PATIENCE_S)
+        group.wait_stable(2, partitions=3, timeout_s=DEADLINE_S)
         assert group.generation == 2
         assert dict(group.assignment) == {
             one.member_id: ("orders-0",),
@@ -77,9 +77,9 @@ def test_a_group_is_stable_when_everybody_has_its_assignment(broker: EmulatedBro
 
 
 async def test_waiting_ends_with_the_event_that_is_waited_for(broker: EmulatedBroker) -> None:
-    """Not with the next look at the group: two who wait are told by one event."""
+    """Without polling: one event ends two waits."""
     group = broker.group(GROUP)
-    waiting = [asyncio.ensure_future(group.stable(members=1, timeout_s=PATIENCE_S)) for _ in range(2)]
+    waiting = [asyncio.ensure_future(group.stable(members=1, timeout_s=DEADLINE_S)) for _ in range(2)]
     await asyncio.sleep(0)
     with RawMember(broker) as member:
         await asyncio.to_thread(member.join_alone, [0])
@@ -91,7 +91,7 @@ def test_a_test_that_blocks_waits_on_its_thread(broker: EmulatedBroker) -> None:
     with RawMember(broker) as member:
         joining = threading.Thread(target=member.join_alone, args=([0],))
         joining.start()
-        broker.group(GROUP).wait_stable(members=1, timeout_s=PATIENCE_S)
+        broker.group(GROUP).wait_stable(members=1, timeout_s=DEADLINE_S)
         joining.join()
 
 
@@ -109,7 +109,7 @@ async def test_the_failure_tells_what_the_group_is_and_what_happened(broker: Emu
     with RawMember(broker, "one") as one, RawMember(broker, "other") as other:
         one.join_alone([0, 1])
         other.send_join()
-        await broker.group(GROUP).reaches("PreparingRebalance", timeout_s=PATIENCE_S)
+        await broker.group(GROUP).reaches("PreparingRebalance", timeout_s=DEADLINE_S)
         with pytest.raises(GroupTimeout) as late:
             await broker.group(GROUP).stable(2, partitions=3, timeout_s=0.01)
     lines = str(late.value).splitlines()
@@ -123,7 +123,7 @@ async def test_the_failure_tells_what_the_group_is_and_what_happened(broker: Emu
     assert any("group state changed: previous_state=Stable state=PreparingRebalance" in line for line in last)
 
 
-async def test_who_gives_up_leaves_nothing_behind(broker: EmulatedBroker) -> None:
+async def test_a_cancelled_wait_leaves_nothing_behind(broker: EmulatedBroker) -> None:
     waiting = asyncio.ensure_future(broker.group(GROUP).stable(members=9))
     await asyncio.sleep(0)
     waiting.cancel()
@@ -131,15 +131,15 @@ async def test_who_gives_up_leaves_nothing_behind(broker: EmulatedBroker) -> Non
         await waiting
     with RawMember(broker) as member:
         member.join_alone([0])
-        broker.group(GROUP).wait_stable(1, timeout_s=PATIENCE_S)
+        broker.group(GROUP).wait_stable(1, timeout_s=DEADLINE_S)
 
 
-def test_a_state_that_there_is_not(broker: EmulatedBroker) -> None:
+def test_an_unknown_state_is_refused(broker: EmulatedBroker) -> None:
     with pytest.raises(InputError, match=r"^state: 'stable': expected one of Empty, PreparingRebalance"):
         broker.group(GROUP).wait_reaches("stable")
 
 
-def test_what_is_so_already_is_not_waited_for(broker: EmulatedBroker) -> None:
+def test_a_fulfilled_condition_is_not_waited_for(broker: EmulatedBroker) -> None:
     began = time.monotonic()
-    broker.group("nobody").wait_reaches("Dead", timeout_s=PATIENCE_S)
-    assert time.monotonic() - began < PATIENCE_S / 2
+    broker.group("nobody").wait_reaches("Dead", timeout_s=DEADLINE_S)
+    assert time.monotonic() - began < DEADLINE_S / 2

@@ -1,8 +1,9 @@
-"""The pytest plugin, in projects of its own that pytest runs in processes of their own."""
+"""The pytest plugin, in small projects that pytest runs in processes of their own."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -10,9 +11,10 @@ import pytest
 
 import groupstorm
 from groupstorm.testing import EmulatedBroker
+from tests.broker import wire
+from tests.broker.wire import RawClient
 from tests.command import PLUGIN, ROOT
-from tests.server import wire
-from tests.server.wire import RawClient
+from tests.forked import run_module
 from tests.testing.members import address
 
 pytest_plugins = ["pytester"]
@@ -42,8 +44,12 @@ ALONE = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:hypothesispytes
 
 
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    """In a process of its own."""
-    return project.runpytest_subprocess(*PLUGIN, *ALONE, *arguments)
+    """Run pytest in a process of its own."""
+    start = time.monotonic()
+    base = f"--basetemp={project.path / 'base'}"
+    done = run_module("pytest", [base, *PLUGIN, *ALONE, *arguments], project.path)
+    lines = done.stdout.splitlines(), done.stderr.splitlines()
+    return pytest.RunResult(done.returncode, *lines, time.monotonic() - start)
 
 
 def topics_at(broker: EmulatedBroker) -> set[str]:
@@ -53,8 +59,9 @@ def topics_at(broker: EmulatedBroker) -> set[str]:
 
 METADATA = """
 import pytest
-from tests.server import wire
-from tests.server.wire import RawClient
+from tests.broker import wire
+from tests.broker.wire import RawClient
+from tests.forked import run_module
 from tests.testing.members import AT_ONCE, RawMember, address
 
 def topics(broker):
@@ -83,7 +90,7 @@ def test_of_its_own(kafka_broker):
 
 
 def test_one_fixture_for_sync_and_async_tests(project: pytest.Pytester) -> None:
-    """The same object, from a test that blocks and from those on an event loop, of pytest-asyncio or not."""
+    """In a test that blocks, and in tests on an event loop of pytest-asyncio or of their own."""
     project.makepyfile(
         METADATA
         + """
@@ -100,7 +107,7 @@ async def joined(broker):
     with RawMember(broker) as member:
         await asyncio.gather(broker.group("readers").stable(1), asyncio.to_thread(member.join_alone, [0]))
 
-def test_a_loop_of_ones_own(kafka_broker):
+def test_an_event_loop_of_the_test(kafka_broker):
     asyncio.run(joined(kafka_broker))
 
 @pytest.mark.asyncio
@@ -112,16 +119,19 @@ async def test_a_loop_of_pytest_asyncio(kafka_broker):
     result.assert_outcomes(passed=3)
 
 
-#: What a marker says, and what is said of it.
+#: A marker's arguments, and the error.
 WRONG = {
     "topic={'orders': 6}": "kafka_broker: topic: no argument of a broker; there are topics, settings*",
     "topics={'orders': 'six'}": "kafka_broker: topics: orders: 'six': expected the number of its partitions",
     "settings={'num.partition': 1}": "kafka_broker: option num.partition: not known here; did you mean*",
+    "topics='orders'": "kafka_broker: topics: 'orders': expected {'orders': 6}, or a list*",
+    "faults='yes'": "kafka_broker: faults: 'yes': expected True or False",
+    "brokers='3'": "kafka_broker: brokers: '3': expected a number from 1 to 100",
     "{'orders': 6}": "@pytest.mark.groupstorm takes arguments by name only*",
 }
 
 
-def test_a_marker_that_means_nothing_is_one_line(project: pytest.Pytester) -> None:
+def test_a_wrong_marker_is_refused_with_one_line(project: pytest.Pytester) -> None:
     tests = [
         f"@pytest.mark.groupstorm({marker})\ndef test_{number}(kafka_broker):\n    pass\n"
         for number, marker in enumerate(WRONG)
@@ -194,7 +204,7 @@ def test_that_needs_three(kafka_broker):
 
 
 def test_on_somebodys_cluster_names_have_a_prefix_and_go_again(project: pytest.Pytester) -> None:
-    """The cluster is an emulated one: it is treated as any that is reached at its address."""
+    """The cluster is emulated, and used as any cluster at an address."""
     project.makepyfile(ON_A_CLUSTER)
     with groupstorm.broker({"theirs": 1}, {"group.initial.rebalance.delay.ms": 0}) as cluster:
         place = cluster.bootstrap_servers
@@ -214,7 +224,7 @@ def test_on_somebodys_cluster_names_have_a_prefix_and_go_again(project: pytest.P
         assert all(cluster.group(group).state == "Dead" for group in groups)
 
 
-def test_an_address_where_nobody_is_is_one_line(project: pytest.Pytester) -> None:
+def test_an_address_without_a_broker_is_one_line(project: pytest.Pytester) -> None:
     project.makepyfile("def test_it(kafka_broker):\n    pass\n")
     with groupstorm.broker() as broker:
         place = broker.bootstrap_servers
@@ -248,9 +258,9 @@ def pytest_unconfigure(config):
 """
 
 
-def test_it_loads_nothing_and_says_nothing_where_nobody_asks(project: pytest.Pytester) -> None:
+def test_the_plugin_loads_and_prints_nothing_unless_a_test_asks(project: pytest.Pytester) -> None:
     project.makeconftest(SEEN)
-    with_it = run(project, "--co", "-s", "-W", "error")
+    with_it = project.runpytest_subprocess(*PLUGIN, *ALONE, "--co", "-s", "-W", "error")
     without = project.runpytest_subprocess("-p", "no:groupstorm", *ALONE, "--co", "-s", "-W", "error")
 
     def said(result: pytest.RunResult) -> list[str]:

@@ -16,9 +16,9 @@ from groupstorm.problems import InputError
 from groupstorm.testing import Broker, EmulatedBroker, EmulatorOnly, secured
 from groupstorm.testing.chosen import chosen_broker
 from groupstorm.testing.real import RealBroker
+from tests.broker import wire
+from tests.broker.wire import RawClient
 from tests.certificates import make_certificates
-from tests.server import wire
-from tests.server.wire import RawClient
 from tests.testing.members import AT_ONCE, RawMember, address
 
 
@@ -71,7 +71,7 @@ def test_a_group_goes_with_the_members_that_it_still_has(cluster: EmulatedBroker
 
 
 def test_a_cluster_with_tls_and_sasl(tmp_path: Path) -> None:
-    """The cluster is a `groupstorm.broker(security=...)`; the file is what Kafka's tools take."""
+    """The cluster is a `groupstorm.broker(security=...)`; the file is in the format of Kafka's tools."""
     made = make_certificates(tmp_path)
     config = tmp_path / "client.properties"
     config.write_text(
@@ -114,7 +114,7 @@ def test_it_is_used_inside_its_context(cluster: EmulatedBroker) -> None:
         ("trace", lambda broker: broker.trace),
     ],
 )
-def test_what_only_the_emulator_does(
+def test_calls_that_only_the_emulator_has(
     cluster: EmulatedBroker, what: str, ask: Callable[[Broker], object]
 ) -> None:
     with at(cluster) as broker:

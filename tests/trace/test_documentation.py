@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-import os
-import re
-from pathlib import Path
-
 import pytest
 
-from groupstorm.clients import events as member_events
-from groupstorm.clients.streams import events as streams_events
-from groupstorm.coordinator import events as coordinator_events
-from groupstorm.storms import events as world_events
 from groupstorm.trace.documentation import columns_table, events_table
-
-PAGE = Path(__file__).parents[2] / "docs" / "trace.md"
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events import streams as streams_events
+from tests.generated_pages import check_section
 
 SECTIONS = {
     "columns": columns_table(),
@@ -25,13 +20,7 @@ SECTIONS = {
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_documentation_is_made_from_the_code(section: str) -> None:
-    """GROUPSTORM_REWRITE=1 writes the page anew; look at the difference before it is committed."""
-    pattern = re.compile(rf"(<!-- {section} -->\n)(.*?)(<!-- /{section} -->)", re.DOTALL)
-    page = PAGE.read_text("utf-8")
-    wanted = pattern.sub(lambda match: match[1] + SECTIONS[section] + "\n" + match[3], page)
-    if os.environ.get("GROUPSTORM_REWRITE"):
-        PAGE.write_text(wanted, "utf-8")
-    assert page == wanted, "docs/trace.md is out of date: GROUPSTORM_REWRITE=1 pytest tests/trace"
+    check_section("trace.md", section, SECTIONS[section])
 
 
 def test_every_event_says_what_happened() -> None:

@@ -1,4 +1,4 @@
-"""The property report: what ours promise holds, what is wrong is found, and told with a small history."""
+"""The property report: the promises of our assignors hold, and faults are found with a small history."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import pytest
 from groupstorm.assignors import registry
 from groupstorm.assignors.check import properties
 from groupstorm.assignors.check.checking import Finding, Report, check, drawn, transcript
-from groupstorm.assignors.check.history import Do, History, Step, play
+from groupstorm.assignors.check.history import History, HistoryStep, StepKind, play
 from groupstorm.assignors.check.properties import Verdict
-from groupstorm.assignors.check.telling import history_from_json, history_to_json, report_to_json, tell
+from groupstorm.assignors.check.rendering import (
+    history_from_json,
+    history_to_json,
+    render_finding,
+    report_to_json,
+)
 from groupstorm.assignors.contract import Assignor, MapOrder
 from groupstorm.assignors.custom import adapt
 from groupstorm.assignors.promises import BUILT_IN
@@ -57,7 +62,7 @@ def test_sorted_order_makes_an_answer_of_the_set_of_members(name: str) -> None:
 
 def test_the_sketch_of_java_gives_4_4_2() -> None:
     """KAFKA-12464's own example: ten partitions, five with each of two members, and a third one joins."""
-    join = [Step(Do.JOIN, member, ("t",)) for member in "abc"]
+    join = [HistoryStep(StepKind.JOIN, member, ("t",)) for member in "abc"]
     history = History({"t": 10}, tuple(join))
     report = check(registry.get("two-phase-sticky/java-sketch"), [history])
     finding = found(report, properties.BALANCE)
@@ -76,7 +81,7 @@ def test_kafkas_defects_are_found_with_bug_compat() -> None:
     assert finding.broken is not None
     assert "IllegalStateException" in finding.broken.sentence
     assert finding.history is not None
-    assert [step.do for step in finding.history.steps] == [Do.JOIN, Do.RESIZE]
+    assert [step.do for step in finding.history.steps] == [StepKind.JOIN, StepKind.RESIZE]
 
 
 FAULTS = {
@@ -84,7 +89,7 @@ FAULTS = {
     faulty.gives_what_is_not_there: (properties.SUBSCRIBED, 1, "which does not exist"),
     faulty.gives_what_is_not_subscribed: (properties.SUBSCRIBED, 2, "has not subscribed to"),
     faulty.gives_twice: (properties.ONCE, 2, "is given to a and to b"),
-    faulty.forgets_the_last: (properties.COMPLETE, 4, "nobody is given"),
+    faulty.forgets_the_last: (properties.COMPLETE, 4, "without an owner"),
     faulty.grants_at_once: (properties.COOPERATIVE, 2, "before a has given it up"),
     faulty.never_settles: (properties.SETTLES, 2, "after 12 rounds"),
     faulty.piles_up: (properties.BALANCE, 2, "have 2/0: more than 1 apart"),
@@ -107,7 +112,7 @@ def test_a_fault_is_found_and_its_history_is_as_small_as_can_be(fault: object) -
     assert sentence in finding.broken.sentence
     assert finding.history is not None
     assert len(finding.history.steps) == steps
-    told = list(tell(assignor, finding))
+    told = list(render_finding(assignor, finding))
     assert told[0].startswith("there is ")
     assert sum(line[0].isdigit() for line in told) == steps
     assert told[-1] == f"=> {finding.broken.sentence}"

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from groupstorm.assignors.streams.cases import answer
 from groupstorm.assignors.streams.ids import TaskId
-from groupstorm.assignors.streams.model import Client, Group, Placement, Task, TaskPartition
+from groupstorm.assignors.streams.model import Placement, StreamsClient, StreamsGroup, Task, TaskPartition
 from groupstorm.assignors.streams.reading import read_case
 from tests.oracle.running import as_line
 
@@ -66,7 +66,7 @@ def standby(found: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def random_group(
     generator: random.Random, *, tasks_max: int = 40, clients_max: int = 8, racks: int = 3
-) -> Group:
+) -> StreamsGroup:
     """Everybody has a rack, nobody has had anything; two or three inputs, one changelog."""
     names = [f"r{number}" for number in range(racks)]
 
@@ -83,14 +83,16 @@ def random_group(
             kept = (partition(f"log{subtopology}", number),)
             tasks.append(Task(TaskId("", subtopology, number), True, read, kept))
     clients = [
-        Client(UUID(int=number + 1), generator.randint(1, 3), generator.choice(names), fresh_elsewhere=True)
+        StreamsClient(
+            UUID(int=number + 1), generator.randint(1, 3), generator.choice(names), fresh_elsewhere=True
+        )
         for number in range(generator.randint(2, clients_max))
     ]
     ends = dict.fromkeys(range(len(tasks)), 1_000_000)
-    return Group(tasks, clients, range(len(clients)), ends)
+    return StreamsGroup(tasks, clients, range(len(clients)), ends)
 
 
-def random_placement(generator: random.Random, group: Group) -> Placement:
+def random_placement(generator: random.Random, group: StreamsGroup) -> Placement:
     """Every task on some client."""
     placement = Placement(group)
     for number in range(len(group.tasks)):

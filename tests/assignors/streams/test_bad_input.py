@@ -1,4 +1,4 @@
-"""What cannot be understood ends in one line that names it; what Kafka answers, is answered."""
+"""A line that is no case ends in one line that names the field; input that Kafka answers is answered."""
 
 from __future__ import annotations
 
@@ -46,6 +46,10 @@ WRONG: list[tuple[tuple[Any, ...], Any, str]] = [
     (("config", "acceptable_recovery_lag"), -1, "field config.acceptable_recovery_lag"),
     (("config", "probing_rebalance_interval_ms"), 59_999, "field config.probing_rebalance_interval_ms"),
     (("config", "strategy"), "cheapest", "field config.strategy"),
+    (("config", "must_preserve_active"), "yes", "field config.must_preserve_active"),
+    (("config", "must_preserve_active"), 1, "field config.must_preserve_active"),
+    (("must_preserve_active",), "yes", "field must_preserve_active"),
+    (("must_preserve_active",), 1, "field must_preserve_active"),
     (("given",), {"9": {}}, "field given.9"),
     (("given",), {"1": {"active": ["7_7"]}}, "field given.1.active.0"),
     (("given",), {"1": {"active": ["0_0"], "standby": ["0_0"]}}, "field given.1"),

@@ -16,11 +16,11 @@ import pytest
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
 from groupstorm.assignors.streams.ids import TaskId
 from groupstorm.assignors.streams.model import (
-    Client,
     Config,
     Decision,
-    Group,
     Strategy,
+    StreamsClient,
+    StreamsGroup,
     Task,
     TaskPartition,
 )
@@ -38,7 +38,7 @@ class Harness:
         self.tasks = [self._task(0, number, True) for number in range(stateful)]
         self.tasks += [self._task(1, number, False) for number in range(stateless)]
         self.next_id = 1
-        self.clients: dict[int, tuple[Client, set[int], set[int]]] = {}
+        self.clients: dict[int, tuple[StreamsClient, set[int], set[int]]] = {}
         for _ in range(clients):
             self.add()
 
@@ -52,7 +52,7 @@ class Harness:
         )
 
     def add(self) -> None:
-        client = Client(UUID(int=self.next_id), 1, self.random.choice(RACKS), fresh_elsewhere=True)
+        client = StreamsClient(UUID(int=self.next_id), 1, self.random.choice(RACKS), fresh_elsewhere=True)
         self.clients[self.next_id] = client, set(), set()
         self.next_id += 1
 
@@ -60,7 +60,7 @@ class Harness:
         if len(self.clients) > 1:
             del self.clients[self.random.choice(sorted(self.clients))]
 
-    def group(self) -> Group:
+    def group(self) -> StreamsGroup:
         states = []
         for client, running, following in self.clients.values():
             stateful = {task for task in running if self.tasks[task].stateful}
@@ -69,7 +69,7 @@ class Harness:
                 client._replace(prev_active=frozenset(running), prev_standby=frozenset(following), lags=lags)
             )
         ends = {number: END for number, task in enumerate(self.tasks) if task.stateful}
-        return Group(self.tasks, states, range(len(states)), ends)
+        return StreamsGroup(self.tasks, states, range(len(states)), ends)
 
     def rebalance(self, assignor: str, config: Config) -> Decision:
         decision = TASK_ASSIGNORS[assignor].assign(self.group(), config)

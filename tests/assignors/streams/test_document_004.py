@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from groupstorm.assignors.streams.costs import CrossRack, Racks, changelogs, inputs
+from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, changelogs, inputs
 from groupstorm.assignors.streams.graphs import Problem, shares, solve
 from groupstorm.assignors.streams.highavailability import high_availability
 from groupstorm.assignors.streams.model import (
     Config,
     Costs,
-    Group,
     Placement,
     Solver,
     StandbyPlacement,
     Strategy,
+    StreamsGroup,
 )
 from groupstorm.assignors.streams.rackaware import Optimisation
 from tests.assignors.streams.groups import (
@@ -77,13 +77,13 @@ def test_line_95_the_clients_keep_their_numbers_and_the_answer_does_not_vary() -
 
 
 def _optimised(
-    group: Group, start: Placement, strategy: Strategy, costs: Costs, solver: Solver = Solver.AUTO
+    group: StreamsGroup, start: Placement, strategy: Strategy, costs: Costs, solver: Solver = Solver.AUTO
 ) -> tuple[int, Placement]:
     placement = Placement(group)
     for own, held in zip(placement.active, start.active, strict=True):
         own.update(held)
     clients = range(len(group.clients))
-    optimisation = Optimisation(group, CrossRack(Racks(group), inputs), costs, strategy, clients, solver)
+    optimisation = Optimisation(group, CrossRack(TaskRacks(group), inputs), costs, strategy, clients, solver)
     return optimisation.active(placement, range(len(group.tasks))), placement
 
 
@@ -118,7 +118,7 @@ def test_line_117_the_shares_always_have_a_solution() -> None:
                 _within_shares(group, start, found)
 
 
-def _within_shares(group: Group, start: Placement, found: Placement) -> None:
+def _within_shares(group: StreamsGroup, start: Placement, found: Placement) -> None:
     counts = [len(tasks) for tasks in start.active]
     assert [len(tasks) for tasks in found.active] == counts
     assert len(owners(found.active)) == len(group.tasks)
@@ -241,10 +241,10 @@ def test_what_each_placement_is_good_at() -> None:
                 num_standby_replicas=1, strategy=Strategy.MIN_TRAFFIC, standby_placement=placement
             )
             found = high_availability(group, config).placement
-            racks = Racks(group).numbers
+            racks = TaskRacks(group).numbers
             running, followed = owners(found.active), owners(found.standby)
             same_rack[placement] += sum(racks[running[one]] == racks[followed[one]] for one in running)
-            cost = CrossRack(Racks(group), changelogs)
+            cost = CrossRack(TaskRacks(group), changelogs)
             crossing[placement] += cost.total(found.standby, followed)
     assert same_rack[StandbyPlacement.RELIABLE_FIRST] < same_rack[StandbyPlacement.SHIPPED]
     assert same_rack[StandbyPlacement.RELIABLE_FIRST] < same_rack[StandbyPlacement.GREEDY]
@@ -268,6 +268,6 @@ def test_a_problem_prices_its_own_solution() -> None:
     start = owners(random_placement(generator, group).active)
     tasks = sorted(start)
     present = [start[one] for one in tasks]
-    cross_rack = CrossRack(Racks(group), inputs)
+    cross_rack = CrossRack(TaskRacks(group), inputs)
     problem = Problem(tasks, range(len(group.clients)), present, cross_rack, Costs(3, 2))
     assert problem.total(solve(problem)) <= problem.total(present)

@@ -16,7 +16,7 @@ from groupstorm.assignors.streams.ids import (
 )
 from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
 from groupstorm.assignors.streams.lags import task_lag
-from groupstorm.assignors.streams.model import Consumer
+from groupstorm.assignors.streams.model import StreamsConsumer
 from groupstorm.assignors.streams.states import client_of
 
 
@@ -70,8 +70,8 @@ def test_a_lag_from_offset_sums(offset_sum: int, end: int, lag: int) -> None:
 def test_a_clients_state_from_its_consumers() -> None:
     """Owned or at the latest offset: it ran. Anything else that it has state of: a standby."""
     consumers = [
-        Consumer("a", frozenset({0}), {0: -2, 1: -2, 2: 50}),
-        Consumer("b", frozenset({4}), {3: -3}),
+        StreamsConsumer("a", frozenset({0}), {0: -2, 1: -2, 2: 50}),
+        StreamsConsumer("b", frozenset({4}), {3: -3}),
     ]
     state = client_of(UUID(int=1), consumers, {0: 100, 1: 100, 2: 100, 3: 100})
     assert state.capacity == 2

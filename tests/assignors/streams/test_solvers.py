@@ -1,4 +1,4 @@
-"""The fast solver costs what Kafka's does, on every problem, and both reach the least there is."""
+"""The fast solver reaches the cost of Kafka's solver on every problem, and both reach the minimum."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 
 from groupstorm.assignors.streams import collapsed, graphs
-from groupstorm.assignors.streams.costs import CrossRack, Racks, inputs
+from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, inputs
 from groupstorm.assignors.streams.cyclecanceling import FlowGraph
 from groupstorm.assignors.streams.graphs import Problem
 from groupstorm.assignors.streams.ids import TaskId
-from groupstorm.assignors.streams.model import Client, Costs, Group, Task, TaskPartition
+from groupstorm.assignors.streams.model import Costs, StreamsClient, StreamsGroup, Task, TaskPartition
 from tests.assignors.streams.groups import owners, random_group, random_placement
 
 PRICES = [Costs(1, 0), Costs(10, 1), Costs(1, 10), Costs(0, 1), Costs(3, 2), Costs(0, 0)]
@@ -24,7 +24,7 @@ def problem_of(generator: random.Random, costs: Costs, *, balanced: bool) -> Pro
     tasks = list(range(len(group.tasks)))
     held = owners(random_placement(generator, group).active)
     present = [held[task] for task in tasks]
-    cross_rack = CrossRack(Racks(group), inputs)
+    cross_rack = CrossRack(TaskRacks(group), inputs)
     groups = group.subtopologies if balanced else None
     return Problem(tasks, range(len(group.clients)), present, cross_rack, costs, groups)
 
@@ -114,11 +114,11 @@ def large_problem(tasks: int, clients: int, costs: Costs, *, balanced: bool) -> 
         for group in range(10)
         for number in range(tasks // 10)
     ]
-    members = [Client(UUID(int=number + 1), 1, racks[number % 3]) for number in range(clients)]
-    group = Group(listed, members, range(clients))
+    members = [StreamsClient(UUID(int=number + 1), 1, racks[number % 3]) for number in range(clients)]
+    group = StreamsGroup(listed, members, range(clients))
     present = [number % clients for number in range(tasks)]
     groups = group.subtopologies if balanced else None
-    cross_rack = CrossRack(Racks(group), inputs)
+    cross_rack = CrossRack(TaskRacks(group), inputs)
     return Problem(range(tasks), range(clients), present, cross_rack, costs, groups)
 
 

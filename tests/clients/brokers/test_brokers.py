@@ -1,4 +1,4 @@
-"""Where a broker comes from: what is asked for, and what is said where it cannot be had."""
+"""Kinds of brokers: how they are named, and the error if one cannot run here."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
 
 
 def test_addresses() -> None:
@@ -24,7 +24,7 @@ def test_addresses() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:0", "a:65536", "a:1,", "http://a:1", "a:1:2"])
-def test_what_is_no_address_is_named(text: str) -> None:
+def test_an_invalid_address_is_named(text: str) -> None:
     with pytest.raises(InputError, match="expected HOST:PORT"):
         read_addresses(text)
 
@@ -36,16 +36,16 @@ def test_kinds() -> None:
         read_kind("docker")
 
 
-async def test_names_on_somebodys_cluster_have_a_prefix_of_their_own() -> None:
+async def test_names_on_a_users_cluster_have_a_prefix() -> None:
     async with at_address((Endpoint("a", 1),)) as one, at_address((Endpoint("a", 1),)) as other:
         assert one.prefix.startswith("groupstorm-")
         assert one.prefix != other.prefix
         assert one.address == "a:1"
 
 
-async def test_topics_are_made_on_the_emulator_and_what_it_refuses_is_said() -> None:
+async def test_topics_are_created_on_the_emulator_and_a_refusal_is_reported() -> None:
     async with emulated({}, lambda _: None) as broker:
-        cluster = Cluster(broker.bootstrap, "admin", 5_000)
+        cluster = ClusterClient(broker.bootstrap, "admin", 5_000)
         try:
             await create_topics(cluster, {"t": 3, "u": 1})
             assert (cluster.topics, cluster.led("t")) == ({"t": 3, "u": 1}, 3)
@@ -69,7 +69,7 @@ def test_jars_without_maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("version", ["", "latest", "4.3.1/../x"])
-def test_jars_of_what_is_no_version(version: str) -> None:
+def test_jars_of_an_invalid_version(version: str) -> None:
     with pytest.raises(BrokerUnavailable, match=r"expected a version such as 4\.3\.1"):
         kafka_jars(version)
 

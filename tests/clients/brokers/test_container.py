@@ -1,4 +1,4 @@
-"""Brokers in containers: what is asked of testcontainers, and what is said where there is no engine."""
+"""Brokers in containers: the settings of testcontainers, and the error without an engine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_images_are_read() -> None:
             read_kind(text)
 
 
-def test_the_image_that_is_named_comes_before_that_of_the_environment(
+def test_the_named_image_wins_over_that_of_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(IMAGE_VARIABLE, "confluentinc/cp-kafka:8.3.0")
@@ -71,7 +71,7 @@ async def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
         ("ssh://build.example.com", False),
     ],
 )
-def test_ports_are_published_on_this_machine_where_the_engine_is(
+def test_ports_are_published_on_loopback_if_the_engine_is_local(
     host: str, here: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", host)
@@ -102,7 +102,7 @@ class _Images:
 
 
 @pytest.mark.parametrize("is_here", [True, False])
-def test_ryuk_is_used_where_its_image_is_and_the_setting_is_left_as_it_was(
+def test_ryuk_runs_if_its_image_is_on_the_engine_and_the_setting_is_restored(
     is_here: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node, seen = SingleNode.__new__(SingleNode), []
@@ -121,7 +121,7 @@ def test_ryuk_is_used_where_its_image_is_and_the_setting_is_left_as_it_was(
 
 
 class _Client:
-    """As much of testcontainers' client as tells the images."""
+    """The part of testcontainers' client that lists images."""
 
     def __init__(self, images: _Images) -> None:
         self.client = self

@@ -1,4 +1,4 @@
-"""Applications around consumers, for tests: they read, and note what they were given and told."""
+"""Applications for tests: they read with a consumer and record records, listener calls and events."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from groupstorm.clients import events
 from groupstorm.clients.consumer import (
     ConsumerRecord,
     CooperativeConsumer,
     RebalanceListener,
     TopicPartition,
 )
-from groupstorm.clients.standing import MemberState
+from groupstorm.clients.member_session import MemberState
+from groupstorm.trace.events import member as events
 
 PATIENCE_S = 20.0
 TOPIC = "orders"
 GROUP = "billing"
 PARTITIONS = 6
 
-#: Rounds are noticed at once, and a member that is silent is missed soon.
+#: Members notice a round at once, and their sessions expire soon.
 QUICK: dict[str, Any] = {
     "heartbeat_interval_ms": 30,
     "session_timeout_ms": 2_000,
@@ -45,8 +45,8 @@ async def until(condition: Callable[[], bool], what: str = "") -> None:
         pytest.fail(f"after {PATIENCE_S} s still not: {what or condition}")
 
 
-class Notes(RebalanceListener):
-    """A listener that notes its calls, (method, partitions)."""
+class RecordingListener(RebalanceListener):
+    """A listener that records its calls, (method, partitions)."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, set[TopicPartition]]] = []
@@ -75,29 +75,29 @@ class Notes(RebalanceListener):
 
     @property
     def changes(self) -> list[tuple[str, set[TopicPartition]]]:
-        """The calls that were about anything."""
+        """The calls with at least one partition."""
         return [call for call in self.calls if call[1]]
 
 
-class Application:
+class ConsumerApplication:
     """A consumer, read with ``async for`` by a task of its own until `stop`."""
 
     def __init__(self, address: str, name: str, topics: Sequence[str] = (TOPIC,), **options: Any) -> None:
-        self.notes = Notes()
-        self.told: list[tuple[int, events.Event]] = []
+        self.listener = RecordingListener()
+        self.emitted: list[tuple[int, events.Event]] = []
         self.records: list[ConsumerRecord] = []
         self.on_record: Callable[[ConsumerRecord], Any] | None = None
         self.consumer = CooperativeConsumer(
             *topics,
             bootstrap_servers=address,
             group_id=GROUP,
-            listener=self.notes,
-            on_event=lambda time_us, event: self.told.append((time_us, event)),
+            listener=self.listener,
+            on_event=lambda time_us, event: self.emitted.append((time_us, event)),
             **{**QUICK, "client_id": name, **options},
         )
         self._reads: asyncio.Task[None] | None = None
 
-    def start(self) -> Application:
+    def start(self) -> ConsumerApplication:
         self._reads = asyncio.create_task(self._read())
         return self
 
@@ -109,18 +109,18 @@ class Application:
                     await self.on_record(record)
 
     async def stop(self, **how: Any) -> None:
-        """Raises what its reading has raised."""
+        """Close the consumer. Raises the exception of the reading task."""
         await self.consumer.close(**how)
         if self._reads is not None:
             await self._reads
 
     @property
     def ended(self) -> bool:
-        """Its reading is over."""
+        """Whether the reading task has ended."""
         return self._reads is not None and self._reads.done()
 
     async def give_up(self) -> None:
-        """The end of the test, whatever it is doing."""
+        """End the application at the end of the test."""
         await self.consumer.close()
         if self._reads is not None:
             self._reads.cancel()
@@ -128,30 +128,41 @@ class Application:
 
     @property
     def owned(self) -> set[TopicPartition]:
-        """As the listener was told."""
-        return set(self.notes.owned)
+        """The partitions by the listener's calls."""
+        return set(self.listener.owned)
+
+    @property
+    def owned_by_events(self) -> set[str]:
+        """The partitions by the emitted events; a call of the listener is emitted when the call has ended."""
+        owned: set[str] = set()
+        for _, event in self.emitted:
+            if isinstance(event, events.PartitionsAssigned):
+                owned |= set(event.partitions)
+            elif isinstance(event, events.PartitionsRevoked | events.PartitionsLost):
+                owned -= set(event.partitions)
+        return owned
 
     @property
     def offsets(self) -> dict[int, list[int]]:
-        """What was read of each partition, in order."""
+        """The offsets that were read of each partition, in order."""
         read: dict[int, list[int]] = {}
         for record in self.records:
             read.setdefault(record.partition, []).append(record.offset)
         return read
 
     def of(self, kind: type) -> list[Any]:
-        return [event for _, event in self.told if isinstance(event, kind)]
+        return [event for _, event in self.emitted if isinstance(event, kind)]
 
     @property
     def generation(self) -> int | None:
-        """None while it joins, or has to."""
+        """The generation; None while the member joins or has to join."""
         membership = self.consumer._member.membership
         if membership.state is not MemberState.STABLE or membership.rejoin_needed:
             return None
         return membership.generation.id
 
 
-def is_shared_out(applications: Iterable[Application], count: int = PARTITIONS) -> bool:
+def is_shared_out(applications: Iterable[ConsumerApplication], count: int = PARTITIONS) -> bool:
     """Every partition has one owner, the shares are even, and all are in the same generation."""
     owned = [partition for one in applications for partition in one.owned]
     shares = [len(one.owned) for one in applications]

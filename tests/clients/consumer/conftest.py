@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from groupstorm.coordinator.server.embedded import EmbeddedBroker
-from tests.clients.consumer.applications import PARTITIONS, TOPIC, Application
+from groupstorm.broker.embedded import EmbeddedBroker
+from tests.clients.consumer.applications import PARTITIONS, TOPIC, ConsumerApplication
 
-#: Gives so many records to each of the named partitions (all, by default) of a topic.
+#: Sends a number of records to each of the named partitions (by default all) of a topic.
 Produce = Callable[..., Awaitable[None]]
-#: Makes an application, which is stopped at the end of the test.
-Start = Callable[..., Application]
+#: Starts an application, which ends with the test.
+Start = Callable[..., ConsumerApplication]
 
 
 @pytest.fixture
@@ -38,10 +38,10 @@ async def produce(broker: EmbeddedBroker) -> AsyncIterator[Produce]:
 @pytest.fixture
 async def start(broker: EmbeddedBroker) -> AsyncIterator[Start]:
     pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
-    started: list[Application] = []
+    started: list[ConsumerApplication] = []
 
-    def make(name: str, **options: Any) -> Application:
-        application = Application(broker.address, name, **options)
+    def make(name: str, **options: Any) -> ConsumerApplication:
+        application = ConsumerApplication(broker.address, name, **options)
         started.append(application)
         return application.start()
 

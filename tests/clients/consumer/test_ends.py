@@ -1,4 +1,4 @@
-"""How consumers end, what they raise, and what is left of them in the group."""
+"""How consumers end: their errors, and their group afterwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.clients import events
+from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.clients.consumer import (
     ConsumerClosed,
     ConsumerFailed,
@@ -16,9 +16,9 @@ from groupstorm.clients.consumer import (
     PollInProgress,
     TopicPartition,
 )
-from groupstorm.coordinator import events as coordinator_events
-from groupstorm.coordinator.server.embedded import EmbeddedBroker
 from groupstorm.problems import InputError
+from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import member as events
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import JsonLinesWriter
 from tests.clients.consumer.applications import (
@@ -26,7 +26,7 @@ from tests.clients.consumer.applications import (
     PARTITIONS,
     QUICK,
     TOPIC,
-    Application,
+    ConsumerApplication,
     is_shared_out,
     partitions,
     until,
@@ -39,20 +39,20 @@ def removals(broker: EmbeddedBroker) -> list[str]:
     return [event.cause for _, event in broker.events if isinstance(event, coordinator_events.MemberRemoved)]
 
 
-async def test_a_static_member_comes_back_to_its_partitions_without_a_round(
+async def test_a_static_member_returns_to_its_partitions_without_a_rebalance(
     produce: Produce, start: Start, broker: EmbeddedBroker
 ) -> None:
     group = [start(name, group_instance_id=name, session_timeout_ms=10_000) for name in ("a", "b")]
     await until(lambda: is_shared_out(group))
     generation, mine = group[0].generation, group[1].owned
-    rounds = len(group[0].notes.calls)
+    rounds = len(group[0].listener.calls)
     await group[1].stop()
-    assert group[1].told[-1][1].cause == "silent"  # type: ignore[union-attr]
+    assert group[1].emitted[-1][1].cause == "silent"  # type: ignore[union-attr]
     group[1] = start("b", group_instance_id="b", session_timeout_ms=10_000)
     await until(lambda: is_shared_out(group))
     assert group[1].owned == mine
     assert [one.generation for one in group] == [generation, generation]
-    assert len(group[0].notes.calls) == rounds
+    assert len(group[0].listener.calls) == rounds
     assert "left" not in removals(broker)
 
 
@@ -60,19 +60,19 @@ async def test_a_static_member_comes_back_to_its_partitions_without_a_round(
     ("instance", "asked", "leaves"),
     [(None, None, True), ("i", None, False), (None, False, False), ("i", True, True)],
 )
-async def test_who_leaves_the_group_when_it_closes(
+async def test_dynamic_members_leave_on_close_and_static_members_stay(
     start: Start, broker: EmbeddedBroker, instance: str | None, asked: bool | None, leaves: bool
 ) -> None:
-    """KIP-1092: by default dynamic members do and static ones do not."""
+    """KIP-1092: leave_group_on_close and close(leave_group=...)."""
     only = start("a", group_instance_id=instance, session_timeout_ms=10_000)
     await until(lambda: is_shared_out([only]))
     await only.stop(leave_group=asked)
-    assert only.notes.changes == [
+    assert only.listener.changes == [
         ("assigned", partitions(*range(PARTITIONS))),
         ("revoked", partitions(*range(PARTITIONS))),
     ]
     assert removals(broker) == (["left"] if leaves else [])
-    assert only.told[-1][1].cause == ("left" if leaves else "silent")  # type: ignore[union-attr]
+    assert only.emitted[-1][1].cause == ("left" if leaves else "silent")  # type: ignore[union-attr]
 
 
 async def test_closing_ends_the_loop_of_another_task(start: Start) -> None:
@@ -87,14 +87,32 @@ async def test_closing_ends_the_loop_of_another_task(start: Start) -> None:
         await only.consumer.start()
 
 
-async def test_a_close_that_is_cancelled_comes_to_its_end(start: Start, broker: EmbeddedBroker) -> None:
+async def test_close_waits_for_a_call_of_the_listener_that_has_just_begun(start: Start) -> None:
+    """The member is told to close in the turn of the event loop in which the call began."""
+    only, works = start("a"), asyncio.Event()
+    steps: list[str] = []
+
+    async def close_meanwhile(method: str, _: set[TopicPartition]) -> None:
+        steps.append(f"{method} begins")
+        if method == "assigned":
+            only.consumer._member.close()
+            asyncio.get_running_loop().call_later(0.05, works.set)
+            await works.wait()
+        steps.append(f"{method} ends")
+
+    only.listener.before_return = close_meanwhile
+    await until(lambda: only.ended)
+    assert steps == ["assigned begins", "assigned ends", "revoked begins", "revoked ends"]
+
+
+async def test_a_cancelled_close_still_closes_the_consumer(start: Start, broker: EmbeddedBroker) -> None:
     only = start("a", session_timeout_ms=10_000)
     await until(lambda: is_shared_out([only]))
     closing = asyncio.create_task(only.consumer.close())
     await asyncio.sleep(0)
     closing.cancel()
     await until(lambda: only.ended)  # its `async with` has waited for the end
-    assert isinstance(only.told[-1][1], events.MemberClosed)
+    assert isinstance(only.emitted[-1][1], events.MemberClosed)
     assert removals(broker) == ["left"]
 
 
@@ -103,7 +121,7 @@ async def test_a_fenced_member_fails_and_has_lost_everything(start: Start) -> No
     await until(lambda: is_shared_out([first]))
     second = start("b", group_instance_id="i")
     await until(lambda: first.ended)
-    assert first.notes.calls[-1] == ("lost", partitions(*range(PARTITIONS)))
+    assert first.listener.calls[-1] == ("lost", partitions(*range(PARTITIONS)))
     with pytest.raises(ConsumerFailed, match="FENCED_INSTANCE_ID") as failed:
         await first.stop()
     assert failed.value.error == "FENCED_INSTANCE_ID"
@@ -111,15 +129,15 @@ async def test_a_fenced_member_fails_and_has_lost_everything(start: Start) -> No
     await until(lambda: is_shared_out([second]))
 
 
-async def test_what_a_listener_raises_comes_out_of_the_next_poll(
+async def test_an_exception_of_the_listener_is_raised_by_the_next_poll(
     produce: Produce, broker: EmbeddedBroker
 ) -> None:
-    application = Application(broker.address, "a")
+    application = ConsumerApplication(broker.address, "a")
 
     async def fail(method: str, _: set[TopicPartition]) -> None:
         raise LookupError(method)
 
-    application.notes.before_return = fail
+    application.listener.before_return = fail
     await produce(1)
     async with application.consumer as consumer:
         with pytest.raises(ListenerFailed, match="assigned") as failed:
@@ -152,7 +170,7 @@ async def test_an_interrupted_wait_loses_no_record(produce: Produce, broker: Emb
     assert offsets == {0: list(range(200))}
 
 
-async def test_not_opened_it_gives_nothing(broker: EmbeddedBroker) -> None:
+async def test_an_unopened_consumer_raises(broker: EmbeddedBroker) -> None:
     consumer = CooperativeConsumer(bootstrap_servers=broker.address, group_id=GROUP)
     with pytest.raises(ConsumerClosed):
         await consumer.getone()
@@ -170,11 +188,11 @@ async def test_fetching_survives_its_connections(produce: Produce, start: Start)
     only = start("a")
     await produce(2)
     await until(lambda: len(only.records) == 2 * PARTITIONS)
-    for connection in tuple(only.consumer._fetching._connections.values()):
+    for connection in tuple(only.consumer._fetcher._connections.values()):
         connection.abort()
     await produce(2)
     await until(lambda: len(only.records) == 4 * PARTITIONS)
-    assert only.notes.calls == [("assigned", partitions(*range(PARTITIONS)))]
+    assert only.listener.calls == [("assigned", partitions(*range(PARTITIONS)))]
 
 
 async def test_a_trace_of_two_consumers(produce: Produce, start: Start, tmp_path: Path) -> None:
@@ -186,9 +204,9 @@ async def test_a_trace_of_two_consumers(produce: Produce, start: Start, tmp_path
     await first.stop()
     path = tmp_path / "trace.jsonl"
     writer = JsonLinesWriter(path)
-    told = sorted((*first.told, *second.told), key=lambda told: told[0])
-    for time_us, event in told:
-        writer.add(time_us - told[0][0], Source.MEMBER, event)
+    emitted = sorted((*first.emitted, *second.emitted), key=lambda emitted: emitted[0])
+    for time_us, event in emitted:
+        writer.add(time_us - emitted[0][0], Source.MEMBER, event)
     writer.close()
     answer = groupstorm("trace", str(path), "--all", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr

@@ -1,4 +1,4 @@
-"""examples/partition_state.py: two processes come and go, and every order counts once."""
+"""examples/partition_state.py: two processes join and leave, and every order counts once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from groupstorm.coordinator.server.embedded import EmbeddedBroker
+from groupstorm.broker.embedded import EmbeddedBroker
 from tests.clients.consumer.applications import PARTITIONS, TOPIC, until
 from tests.command import ROOT
 
@@ -23,7 +23,7 @@ CUSTOMERS = ("ann", "bob", "eve")
 
 
 def saved(folder: Path) -> tuple[int, Counter[str]]:
-    """Offsets and amounts of all partitions, as the files say."""
+    """Offsets and amounts of all partitions in the files."""
     offsets, amounts = 0, Counter[str]()
     for path in folder.glob("*.json"):
         content = json.loads(path.read_text("utf-8"))
@@ -61,7 +61,7 @@ async def process(address: str, folder: Path) -> asyncio.subprocess.Process:
 
 
 async def test_every_order_counts_once(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    """One process of its own, and one in here, which says how far it is."""
+    """One consumer in a process of its own, and one in the test, whose progress the test reads."""
     example = load_example()
     ledger, stop = example.Ledger(tmp_path), asyncio.Event()
     await order(broker.address, 0, 300)

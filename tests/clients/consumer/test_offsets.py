@@ -1,4 +1,4 @@
-"""Where a consumer goes on: commits, restarts, seeks, pauses, the ends of a log."""
+"""A consumer's positions: commits, restarts, seeks, pauses, the ends of a log."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.clients.consumer import (
     CommitFailed,
     CommittedOffset,
@@ -21,8 +22,7 @@ from groupstorm.clients.consumer import (
     TopicPartition,
 )
 from groupstorm.clients.consumer.errors import ConsumerClosed
-from groupstorm.clients.standing import MemberState
-from groupstorm.coordinator.server.embedded import EmbeddedBroker
+from groupstorm.clients.member_session import MemberState
 from tests.clients.consumer.applications import (
     GROUP,
     PARTITIONS,
@@ -56,7 +56,7 @@ async def committed(consumer: CooperativeConsumer, partition: TopicPartition = F
     return None if found is None else found.offset
 
 
-async def test_a_commit_is_where_the_next_consumer_begins(produce: Produce, opened: Open) -> None:
+async def test_the_next_consumer_begins_at_the_committed_offset(produce: Produce, opened: Open) -> None:
     await produce(10, 0)
     async with opened(enable_auto_commit=False) as consumer:
         for _ in range(4):
@@ -75,7 +75,7 @@ async def test_a_commit_is_where_the_next_consumer_begins(produce: Produce, open
         assert (await consumer.getone()).offset == 7
 
 
-async def test_auto_commit_commits_what_was_processed_and_closing_all_that_was_given_out(
+async def test_auto_commit_commits_processed_records_and_close_all_records_given_out(
     produce: Produce, opened: Open
 ) -> None:
     await produce(10, 0)
@@ -93,7 +93,7 @@ async def test_auto_commit_commits_what_was_processed_and_closing_all_that_was_g
         assert (await consumer.getone()).offset == 5
 
 
-async def test_what_was_in_hand_when_an_exception_came_is_read_again(produce: Produce, opened: Open) -> None:
+async def test_after_an_exception_the_last_record_is_read_again(produce: Produce, opened: Open) -> None:
     await produce(3, 0)
 
     async def read() -> None:
@@ -108,7 +108,7 @@ async def test_what_was_in_hand_when_an_exception_came_is_read_again(produce: Pr
 
 
 async def test_a_commit_in_a_round_waits_for_its_end(produce: Produce, start: Start) -> None:
-    """In between the coordinator would refuse it, and the partitions are still this member's."""
+    """During the round the coordinator would refuse it, but the member still owns the partitions."""
     first = start("a", enable_auto_commit=False)
     await until(lambda: is_shared_out([first]))
     membership = first.consumer._member.membership
@@ -133,14 +133,14 @@ async def test_a_commit_in_a_round_waits_for_its_end(produce: Produce, start: St
                 await asyncio.sleep(0.01)
 
 
-async def test_a_listener_commits_what_it_gives_up(produce: Produce, start: Start) -> None:
+async def test_a_listener_commits_revoked_partitions(produce: Produce, start: Start) -> None:
     first = start("a", enable_auto_commit=False)
 
     async def commit(method: str, going: set[TopicPartition]) -> None:
         if method == "revoked":
             await first.consumer.commit({one: await first.consumer.position(one) for one in going})
 
-    first.notes.before_return = commit
+    first.listener.before_return = commit
     await produce(3)
     await until(lambda: len(first.records) == 3 * PARTITIONS)
     second = start("b", enable_auto_commit=False)
@@ -175,7 +175,7 @@ async def test_seek_and_the_ends_of_the_log(produce: Produce, opened: Open) -> N
             consumer.seek(TopicPartition("elsewhere", 0), 0)
 
 
-async def test_a_seek_in_the_listener_is_where_it_begins(produce: Produce, broker: EmbeddedBroker) -> None:
+async def test_a_seek_in_the_listener_sets_the_first_offset(produce: Produce, broker: EmbeddedBroker) -> None:
     class FromTheFifth(RebalanceListener):
         def on_partitions_assigned(self, partitions: Any) -> None:
             for partition in partitions:
@@ -190,7 +190,7 @@ async def test_a_seek_in_the_listener_is_where_it_begins(produce: Produce, broke
     assert {record.offset for record in records} == set(range(5, 10))
 
 
-async def test_a_paused_partition_waits_and_is_not_given_away(produce: Produce, opened: Open) -> None:
+async def test_a_paused_partition_keeps_its_records_and_its_owner(produce: Produce, opened: Open) -> None:
     await produce(3)
     async with opened() as consumer:
         await until(lambda: FIRST in consumer.assignment)
@@ -205,7 +205,7 @@ async def test_a_paused_partition_waits_and_is_not_given_away(produce: Produce, 
         assert [record.offset for record in batch[FIRST]] == [0, 1, 2]
 
 
-async def test_getmany_takes_no_more_than_it_is_told(produce: Produce, opened: Open) -> None:
+async def test_getmany_returns_at_most_max_records(produce: Produce, opened: Open) -> None:
     await produce(10)
     async with opened(max_poll_records=7) as consumer:
         seen: list[ConsumerRecord] = []
@@ -219,7 +219,7 @@ async def test_getmany_takes_no_more_than_it_is_told(produce: Produce, opened: O
         assert sum(map(len, (await consumer.getmany(timeout_ms=5_000, max_records=2)).values())) == 2
 
 
-async def test_without_a_reset_the_application_says_where_to_begin(produce: Produce, opened: Open) -> None:
+async def test_without_auto_offset_reset_the_application_seeks(produce: Produce, opened: Open) -> None:
     await produce(3)
     async with opened(auto_offset_reset="none") as consumer:
         with pytest.raises(NoOffsetForPartition) as missing:
@@ -235,7 +235,7 @@ async def test_without_a_reset_the_application_says_where_to_begin(produce: Prod
         assert (outside.value.partition, outside.value.offset) == (FIRST, 100)
 
 
-async def test_outside_the_log_it_is_reset(produce: Produce, opened: Open) -> None:
+async def test_a_position_outside_the_log_is_reset(produce: Produce, opened: Open) -> None:
     await produce(3, 0)
     async with opened(auto_offset_reset="earliest") as consumer:
         await until(lambda: FIRST in consumer.assignment)
@@ -243,7 +243,7 @@ async def test_outside_the_log_it_is_reset(produce: Produce, opened: Open) -> No
         assert (await consumer.getone()).offset == 0
 
 
-async def test_latest_begins_behind_what_is_there(produce: Produce, opened: Open) -> None:
+async def test_latest_begins_at_the_end_of_the_log(produce: Produce, opened: Open) -> None:
     await produce(3, 0)
     async with opened(auto_offset_reset="latest") as consumer:
         await until(lambda: FIRST in consumer.assignment)
@@ -252,7 +252,7 @@ async def test_latest_begins_behind_what_is_there(produce: Produce, opened: Open
         assert (await consumer.getone()).offset == 3
 
 
-async def test_a_commit_of_a_member_that_is_out_fails(produce: Produce, opened: Open) -> None:
+async def test_a_commit_of_a_removed_member_fails(produce: Produce, opened: Open) -> None:
     await produce(1, 0)
     async with opened(max_poll_interval_ms=100) as consumer:
         await consumer.getone()
@@ -263,7 +263,7 @@ async def test_a_commit_of_a_member_that_is_out_fails(produce: Produce, opened: 
         await consumer.commit()
 
 
-async def test_a_commit_of_a_fenced_member_fails_for_good(produce: Produce, start: Start) -> None:
+async def test_a_commit_of_a_fenced_member_is_a_fatal_error(produce: Produce, start: Start) -> None:
     first = start("a", group_instance_id="i", heartbeat_interval_ms=1_500, enable_auto_commit=False)
     await until(lambda: is_shared_out([first]))
     second = start("b", group_instance_id="i")

@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 
 from groupstorm.assignors.userdata import decode_assignment
-from groupstorm.clients import events
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.consumer import CooperativeConsumer, TopicPartition
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.clients.wire.connection import Api, RequestTypes
-from groupstorm.clients.wire.security import PLAINTEXT, AuthenticationRefused, Security
-from groupstorm.coordinator.server.config import Endpoint
-from tests.clients.consumer.applications import GROUP, QUICK, TOPIC, Application, until
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.connection import ClientApi, RequestTypes
+from groupstorm.clients.wire.security import PLAINTEXT, AuthenticationRefused, ClientSecurity
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.trace.events import member as events
+from tests.clients.consumer.applications import GROUP, QUICK, TOPIC, ConsumerApplication, until
 from tests.conformance.programs.building import ProgramUnavailable, kafka_java
 from tests.oracle.build import OracleUnavailable, build
 from tests.oracle.member.members import JavaMember
@@ -41,17 +41,18 @@ OPTIONS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.m
 
 @asynccontextmanager
 async def kafka(
-    options: Mapping[str, str] = {}, security: Security = PLAINTEXT
+    options: Mapping[str, str] = {}, security: ClientSecurity = PLAINTEXT
 ) -> AsyncIterator[RunningBroker]:
-    """With the topic, and a coordinator that is ready. Skipped where it is not installed; one that does not
-    start, or does not go on, fails the test."""
+    """Kafka with the topic and a coordinator that is ready. Skips the test without Kafka, and fails it if
+    Kafka does not start.
+    """
     pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
     try:
         kafka_java()
     except ProgramUnavailable as missing:
         pytest.skip(str(missing))
     async with jvm({**OPTIONS, **options}) as broker:
-        cluster = Cluster(broker.bootstrap, "admin", 10_000, security)
+        cluster = ClusterClient(broker.bootstrap, "admin", 10_000, security)
         await create_topics(cluster, {TOPIC: PARTITIONS})
         await await_coordinator(cluster, GROUP)
         cluster.close()
@@ -59,7 +60,7 @@ async def kafka(
 
 
 class Production:
-    """Sends to all partitions, again and again, and says how much that was."""
+    """Sends records to all partitions until it is stopped, and counts them."""
 
     def __init__(self, address: str) -> None:
         self.sent = 0
@@ -85,8 +86,11 @@ class Production:
         await task
 
 
-def has_settled(ours: Sequence[Application], others: int) -> bool:
-    """All of ours are in one generation with even shares, and what is left is a share for the others."""
+def has_settled(ours: Sequence[ConsumerApplication], others: int) -> bool:
+    """All our members are in one generation with even shares, and the others can have even shares too.
+
+    No member of ours is inside a call of its listener, whose event comes at the end of the call.
+    """
     members = len(ours) + others
     least, most = PARTITIONS // members, -(-PARTITIONS // members)
     owned = [partition for one in ours for partition in one.owned]
@@ -98,14 +102,17 @@ def has_settled(ours: Sequence[Application], others: int) -> bool:
         and all(least <= len(one.owned) <= most for one in ours)
         and least * others <= PARTITIONS - len(owned) <= most * others
         and all(one.owned == one.consumer.assignment for one in ours)
+        and all(
+            {f"{each.topic}-{each.partition}" for each in one.owned} == one.owned_by_events for one in ours
+        )
     )
 
 
 async def described_group(bootstrap: Sequence[Endpoint]) -> tuple[str, int, int]:
-    """The group's state, how many members it has, and how many partitions they were given."""
-    cluster = Cluster(bootstrap, "admin", 10_000)
+    """The group's state, its number of members, and the number of assigned partitions."""
+    cluster = ClusterClient(bootstrap, "admin", 10_000)
     answer = await cluster.ask_any(
-        Api(15, "DescribeGroups", 0, 5),
+        ClientApi(15, "DescribeGroups", 0, 5),
         lambda types: types.make(types.root.__name__, groups=(GROUP,), include_authorized_operations=False),
     )
     cluster.close()
@@ -116,25 +123,25 @@ async def described_group(bootstrap: Sequence[Endpoint]) -> tuple[str, int, int]
 
 
 class RollingRestart:
-    """Four of our members are stopped and started in turn; what staying ones are told is compared."""
+    """Stops and starts our members in turn, and compares the calls and events of the staying ones."""
 
     def __init__(self, broker: RunningBroker, others: int) -> None:
         self._address = broker.address
         self._bootstrap = broker.bootstrap
         self._others = others
-        self.running: dict[str, Application] = {}
-        self.all: list[Application] = []
-        #: What a member kept while another was stopped or started, and what of it was touched.
+        self.running: dict[str, ConsumerApplication] = {}
+        self.all: list[ConsumerApplication] = []
+        #: The partitions that members kept while another was stopped or started, and those of them in calls.
         self.kept = 0
         self.interrupted: list[tuple[str, set[TopicPartition]]] = []
 
     def start(self, name: str) -> None:
-        application = Application(self._address, name, session_timeout_ms=10_000).start()
+        application = ConsumerApplication(self._address, name, session_timeout_ms=10_000).start()
         self.running[name] = application
         self.all.append(application)
 
     async def settle(self) -> None:
-        """Ours have settled, and the coordinator waits for nobody else."""
+        """Wait until our members have settled and the coordinator waits for no other member."""
         members = len(self.running) + self._others
         while True:
             await until(lambda: has_settled(list(self.running.values()), self._others))
@@ -157,18 +164,18 @@ class RollingRestart:
             self._compare(before)
 
     def _note(self) -> dict[str, tuple[set[TopicPartition], int, int]]:
-        return {name: (one.owned, len(one.notes.calls), len(one.told)) for name, one in self.running.items()}
+        return {
+            name: (one.owned, len(one.listener.calls), len(one.emitted)) for name, one in self.running.items()
+        }
 
     def _compare(self, before: Mapping[str, tuple[set[TopicPartition], int, int]]) -> None:
-        """What a member owned before and owns now was neither revoked nor lost nor assigned meanwhile,
-        to its listener and in its trace.
-        """
-        for name, (owned, calls, told) in before.items():
+        """Partitions that a member kept are in no call of its listener and in no event of its trace."""
+        for name, (owned, calls, emitted) in before.items():
             one = self.running[name]
             stayed = owned & one.owned
             self.kept += len(stayed)
-            touched = [partitions for _, partitions in one.notes.calls[calls:]]
-            for _, event in one.told[told:]:
+            touched = [partitions for _, partitions in one.listener.calls[calls:]]
+            for _, event in one.emitted[emitted:]:
                 if isinstance(event, _ABOUT_PARTITIONS):
                     names = set(event.partitions)
                     touched.append({each for each in stayed if f"{each.topic}-{each.partition}" in names})
@@ -222,7 +229,7 @@ def _java_config() -> dict[str, str | int]:
 
 
 def _read_to(applications: Any, sent: int) -> bool:
-    """Of every partition that is ours, the last record has been read."""
+    """The last record of every partition of ours has been read."""
     return all(
         (one.offsets.get(partition.partition) or [-1])[-1] == sent - 1
         for one in applications
@@ -230,8 +237,8 @@ def _read_to(applications: Any, sent: int) -> bool:
     )
 
 
-def _check_offsets(applications: Sequence[Application]) -> None:
-    """Nobody read an offset twice, and while one owned a partition it read without a gap."""
+def _check_offsets(applications: Sequence[ConsumerApplication]) -> None:
+    """No offset was read twice, and each owner read its partitions in order."""
     for number in range(PARTITIONS):
         read = [offset for one in applications for offset in one.offsets.get(number, ())]
         assert len(read) == len(set(read)), number
@@ -241,35 +248,39 @@ def _check_offsets(applications: Sequence[Application]) -> None:
 
 
 def _check_java(java: JavaMember) -> None:
-    """Kafka's consumer was never told anything but the difference either."""
+    """The listener of Kafka's consumer got the differences only, too."""
     owned: set[str] = set()
-    for told in java.told:
-        changed = set(told["partitions"])
-        if told["event"] == "onPartitionsAssigned":
+    for call in java.observed:
+        changed = set(call["partitions"])
+        if call["event"] == "onPartitionsAssigned":
             assert not owned & changed
             owned |= changed
         else:
-            assert told["event"] == "onPartitionsRevoked"
+            assert call["event"] == "onPartitionsRevoked"
             assert changed <= owned
             owned -= changed
     assert owned == set()
-    assert len(java.told) > 4
+    assert len(java.observed) > 4
 
 
 async def test_rounds_commits_and_restarts_on_kafka() -> None:
-    """The emulator's tests in one story."""
+    """The tests on the emulator in one sequence."""
     async with kafka() as broker:
-        first = Application(broker.address, "a", group_instance_id="a", session_timeout_ms=10_000).start()
-        second = Application(broker.address, "b").start()
+        first = ConsumerApplication(
+            broker.address, "a", group_instance_id="a", session_timeout_ms=10_000
+        ).start()
+        second = ConsumerApplication(broker.address, "b").start()
         await until(lambda: has_settled([first, second], 0))
         async with Production(broker.address).running() as production:
             await until(lambda: production.sent > 5)
             generation, mine = first.generation, first.owned
             await first.stop()
-            again = Application(broker.address, "a", group_instance_id="a", session_timeout_ms=10_000).start()
+            again = ConsumerApplication(
+                broker.address, "a", group_instance_id="a", session_timeout_ms=10_000
+            ).start()
             await until(lambda: has_settled([again, second], 0))
             assert (again.generation, again.owned) == (generation, mine)
-            third = Application(broker.address, "c").start()
+            third = ConsumerApplication(broker.address, "c").start()
             await until(lambda: has_settled([again, second, third], 0))
             await third.stop()
             await until(lambda: has_settled([again, second], 0))
@@ -283,7 +294,7 @@ async def test_rounds_commits_and_restarts_on_kafka() -> None:
 
 # -- TLS and SASL ------------------------------------------------------------------------------------
 
-_ALTER_SCRAM = Api(51, "AlterUserScramCredentials", 0, 0)
+_ALTER_SCRAM = ClientApi(51, "AlterUserScramCredentials", 0, 0)
 _PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _LISTENER = "listener.name.plaintext."  # the name stays, what it speaks does not
@@ -318,7 +329,9 @@ def _secured(key: str, certificate: str) -> dict[str, str]:
     }
 
 
-async def _add_scram_user(cluster: Cluster, name: str, password: str, mechanism: int, hash_name: str) -> None:
+async def _add_scram_user(
+    cluster: ClusterClient, name: str, password: str, mechanism: int, hash_name: str
+) -> None:
     salt, iterations = os.urandom(16), 4_096
 
     def build(types: RequestTypes) -> Any:
@@ -339,9 +352,9 @@ async def _add_scram_user(cluster: Cluster, name: str, password: str, mechanism:
 async def test_tls_and_sasl_of_a_real_broker(tmp_path: Path) -> None:
     key, certificate = _certificate(tmp_path)
     trusting = ssl.create_default_context(cadata=certificate)
-    admin = Security(trusting, "PLAIN", "admin", "admin")
+    admin = ClientSecurity(trusting, "PLAIN", "admin", "admin")
     async with kafka(_secured(key, certificate), admin) as broker:
-        cluster = Cluster(broker.bootstrap, "admin", 10_000, admin)
+        cluster = ClusterClient(broker.bootstrap, "admin", 10_000, admin)
         await _add_scram_user(cluster, "eve", "e,=e", 1, "sha256")
         await _add_scram_user(cluster, "eve", "e,=e", 2, "sha512")
         cluster.close()

@@ -1,4 +1,4 @@
-"""Consumers of one group on the emulator: what a rebalance takes, gives and leaves alone."""
+"""Consumers of one group on the emulator: the partitions that a rebalance revokes, adds and keeps."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from groupstorm.clients import events
+from groupstorm.broker.apis.key_12_heartbeat import API as HEARTBEAT_API
+from groupstorm.broker.embedded import EmbeddedBroker
+from groupstorm.broker.surface import Peer
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer import TopicPartition
-from groupstorm.clients.standing import MemberState
+from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.coordinator.server.apis.key_12_heartbeat import API as HEARTBEAT_API
-from groupstorm.coordinator.server.broker import Peer
-from groupstorm.coordinator.server.config import Endpoint
-from groupstorm.coordinator.server.embedded import EmbeddedBroker
-from groupstorm.coordinator.server.headers import peek
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.protocol.headers import peek
+from groupstorm.trace.events import member as events
 from tests.clients.consumer.applications import (
     GROUP,
     PARTITIONS,
@@ -32,7 +32,7 @@ from tests.clients.consumer.conftest import Produce, Start
 
 @pytest.fixture
 async def slow_member(broker: EmbeddedBroker) -> AsyncIterator[WireConsumer]:
-    """A member that can be stopped, so that a round lasts until it goes on."""
+    """A member that can be paused, so that a round lasts until it resumes."""
     config = ConsumerConfig(
         GROUP,
         "slow",
@@ -54,10 +54,10 @@ async def test_one_member_reads_everything_in_order(produce: Produce, start: Sta
     await until(lambda: len(only.records) == 50 * PARTITIONS)
     assert only.offsets == {number: list(range(50)) for number in range(PARTITIONS)}
     assert {record.value for record in only.records} == {str(value).encode() for value in range(50)}
-    assert only.notes.calls == [("assigned", partitions(*range(PARTITIONS)))]
+    assert only.listener.calls == [("assigned", partitions(*range(PARTITIONS)))]
 
 
-async def test_a_second_member_gets_half_and_the_other_half_does_not_notice(
+async def test_a_second_member_gets_half_and_the_other_half_is_not_interrupted(
     produce: Produce, start: Start
 ) -> None:
     first = start("a")
@@ -67,18 +67,18 @@ async def test_a_second_member_gets_half_and_the_other_half_does_not_notice(
     second = start("b")
     await until(lambda: is_shared_out([first, second]))
     kept, moved = first.owned, second.owned
-    assert first.notes.changes == [("assigned", kept | moved), ("revoked", moved)]
-    assert second.notes.changes == [("assigned", moved)]
+    assert first.listener.changes == [("assigned", kept | moved), ("revoked", moved)]
+    assert second.listener.changes == [("assigned", moved)]
     await produce(5)
     await until(lambda: len(first.records) + len(second.records) == 10 * PARTITIONS)
     for partition in kept:
         assert first.offsets[partition.partition] == list(range(10))
-    for partition in moved:  # auto-commit: the new owner goes on where the old one stood
+    for partition in moved:  # auto-commit: the new owner continues at the old owner's position
         assert first.offsets[partition.partition] == list(range(5))
         assert second.offsets[partition.partition] == list(range(5, 10))
 
 
-async def test_records_go_on_while_a_round_is_under_way(
+async def test_records_go_on_during_a_round(
     produce: Produce, start: Start, slow_member: WireConsumer
 ) -> None:
     first = start("a")
@@ -88,12 +88,12 @@ async def test_records_go_on_while_a_round_is_under_way(
     second = start("b")
     membership = first.consumer._member.membership
     await until(lambda: membership.state is MemberState.PREPARING_REBALANCE)
-    calls = len(first.notes.calls)
+    calls = len(first.listener.calls)
     for batch in range(1, 6):
         await produce(10, *mine)
         await until(lambda many=batch: len(first.records) == many * 10 * len(mine))  # type: ignore[misc]
         assert membership.state is MemberState.PREPARING_REBALANCE
-    assert len(first.notes.calls) == calls
+    assert len(first.listener.calls) == calls
     slow_member.resume()
     await until(lambda: first.generation == second.generation and len(first.owned) == len(second.owned) == 2)
     stayed = {partition.partition for partition in first.owned}
@@ -108,7 +108,7 @@ async def test_records_go_on_while_a_round_is_under_way(
 async def test_records_go_on_while_the_listener_works(
     broker: EmbeddedBroker, produce: Produce, start: Start
 ) -> None:
-    """And heartbeats: it works for longer than two session timeouts, as its heartbeats tell."""
+    """Heartbeats go on too: the listener works for longer than two session timeouts."""
     heartbeats: Counter[int] = Counter()  # of each connection
 
     def note(connection: int, _peer: Peer, frame: bytes) -> bool:
@@ -125,10 +125,10 @@ async def test_records_go_on_while_the_listener_works(
             works.set()
             await goes_on.wait()
 
-    first.notes.before_return = work
+    first.listener.before_return = work
     second = start("b")
     await until(works.is_set)
-    _, leaving = first.notes.changes[-1]
+    _, leaving = first.listener.changes[-1]
     staying = partitions(*range(PARTITIONS)) - leaving
     await produce(20)
     await until(lambda: len(first.records) == 20 * len(staying))
@@ -143,12 +143,12 @@ async def test_records_go_on_while_the_listener_works(
     revoked = first.of(events.PartitionsRevoked)[-1]
     assert revoked.duration_us >= 600_000
     assert first.of(events.PartitionsLost) == []
-    times = [time_us for time_us, _ in first.told]
+    times = [time_us for time_us, _ in first.emitted]
     assert times == sorted(times)
 
 
 async def test_partitions_are_taken_only_between_two_records(produce: Produce, start: Start) -> None:
-    """What the application has in its hands is still its own; then it is committed before it goes."""
+    """The application still owns the record that it processes; the consumer commits it, then revokes."""
     first = start("a")
     busy, done = asyncio.Event(), asyncio.Event()
 
@@ -162,7 +162,7 @@ async def test_partitions_are_taken_only_between_two_records(produce: Produce, s
     first.on_record = None
     second = start("b")
     await until(lambda: any(one.cause == "group-rebalancing" for one in first.of(events.RejoinRequested)))
-    assert [method for method, _ in first.notes.changes] == ["assigned"]
+    assert [method for method, _ in first.listener.changes] == ["assigned"]
     assert first.owned == partitions(*range(PARTITIONS))
     done.set()
     await until(lambda: is_shared_out([first, second]))
@@ -172,7 +172,7 @@ async def test_partitions_are_taken_only_between_two_records(produce: Produce, s
     assert [offset and offset.offset for offset in committed.values()] == [1]
 
 
-async def test_a_member_that_closes_hands_its_partitions_over(produce: Produce, start: Start) -> None:
+async def test_a_closing_member_hands_its_partitions_over(produce: Produce, start: Start) -> None:
     first, second = start("a"), start("b")
     await until(lambda: is_shared_out([first, second]))
     kept, moved = first.owned, second.owned
@@ -182,15 +182,15 @@ async def test_a_member_that_closes_hands_its_partitions_over(produce: Produce, 
     await until(lambda: is_shared_out([first]))
     await produce(5)
     await until(lambda: len(first.records) == 5 * len(kept) + 5 * PARTITIONS)
-    assert ("revoked", moved) in second.notes.calls
-    assert first.notes.changes[-1] == ("assigned", moved)
-    assert isinstance(second.told[-1][1], events.MemberClosed)
+    assert ("revoked", moved) in second.listener.calls
+    assert first.listener.changes[-1] == ("assigned", moved)
+    assert isinstance(second.emitted[-1][1], events.MemberClosed)
     for partition in moved:
         assert first.offsets[partition.partition][-5:] == list(range(5, 10))
 
 
 async def test_a_member_that_does_not_poll_loses_its_partitions(produce: Produce, start: Start) -> None:
-    """max.poll.interval.ms; it comes back when it polls again."""
+    """max.poll.interval.ms; the member rejoins when it polls again."""
     stuck, well = start("a", max_poll_interval_ms=300), start("b")
     await until(lambda: is_shared_out([stuck, well]))
     mine = stuck.owned
@@ -203,10 +203,10 @@ async def test_a_member_that_does_not_poll_loses_its_partitions(produce: Produce
     await produce(1, min(mine).partition)
     await until(lambda: is_shared_out([well]))
     assert stuck.of(events.RejoinRequested)[-1].cause == "poll-timeout"
-    assert ("lost", mine) not in stuck.notes.calls
+    assert ("lost", mine) not in stuck.listener.calls
     goes_on.set()
     await until(lambda: is_shared_out([stuck, well]))
-    assert ("lost", mine) in stuck.notes.calls
+    assert ("lost", mine) in stuck.listener.calls
 
 
 async def test_another_subscription_touches_only_the_topics_that_differ(
@@ -216,18 +216,18 @@ async def test_another_subscription_touches_only_the_topics_that_differ(
     await until(lambda: is_shared_out([only]))
     only.consumer.subscribe([TOPIC, "refunds"])
     await until(lambda: is_shared_out([only], PARTITIONS + 2))
-    assert only.notes.changes[1:] == [("assigned", partitions(0, 1, topic="refunds"))]
+    assert only.listener.changes[1:] == [("assigned", partitions(0, 1, topic="refunds"))]
     only.consumer.subscribe(["refunds"])
     await until(lambda: is_shared_out([only], 2))
-    assert only.notes.changes[2:] == [("revoked", partitions(*range(PARTITIONS)))]
+    assert only.listener.changes[2:] == [("revoked", partitions(*range(PARTITIONS)))]
     await produce(3, 0, 1, topic="refunds")
     await until(lambda: len(only.records) == 6)
     causes = [event.cause for event in only.of(events.RejoinRequested)]
     assert causes.count("subscription-changed") == 2
 
 
-async def test_from_eager_to_cooperative_in_two_bounces(produce: Produce, start: Start) -> None:
-    """KIP-429: first everybody learns cooperative-sticky beside range, then range goes."""
+async def test_from_eager_to_cooperative_in_two_rolling_restarts(produce: Produce, start: Start) -> None:
+    """KIP-429: first every member gets cooperative-sticky beside range, then range is removed."""
     both = {"partition_assignment_strategy": ("range", "cooperative-sticky")}
     group = [start(name, **both) for name in ("a", "b")]
     await until(lambda: is_shared_out(group))
@@ -243,18 +243,18 @@ async def test_from_eager_to_cooperative_in_two_bounces(produce: Produce, start:
     await produce(4)
     await until(lambda: sum(len(one.records) for one in (*group, third)) == 4 * PARTITIONS)
     for one in group:  # only what has moved was revoked
-        method, gone = one.notes.changes[-1]
+        method, gone = one.listener.changes[-1]
         assert (method, len(gone)) == ("revoked", 1)
 
 
-async def test_an_eager_member_gives_everything_up(start: Start) -> None:
+async def test_an_eager_member_gives_all_partitions_up(start: Start) -> None:
     eager = {"partition_assignment_strategy": ("range",)}
     first = start("a", **eager)
     await until(lambda: is_shared_out([first]))
     second = start("b", **eager)
     await until(lambda: is_shared_out([first, second]))
     everything = partitions(*range(PARTITIONS))
-    assert first.notes.changes == [
+    assert first.listener.changes == [
         ("assigned", everything),
         ("revoked", everything),
         ("assigned", partitions(0, 1, 2)),

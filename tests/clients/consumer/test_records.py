@@ -1,4 +1,4 @@
-"""Batches as brokers send them, made by aiokafka's own builder."""
+"""Record batches as brokers send them, made with aiokafka's builder."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import RecordCorrupt
-from groupstorm.clients.consumer.reading import Reading
+from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.records import (
-    AbortedTransaction,
+    AbortedRecords,
     ConsumerRecord,
     Decoding,
     FetchedRecords,
@@ -55,7 +55,7 @@ def batch(
 
 
 def marker(offset: int, producer: int, key: bytes) -> bytes:
-    """A control batch: aiokafka makes none, so the bit is set and the checksum made anew."""
+    """A control batch: aiokafka makes none, so this sets the bit and computes the checksum."""
     import crc32c
 
     built = bytearray(batch(offset, [b""], producer=producer, transactional=True))
@@ -76,12 +76,12 @@ def read(fetched: FetchedRecords) -> list[ConsumerRecord]:
     return records
 
 
-def offsets(data: bytes, start: int, how: Decoding, aborted: Sequence[AbortedTransaction] = ()) -> list[int]:
+def offsets(data: bytes, start: int, how: Decoding, aborted: Sequence[AbortedRecords] = ()) -> list[int]:
     return [record.offset for record in read(FetchedRecords(P0, start, data, aborted, how))]
 
 
 @pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
-def test_a_record_has_all_that_was_sent(codec: int) -> None:
+def test_a_record_has_all_fields_that_were_sent(codec: int) -> None:
     if codec > 1:
         pytest.importorskip("cramjam", reason="snappy, lz4 and zstd: pip install cramjam")
     fetched = FetchedRecords(P0, 7, batch(7, [b"a" * 100, b"b"], codec=codec), (), UNCOMMITTED)
@@ -91,20 +91,20 @@ def test_a_record_has_all_that_was_sent(codec: int) -> None:
     assert fetched.position == Position(9, 3)
 
 
-def test_it_begins_in_the_middle_of_a_batch_and_leaves_out_one_that_was_cut() -> None:
+def test_reading_begins_inside_a_batch_and_skips_a_truncated_batch() -> None:
     data = batch(0, [b"a", b"b", b"c"]) + batch(3, [b"d"]) + batch(4, [b"e"])[:-1]
     assert offsets(data, 1, UNCOMMITTED) == [1, 2, 3]
     assert offsets(data[:5], 0, UNCOMMITTED) == []
 
 
-def test_control_batches_are_not_given_out_but_passed() -> None:
+def test_control_batches_are_skipped_and_move_the_position() -> None:
     fetched = FetchedRecords(P0, 0, marker(0, 5, COMMIT), (), UNCOMMITTED)
     assert read(fetched) == []
     assert fetched.position.offset == 1
 
 
-def test_read_committed_leaves_out_what_was_aborted() -> None:
-    """Two producers at once; of the first one the second transaction is committed."""
+def test_read_committed_skips_aborted_transactions() -> None:
+    """Two concurrent producers; the second transaction of the first one is committed."""
     data = b"".join(
         [
             batch(0, [b"a"], producer=5, transactional=True),
@@ -117,11 +117,11 @@ def test_read_committed_leaves_out_what_was_aborted() -> None:
             batch(7, [b"y"]),
         ]
     )
-    assert offsets(data, 0, COMMITTED, [AbortedTransaction(5, 0)]) == [1, 4, 7]
+    assert offsets(data, 0, COMMITTED, [AbortedRecords(5, 0)]) == [1, 4, 7]
     assert offsets(data, 0, UNCOMMITTED) == [0, 1, 2, 4, 7]
 
 
-def test_what_is_damaged_is_told_with_its_offset() -> None:
+def test_a_damaged_batch_raises_with_its_offset() -> None:
     damaged = bytearray(batch(0, [b"a"]) + batch(1, [b"b"]))
     damaged[-1] ^= 1
     fetched = FetchedRecords(P0, 0, bytes(damaged), (), UNCOMMITTED)
@@ -134,88 +134,88 @@ def test_what_is_damaged_is_told_with_its_offset() -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 0, 4, -(2**31)])
-def test_a_length_that_cannot_be_is_not_believed(length: int) -> None:
+def test_an_invalid_batch_length_raises(length: int) -> None:
     data = struct.pack(">qiib", 0, length, 0, 2) + bytes(100)
     with pytest.raises(RecordCorrupt):
         FetchedRecords(P0, 0, data, (), UNCOMMITTED).next()
 
 
-class Stand:
-    """A reading of two partitions that begin at 0."""
+class Reader:
+    """A buffer of two partitions that begin at 0."""
 
     def __init__(self) -> None:
         self.positions = Positions()
         self.partitions = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
         self.positions.own(self.partitions)
         for partition in self.partitions:
-            self.positions.found(partition, Position(0))
-        self.reading = Reading(self.positions, lambda: None)
+            self.positions.move_to(partition, Position(0))
+        self.buffer = FetchBuffer(self.positions, lambda: None)
 
     def fetch(self, number: int, count: int, start: int = 0) -> None:
         partition = self.partitions[number]
         data = batch(start, [b"v"] * count)
-        self.reading.fetched(partition, FetchedRecords(partition, start, data, (), UNCOMMITTED))
+        self.buffer.fetched(partition, FetchedRecords(partition, start, data, (), UNCOMMITTED))
 
     def next(self) -> Any:
-        record = self.reading.next()
+        record = self.buffer.next()
         return None if record is None else (record.partition, record.offset)
 
 
-def test_a_record_counts_as_processed_when_the_next_is_asked_for() -> None:
-    stand = Stand()
-    stand.fetch(0, 2)
-    assert stand.next() == (0, 0)
-    assert stand.positions.stood(stand.partitions).positions == (0, 0)
-    assert stand.reading.position(stand.partitions[0]) == Position(1, 3)
-    stand.reading.processed()
-    assert stand.positions.stood(stand.partitions).positions == (1, 0)
+def test_a_record_counts_as_processed_when_the_application_asks_for_the_next() -> None:
+    reader = Reader()
+    reader.fetch(0, 2)
+    assert reader.next() == (0, 0)
+    assert reader.positions.offsets_of(reader.partitions).positions == (0, 0)
+    assert reader.buffer.position(reader.partitions[0]) == Position(1, 3)
+    reader.buffer.processed()
+    assert reader.positions.offsets_of(reader.partitions).positions == (1, 0)
 
 
 def test_only_partitions_without_records_are_fetched() -> None:
-    stand = Stand()
-    first, second = stand.partitions
-    stand.fetch(0, 1)
-    assert stand.reading.to_fetch() == [(second, Position(0))]
-    stand.reading.pause([second])
-    assert stand.reading.to_fetch() == []
-    assert [stand.next(), stand.next()] == [(0, 0), None]
-    assert stand.reading.to_fetch() == [(first, Position(1, 3))]
-    stand.positions.stop([first])
-    assert stand.reading.to_fetch() == []
+    reader = Reader()
+    first, second = reader.partitions
+    reader.fetch(0, 1)
+    assert reader.buffer.to_fetch() == [(second, Position(0))]
+    reader.buffer.pause([second])
+    assert reader.buffer.to_fetch() == []
+    assert [reader.next(), reader.next()] == [(0, 0), None]
+    assert reader.buffer.to_fetch() == [(first, Position(1, 3))]
+    reader.positions.stop([first])
+    assert reader.buffer.to_fetch() == []
 
 
-def test_what_was_fetched_for_another_position_is_dropped() -> None:
-    stand = Stand()
-    stand.fetch(0, 3)
-    stand.reading.seek(stand.partitions[0], 2)
-    assert stand.next() is None
-    stand.fetch(0, 3)  # the answer to a request from before the seek
-    assert stand.next() is None
-    stand.fetch(0, 1, start=2)
-    assert stand.next() == (0, 2)
+def test_records_fetched_for_another_position_are_dropped() -> None:
+    reader = Reader()
+    reader.fetch(0, 3)
+    reader.buffer.seek(reader.partitions[0], 2)
+    assert reader.next() is None
+    reader.fetch(0, 3)  # the answer to a request from before the seek
+    assert reader.next() is None
+    reader.fetch(0, 1, start=2)
+    assert reader.next() == (0, 2)
 
 
-def test_stopped_and_held_partitions_give_nothing_out() -> None:
-    stand = Stand()
-    stand.fetch(0, 2)
-    stand.fetch(1, 2)
-    stand.reading.hold([stand.partitions[0]])
-    assert stand.next() == (1, 0)
-    stand.reading.hold([])
-    stand.positions.stop([stand.partitions[0]])
-    assert [stand.next(), stand.next()] == [(1, 1), None]
+def test_no_records_of_stopped_and_held_partitions_are_given_out() -> None:
+    reader = Reader()
+    reader.fetch(0, 2)
+    reader.fetch(1, 2)
+    reader.buffer.hold([reader.partitions[0]])
+    assert reader.next() == (1, 0)
+    reader.buffer.hold([])
+    reader.positions.stop([reader.partitions[0]])
+    assert [reader.next(), reader.next()] == [(1, 1), None]
 
 
-def test_a_batch_ends_before_what_cannot_be_read() -> None:
-    stand = Stand()
+def test_getmany_ends_before_an_unreadable_record() -> None:
+    reader = Reader()
     damaged = bytearray(batch(0, [b"a"]) + batch(1, [b"b"]))
     damaged[-1] ^= 1
-    partition = stand.partitions[0]
-    stand.reading.fetched(partition, FetchedRecords(partition, 0, bytes(damaged), (), UNCOMMITTED))
-    given = stand.reading.next_batch(10)
+    partition = reader.partitions[0]
+    reader.buffer.fetched(partition, FetchedRecords(partition, 0, bytes(damaged), (), UNCOMMITTED))
+    given = reader.buffer.next_batch(10)
     assert [record.offset for record in given[partition]] == [0]
-    stand.reading.processed()
-    assert stand.reading.position(partition) == Position(1, 3)
-    stand.reading.fetched(partition, FetchedRecords(partition, 1, bytes(damaged), (), UNCOMMITTED))
+    reader.buffer.processed()
+    assert reader.buffer.position(partition) == Position(1, 3)
+    reader.buffer.fetched(partition, FetchedRecords(partition, 1, bytes(damaged), (), UNCOMMITTED))
     with pytest.raises(RecordCorrupt):
-        stand.reading.next_batch(10)
+        reader.buffer.next_batch(10)

@@ -1,4 +1,4 @@
-"""Options as users write them, and what is said where they cannot be."""
+"""Options as users write them, and the errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from groupstorm.clients.consumer.settings import Settings, read_settings
+from groupstorm.clients.consumer.settings import ConsumerSettings, read_settings
 from groupstorm.clients.wire.offsets import OffsetReset
 from groupstorm.clients.wire.security import PLAINTEXT
-from groupstorm.coordinator.server.config import Endpoint
 from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
 
 pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
 
 
-def read(**options: Any) -> Settings:
+def read(**options: Any) -> ConsumerSettings:
     return read_settings(("t",), "localhost:9092", "g", options)  # type: ignore[arg-type]  # bad ones too
 
 
@@ -36,7 +36,7 @@ def test_the_defaults_are_kafkas() -> None:
     assert settings.security == PLAINTEXT
 
 
-def test_servers_are_a_text_or_several() -> None:
+def test_servers_are_one_text_or_a_list() -> None:
     assert read_settings(("t",), ["a:1", "b:2"], "g", {}).bootstrap == (Endpoint("a", 1), Endpoint("b", 2))
 
 
@@ -74,7 +74,7 @@ def test_security() -> None:
         ({"heartbeat_interval_ms": 45_000}, "heartbeat.interval.ms"),
     ],
 )
-def test_what_cannot_be_is_named(options: dict[str, Any], said: str) -> None:
+def test_an_invalid_option_is_named(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         read(**options)
 
@@ -86,7 +86,7 @@ def test_a_group_and_brokers_are_needed() -> None:
         read_settings(("t",), "a", "g", {})
 
 
-def test_importing_it_needs_no_aiokafka_and_making_one_says_what_to_install() -> None:
+def test_the_import_needs_no_aiokafka_and_a_consumer_without_it_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['aiokafka'] = None\n"
         "from groupstorm.clients import CooperativeConsumer\n"

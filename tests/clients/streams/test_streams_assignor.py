@@ -20,13 +20,13 @@ from groupstorm.assignors.userdata.streams_assignment import (
 )
 from groupstorm.assignors.userdata.streams_subscription import decode_subscription_info
 from groupstorm.clients.streams.assignor import FollowUp, StreamsPartitionAssignor
-from tests.clients.streams.thread_tasks import TOPOLOGY
+from tests.clients.streams.streams_host import TOPOLOGY
 
 PROCESS = UUID(int=7)
 
 
-class Thread:
-    """An assignor, and what it has told."""
+class StreamsThread:
+    """An assignor and its decisions."""
 
     def __init__(self, version: int = 11, sums: Mapping[StreamsTask, int] | None = None) -> None:
         self.placed: list[Rebalance] = []
@@ -45,14 +45,14 @@ class Thread:
         )
 
 
-def told(**fields: object) -> bytes:
+def assignment_bytes(**fields: object) -> bytes:
     base = AssignmentInfo(11, 11)
     return encode_assignment_info(base._replace(**fields))  # type: ignore[arg-type]  # fields by name
 
 
 def test_no_subscription_is_like_the_one_before() -> None:
     """KAFKA-10455: the coordinator compares bytes; the number is a signed byte and begins anew."""
-    thread = Thread(sums={StreamsTask(0, 1): 42})
+    thread = StreamsThread(sums={StreamsTask(0, 1): 42})
     read = [decode_subscription_info(thread.assignor.user_data((), 1) or b"") for _ in range(258)]
     assert [info.unique_field for info in read[126:130]] == [126, 127, -128, -127]
     assert read[256].unique_field == 0
@@ -75,30 +75,32 @@ def test_no_subscription_is_like_the_one_before() -> None:
     ],
 )
 def test_assignments_ask_for_further_rebalances(fields: dict[str, int], expected: FollowUp | None) -> None:
-    info, found = Thread().assignor.on_assignment(told(**fields))
+    info, found = StreamsThread().assignor.on_assignment(assignment_bytes(**fields))
     assert found == expected
     assert info.next_rebalance_ms == fields.get("next_rebalance_ms", NO_REBALANCE_MS)
 
 
 def test_version_probing_goes_down_and_at_the_end_of_the_upgrade_up_again() -> None:
     """maybeUpdateSubscriptionVersion."""
-    thread = Thread()
-    _, found = thread.assignor.on_assignment(told(version=10, commonly_supported_version=10))
+    thread = StreamsThread()
+    _, found = thread.assignor.on_assignment(assignment_bytes(version=10, commonly_supported_version=10))
     assert found == FollowUp("version-probing", 0)
     assert decode_subscription_info(thread.assignor.user_data((), 1) or b"").version == 10
-    assert thread.assignor.on_assignment(told(version=10, commonly_supported_version=10))[1] is None
-    _, found = thread.assignor.on_assignment(told(version=10, commonly_supported_version=11))
+    assert (
+        thread.assignor.on_assignment(assignment_bytes(version=10, commonly_supported_version=10))[1] is None
+    )
+    _, found = thread.assignor.on_assignment(assignment_bytes(version=10, commonly_supported_version=11))
     assert found == FollowUp("version-probing", 0)
     assert decode_subscription_info(thread.assignor.user_data((), 1) or b"").version == 11
     assert thread.versions == [(10, "downgrade"), (11, "upgrade")]
 
 
 def test_before_version_3_there_is_no_probing() -> None:
-    assert Thread().assignor.on_assignment(encode_assignment_info(AssignmentInfo(2)))[1] is None
+    assert StreamsThread().assignor.on_assignment(encode_assignment_info(AssignmentInfo(2)))[1] is None
 
 
 def test_a_leader_gives_every_member_its_own_bytes() -> None:
-    leader, other = Thread(), Thread()
+    leader, other = StreamsThread(), StreamsThread()
     members = [
         (name, None, encode_subscription(Subscription(("in",), thread.assignor.user_data((), 1)), 3))
         for name, thread in (("a", leader), ("b", other))
@@ -116,7 +118,7 @@ def test_a_leader_gives_every_member_its_own_bytes() -> None:
 
 
 def test_an_older_leader_reads_no_more_of_a_newer_subscription_than_its_version() -> None:
-    old, new = Thread(version=10), Thread(version=11)
+    old, new = StreamsThread(version=10), StreamsThread(version=11)
     members = [
         (name, None, encode_subscription(Subscription(("in",), thread.assignor.user_data((), 1)), 3))
         for name, thread in (("old", old), ("new", new))

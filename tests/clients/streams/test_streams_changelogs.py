@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groupstorm.clients.streams.changelogs import ChangelogReader
+from tests.hypothesis_examples import examples
 
 SECOND = 1_000_000
 RATE = 1_000
@@ -68,7 +69,7 @@ def test_a_standby_slower_than_its_changelog_never_catches_up() -> None:
     assert found.position(0, 10 * SECOND) == 10_000
 
 
-def test_what_is_removed_says_how_far_it_came() -> None:
+def test_removing_a_task_returns_its_position() -> None:
     found = reader({0: 9_000, 1: 9_000})
     found.add_active(0, 0, 0)
     found.add_active(1, 0, 0)
@@ -80,9 +81,9 @@ def test_what_is_removed_says_how_far_it_came() -> None:
     lags=st.lists(st.integers(0, 5_000), min_size=1, max_size=5),
     looks=st.lists(st.integers(1, 3_000_000), max_size=20),
 )
-@settings(max_examples=60)
-def test_looking_now_and_then_changes_nothing(lags: list[int], looks: list[int]) -> None:
-    """A reader that is asked often comes as far as one that is asked where it says it has to be."""
+@settings(max_examples=examples(60))
+def test_additional_advances_change_nothing(lags: list[int], looks: list[int]) -> None:
+    """A reader that is advanced often reads as far as one that is advanced at `next_us` only."""
     often, seldom = reader(dict(enumerate(lags))), reader(dict(enumerate(lags)))
     for task in range(len(lags)):
         often.add_active(task, 0, 0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.clients.streams import events
 from groupstorm.clients.streams.directory import CHECKPOINT_RECORDS
-from groupstorm.clients.streams.tasks import ThreadTasks
-from tests.clients.streams.thread_tasks import RECORDS, SECOND, STATELESS, Host, sums
+from groupstorm.clients.streams.tasks import TaskManager
+from groupstorm.trace.events import streams as events
+from tests.clients.streams.streams_host import RECORDS, SECOND, STATELESS, Host, sums
 
 
-def running(host: Host, *tasks: int) -> ThreadTasks:
+def running(host: Host, *tasks: int) -> TaskManager:
     """A thread that runs these, restored from nothing, at 100 s."""
     thread = host.thread()
     thread.assigned(set(tasks), set(), 0)
@@ -18,7 +18,7 @@ def running(host: Host, *tasks: int) -> ThreadTasks:
     for task in thread.restored:
         thread.run(task, 100 * SECOND)
     assert thread.running == sorted(tasks)
-    host.told.clear()
+    host.emitted.clear()
     return thread
 
 
@@ -26,7 +26,7 @@ def test_a_task_restores_then_waits_for_its_positions_then_runs() -> None:
     host = Host()
     thread = host.thread()
     thread.assigned({0}, set(), 0)
-    assert host.told == [
+    assert host.emitted == [
         events.TaskRestoring("g", "t1", "instance-0", "0_0", RECORDS, RECORDS * 10, "nothing")
     ]
     assert thread.next_us(0) == 10 * SECOND
@@ -34,7 +34,7 @@ def test_a_task_restores_then_waits_for_its_positions_then_runs() -> None:
     assert (thread.restored, thread.running) == ([0], [])
     thread.run(0, 11 * SECOND)
     assert (thread.restored, thread.running) == ([], [0])
-    assert host.told[1:] == [
+    assert host.emitted[1:] == [
         events.TaskRestored("g", "t1", "instance-0", "0_0", RECORDS * 10, 10 * SECOND),
         events.TaskRunning("g", "t1", "instance-0", "0_0", 11 * SECOND),
     ]
@@ -51,7 +51,7 @@ def test_a_stateless_task_restores_nothing_and_has_no_offset_sum() -> None:
     assert host.read == []
 
 
-def test_offset_sums_say_what_runs_how_far_the_rest_is_and_what_the_host_keeps() -> None:
+def test_offset_sums_have_running_tasks_other_tasks_and_unused_state() -> None:
     """TaskManager.getTaskOffsetSums: -2 for a running active task."""
     host = Host()
     host.directory.keep(3, 777, 0)
@@ -80,13 +80,15 @@ def test_a_task_that_comes_back_restores_what_it_has_missed() -> None:
     thread.suspend([0], "revoked", 101 * SECOND)
     thread.assigned(set(), set(), 101 * SECOND)
     host.more[0] = 20_000
-    host.told.clear()
+    host.emitted.clear()
     thread.assigned({0}, set(), 200 * SECOND)
-    assert host.told == [events.TaskRestoring("g", "t1", "instance-0", "0_0", 20_000, 200_000, "checkpoint")]
+    assert host.emitted == [
+        events.TaskRestoring("g", "t1", "instance-0", "0_0", 20_000, 200_000, "checkpoint")
+    ]
     assert thread.next_us(200 * SECOND) == 202 * SECOND
 
 
-def test_a_standby_becomes_active_where_it_is_and_back() -> None:
+def test_a_standby_becomes_active_with_its_state_and_standby_again() -> None:
     host = Host()
     thread = host.thread()
     thread.assigned(set(), {0}, 0)
@@ -98,14 +100,14 @@ def test_a_standby_becomes_active_where_it_is_and_back() -> None:
     thread.progress(20 * SECOND)
     thread.run(0, 20 * SECOND)
     thread.suspend([0], "revoked", 30 * SECOND)
-    host.told.clear()
+    host.emitted.clear()
     thread.assigned(set(), {0}, 30 * SECOND)
     assert host.names() == ["task_closed 0_0", "standby_started 0_0"]
     assert thread.standbys == [0]
     assert thread.gaps(30 * SECOND) == {0: 0}
 
 
-def test_what_standbys_read_is_counted_once() -> None:
+def test_records_read_by_standbys_are_counted_once() -> None:
     host = Host()
     thread = host.thread()
     thread.assigned(set(), {0}, 0)
@@ -143,8 +145,8 @@ def test_a_task_that_waits_for_its_state_can_be_taken_away_again() -> None:
     assert host.names() == []
 
 
-def test_who_asks_first_speaks_for_the_state_that_nobody_uses() -> None:
-    """tryToLockAllNonEmptyTaskDirectories; what is not assigned then is let go of."""
+def test_unused_state_belongs_to_the_first_thread_that_asks() -> None:
+    """tryToLockAllNonEmptyTaskDirectories; the thread unlocks tasks that it is not assigned."""
     host = Host()
     host.directory.keep(0, 5, 0)
     first, second = host.thread("t1"), host.thread("t2")
@@ -154,7 +156,7 @@ def test_who_asks_first_speaks_for_the_state_that_nobody_uses() -> None:
     assert sums(second, 0) == {0: 5}
 
 
-def test_state_that_nobody_uses_is_removed_after_a_while() -> None:
+def test_unused_state_is_removed_after_the_cleanup_delay() -> None:
     host = Host(cleanup_delay_us=10 * SECOND)
     host.directory.keep(0, 5, 0)
     host.directory.keep(1, 6, 0)
@@ -182,7 +184,7 @@ def test_a_crash_leaves_the_last_checkpoint(more: int, kept: int) -> None:
     assert "task_suspended 0_0" in host.names()
 
 
-def test_closing_leaves_everything_as_it_is() -> None:
+def test_closing_keeps_all_state() -> None:
     host = Host()
     thread = running(host, 0)
     thread.assigned({0}, {1}, 100 * SECOND)
@@ -192,12 +194,12 @@ def test_closing_leaves_everything_as_it_is() -> None:
     assert host.thread("t2").offset_sums(104 * SECOND)
 
 
-def test_out_of_the_group_active_tasks_are_closed_and_standbys_stay() -> None:
+def test_a_lost_member_closes_active_tasks_and_keeps_standbys() -> None:
     """TaskManager.handleLostAll."""
     host = Host()
     thread = running(host, 0)
     thread.assigned({0}, {1}, 100 * SECOND)
-    host.told.clear()
+    host.emitted.clear()
     thread.lost(101 * SECOND)
     assert host.names() == ["task_suspended 0_0", "task_closed 0_0"]
     assert thread.held == [1]

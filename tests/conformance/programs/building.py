@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -14,7 +12,8 @@ from typing import NamedTuple
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_jars
-from groupstorm.javaruntime import cache_folder, runtimes
+from groupstorm.javaruntime import runtimes
+from groupstorm.storms.live.real_clients.program_cache import built_once
 
 SOURCES = Path(__file__).parent
 MINIMUM_JAVA = 17
@@ -84,24 +83,13 @@ def franz_go_member() -> Path:
 
 
 def _built(name: str, sources: Iterable[Path], command: Callable[[Path], list[str]]) -> Path:
-    """A folder appears under its name only when it is complete, so several processes may build at once."""
-    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    place = cache_folder() / f"conformance-{name}-{digest}"
-    if place.is_dir():
-        return place
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix="building-") as folder:
-        building = Path(folder, "built")
-        building.mkdir()
+    def build_into(folder: Path) -> None:
         answer = subprocess.run(
-            command(building), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            command(folder), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
         if answer.returncode != 0:
             said = (answer.stderr or answer.stdout).strip().splitlines() or ["it said nothing"]
             raise ProgramUnavailable(f"the {name} member could not be built: {said[-1]}")
-        try:
-            building.rename(place)
-        except OSError:
-            if not place.is_dir():  # else another process was faster: its folder has the same content
-                raise
-    return place
+
+    content = b"\0".join(source.read_bytes() for source in sources)
+    return built_once(f"conformance-{name}", content, build_into)

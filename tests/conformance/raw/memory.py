@@ -1,32 +1,31 @@
-"""What the clients of one case remember, and what it makes of placeholders and of answers."""
+"""The memory of one case's clients, which fills in requests and names ids in answers.
+
+Member ids and generations are remembered and referred to as in `groupstorm script` (`Clients`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.assignors.userdata.consumer_protocol import Subscription, encode_subscription
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import JoinGroupResponse
+from groupstorm.coordinator.script.clients import Clients
+from groupstorm.coordinator.script.names import Names
+from groupstorm.protocol.endpoints import Endpoint
 from tests.conformance.raw.normal import plain
 from tests.conformance.raw.requests import Subscribed
-from tests.conformance.raw.steps import GenerationOf, Producer
+from tests.conformance.raw.steps import GenerationOf, MemberOf, Producer
 
 
 class Ids(NamedTuple):
-    """What the group and topic of a case are called in a run."""
+    """The names of a case's group and topic in a run."""
 
     group: str
     topic: str
     topic_id: str
-
-
-@dataclass
-class _Client:
-    member_ids: list[str] = field(default_factory=list)
-    generation: int = -1
-    producer: dict[str, int] = field(default_factory=dict)
 
 
 class Memory:
@@ -35,23 +34,25 @@ class Memory:
     def __init__(self, ids: Ids, coordinator: Endpoint) -> None:
         self.transaction_coordinator = coordinator
         self._ids = ids
-        self._clients: dict[str, _Client] = {}
+        self._clients = Clients(Names("conformance"))
+        #: The ids that each client was given: an answer shows the second id of client a as ``{a'}``.
+        self._given: dict[str, list[str]] = {}
+        self._producers: dict[str, dict[str, int]] = {}
 
     def remember(self, who: str, answer: Any) -> None:
         """Take from an answer what later requests need."""
-        client = self._client(who)
         match type(answer).__name__:
             case "FindCoordinatorResponse":
                 (found,) = answer.coordinators
                 self.transaction_coordinator = Endpoint(found.host, found.port)
             case "InitProducerIdResponse":
                 given = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
-                client.producer = given
+                self._producers[who] = given
             case "JoinGroupResponse":
-                self._remember_member(client, answer)
+                self._remember_member(who, answer)
 
     def shown(self, who: str, answer: Any) -> dict[str, Any]:
-        """As plain values. At the end of a case every member id has its client, before it may not yet."""
+        """The answer as plain values. Only at the end of a case does every member id have its client."""
         shown = {"who": who, "answer": type(answer).__name__, **plain(answer, self._names())}
         if shown["answer"] == "ListGroupsResponse":  # with those of other cases
             shown["groups"] = [group for group in shown["groups"] if group["group_id"] == "<group>"]
@@ -60,16 +61,17 @@ class Memory:
     def filled(self, who: str, value: Any) -> Any:
         """The fields of a request of ``who``, every placeholder replaced."""
         match value:
+            case MemberOf():
+                found: Any = self._clients.member_id(who, value.text)
             case GenerationOf():
-                of = who if value.who == "me" else value.who
-                found: Any = self._client(of).generation + value.plus
+                found = self._clients.number("generation", who, value.value, lambda client: client.generation)
             case Producer():
-                found = self._client(who).producer[value.field]
+                found = self._producers[who][value.field]
             case Subscribed():
                 owned = tuple(TopicPartition(self._ids.topic, partition) for partition in value.owned)
                 found = encode_subscription(Subscription((self._ids.topic,), None, owned))
             case str():
-                found = self._text(who, value)
+                found = self._text(value)
             case Mapping():
                 found = {name: self.filled(who, one) for name, one in value.items()}
             case tuple() | list():
@@ -78,32 +80,22 @@ class Memory:
                 found = value
         return found
 
-    def _client(self, who: str) -> _Client:
-        return self._clients.setdefault(who, _Client())
-
-    def _remember_member(self, client: _Client, answer: Any) -> None:
-        known = {one for other in self._clients.values() for one in other.member_ids}
+    def _remember_member(self, who: str, answer: Any) -> None:
+        joined = JoinGroupResponse(Error(answer.error_code), answer.generation_id, answer.member_id)
+        self._clients.get(who).answered("join", None, joined, by_members=False)
+        known = {member_id for given in self._given.values() for member_id in given}
         if answer.member_id and answer.member_id not in known:
-            client.member_ids.append(answer.member_id)
-        if answer.generation_id >= 0:
-            client.generation = answer.generation_id
+            self._given.setdefault(who, []).append(answer.member_id)
 
     def _names(self) -> dict[str, str]:
-        """What a run has made up -> what it is: a second id of client a is ``{a'}``."""
+        """The names that only this run has -> the names that every run shows for them."""
         names = {self._ids.group: "<group>", self._ids.topic: "<topic>", self._ids.topic_id: "<topic id>"}
-        for who, client in self._clients.items():
-            for count, member_id in enumerate(client.member_ids):
+        for who, given in self._given.items():
+            for count, member_id in enumerate(given):
                 names[member_id] = "{" + who + "'" * count + "}"
         return names
 
-    def _text(self, who: str, text: str) -> str:
-        if "{" not in text:
-            return text
-        ids = self._client(who).member_ids
-        text = text.replace("{me}", ids[-1] if ids else "")
-        for real, shown in self._names().items():
-            if shown.startswith("{"):
-                text = text.replace(shown, real)
+    def _text(self, text: str) -> str:
         for name, value in self._ids._asdict().items():
             text = text.replace("{" + name + "}", value)
         return text

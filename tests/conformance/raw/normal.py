@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.server.codec.shape import KioType, shapes_of
+from groupstorm.protocol.codec.shape import KioType, shapes_of
 
 #: Lists whose order comes from a hash table.
 _UNORDERED = ("members", "topics", "partitions", "groups", "results")
-#: What depends on the machine and not on the coordinator.
+#: Fields that depend on the machine and not on the coordinator.
 _LEFT_OUT = ("throttle_time", "client_host", "producer_id", "host", "port", "node_id")
 
 

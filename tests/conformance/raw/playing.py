@@ -1,4 +1,4 @@
-"""Plays one case on one broker: connections, what clients remember, what was answered and when."""
+"""Plays one case on one broker: connections, the clients' memory, answers and their times."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from groupstorm.clients.wire.connection import Api, Connection, RequestTypes
-from groupstorm.coordinator.server.codec import CodecError
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.clients.wire.connection import BrokerConnection, ClientApi, RequestTypes
 from groupstorm.problems import InputError
+from groupstorm.protocol.codec import CodecError
+from groupstorm.protocol.endpoints import Endpoint
 from tests.conformance.raw.memory import Ids, Memory
 from tests.conformance.raw.normal import build, missing
 from tests.conformance.raw.requests import APIS, describe, heartbeat
 from tests.conformance.raw.steps import (
-    PATIENCE_MS,
+    TIMEOUT_MS,
     Again,
-    Beat,
     Case,
-    Hear,
     Parked,
+    Receive,
     Request,
     Send,
+    SendHeartbeats,
     Step,
     Timed,
     Until,
@@ -53,9 +53,9 @@ class StepFailed(AssertionError):
 
 @dataclass
 class Played:
-    """What came of a case: the answers as plain values, one per answer heard, and the times.
+    """The result of a case: the received answers as plain values, and the times.
 
-    ``unavailable``: why it was not played.
+    ``unavailable``: why the case was not played.
     """
 
     answers: list[dict[str, Any]] = field(default_factory=list)
@@ -71,11 +71,11 @@ class Player:
         self._coordinator = coordinator
         self._case = case
         self._memory = Memory(ids, coordinator)
-        #: (who, over which connection) -> the answer that has not been heard yet, and when it came
+        #: (who, over which connection) -> the answer that no step has received yet, and when it came
         self._waiting: dict[tuple[str, str], asyncio.Task[tuple[Any, float]]] = {}
-        self._connections: dict[tuple[str, str], Connection] = {}
+        self._connections: dict[tuple[str, str], BrokerConnection] = {}
         self._marks: dict[str, float] = {}
-        self._heard: list[tuple[str, Any]] = []
+        self._received: list[tuple[str, Any]] = []
         self._played = Played()
 
     async def play(self) -> Played:
@@ -83,10 +83,10 @@ class Player:
         try:
             for number, step in enumerate(self._case.flat, start=1):
                 try:
-                    async with asyncio.timeout(PATIENCE_MS / 1000):
+                    async with asyncio.timeout(TIMEOUT_MS / 1000):
                         await self._take(step)
                 except (StepFailed, TimeoutError, OSError, InputError, CodecError) as problem:
-                    why = str(problem) or f"nothing within {PATIENCE_MS} ms"
+                    why = str(problem) or f"nothing within {TIMEOUT_MS} ms"
                     self._played.failure = f"step {number}, {step}: {why}"
                     break
         finally:
@@ -95,23 +95,23 @@ class Player:
             await asyncio.gather(*self._waiting.values(), return_exceptions=True)
             for connection in self._connections.values():
                 connection.abort()
-        self._played.answers = [self._memory.shown(who, answer) for who, answer in self._heard]
+        self._played.answers = [self._memory.shown(who, answer) for who, answer in self._received]
         return self._played
 
     async def _take(self, step: Step) -> None:
         match step:
             case Send():
                 await self._send(step)
-            case Hear():
-                await self._while_beating(step.beating, self._hear(step))
+            case Receive():
+                await self._while_sending_heartbeats(step.heartbeats_of, self._receive(step))
             case Again():
                 await self._again(step)
             case Parked():
                 await self._check_parked(step)
             case Until():
-                await self._while_beating(step.beating, self._until(step))
-            case Beat():
-                await self._while_beating(step.who, asyncio.sleep(step.for_ms / 1000))
+                await self._while_sending_heartbeats(step.heartbeats_of, self._until(step))
+            case SendHeartbeats():
+                await self._while_sending_heartbeats(step.who, asyncio.sleep(step.for_ms / 1000))
                 self._mark(step.mark, time.monotonic())
 
     async def _send(self, step: Send) -> None:
@@ -124,29 +124,29 @@ class Player:
         self._waiting[step.who, step.over] = asyncio.ensure_future(asked)
         await asyncio.sleep(0)  # it is written when the next step begins
 
-    async def _asked(self, connection: Connection, who: str, request: Request) -> tuple[Any, float]:
+    async def _asked(self, connection: BrokerConnection, who: str, request: Request) -> tuple[Any, float]:
         answer = await self._exchange(connection, who, request)
         return answer, time.monotonic()
 
-    async def _exchange(self, connection: Connection, who: str, request: Request) -> Any:
+    async def _exchange(self, connection: BrokerConnection, who: str, request: Request) -> Any:
         api = APIS[request.api]
-        exact = Api(api, request.api, request.version, request.version)
+        exact = ClientApi(api, request.api, request.version, request.version)
 
         def make(types: RequestTypes) -> Any:
             return build(types.root, self._memory.filled(who, request.fields))
 
-        return await connection.ask(exact, request.version, make, PATIENCE_MS)
+        return await connection.ask(exact, request.version, make, TIMEOUT_MS)
 
-    async def _hear(self, step: Hear) -> None:
-        answer, heard_s = await asyncio.shield(self._waiting[step.who, step.over])
+    async def _receive(self, step: Receive) -> None:
+        answer, received_s = await asyncio.shield(self._waiting[step.who, step.over])
         del self._waiting[step.who, step.over]
         self._memory.remember(step.who, answer)
-        self._heard.append((step.who, answer))
+        self._received.append((step.who, answer))
         shown = self._memory.shown(step.who, answer)
         if problem := missing(step.expect, shown):
             raise StepFailed(f"{problem}, in {shown}")
-        self._mark(step.mark, heard_s)
-        self._measure(step.timed, heard_s)
+        self._mark(step.mark, received_s)
+        self._measure(step.timed, received_s)
 
     async def _again(self, step: Again) -> None:
         over = _TRANSACTIONS if step.request.api in _OF_TRANSACTIONS else ""
@@ -157,7 +157,7 @@ class Player:
                 break
             await asyncio.sleep(POLL_S)
         self._memory.remember(step.who, answer)
-        self._heard.append((step.who, answer))
+        self._received.append((step.who, answer))
 
     async def _check_parked(self, step: Parked) -> None:
         task = self._waiting[step.who, step.over]
@@ -177,25 +177,25 @@ class Player:
         self._mark(step.mark, now_s)
         self._measure(step.timed, now_s)
 
-    async def _while_beating(self, members: Sequence[str], waited_for: Any) -> None:
-        beats = [asyncio.ensure_future(self._beat(who)) for who in members]
+    async def _while_sending_heartbeats(self, members: Sequence[str], waited_for: Any) -> None:
+        tasks = [asyncio.ensure_future(self._send_heartbeats(who)) for who in members]
         try:
             await waited_for
         finally:
-            for beat in beats:
-                beat.cancel()
+            for task in tasks:
+                task.cancel()
 
-    async def _beat(self, who: str) -> None:
+    async def _send_heartbeats(self, who: str) -> None:
         connection = await self._connection(who, _HEARTBEATS)
         while True:
             await self._exchange(connection, who, heartbeat())
             await asyncio.sleep(BEAT_S)
 
-    async def _connection(self, who: str, over: str) -> Connection:
+    async def _connection(self, who: str, over: str) -> BrokerConnection:
         key = who, over
         if key not in self._connections:
             endpoint = self._memory.transaction_coordinator if over == _TRANSACTIONS else self._coordinator
-            self._connections[key] = await Connection.open(endpoint, f"client-{who}", PATIENCE_MS)
+            self._connections[key] = await BrokerConnection.open(endpoint, f"client-{who}", TIMEOUT_MS)
         return self._connections[key]
 
     def _mark(self, name: str, at_s: float) -> None:

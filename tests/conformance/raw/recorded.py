@@ -24,7 +24,7 @@ Answers = list[dict[str, Any]]
 
 
 def read() -> Mapping[str, Answers]:
-    """Case name -> Kafka's answers as plain values, in the order in which they were heard."""
+    """Case name -> Kafka's answers as plain values, in the order in which they were received."""
     lines = FILE.read_text("utf-8").splitlines()
     return {line["case"]: line["answers"] for line in map(json.loads, lines)}
 

@@ -1,11 +1,15 @@
-"""The requests of the cases, with the fields that most of them need."""
+"""The requests of the cases, with the fields that most of them need.
+
+Functions and arguments are called as the steps and fields of `groupstorm script` are. ``member`` and
+``generation`` are written as there ("$", "$a", "$-1").
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tests.conformance.raw.steps import GenerationOf, Producer, Request
+from tests.conformance.raw.steps import GenerationOf, MemberOf, Producer, Request
 
 #: API -> key.
 APIS = {
@@ -30,8 +34,6 @@ APIS = {
 SESSION_MS = 15_000
 REBALANCE_MS = 15_000
 
-MINE = GenerationOf()
-
 
 class Subscribed(NamedTuple):
     """A subscription to the case's topic, in Kafka's format; ``owned``: partitions of it."""
@@ -48,10 +50,10 @@ def join(
     *,
     version: int = 9,
     group: str = "{group}",
-    member_id: str = "{me}",
+    member: str = "$",
     instance: str | None = None,
-    session_ms: int = SESSION_MS,
-    rebalance_ms: int = REBALANCE_MS,
+    session: int = SESSION_MS,
+    rebalance: int = REBALANCE_MS,
     protocol_type: str = "consumer",
     protocols: Protocols = RANGE,
 ) -> Request:
@@ -60,9 +62,9 @@ def join(
         version,
         {
             "group_id": group,
-            "session_timeout": session_ms,
-            "rebalance_timeout": rebalance_ms,
-            "member_id": member_id,
+            "session_timeout": session,
+            "rebalance_timeout": rebalance,
+            "member_id": MemberOf(member),
             "group_instance_id": instance,
             "protocol_type": protocol_type,
             "protocols": [{"name": name, "metadata": metadata} for name, metadata in protocols],
@@ -74,26 +76,28 @@ def sync(
     *,
     version: int = 5,
     group: str = "{group}",
-    member_id: str = "{me}",
-    generation: GenerationOf | int = MINE,
+    member: str = "$",
+    generation: str | int = "$",
     instance: str | None = None,
     protocol_type: str | None = "consumer",
     protocol: str | None = "range",
-    plan: Mapping[str, bytes] | None = None,
+    assignments: Mapping[str, bytes] | None = None,
 ) -> Request:
-    """``plan``: the leader's, client -> assignment."""
-    assignments = [{"member_id": "{" + who + "}", "assignment": given} for who, given in (plan or {}).items()]
+    """``assignments``: the leader's, client -> assignment."""
+    entries = [
+        {"member_id": MemberOf(f"${who}"), "assignment": given} for who, given in (assignments or {}).items()
+    ]
     return Request(
         "SyncGroup",
         version,
         {
             "group_id": group,
-            "generation_id": generation,
-            "member_id": member_id,
+            "generation_id": GenerationOf(generation),
+            "member_id": MemberOf(member),
             "group_instance_id": instance,
             "protocol_type": protocol_type,
             "protocol_name": protocol,
-            "assignments": assignments,
+            "assignments": entries,
         },
     )
 
@@ -102,26 +106,28 @@ def heartbeat(
     *,
     version: int = 4,
     group: str = "{group}",
-    member_id: str = "{me}",
-    generation: GenerationOf | int = MINE,
+    member: str = "$",
+    generation: str | int = "$",
     instance: str | None = None,
 ) -> Request:
     fields = {
         "group_id": group,
-        "generation_id": generation,
-        "member_id": member_id,
+        "generation_id": GenerationOf(generation),
+        "member_id": MemberOf(member),
         "group_instance_id": instance,
     }
     return Request("Heartbeat", version, fields)
 
 
 def leave(*members: tuple[str, str | None], version: int = 5, group: str = "{group}") -> Request:
-    """``members``: (member id, instance id); the sender alone if none are named."""
-    batch = members or (("{me}", None),)
+    """``members``: (member, instance id); the sender alone if none are named."""
+    batch = members or (("$", None),)
     fields = {
         "group_id": group,
-        "member_id": batch[0][0],
-        "members": [{"member_id": member_id, "group_instance_id": instance} for member_id, instance in batch],
+        "member_id": MemberOf(batch[0][0]),
+        "members": [
+            {"member_id": MemberOf(member), "group_instance_id": instance} for member, instance in batch
+        ],
     }
     return Request("LeaveGroup", version, fields)
 
@@ -131,8 +137,8 @@ def commit(
     *,
     version: int = 9,
     group: str = "{group}",
-    member_id: str = "{me}",
-    generation: GenerationOf | int = MINE,
+    member: str = "$",
+    generation: str | int = "$",
     instance: str | None = None,
     topic: str = "{topic}",
     partition: int = 0,
@@ -146,8 +152,8 @@ def commit(
     topics = [{"name": topic, "topic_id": "{topic_id}", "partitions": [committed]}]
     fields = {
         "group_id": group,
-        "generation_id_or_member_epoch": generation,
-        "member_id": member_id,
+        "generation_id_or_member_epoch": GenerationOf(generation),
+        "member_id": MemberOf(member),
         "group_instance_id": instance,
         "topics": topics,
     }
@@ -156,10 +162,10 @@ def commit(
 
 def commit_from_outside(offset: int = 5, *, version: int = 9, **more: Any) -> Request:
     """As an administrator or a consumer that assigns its partitions itself commits."""
-    return commit(offset, version=version, member_id="", generation=-1, **more)
+    return commit(offset, version=version, member="", generation=-1, **more)
 
 
-def committed(
+def fetch_offsets(
     *partitions: int,
     version: int = 9,
     everything: bool = False,
@@ -225,15 +231,15 @@ def add_offsets() -> Request:
 
 
 def commit_in_transaction(
-    offset: int, *, member_id: str = "", generation: GenerationOf | int = -1, instance: str | None = None
+    offset: int, *, member: str = "", generation: str | int = -1, instance: str | None = None
 ) -> Request:
     committed = {"partition_index": 0, "committed_offset": offset, "committed_metadata": None}
     fields = {
         **_OWN,
         **_EPOCH,
         "group_id": "{group}",
-        "member_id": member_id,
-        "generation_id": generation,
+        "member_id": MemberOf(member),
+        "generation_id": GenerationOf(generation),
         "group_instance_id": instance,
         "topics": [{"name": "{topic}", "partitions": [committed]}],
     }

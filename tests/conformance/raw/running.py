@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.storms.figures.agreement import TOLERATED_MS, TOLERATED_SHARE
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.figures.agreement import TOLERATED_MS, TOLERATED_SHARE
 from tests.conformance.backends import Backend, Backends, Configuration
 from tests.conformance.raw.memory import Ids
 from tests.conformance.raw.playing import Measured, Played, Player
-from tests.conformance.raw.steps import PATIENCE_MS, Case
+from tests.conformance.raw.steps import TIMEOUT_MS, Case
 
 PARTITIONS = 3
 #: Cases whose times are measured run after the others, so many at a time: they should not disturb each other.
@@ -23,7 +23,7 @@ MEASURED_AT_MOST = 3
 
 
 class _Place(NamedTuple):
-    """Where a case is played."""
+    """The broker and the topic of a case."""
 
     backend: Backend
     topic: str
@@ -82,7 +82,7 @@ async def _play(place: _Place, cases: list[Case]) -> dict[str, Played]:
 
 async def _play_one(place: _Place, case: Case) -> Played:
     ids = Ids(place.backend.group(case.name), place.topic, place.topic_id)
-    cluster = Cluster(place.backend.broker.bootstrap, "conformance", PATIENCE_MS)
+    cluster = ClusterClient(place.backend.broker.bootstrap, "conformance", TIMEOUT_MS)
     try:
         coordinator = (await cluster.find_coordinator(ids.group)).endpoint
     finally:

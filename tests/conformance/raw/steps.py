@@ -1,11 +1,13 @@
-"""Cases as data: what is sent by whom, what has to be heard, and how long it may have taken.
+"""Cases as data: requests, the answers that they must have, and the times that these must take.
 
 A case is played on every broker (`tests.conformance.raw.playing`); the answers of all of them have to be
 those that it expects, and equal to each other in every field.
 
-Clients have short names (``a``, ``b``): each has a connection and remembers the member id and the
-generation that it was given. In the fields of a request ``{a}`` stands for a's member id, ``{me}`` for the
-sender's, ``{group}``, ``{topic}`` and ``{topic_id}`` for the case's own.
+Clients have short names (``a``, ``b``). Each has a connection and remembers its member id and generation.
+Requests refer to them as `groupstorm script` does: member ``$`` is the sender's own, ``$a`` client a's;
+generation ``$-1`` is one below the sender's own. ``{group}``, ``{topic}`` and ``{topic_id}`` stand for the
+case's own.
+Expected answers and recorded ones name member ids by their client: ``{a}``.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from groupstorm.coordinator.errors import Error
 from tests.conformance.backends import QUICK, Configuration
 
 #: Nothing is expected to take so long.
-PATIENCE_MS = 20_000
+TIMEOUT_MS = 20_000
 
 
 class Request(NamedTuple):
@@ -29,11 +31,16 @@ class Request(NamedTuple):
     fields: Mapping[str, Any]
 
 
-class GenerationOf(NamedTuple):
-    """The generation that this client was last given, or one that is so much higher or lower."""
+class MemberOf(NamedTuple):
+    """A member id: "$" the sender's own, "$a" client a's, else literally."""
 
-    who: str = "me"
-    plus: int = 0
+    text: str
+
+
+class GenerationOf(NamedTuple):
+    """A generation: a number, "$" the sender's own, "$a" client a's, "$-1" or "$a+1" near it."""
+
+    value: str | int
 
 
 class Producer(NamedTuple):
@@ -46,7 +53,7 @@ class Producer(NamedTuple):
 class Timed:
     """The time from a mark to an answer: measured, held against Kafka's rule and against other brokers.
 
-    ``mark``: a step's ``mark``, set when a request was sent or an answer heard. ``expected_ms``: what
+    ``mark``: a step's ``mark``, set when a request was sent or an answer received. ``expected_ms``: what
     Kafka's rule says.
     """
 
@@ -66,8 +73,8 @@ class Send:
 
 
 @dataclass(frozen=True)
-class Hear:
-    """The answer to what ``who`` has sent. ``beating``: members that send heartbeats meanwhile.
+class Receive:
+    """The answer to what ``who`` has sent. ``heartbeats_of``: members that send heartbeats meanwhile.
 
     ``expect``: some of its fields (see `tests.conformance.raw.normal`); the rest is compared between brokers.
     """
@@ -77,7 +84,7 @@ class Hear:
     mark: str = ""
     over: str = ""
     timed: Timed | None = None
-    beating: Sequence[str] = ()
+    heartbeats_of: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -105,11 +112,11 @@ class Until:
     members: int
     mark: str = ""
     timed: Timed | None = None
-    beating: Sequence[str] = ()
+    heartbeats_of: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
-class Beat:
+class SendHeartbeats:
     """These members send heartbeats for so long: time passes, and they keep their sessions."""
 
     who: Sequence[str]
@@ -117,7 +124,7 @@ class Beat:
     mark: str = ""
 
 
-Step: TypeAlias = Send | Hear | Again | Parked | Until | Beat
+Step: TypeAlias = Send | Receive | Again | Parked | Until | SendHeartbeats
 #: Steps may be nested, so that a function can stand for several.
 Steps: TypeAlias = "Sequence[Step | Steps]"
 
@@ -138,18 +145,18 @@ class Case:
     @property
     def times(self) -> Sequence[Timed]:
         """What is measured in it."""
-        return [step.timed for step in self.flat if isinstance(step, Hear | Until) and step.timed]
+        return [step.timed for step in self.flat if isinstance(step, Receive | Until) and step.timed]
 
     @property
     def is_about_time(self) -> bool:
         """Whether a machine that is too busy can make it fail."""
-        return bool(self.times) or any(isinstance(step, Beat) for step in self.flat)
+        return bool(self.times) or any(isinstance(step, SendHeartbeats) for step in self.flat)
 
 
 def _flattened(steps: Steps) -> list[Step]:
     flat: list[Step] = []
     for step in steps:
-        if isinstance(step, Send | Hear | Again | Parked | Until | Beat):
+        if isinstance(step, Send | Receive | Again | Parked | Until | SendHeartbeats):
             flat.append(step)
         else:
             flat.extend(_flattened(step))
@@ -159,10 +166,10 @@ def _flattened(steps: Steps) -> list[Step]:
 def ask(
     who: str, request: Request, expect: Mapping[str, Any] | Error, *, mark: str = "", over: str = ""
 ) -> Steps:
-    """A request and its answer; ``mark`` is set when the answer is heard."""
+    """A request and its answer; ``mark`` is set when the answer is received."""
     return (
         Send(who, request, over=over),
-        Hear(who, error(expect) if isinstance(expect, Error) else expect, mark=mark, over=over),
+        Receive(who, error(expect) if isinstance(expect, Error) else expect, mark=mark, over=over),
     )
 
 

@@ -137,7 +137,7 @@ def _claimed(
         generator.shuffle(claimed)
     if traits.haunted:
         place = generator.randint(0, len(claimed))
-        claimed[place:place] = drawing.ghosts(generator, counts)
+        claimed[place:place] = drawing.nonexistent(generator, counts)
     return claimed
 
 

@@ -163,7 +163,7 @@ def claims(generator: random.Random, partitions: Sequence[Partition]) -> Iterato
         yield from generator.sample(partitions, min(len(partitions), generator.randint(1, 3)))
 
 
-def ghosts(generator: random.Random, counts: Mapping[str, int]) -> Iterator[Partition]:
+def nonexistent(generator: random.Random, counts: Mapping[str, int]) -> Iterator[Partition]:
     """At times a partition that does not exist: the topic is gone, was made anew smaller, or never had it."""
     if happens(generator, 0.3):
         topic = generator.choice((*counts, NO_TOPIC))

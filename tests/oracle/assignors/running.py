@@ -12,7 +12,7 @@ from tests.oracle.jvm import Jvm
 from tests.oracle.running import Progress, Seconds, children_cpu, positive
 
 #: Of each assignor.
-_COUNT = 500
+COUNT = 500
 
 
 def add_arguments(parser: argparse.ArgumentParser, side: Side) -> None:
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser, side: Side) -> None:
     parser.add_argument(
         "--count",
         type=positive,
-        default=_COUNT * len(side.assignors),
+        default=COUNT * len(side.assignors),
         help=f"cases, the {len(side.assignors)} assignors in turn (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=1, help="which cases (default: %(default)s)")

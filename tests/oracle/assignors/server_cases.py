@@ -67,7 +67,7 @@ def _targets(
         if contested:
             target += drawing.claims(generator, every)
         if haunted:
-            target += drawing.ghosts(generator, counts)
+            target += drawing.nonexistent(generator, counts)
         if happens(generator, 0.3):
             generator.shuffle(target)
         targets[member] = target

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from tests.oracle.build import build
 from tests.oracle.member.comparison import Difference, differences
 from tests.oracle.member.known_differences import unexpected
-from tests.oracle.member.meeting import DidNotEnd, meet
 from tests.oracle.member.members import OurMember
+from tests.oracle.member.playing import DidNotEnd, play
 from tests.oracle.member.recordings import GOLDEN, named, record, write_golden
 from tests.oracle.member.requests import Json
 from tests.oracle.member.situation import Situation
 from tests.oracle.member.situations import SITUATIONS
 
-#: A meeting takes at most 1.2 s. This is how long one takes that does not end.
-PATIENCE_S = 4.0
+#: A situation takes at most 1.2 s. One that does not end is broken off after this time.
+TIMEOUT_S = 4.0
 #: Meetings mostly wait: so many at a time.
 AT_A_TIME = 8
 #: Time is real here: where the machine stands still for a tenth of a second, requests pass each other.
@@ -61,7 +61,7 @@ async def meet_all(kafka: Recordings) -> dict[str, list[Difference]]:
     async def one(situation: Situation) -> list[Difference]:
         async with places:
             for _ in range(ATTEMPTS):
-                differing = await _meet(situation, kafka[str(situation)])
+                differing = await _compare(situation, kafka[str(situation)])
                 if not not_expected(situation, differing):
                     break
             return differing
@@ -75,9 +75,9 @@ def not_expected(situation: Situation, differing: list[Difference]) -> list[str]
     return unexpected(situation.name, situation.variant, [one.what for one in differing])
 
 
-async def _meet(situation: Situation, kafka: dict[str, Json]) -> list[Difference]:
+async def _compare(situation: Situation, kafka: dict[str, Json]) -> list[Difference]:
     try:
-        ours = await meet(situation, OurMember(), PATIENCE_S)
+        ours = await play(situation, OurMember(), TIMEOUT_S)
     except DidNotEnd as endless:
         return [Difference("end", [request["api"] for request in kafka["requests"]], str(endless))]
     return list(differences(kafka, ours))

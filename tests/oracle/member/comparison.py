@@ -9,7 +9,7 @@ from tests.oracle.member.requests import Json
 
 
 class Difference(NamedTuple):
-    """``what``: ``requests`` (which come, in which order), a field as in JoinGroup.reason, or ``told``."""
+    """``what``: ``requests`` (their number or order), a field as in JoinGroup.reason, or ``observed``."""
 
     what: str
     java: Json
@@ -30,5 +30,5 @@ def differences(java: Mapping[str, Json], ours: Mapping[str, Json]) -> Iterator[
     orders = [[request["api"] for request in recording["requests"]] for recording in (java, ours)]
     if orders[0] != orders[1]:
         yield Difference("requests", *orders)
-    if java["told"] != ours["told"]:
-        yield Difference("told", java["told"], ours["told"])
+    if java["observed"] != ours["observed"]:
+        yield Difference("observed", java["observed"], ours["observed"])

@@ -1,6 +1,6 @@
-"""Where our member does not do what Kafka's Java consumer does, and which Java class is the cause.
+"""The situations in which our member differs from Kafka's Java consumer, and the Java class that causes it.
 
-A row must be met: when ours has been mended, its row must go.
+A row without a difference fails: remove the row of a fixed difference.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Known(NamedTuple):
     """``what`` as in `comparison.Difference`, or ``end``: ours does not end, or ends too early.
 
     ``every`` situation or variant: the difference is met in some of them, not necessarily in all.
-    ``always``: False where Kafka's own consumer does now this, now that.
+    ``always``: False if Kafka's own consumer sometimes does one and sometimes the other.
     """
 
     situation: str
@@ -39,12 +39,12 @@ _LATE = (
 
 KNOWN: tuple[Known, ...] = (
     *(
-        Known("commit before a rejoin refused", variant, "told", _RACE, always=False)
+        Known("commit before a rejoin refused", variant, "observed", _RACE, always=False)
         for variant in ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
     ),
     *(
         Known("static member is fenced", "by OffsetCommit before a rejoin", what, _LATE, always=False)
-        for what in ("requests", "told")
+        for what in ("requests", "observed")
     ),
 )
 

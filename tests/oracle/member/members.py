@@ -1,4 +1,4 @@
-"""The two members that meet the situations: Kafka's Java consumer and ours."""
+"""The two members that the situations are played with: Kafka's Java consumer and ours."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients import events
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import CallbackKind
-from groupstorm.clients.wire.application import Application
+from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.trace.events import member as events
 from tests.oracle.build import Built
 from tests.oracle.member.requests import Json
 from tests.oracle.member.situation import Act
@@ -29,7 +29,7 @@ _JAVA_STRATEGIES = {
 _JAVA_PACKAGE = "org.apache.kafka.clients.consumer"
 
 
-class Told(list[dict[str, Json]]):
+class Observations(list[dict[str, Json]]):
     """What the application saw: its listener's calls, then ``failed`` if poll() threw."""
 
     def called(self, callback: str, partitions: Sequence[str]) -> None:
@@ -46,7 +46,7 @@ class Told(list[dict[str, Json]]):
 class Member(Protocol):
     """A consumer and its application, one incarnation after another."""
 
-    told: Told
+    observed: Observations
 
     async def start(self, endpoint: Endpoint, config: Config, topics: Sequence[str]) -> None: ...
 
@@ -61,18 +61,18 @@ class OurMember:
     """`groupstorm.clients.wire` in this process."""
 
     def __init__(self) -> None:
-        self.told = Told()
+        self.observed = Observations()
         self._consumer: WireConsumer | None = None
-        self._life: asyncio.Task[None] | None = None
+        self._running: asyncio.Task[None] | None = None
 
     async def start(self, endpoint: Endpoint, config: Config, topics: Sequence[str]) -> None:
         self._consumer = WireConsumer(
             consumer_config(config, topics),
             [endpoint],
             self._on_event,
-            application=Application(on_callback=self._on_callback),
+            application=ApplicationBehaviour(on_callback=self._on_callback),
         )
-        self._life = asyncio.create_task(self._consumer.run())
+        self._running = asyncio.create_task(self._consumer.run())
 
     async def act(self, act: Act) -> None:
         assert self._consumer is not None
@@ -83,15 +83,15 @@ class OurMember:
         }[act]()
 
     async def ended(self) -> None:
-        assert self._life is not None
-        await self._life  # cancelled with whoever waits for it
+        assert self._running is not None
+        await self._running  # cancelled with whoever waits for it
 
     def _on_callback(self, kind: CallbackKind, partitions: Sequence[TopicPartition]) -> None:
-        self.told.called(kind.value, [str(partition) for partition in partitions])
+        self.observed.called(kind.value, [str(partition) for partition in partitions])
 
     def _on_event(self, _time_us: int, event: events.Event) -> None:
         if isinstance(event, events.MemberFailed):
-            self.told.failed(event.error)
+            self.observed.failed(event.error)
 
 
 def consumer_config(config: Config, topics: Sequence[str]) -> ConsumerConfig:
@@ -106,7 +106,7 @@ class JavaMember:
     """Kafka's KafkaConsumer in a JVM of its own, which lives as long as the context."""
 
     def __init__(self, built: Built) -> None:
-        self.told = Told()
+        self.observed = Observations()
         self._built = built
         self._jvm: asyncio.subprocess.Process | None = None
 
@@ -151,9 +151,9 @@ class JavaMember:
             if event["event"] == "ended":
                 return
             if event["event"] == "failed":
-                self.told.failed(event["error"])
+                self.observed.failed(event["error"])
             else:
-                self.told.called(event["event"], event["partitions"])
+                self.observed.called(event["event"], event["partitions"])
         raise EOFError("the Java consumer's process has ended")
 
     def _order(self, order: Json) -> None:

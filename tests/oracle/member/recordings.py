@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.oracle.build import Built
-from tests.oracle.member.meeting import meet
 from tests.oracle.member.members import JavaMember
+from tests.oracle.member.playing import play
 from tests.oracle.member.requests import Json
 from tests.oracle.member.situation import Situation
 from tests.oracle.member.situations import SITUATIONS
@@ -17,11 +17,11 @@ GOLDEN = Path(__file__).resolve().parent / "golden" / "recordings.kafka-4.3.1.js
 
 
 async def record(built: Built, situations: Iterable[Situation]) -> list[dict[str, Json]]:
-    """Let the Java consumer meet them, one after another in one JVM."""
+    """Play them with the Java consumer, one after another in one JVM."""
     async with JavaMember(built) as member:
-        # The first meeting of a JVM loads classes while time passes: it is not counted.
-        await meet(SITUATIONS[0], member)
-        return [await meet(situation, member) for situation in situations]
+        # The first situation of a JVM loads classes while time passes: it is not counted.
+        await play(SITUATIONS[0], member)
+        return [await play(situation, member) for situation in situations]
 
 
 def read_golden() -> dict[str, dict[str, Json]]:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from groupstorm.assignors.userdata import UserDataError, decode_assignment, decode_subscription
-from groupstorm.coordinator.server.codec import decoder, request_type
-from groupstorm.coordinator.server.codec.shape import MILLISECOND
-from groupstorm.coordinator.server.headers import peek, read_header
+from groupstorm.protocol.codec import decoder, request_type
+from groupstorm.protocol.codec.shape import MILLISECOND
+from groupstorm.protocol.headers import peek, read_header
 
 Json: TypeAlias = Any
 
@@ -62,15 +62,15 @@ def _value(name: str, value: Any) -> Json:
 
 def _subscription(encoded: bytes) -> Json:
     try:
-        told = decode_subscription(encoded)
+        subscription = decode_subscription(encoded)
     except UserDataError as problem:
         return str(problem)
     return {
-        "topics": list(told.topics),
-        "user_data": None if told.user_data is None else told.user_data.hex(),
-        "owned": [str(partition) for partition in told.owned],
-        "generation": told.generation,
-        "rack": told.rack,
+        "topics": list(subscription.topics),
+        "user_data": None if subscription.user_data is None else subscription.user_data.hex(),
+        "owned": [str(partition) for partition in subscription.owned],
+        "generation": subscription.generation,
+        "rack": subscription.rack,
     }
 
 

@@ -13,6 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from groupstorm.assignors.userdata import encode_assignment
+from groupstorm.broker.apis.api import BrokerState
+from groupstorm.broker.broker import Broker
+from groupstorm.broker.config import BrokerConfig
+from groupstorm.broker.log.topics import Topics
+from groupstorm.broker.shell import Server
+from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Peer
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -35,14 +41,10 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 from groupstorm.coordinator.records import Record
-from groupstorm.coordinator.server.apis.api import BrokerState
-from groupstorm.coordinator.server.broker import Answer, Broker, Peer, Step
-from groupstorm.coordinator.server.codec import encoder, response_types
-from groupstorm.coordinator.server.config import BrokerConfig, Endpoint
-from groupstorm.coordinator.server.framing import frame as framed
-from groupstorm.coordinator.server.headers import read_header, response_header
-from groupstorm.coordinator.server.log.topics import Topics
-from groupstorm.coordinator.server.shell import Server
+from groupstorm.protocol.codec import encoder, response_types
+from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.protocol.framing import frame as framed
+from groupstorm.protocol.headers import read_header, response_header
 from tests.oracle.member.requests import Json, read_request
 
 #: The n-th request of an API, from 1.
@@ -66,7 +68,7 @@ class Reaction:
 
 
 class SingleMemberCoordinator:
-    """Answers as the coordinator of a group of one: a `groupstorm.coordinator.server.broker.Coordinator`."""
+    """Answers as the coordinator of a group of one: a `groupstorm.broker.broker.Coordinator`."""
 
     def __init__(self, reaction: Callable[[Request], Reaction]) -> None:
         self._reaction = reaction
@@ -200,7 +202,7 @@ class ScriptedBroker(Broker):
         self._counts: dict[str, int] = {}
         self._reaction = Reaction()
 
-    def receive(self, connection: int, peer: Peer, frame: bytes, now_ms: int) -> Step:
+    def receive(self, connection: int, peer: Peer, frame: bytes, now_ms: int) -> BrokerEffects:
         request = read_request(frame)
         if request is None:
             return super().receive(connection, peer, frame, now_ms)
@@ -213,9 +215,11 @@ class ScriptedBroker(Broker):
             self._grow(name, partitions)
         if self._reaction.dropped:
             self.forget(connection)
-            return Step([Answer(connection, None, "the script drops the connection")], [])
+            return BrokerEffects([ConnectionOutput(connection, None, "the script drops the connection")], [])
         if api == "FindCoordinator" and self._reaction.error is not None:
-            return Step([Answer(connection, _no_coordinator(request, frame, self._reaction.error))], [])
+            return BrokerEffects(
+                [ConnectionOutput(connection, _no_coordinator(request, frame, self._reaction.error))], []
+            )
         return super().receive(connection, peer, frame, now_ms)
 
     def _take_reaction(self, _request: Request) -> Reaction:

@@ -1,4 +1,4 @@
-"""What a situation is made of."""
+"""The parts of a situation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WhenEnded(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """One meeting. ``config`` in Kafka's option names, over `CONFIG`."""
+    """One situation. ``config`` in Kafka's option names, over `CONFIG`."""
 
     name: str
     variant: str
@@ -54,7 +54,7 @@ class Situation(NamedTuple):
 #: Topics of the scripted broker and their partitions.
 TOPICS: Mapping[str, int] = {"t": 3, "u": 2}
 
-#: Short times, so that a meeting takes well under a second.
+#: Short times, so that a situation takes well under a second.
 CONFIG: Mapping[str, str | int] = {
     "group.id": "g",
     "client.id": "c",

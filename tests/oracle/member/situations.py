@@ -1,4 +1,4 @@
-"""What a member meets: a literal table of situations, each in one or more variants.
+"""The situations of a member: a literal table, each in one or more variants.
 
 Every situation is a group of one member and a coordinator that answers as the script says. The member's
 application polls, and closes its consumer when the situation says so or when poll() has thrown.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
-from tests.oracle.member.refused import REFUSED
+from tests.oracle.member.error_situations import ERROR_SITUATIONS
 from tests.oracle.member.scripted_broker import Reaction
 from tests.oracle.member.scripts import (
     COMMITS_SOON,
@@ -101,7 +101,7 @@ SITUATIONS: tuple[Situation, ...] = (
         },
         closes_in(3),
     ),
-    *REFUSED,
+    *ERROR_SITUATIONS,
     # -- static members ------------------------------------------------------------------------------
     Situation(
         "static member comes back",

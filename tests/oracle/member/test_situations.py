@@ -63,13 +63,13 @@ def test_a_difference_is_found(golden: Mapping[str, dict[str, Json]]) -> None:
     other = [dict(request) for request in java["requests"]]
     other[joins[0]]["session_timeout"] = 1
     other[joins[1]]["protocols"] = []
-    told = [*java["told"], {"event": "failed", "error": "FENCED_INSTANCE_ID"}]
-    shorter = {**java, "requests": other[:-1], "told": told}
+    observed = [*java["observed"], {"event": "failed", "error": "FENCED_INSTANCE_ID"}]
+    shorter = {**java, "requests": other[:-1], "observed": observed}
     assert {one.what for one in differences(java, shorter)} == {
         "JoinGroup.session_timeout",
         "JoinGroup.protocols",
         "requests",
-        "told",
+        "observed",
     }
     assert list(differences(java, java)) == []
 

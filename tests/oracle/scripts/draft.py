@@ -1,4 +1,4 @@
-"""A script while it is being written: its clients, its steps, the time that it has used up."""
+"""A script in the making: its clients, its steps, the virtual time that it takes so far."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.oracle.scripts.climates import Climate
+from tests.oracle.scripts.workloads import Workload
 
 #: Kafka looks for expired offsets and empty groups every 600 s (offsets.retention.check.interval.ms):
 #: scripts end before that.
@@ -50,7 +50,7 @@ _GARBAGE = (
 
 @dataclass
 class Client:
-    """A label of the script, and how it speaks."""
+    """A label of the script, and the fixed fields of its requests."""
 
     label: str
     group: str
@@ -66,23 +66,23 @@ class Client:
 class Draft:
     """``random`` is the only source of chance: the same generator gives the same script."""
 
-    def __init__(self, generator: random.Random, climate: Climate) -> None:
+    def __init__(self, generator: random.Random, workload: Workload) -> None:
         self.random = generator
-        self.climate = climate
+        self.workload = workload
         self.config = self._config()
         self.steps: list[dict[str, Any]] = []
         self.elapsed_ms = 0
-        self.groups = ["g", "h"] if generator.random() < climate.second_group_share else ["g"]
+        self.groups = ["g", "h"] if generator.random() < workload.second_group_share else ["g"]
         self.type = "consumer" if self.chance(0.95) else "connect"
-        count = generator.randint(*climate.clients)
+        count = generator.randint(*workload.clients)
         self.clients = [self._client(f"c{number}") for number in range(1, count + 1)]
         if self.chance(0.1):
             self.clients[0].label = ""  # the label of steps that name none
 
     def _config(self) -> dict[str, Any]:
         config: dict[str, Any] = {"topics": dict(TOPICS)}
-        config["group.initial.rebalance.delay.ms"] = self.random.choice(self.climate.delays_ms)
-        max_size = self.random.choice(self.climate.max_sizes)
+        config["group.initial.rebalance.delay.ms"] = self.random.choice(self.workload.delays_ms)
+        max_size = self.random.choice(self.workload.max_sizes)
         if max_size is not None:
             config["group.max.size"] = max_size
         if self.chance(0.1):
@@ -94,15 +94,15 @@ class Draft:
         return config
 
     def _client(self, label: str) -> Client:
-        static = self.chance(self.climate.static_share)
+        static = self.chance(self.workload.static_share)
         client = Client(
             label,
             self.random.choice(self.groups),
             self.random.choice(["client", "client", "client", f"app-{label}", f"приложение-{label}-😀"]),
             f"i{label[1:]}" if static else None,
             self.random.choice([9, 9, 8, 5] if static else [9, 9, 8, 5, 4, 3, 2, 1, 0]),
-            self.random.choice(self.climate.sessions_ms),
-            self.random.choice(self.climate.rebalances_ms),
+            self.random.choice(self.workload.sessions_ms),
+            self.random.choice(self.workload.rebalances_ms),
             self.type,
         )
         client.protocols = self.protocols()
@@ -114,10 +114,10 @@ class Draft:
     # protocols
 
     def protocols(self) -> list[list[Any]]:
-        """Pairs of name and metadata; most clients have the climate's first protocol, so as to agree."""
-        names = self.climate.protocols
+        """Pairs of name and metadata; most clients have the workload's first protocol, so as to agree."""
+        names = self.workload.protocols
         chosen = self.random.sample(
-            names, self.random.randint(1, min(self.climate.protocols_count, len(names)))
+            names, self.random.randint(1, min(self.workload.protocols_count, len(names)))
         )
         if names[0] not in chosen and self.chance(0.9):
             chosen.insert(self.random.randint(0, len(chosen)), names[0])
@@ -126,7 +126,7 @@ class Draft:
         return [[name, self.metadata()] for name in chosen]
 
     def metadata(self) -> Any:
-        if self.chance(self.climate.garbage_share):
+        if self.chance(self.workload.garbage_share):
             return base64.b64encode(self.random.choice(_GARBAGE)).decode()
         subscription: dict[str, Any] = {
             "topics": self.random.choice([["foo"], ["foo"], ["foo", "bar"], ["bar"], []])
@@ -142,7 +142,7 @@ class Draft:
 
     # steps
 
-    def say(self, op: str, client: Client, **fields: Any) -> None:
+    def request(self, op: str, client: Client, **fields: Any) -> None:
         """A request of this client; now and then its records cannot be appended."""
         step: dict[str, Any] = {"op": op}
         if client.label:
@@ -152,7 +152,7 @@ class Draft:
         if client.client_id != "client":
             step["client_id"] = client.client_id
         step.update(fields)
-        if self.chance(self.climate.append_error_share):
+        if self.chance(self.workload.append_error_share):
             step["append_error"] = self.append_error()
         self.steps.append(step)
 
@@ -167,7 +167,7 @@ class Draft:
             known["type"] = client.type
         if self.chance(0.05):
             known["reason"] = "rebalance enforced by user"
-        self.say("join", client, **{"member": member, **self.instance(client), **known, **fields})
+        self.request("join", client, **{"member": member, **self.instance(client), **known, **fields})
 
     def instance(self, client: Client) -> dict[str, Any]:
         return {} if client.instance is None else {"instance": client.instance}
@@ -176,7 +176,7 @@ class Draft:
         plan = self.random.choice(["auto", "auto", "auto-consumer", "auto-consumer", None])
         version = self.random.choice([5, 5, 5, 3, 0])
         known: dict[str, Any] = {"version": version, "assignments": plan}
-        self.say("sync", client, **{**self.instance(client), **known, **fields})
+        self.request("sync", client, **{**self.instance(client), **known, **fields})
 
     def wait(self, ms: int) -> None:
         """Let time pass, as far as there is any left."""

@@ -1,4 +1,4 @@
-"""Moves: the small stories that random scripts are made of. Each adds a few steps to a draft."""
+"""Moves: short sequences of steps that random scripts are made of. Each adds its steps to a draft."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _beat(draft: Draft) -> None:
     """Heartbeats, and what a client does about their answers."""
     clients = draft.clients if draft.chance(0.6) else draft.some()
     for client in draft.random.sample(clients, len(clients)):
-        draft.say("heartbeat", client, when=["sync:NONE", "heartbeat:NONE"], **draft.instance(client))
+        draft.request("heartbeat", client, when=["sync:NONE", "heartbeat:NONE"], **draft.instance(client))
         if draft.chance(0.9):
             draft.join(client, "$", when=_AGAIN)
         if client.instance is None and client.version >= 4 and draft.chance(0.3):
@@ -73,8 +73,8 @@ def _rejoin(draft: Draft) -> None:
         if draft.chance(0.5):
             client.protocols = draft.protocols()
         if draft.chance(0.15):
-            client.session_ms = draft.random.choice(draft.climate.sessions_ms)
-            client.rebalance_ms = draft.random.choice(draft.climate.rebalances_ms)
+            client.session_ms = draft.random.choice(draft.workload.sessions_ms)
+            client.rebalance_ms = draft.random.choice(draft.workload.rebalances_ms)
         draft.join(client, "$")
     if draft.chance(0.6):
         for client in draft.some():
@@ -111,12 +111,12 @@ def _unsynced(draft: Draft) -> None:
     for _ in range(pauses):
         draft.wait(-(-total_ms // pauses))
         for client in draft.clients if draft.chance(0.7) else draft.some():
-            draft.say("heartbeat", client, **draft.instance(client))
+            draft.request("heartbeat", client, **draft.instance(client))
 
 
 def _leave(draft: Draft) -> None:
     client = draft.one()
-    draft.say("leave", client, **(draft.instance(client) if draft.chance(0.8) else {}))
+    draft.request("leave", client, **(draft.instance(client) if draft.chance(0.8) else {}))
 
 
 def _leave_many(draft: Draft) -> None:
@@ -126,19 +126,19 @@ def _leave_many(draft: Draft) -> None:
         pairs.append(draft.random.choice(_identities(client, draft)))
     if pairs and draft.chance(0.1):
         pairs.append(pairs[0])
-    draft.say("leave", draft.one(), members=pairs if draft.chance(0.95) else [])
+    draft.request("leave", draft.one(), members=pairs if draft.chance(0.95) else [])
 
 
 def _identities(client: Client, draft: Draft) -> list[list[str | None]]:
     own = f"${client.label}"
-    wrong = draft.random.choice(["ghost", "$m1", "$m2", "$m9", ""])
+    wrong = draft.random.choice(["nobody", "$m1", "$m2", "$m9", ""])
     return [[own, client.instance], [own, client.instance], [own, None], ["", client.instance], [wrong, None]]
 
 
 def _leave_by_instance(draft: Draft) -> None:
     """What an administrator does to a static member."""
     client = draft.one()
-    draft.say("leave", client, members=[["", client.instance or "i9"]])
+    draft.request("leave", client, members=[["", client.instance or "i9"]])
 
 
 def _restart(draft: Draft) -> None:
@@ -150,7 +150,7 @@ def _restart(draft: Draft) -> None:
     if draft.chance(0.8):
         draft.sync(client, when="join:NONE")
     if draft.chance(0.3):
-        draft.say("heartbeat", client, **draft.instance(client))
+        draft.request("heartbeat", client, **draft.instance(client))
 
 
 def _impostor(draft: Draft) -> None:
@@ -172,12 +172,14 @@ def _send(draft: Draft, op: str, client: Client, fields: dict[str, Any]) -> None
         case "sync":
             draft.sync(client, **fields)
         case "commit":
-            draft.say("commit", client, **{"offsets": _offsets(draft), **draft.instance(client), **fields})
+            draft.request(
+                "commit", client, **{"offsets": _offsets(draft), **draft.instance(client), **fields}
+            )
         case "leave":
             fields.pop("generation", None)
-            draft.say("leave", client, **{**draft.instance(client), **fields})
+            draft.request("leave", client, **{**draft.instance(client), **fields})
         case _:
-            draft.say("heartbeat", client, **{**draft.instance(client), **fields})
+            draft.request("heartbeat", client, **{**draft.instance(client), **fields})
 
 
 def _stray(draft: Draft) -> None:
@@ -186,7 +188,7 @@ def _stray(draft: Draft) -> None:
     op = draft.random.choice(["join", "sync", "sync", "heartbeat", "heartbeat", "commit", "leave"])
     foreign = f"${draft.one().label}"
     wrong: list[dict[str, Any]] = [
-        {"member": draft.random.choice(["", "ghost", "$m1", "$m2", "$m9", foreign])},
+        {"member": draft.random.choice(["", "nobody", "$m1", "$m2", "$m9", foreign])},
         {"instance": draft.random.choice(["i1", "i2", "i9"])},
     ]
     if op in ("sync", "heartbeat", "commit"):
@@ -212,7 +214,7 @@ def _fail(draft: Draft) -> None:
         case "restart":
             draft.join(client, "", **fields)
         case "leave":
-            draft.say("leave", client, **{**draft.instance(client), **fields})
+            draft.request("leave", client, **{**draft.instance(client), **fields})
         case _:
             _from_outside(draft, fields)
 
@@ -250,10 +252,10 @@ def _offsets(draft: Draft) -> dict[str, dict[str, int]]:
 def _commit(draft: Draft) -> None:
     for client in draft.some()[:2]:
         fields: dict[str, Any] = {"version": draft.random.choice([9, 9, 8, 5, 2])}
-        if draft.chance(draft.climate.stray_share):
+        if draft.chance(draft.workload.stray_share):
             fields["generation"] = draft.random.choice(["$-1", "$+1", -1, 5])
-        if draft.chance(draft.climate.stray_share):
-            fields["member"] = draft.random.choice(["", "ghost", f"${draft.one().label}"])
+        if draft.chance(draft.workload.stray_share):
+            fields["member"] = draft.random.choice(["", "nobody", f"${draft.one().label}"])
         _send(draft, "commit", client, fields)
 
 
@@ -261,7 +263,7 @@ def _outside(draft: Draft) -> None:
     """Somebody who manages its partitions itself commits to a group, alive or not."""
     fields: dict[str, Any] = {}
     if draft.chance(0.2):
-        fields["member"] = "ghost"
+        fields["member"] = "nobody"
     if draft.chance(0.1):
         fields["generation"] = draft.random.choice([0, 1])
     _from_outside(draft, fields)
@@ -279,20 +281,20 @@ def _overwrite(draft: Draft) -> None:
         failing = {"append_error": draft.append_error()} if draft.chance(0.5) else {}
         _from_outside(draft, {**failing, "group": "own"})
         if draft.chance(0.6):
-            draft.say("fetch_offsets", draft.one(), group="own", topics=None)
+            draft.request("fetch_offsets", draft.one(), group="own", topics=None)
 
 
 def _fetch(draft: Draft) -> None:
     topics = draft.random.choice([None, None, {"foo": [0, 1, 2]}, {"bar": [1], "baz": [0]}, {"nothing": [7]}])
     version = 9 if topics is None else draft.random.choice([9, 8, 2, 1])
     group = draft.random.choice([client.group for client in draft.clients] + ["own", "nowhere"])
-    member = {"member": draft.random.choice(["$", "ghost"])} if draft.chance(0.1) else {}
-    draft.say("fetch_offsets", draft.one(), group=group, topics=topics, version=version, **member)
+    member = {"member": draft.random.choice(["$", "nobody"])} if draft.chance(0.1) else {}
+    draft.request("fetch_offsets", draft.one(), group=group, topics=topics, version=version, **member)
 
 
 def _describe(draft: Draft) -> None:
     group = draft.random.choice([draft.one().group, draft.one().group, "nowhere", ""])
-    draft.say("describe", draft.one(), group=group, version=draft.random.choice([6, 5, 0]))
+    draft.request("describe", draft.one(), group=group, version=draft.random.choice([6, 5, 0]))
 
 
 def _topics(draft: Draft) -> None:
@@ -317,7 +319,7 @@ def _odd(draft: Draft) -> None:
             {"op": "join", "protocols": {"range": ""}},
             {"op": "heartbeat", "generation": "soon"},
             {"op": "heartbeat", "append_error": "NO_SUCH_ERROR"},
-            {"op": "leave", "members": [["ghost"]]},
+            {"op": "leave", "members": [["nobody"]]},
             {"op": "commit", "offsets": {"foo": [1]}},
             {"op": "sync", "assignments": 7},
             {"op": "advance", "ms": -1},
@@ -326,7 +328,7 @@ def _odd(draft: Draft) -> None:
     draft.steps.append({**step, "as": client.label})
 
 
-#: By the names that climates give weights to.
+#: By the names that workloads give weights to.
 MOVES: dict[str, Callable[[Draft], None]] = {
     "arrive": _arrive,
     "late": _late,

@@ -33,11 +33,17 @@ def is_small(case: Case) -> bool:
     return size <= SMALL_GRAPH or case["config"]["strategy"] == "none"
 
 
+def preserves_active(case: Case) -> bool:
+    """Is the constructor's argument of KIP-924's assignor set?"""
+    return bool(case.get("must_preserve_active") or case["config"].get("must_preserve_active"))
+
+
 def form(case: Case) -> str:
     """Which of Kafka's algorithms a case runs."""
     config = case["config"]
     tags = ", tags" if config["rack_aware_tags"] and config["num_standby_replicas"] else ""
-    return config["strategy"] + tags + ("" if is_small(case) else ", large")
+    preserve = ", preserved" if preserves_active(case) else ""
+    return config["strategy"] + tags + preserve + ("" if is_small(case) else ", large")
 
 
 def difference(case: Case, kafkas: Answer, ours: Answer) -> str:

@@ -82,6 +82,8 @@ class _Drawing:
             for number, client in enumerate(clients):
                 self._say_state(client, running[number], following[number], stateful)
         case["config"] = self._config()
+        if assignor == "sticky" and self._happens(0.5):
+            self._random.choice((case, case["config"]))["must_preserve_active"] = True
         if assignor not in ("ha", "legacy-sticky", "fallback-prior", "sticky"):
             # Where active tasks are optimised there are no standbys yet; a few cases have some all the same.
             standbys = stateful if assignor != "optimize-active" or self._happens(0.05) else []

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tests.oracle.assignors.differential import Answer
 from tests.oracle.choosing import Candidate, choose
 from tests.oracle.running import Ask, Case, as_line
-from tests.oracle.streams.comparison import form
+from tests.oracle.streams.comparison import form, preserves_active
 from tests.oracle.streams.drawing import ASSIGNORS, SMALL, draw_case
 
 PATH = Path(__file__).resolve().parents[2] / "assignors" / "streams" / "golden" / "oracle.kafka-4.3.1.jsonl"
@@ -68,6 +68,8 @@ def _reached(case: Case, answer: Answer) -> Iterator[tuple[str, ...]]:
     for kind in ("warmup", "standby_warmup", "standby", "threads"):
         if any(client.get(kind) for client in clients):
             yield (kind,)
+    if preserves_active(case):
+        yield ("must preserve active",)
     if any(client.get("rack") is None for client in case["clients"]):
         yield ("a client without a rack",)
     if any(None in part[2] for task in case["tasks"] for part in (*task["inputs"], *task["changelogs"])):

@@ -1,4 +1,4 @@
-"""Scenarios in real time over TCP: on the emulator as it tells its events, and as it is overheard."""
+"""Scenarios in real time over TCP: against the emulator with its own events, and with inferred events."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable, OnCoordinator
 from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import jvm
-from groupstorm.coordinator import events
+from groupstorm.figures import Figures
 from groupstorm.problems import InputError
-from groupstorm.storms.figures import Figures
 from groupstorm.storms.live.play import OpenBroker, play
 from groupstorm.storms.run import chosen_assignors
-from groupstorm.storms.scenario import ResolvedScenario, parse
-from groupstorm.storms.simulation import simulate
+from groupstorm.storms.scenario.files import ResolvedScenario, parse
+from groupstorm.storms.world.simulation import simulate
+from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.schema import Source
-from tests.storms.storming import Memory
+from tests.storms.storms_in_memory import MemorySink
 
 SCENARIO = """
 name: two-restarts
@@ -52,7 +52,7 @@ steps:
 HELD = {"held"}
 
 
-def states(memory: Memory) -> list[tuple[str, int]]:
+def states(memory: MemorySink) -> list[tuple[str, int]]:
     """The states that the group went to, with their generations."""
     return [
         (event.state, event.generation)
@@ -65,8 +65,8 @@ def scenario(variant: str = "cooperative", **settings: Any) -> ResolvedScenario:
     return parse(SCENARIO, "yaml", "test").resolve(variant, 0, settings)
 
 
-def played(resolved: ResolvedScenario, open_broker: OpenBroker) -> tuple[Memory, Figures]:
-    sink = Memory()
+def played(resolved: ResolvedScenario, open_broker: OpenBroker) -> tuple[MemorySink, Figures]:
+    sink = MemorySink()
     return sink, play(resolved, open_broker, sink)
 
 
@@ -78,46 +78,46 @@ def played(resolved: ResolvedScenario, open_broker: OpenBroker) -> tuple[Memory,
         pytest.param("static", marks=pytest.mark.slow),
     ],
 )
-def test_played_on_the_emulator(variant: str) -> None:
+def test_a_scenario_runs_against_the_emulator(variant: str) -> None:
     resolved = scenario(variant)
     real, figures = played(resolved, emulated)
     assert set((figures.invariants or {}).values()) == HELD
     assert [time_us for time_us, _, _ in real.rows] == sorted(time_us for time_us, _, _ in real.rows)
-    virtual = Memory()
+    virtual = MemorySink()
     assert simulate(resolved, chosen_assignors(resolved), virtual).generations == figures.generations
-    assert told_by_members(real) == told_by_members(virtual)
+    assert member_event_names(real) == member_event_names(virtual)
 
 
-def told_by_members(memory: Memory) -> set[str]:
+def member_event_names(memory: MemorySink) -> set[str]:
     return {type(event).__name__ for _, source, event in memory.rows if source != str(Source.COORDINATOR)}
 
 
-def test_overheard_group_goes_through_the_states_that_the_coordinator_tells() -> None:
-    """The emulator plays a broker that tells nothing, and what it would have told is kept beside."""
-    told: list[events.Event] = []
+def test_the_inferred_coordinator_goes_through_the_states_that_the_real_one_emits() -> None:
+    """The emulator stands for a broker that emits nothing; its own events are kept for the comparison."""
+    emitted: list[events.Event] = []
 
     @asynccontextmanager
     async def silent(options: Mapping[str, str], _: OnCoordinatorEvents) -> AsyncIterator[RunningBroker]:
-        async with emulated(options, told.extend) as broker:
-            yield broker._replace(tells_events=False)
+        async with emulated(options, emitted.extend) as broker:
+            yield broker._replace(emits_events=False)
 
     sink, figures = played(scenario(), silent)
     assert set((figures.invariants or {}).values()) == HELD
-    changes = [event for event in told if isinstance(event, events.GroupStateChanged)]
+    changes = [event for event in emitted if isinstance(event, events.GroupStateChanged)]
     known = [(event.state, event.generation) for event in changes][: len(states(sink))]
     assert states(sink) == known
     joins = [event for _, _, event in sink.rows if isinstance(event, events.JoinAnswered)]
-    assert joins == [event for event in told if isinstance(event, events.JoinAnswered)][: len(joins)]
+    assert joins == [event for event in emitted if isinstance(event, events.JoinAnswered)][: len(joins)]
 
 
-def test_too_many_members_for_real_time() -> None:
+def test_too_many_members_for_real_time_are_refused() -> None:
     with pytest.raises(InputError, match="members: 501: at most 500 run in real time"):
         _ = played(scenario(members=501), emulated)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cooperative", "eager", "static"])
-def test_played_on_real_kafka(variant: str) -> None:
+def test_a_scenario_runs_against_kafka(variant: str) -> None:
     try:
         _ = kafka_jars()
     except BrokerUnavailable as missing:
@@ -129,5 +129,5 @@ def test_played_on_real_kafka(variant: str) -> None:
     resolved = scenario(variant)
     _, figures = played(resolved, real)
     assert set((figures.invariants or {}).values()) == HELD
-    expected = simulate(resolved, chosen_assignors(resolved), Memory())
+    expected = simulate(resolved, chosen_assignors(resolved), MemorySink())
     assert figures.generations == expected.generations

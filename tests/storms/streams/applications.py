@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.storms.checkers import HELD
-from groupstorm.storms.scenario import Scenario
-from tests.storms.storming import FIXED, START, Storm, scenario
+from groupstorm.storms.invariants import HELD
+from groupstorm.storms.scenario.files import Scenario
+from tests.storms.storms_in_memory import FIXED, START, Storm, scenario
 
 SECOND = 1_000_000
 QUIET_MS = 1_800_000

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.storms.scenario import load
+from groupstorm.storms.scenario.files import load
 from tests.command import groupstorm
-from tests.storms.storming import storm
+from tests.storms.storms_in_memory import storm
 
 ALL_STEPS = str(Path(__file__).parent / "all-steps.yaml")
 VARIANTS = tuple(load(ALL_STEPS).variants)
@@ -24,17 +24,18 @@ def assert_equal_traces(variant: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_exact_and_analytic_traces_are_equal(variant: str) -> None:
+def test_exact_and_computed_traces_are_equal(variant: str) -> None:
     assert_equal_traces(variant, 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 6))
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_exact_and_analytic_traces_are_equal_on_more_seeds(variant: str, seed: int) -> None:
+def test_exact_and_computed_traces_are_equal_on_more_seeds(variant: str, seed: int) -> None:
     assert_equal_traces(variant, seed)
 
 
+@pytest.mark.slow
 def test_files_are_the_same_in_another_process(tmp_path: Path) -> None:
     def run(folder: Path, hash_seed: str) -> dict[str, str]:
         command = ("run", ALL_STEPS, "--seed", "7", "--out", str(folder))

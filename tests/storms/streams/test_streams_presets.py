@@ -1,13 +1,14 @@
-"""The presets about Kafka Streams show what they are there for."""
+"""The presets about Kafka Streams answer their questions."""
 
 from __future__ import annotations
 
 import pytest
 
-from groupstorm.storms.checkers import HELD
-from groupstorm.storms.figures import Figures, compare_answer
-from groupstorm.storms.scenario import load
-from tests.storms.storming import storm
+from groupstorm.figures import Figures, compare_answer
+from groupstorm.figures.comparison import one_run_each
+from groupstorm.storms.invariants import HELD
+from groupstorm.storms.scenario.files import load
+from tests.storms.storms_in_memory import storm
 
 #: What makes a preset small enough for a test.
 SMALLER: dict[str, dict[str, object]] = {
@@ -57,12 +58,12 @@ def test_stateful_warmup_sets_downtime_against_time_to_balance(
         "who watches its standbys need not wait for the next interval"
     )
     assert {each.task_imbalance for each in found.values()} == {0}
-    sentence = compare_answer(found)
+    sentence = compare_answer(one_run_each(found))
     assert "tasks were down for" in sentence
     assert f"({shipped.probing_rebalances} probing rebalances)" in sentence
 
 
-def test_rack_bill_shows_what_is_saved_and_what_it_takes(figures: dict[str, dict[str, Figures]]) -> None:
+def test_rack_bill_shows_the_traffic_saved_and_its_cost(figures: dict[str, dict[str, Figures]]) -> None:
     found = figures["rack-bill"]
     dear = number(found["none"].cross_rack_usd)
     for strategy in ("min_traffic", "balance_subtopology"):
@@ -71,13 +72,13 @@ def test_rack_bill_shows_what_is_saved_and_what_it_takes(figures: dict[str, dict
     assert len({each.records_processed for each in found.values()}) == 1, "all of the same length"
     assert found["tags"].tasks_from_scratch == 0, "a zone that is lost takes no task's only standby with it"
     assert number(found["none"].tasks_from_scratch) > 0
-    sentence = compare_answer(found)
+    sentence = compare_answer(one_run_each(found))
     assert "From rack to rack went" in sentence
     assert f"({'$'}{dear:.2f}) under none" in sentence
     assert f"{found['none'].moves} moves and" in sentence
 
 
-def test_standby_loss_sets_the_placements_apart(figures: dict[str, dict[str, Figures]]) -> None:
+def test_standby_loss_shows_that_the_placements_differ(figures: dict[str, dict[str, Figures]]) -> None:
     found = figures["standby-loss"]
     reliable = found["reliable-first"]
     for other in ("greedy", "shipped"):

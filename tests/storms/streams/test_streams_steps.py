@@ -1,4 +1,4 @@
-"""What a scenario does to a Kafka Streams application, and what it costs its tasks."""
+"""The effect of each step on a Kafka Streams application and its tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groupstorm.problems import InputError
-from tests.storms.storming import START, Storm, scenario, storm
+from tests.storms.storms_in_memory import START, Storm, scenario, storm
 from tests.storms.streams.applications import QUIET_MS, SECOND, after, require_invariants, small
 
 
@@ -60,7 +60,7 @@ def test_state_of_a_lost_host_is_restored_from_nothing() -> None:
     )
 
 
-def test_a_standby_takes_over_with_what_it_has() -> None:
+def test_a_standby_takes_over_with_its_state() -> None:
     found = require_invariants(storm(small(after("lose-host", members=[0]), num__standby__replicas=1)))
     assert len(restorations(found)) == 2
     assert all(cause == "standby" and read < 10**6 for _, cause, read in restorations(found))
@@ -155,7 +155,7 @@ def test_no_threads_share_a_task_and_threads_are_members() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "settings", "told"),
+    ("steps", "settings", "message"),
     [
         ([after("pause", members=[0], for_ms=5)], {}, "'pause' is not for application: streams"),
         ([after("lose-zone", rack=0)], {}, "set racks"),
@@ -181,15 +181,15 @@ def test_no_threads_share_a_task_and_threads_are_members() -> None:
         ([], {"probing__rebalance__interval__ms": 59_999}, "lies outside 60000"),
     ],
 )
-def test_what_has_no_meaning_is_refused(
-    steps: list[dict[str, Any]], settings: dict[str, Any], told: str
+def test_settings_and_steps_without_effect_are_refused(
+    steps: list[dict[str, Any]], settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError) as refused:
         small(*steps, **settings).resolve(None, 0, {})
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_consumers_know_no_hosts() -> None:
+def test_steps_of_hosts_are_refused_for_consumers() -> None:
     with pytest.raises(InputError, match="'lose-host' needs application: streams"):
         scenario([START, after("lose-host", members=[0])], members=2).resolve(None, 0, {})

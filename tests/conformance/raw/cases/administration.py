@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.lives import alone, enter, settled, together
+from tests.conformance.raw.openings import all_sync, group_of_one, send_join, stable_group
 from tests.conformance.raw.requests import (
     commit_from_outside,
-    committed,
     delete_groups,
     describe,
+    fetch_offsets,
     heartbeat,
     join,
     leave,
     list_groups,
 )
-from tests.conformance.raw.steps import OK, Case, Hear, Send, Until, ask
+from tests.conformance.raw.steps import OK, Case, Receive, Send, Until, ask
 
 
 def _is(state: str, *members: Mapping[str, Any], protocol: str = "") -> Mapping[str, Any]:
@@ -42,17 +42,17 @@ CASES = (
         "protocol, metadata and assignments are shown in Stable only",
         (
             ask("a", describe(), {"groups": [{"error_code": "GROUP_ID_NOT_FOUND"}]}),
-            enter("a"),
-            Hear("a", {"generation_id": 1}),
+            send_join("a"),
+            Receive("a", {"generation_id": 1}),
             ask("admin", describe(), _is("CompletingRebalance", {"member_metadata": ""})),
-            settled(),
+            all_sync(),
             ask("admin", describe(), _is("Stable", {"member_assignment": "for a"}, protocol="range")),
-            enter("b"),
+            send_join("b"),
             Until("PreparingRebalance", 2),
             ask("admin", describe(), _is("PreparingRebalance", {}, {})),
             Send("a", join()),
-            Hear("a", {"generation_id": 2}),
-            Hear("b", {"generation_id": 2}),
+            Receive("a", {"generation_id": 2}),
+            Receive("b", {"generation_id": 2}),
             ask("a", leave(), OK),
             ask("b", leave(), OK),
             ask("admin", describe(), _is("Empty")),
@@ -61,10 +61,10 @@ CASES = (
     *(
         Case(
             f"describe-v{version}",
-            "a group that there is not is Dead; from version 6 on GROUP_ID_NOT_FOUND as well",
+            "a group that does not exist is Dead; from version 6 on also GROUP_ID_NOT_FOUND",
             (
                 ask("admin", describe(version=version), {"groups": [{"group_state": "Dead"}]}),
-                together("b"),
+                stable_group("b"),
                 ask("admin", describe(version=version), _is("Stable", {}, {}, protocol="range")),
             ),
         )
@@ -77,7 +77,7 @@ CASES = (
             (
                 ask("admin", commit_from_outside(), {}),
                 ask("admin", list_groups(version=version), {"groups": [{"protocol_type": ""}]}),
-                alone(),
+                group_of_one(),
                 ask("admin", list_groups(version=version), {"groups": [{"protocol_type": "consumer"}]}),
             ),
         )
@@ -85,9 +85,9 @@ CASES = (
     ),
     Case(
         "list-by-state-and-type",
-        "filters are read without regard to case; an unknown type is nothing",
+        "filters ignore case; an unknown type matches no group",
         (
-            alone(),
+            group_of_one(),
             ask("admin", list_groups(states=["Stable"]), _listed("Stable")),
             ask("admin", list_groups(states=["sTABLE", "Empty"]), _listed("Stable")),
             ask("admin", list_groups(states=["PreparingRebalance"]), _listed()),
@@ -101,10 +101,10 @@ CASES = (
     *(
         Case(
             f"delete-groups-v{version}",
-            "one that there is not, one with members, one without, whose offsets go with it",
+            "a group that does not exist, one with members, and one without, whose offsets are deleted too",
             (
                 ask("admin", delete_groups(version=version), _deleted(Error.GROUP_ID_NOT_FOUND)),
-                alone(),
+                group_of_one(),
                 ask("admin", delete_groups(version=version), _deleted(Error.NON_EMPTY_GROUP)),
                 ask("a", heartbeat(), OK),
                 ask("a", leave(), OK),
@@ -112,7 +112,7 @@ CASES = (
                 ask("admin", delete_groups(version=version), _deleted(Error.NONE)),
                 ask(
                     "admin",
-                    committed(0),
+                    fetch_offsets(0),
                     {"groups": [{"topics": [{"partitions": [{"committed_offset": -1}]}]}]},
                 ),
                 ask("admin", delete_groups(version=version), _deleted(Error.GROUP_ID_NOT_FOUND)),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
 from tests.conformance.backends import DELAYED, INITIAL_DELAY_MS
-from tests.conformance.raw.lives import alone, enter, knock
+from tests.conformance.raw.openings import group_of_one, request_member_id, send_join
 from tests.conformance.raw.requests import heartbeat, join, leave
-from tests.conformance.raw.steps import OK, Beat, Case, Hear, Parked, Send, Timed, Until, ask
+from tests.conformance.raw.steps import OK, Case, Parked, Receive, Send, SendHeartbeats, Timed, Until, ask
 
 _HALF = INITIAL_DELAY_MS // 2
 
@@ -15,10 +15,10 @@ CASES = (
         "initial-delay-alone",
         "the first member waits for the delay",
         (
-            enter("a", mark="joined"),
+            send_join("a", mark="joined"),
             Until("PreparingRebalance", 1),
             Parked("a"),
-            Hear(
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 1},
                 timed=Timed("the first member waits", "joined", INITIAL_DELAY_MS),
@@ -28,18 +28,18 @@ CASES = (
     ),
     Case(
         "initial-delay-is-extended",
-        "whoever joins meanwhile adds another delay",
+        "each newcomer during the delay adds another delay",
         (
-            enter("a", mark="joined"),
+            send_join("a", mark="joined"),
             Until("PreparingRebalance", 1),
-            Beat((), _HALF),
-            enter("b"),
-            Hear(
+            SendHeartbeats((), _HALF),
+            send_join("b"),
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 1, "members": [{}, {}]},
                 timed=Timed("another member joins meanwhile", "joined", 2 * INITIAL_DELAY_MS),
             ),
-            Hear("b", {"error_code": "NONE", "generation_id": 1}),
+            Receive("b", {"error_code": "NONE", "generation_id": 1}),
         ),
         DELAYED,
     ),
@@ -47,29 +47,29 @@ CASES = (
         "initial-delay-is-bounded",
         "by the rebalance timeout, however many join",
         (
-            enter("a", mark="joined", rebalance_ms=INITIAL_DELAY_MS + _HALF),
+            send_join("a", mark="joined", rebalance=INITIAL_DELAY_MS + _HALF),
             Until("PreparingRebalance", 1),
-            Beat((), _HALF),
-            enter("b", rebalance_ms=INITIAL_DELAY_MS + _HALF),
+            SendHeartbeats((), _HALF),
+            send_join("b", rebalance=INITIAL_DELAY_MS + _HALF),
             Until("PreparingRebalance", 2),
-            Hear(
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 1, "members": [{}, {}]},
                 timed=Timed("the delay ends with the rebalance timeout", "joined", INITIAL_DELAY_MS + _HALF),
             ),
-            Hear("b", {"error_code": "NONE", "generation_id": 1}),
+            Receive("b", {"error_code": "NONE", "generation_id": 1}),
         ),
         DELAYED,
     ),
     Case(
         "initial-delay-and-joining-again",
-        "a member that joins again is no newcomer: nothing is added",
+        "a member that joins again is not a newcomer: no delay is added",
         (
-            enter("a", mark="joined"),
+            send_join("a", mark="joined"),
             Until("PreparingRebalance", 1),
-            Beat((), _HALF),
+            SendHeartbeats((), _HALF),
             Send("a", join(), over="second"),
-            Hear(
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 1, "members": [{}]},
                 over="second",
@@ -82,13 +82,13 @@ CASES = (
         "initial-delay-and-a-leave",
         "a leave does not end it early",
         (
-            enter("a", mark="joined"),
-            enter("b"),
+            send_join("a", mark="joined"),
+            send_join("b"),
             Until("PreparingRebalance", 2),
-            ask("admin", leave(("{b}", None)), OK),
-            Hear("b", {"error_code": "UNKNOWN_MEMBER_ID"}),
+            ask("admin", leave(("$b", None)), OK),
+            Receive("b", {"error_code": "UNKNOWN_MEMBER_ID"}),
             Parked("a"),
-            Hear(
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 1, "members": [{}]},
                 timed=Timed("a newcomer has left again", "joined", 2 * INITIAL_DELAY_MS),
@@ -98,11 +98,11 @@ CASES = (
     ),
     Case(
         "initial-delay-and-a-pending-member",
-        "a pending member whose time is over ends it, if all others have joined (the Scala coordinator: not)",
+        "a pending member expires and all others have joined: the delay ends (in Scala it does not)",
         (
-            ask("p", join(member_id="", session_ms=_HALF), Error.MEMBER_ID_REQUIRED, mark="given"),
-            enter("a"),
-            Hear(
+            ask("p", join(member="", session=_HALF), Error.MEMBER_ID_REQUIRED, mark="given"),
+            send_join("a"),
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 1},
                 timed=Timed("a pending member is forgotten during the delay", "given", _HALF),
@@ -114,18 +114,18 @@ CASES = (
         "initial-delay-is-for-empty-groups",
         "a group that has members does not wait",
         (
-            alone(),
-            knock("b"),
+            group_of_one(),
+            request_member_id("b"),
             Send("b", join(), mark="joined"),
             Until("PreparingRebalance", 2),
             ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             Send("a", join(), mark="all"),
-            Hear(
+            Receive(
                 "b",
                 {"error_code": "NONE", "generation_id": 2},
                 timed=Timed("all have joined a group that was not empty", "all", 0),
             ),
-            Hear("a", {"generation_id": 2}),
+            Receive("a", {"generation_id": 2}),
         ),
         DELAYED,
     ),

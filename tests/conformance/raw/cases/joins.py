@@ -1,29 +1,36 @@
-"""JoinGroup: who is let in, when a round ends, what a second JoinGroup of a member does."""
+"""JoinGroup: which joins are accepted, when a round ends, and the effect of a member's second JoinGroup."""
 
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
 from tests.conformance.backends import MAX_SIZE
-from tests.conformance.raw.lives import alone, enter, knock, second_round, settled, together
+from tests.conformance.raw.openings import (
+    all_sync,
+    group_of_one,
+    request_member_id,
+    second_round,
+    send_join,
+    stable_group,
+)
 from tests.conformance.raw.requests import Subscribed, describe, heartbeat, join, leave, sync
-from tests.conformance.raw.steps import OK, Case, Hear, Parked, Send, Until, ask
+from tests.conformance.raw.steps import OK, Case, Parked, Receive, Send, Until, ask
 
 _CHANGED = (("range", Subscribed(owned=(0,))),)
 _NO_GROUP = {"groups": [{"error_code": "GROUP_ID_NOT_FOUND", "group_state": "Dead"}]}
 
 
-def _life(version: int) -> Case:
+def _member_session(version: int) -> Case:
     """The versions of the other requests that came with the same releases."""
     others = {"sync": min(version, 5), "heartbeat": min(version, 4), "leave": min(version, 5)}
     return Case(
-        f"life-with-join-v{version}",
-        f"a member joins, syncs, beats and leaves: JoinGroup {version}, "
+        f"member-session-with-join-v{version}",
+        f"a member joins, syncs, sends a heartbeat and leaves: JoinGroup {version}, "
         + ", ".join(f"{name} {number}" for name, number in others.items()),
         (
-            alone(version=version, sync_version=others["sync"]),
+            group_of_one(version=version, sync_version=others["sync"]),
             ask("a", heartbeat(version=others["heartbeat"]), OK),
             ask("a", join(version=version), {"error_code": "NONE", "generation_id": 2, "leader": "{a}"}),
-            ask("a", sync(version=others["sync"], plan={"a": b"again"}), {"assignment": "again"}),
+            ask("a", sync(version=others["sync"], assignments={"a": b"again"}), {"assignment": "again"}),
             ask("a", leave(version=others["leave"]), OK),
             ask("a", heartbeat(version=others["heartbeat"]), Error.UNKNOWN_MEMBER_ID),
         ),
@@ -31,12 +38,12 @@ def _life(version: int) -> Case:
 
 
 CASES = (
-    *(_life(version) for version in range(10)),
+    *(_member_session(version) for version in range(10)),
     Case(
         "join-with-unknown-id-makes-no-group",
-        "a member id that nobody has given out: UNKNOWN_MEMBER_ID, and no group is left behind",
+        "an invented member id: UNKNOWN_MEMBER_ID, and no group is made",
         (
-            ask("a", join(member_id="nobody"), Error.UNKNOWN_MEMBER_ID),
+            ask("a", join(member="nobody"), Error.UNKNOWN_MEMBER_ID),
             ask("a", describe(), _NO_GROUP),
         ),
     ),
@@ -44,10 +51,10 @@ CASES = (
         "join-session-timeout-bounds",
         "session.timeout.ms outside of group.min.session.timeout.ms and group.max.session.timeout.ms",
         (
-            ask("a", join(session_ms=99), Error.INVALID_SESSION_TIMEOUT),
-            ask("a", join(session_ms=1_800_001), Error.INVALID_SESSION_TIMEOUT),
-            ask("a", join(session_ms=1_800_000), Error.MEMBER_ID_REQUIRED),
-            ask("b", join(session_ms=100), Error.MEMBER_ID_REQUIRED),
+            ask("a", join(session=99), Error.INVALID_SESSION_TIMEOUT),
+            ask("a", join(session=1_800_001), Error.INVALID_SESSION_TIMEOUT),
+            ask("a", join(session=1_800_000), Error.MEMBER_ID_REQUIRED),
+            ask("b", join(session=100), Error.MEMBER_ID_REQUIRED),
         ),
     ),
     Case(
@@ -62,7 +69,7 @@ CASES = (
     ),
     Case(
         "join-without-protocols",
-        "neither the type nor the list may be empty: INCONSISTENT_GROUP_PROTOCOL, and no group is left",
+        "an empty type or an empty list: INCONSISTENT_GROUP_PROTOCOL, and no group is made",
         (
             ask("a", join(protocols=()), Error.INCONSISTENT_GROUP_PROTOCOL),
             ask("a", join(protocol_type=""), Error.INCONSISTENT_GROUP_PROTOCOL),
@@ -71,45 +78,45 @@ CASES = (
     ),
     Case(
         "pending-member-holds-the-round-open",
-        "who was given an id and has not joined is waited for; when it leaves the round ends",
+        "the round waits for a client that was given an id and has not joined; it ends if the client leaves",
         (
-            alone(),
-            knock("b"),
-            enter("c"),
+            group_of_one(),
+            request_member_id("b"),
+            send_join("c"),
             Until("PreparingRebalance", 2),
             Send("a", join()),
             ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS, over="second"),
             Parked("a"),
             Parked("c"),
             ask("b", leave(), OK),
-            Hear("a", {"error_code": "NONE", "generation_id": 2, "leader": "{a}"}),
-            Hear("c", {"error_code": "NONE", "generation_id": 2, "members": []}),
-            settled("c"),
+            Receive("a", {"error_code": "NONE", "generation_id": 2, "leader": "{a}"}),
+            Receive("c", {"error_code": "NONE", "generation_id": 2, "members": []}),
+            all_sync("c"),
         ),
     ),
     Case(
         "pending-member-joins",
-        "a round that waits for a pending member ends when it joins",
+        "a round that waits for a pending member ends when that member joins",
         (
-            alone(),
-            knock("b"),
-            enter("c"),
+            group_of_one(),
+            request_member_id("b"),
+            send_join("c"),
             Until("PreparingRebalance", 2),
             Send("a", join()),
             Until("PreparingRebalance", 2),
             Parked("a"),
             Send("b", join()),
-            Hear("b", {"error_code": "NONE", "generation_id": 2}),
-            Hear("a", {"generation_id": 2, "members": [{}, {}, {}]}),
-            Hear("c", {"generation_id": 2}),
-            settled("b", "c"),
+            Receive("b", {"error_code": "NONE", "generation_id": 2}),
+            Receive("a", {"generation_id": 2, "members": [{}, {}, {}]}),
+            Receive("c", {"generation_id": 2}),
+            all_sync("b", "c"),
         ),
     ),
     Case(
         "follower-joins-again-unchanged",
-        "in Stable, with the metadata it has: the current generation at once, no round",
+        "in Stable, with unchanged metadata: the current generation at once, no round",
         (
-            together("b"),
+            stable_group("b"),
             ask("b", join(), {"error_code": "NONE", "generation_id": 2, "leader": "{a}", "members": []}),
             ask("b", sync(), {"error_code": "NONE", "assignment": "for b"}),
             ask("a", heartbeat(), OK),
@@ -119,103 +126,103 @@ CASES = (
         "follower-joins-again-changed",
         "in Stable, with other metadata: a round",
         (
-            together("b"),
+            stable_group("b"),
             Send("b", join(protocols=_CHANGED)),
             Until("PreparingRebalance", 2),
             ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             Send("a", join()),
-            Hear("a", {"error_code": "NONE", "generation_id": 3}),
-            Hear("b", {"error_code": "NONE", "generation_id": 3}),
-            settled("b"),
+            Receive("a", {"error_code": "NONE", "generation_id": 3}),
+            Receive("b", {"error_code": "NONE", "generation_id": 3}),
+            all_sync("b"),
         ),
     ),
     Case(
         "leader-joins-again",
         "in Stable the leader's JoinGroup always begins a round",
         (
-            together("b"),
+            stable_group("b"),
             Send("a", join()),
             Until("PreparingRebalance", 2),
             ask("b", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             Send("b", join()),
-            Hear("a", {"generation_id": 3, "leader": "{a}"}),
-            Hear("b", {"generation_id": 3, "leader": "{a}"}),
-            settled("b"),
+            Receive("a", {"generation_id": 3, "leader": "{a}"}),
+            Receive("b", {"generation_id": 3, "leader": "{a}"}),
+            all_sync("b"),
         ),
     ),
     Case(
         "join-again-before-sync-unchanged",
-        "in CompletingRebalance, with the metadata it has: the answer again (it may have been lost)",
+        "in CompletingRebalance, with unchanged metadata: the same answer again (it may be lost)",
         (
-            alone(),
+            group_of_one(),
             second_round("b"),
             ask("b", join(), {"error_code": "NONE", "generation_id": 2, "members": []}),
             ask("a", join(), {"error_code": "NONE", "generation_id": 2, "members": [{}, {}]}),
-            settled("b"),
+            all_sync("b"),
         ),
     ),
     Case(
         "join-again-before-sync-changed",
-        "in CompletingRebalance, with other metadata: a new round; who waits in SyncGroup is told",
+        "in CompletingRebalance, with other metadata: a new round; parked SyncGroups are answered",
         (
-            alone(),
+            group_of_one(),
             second_round("b", "c"),
             Send("c", sync()),
             Until("CompletingRebalance", 3),
             Send("b", join(protocols=_CHANGED)),
-            Hear("c", {"error_code": "REBALANCE_IN_PROGRESS", "assignment": ""}),
+            Receive("c", {"error_code": "REBALANCE_IN_PROGRESS", "assignment": ""}),
             Send("a", join()),
             Send("c", join()),
-            Hear("a", {"generation_id": 3}),
-            Hear("b", {"generation_id": 3}),
-            Hear("c", {"generation_id": 3}),
-            settled("b", "c"),
+            Receive("a", {"generation_id": 3}),
+            Receive("b", {"generation_id": 3}),
+            Receive("c", {"generation_id": 3}),
+            all_sync("b", "c"),
         ),
     ),
     Case(
         "join-after-leave",
-        "a member id ends with its leave: UNKNOWN_MEMBER_ID",
+        "UNKNOWN_MEMBER_ID: a leave ends the member id",
         (
-            together("b"),
+            stable_group("b"),
             ask("b", leave(), OK),
             ask("b", join(), Error.UNKNOWN_MEMBER_ID),
         ),
     ),
     Case(
         "join-of-empty-group-with-old-id",
-        "in an Empty group nobody is known",
+        "UNKNOWN_MEMBER_ID: an Empty group knows no member",
         (
-            alone(),
+            group_of_one(),
             ask("a", leave(), OK),
             ask("a", describe(), {"groups": [{"group_state": "Empty", "members": []}]}),
             ask("a", join(), Error.UNKNOWN_MEMBER_ID),
-            enter("b"),
-            Hear("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
+            send_join("b"),
+            Receive("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
         ),
     ),
     Case(
         "parked-member-is-removed",
-        "whoever is removed while its JoinGroup is parked is answered UNKNOWN_MEMBER_ID",
+        "a member that is removed while its JoinGroup is parked is answered UNKNOWN_MEMBER_ID",
         (
-            together("b"),
+            stable_group("b"),
             Send("b", join(protocols=_CHANGED)),
             Until("PreparingRebalance", 2),
-            ask("admin", leave(("{b}", None)), OK),
-            Hear("b", {"error_code": "UNKNOWN_MEMBER_ID"}),
+            ask("admin", leave(("$b", None)), OK),
+            Receive("b", {"error_code": "UNKNOWN_MEMBER_ID"}),
             Send("a", join()),
-            Hear("a", {"error_code": "NONE", "generation_id": 3}),
+            Receive("a", {"error_code": "NONE", "generation_id": 3}),
         ),
     ),
     Case(
         "group-is-full",
-        "group.max.size: one more is refused, a member is not; in an open round only those that wait count",
+        "group.max.size: a newcomer is refused, a member is not; during a round only parked joins count",
         (
-            alone(),
+            group_of_one(),
             second_round(*(f"b{number}" for number in range(1, MAX_SIZE))),
-            ask("one-more", join(member_id=""), {"error_code": "GROUP_MAX_SIZE_REACHED", "member_id": ""}),
+            ask("one-more", join(member=""), {"error_code": "GROUP_MAX_SIZE_REACHED", "member_id": ""}),
             ask("b1", join(), {"error_code": "NONE", "generation_id": 2}),
             ask("b2", leave(), OK),
-            ask("one-more", join(member_id=""), Error.MEMBER_ID_REQUIRED),
+            ask("one-more", join(member=""), Error.MEMBER_ID_REQUIRED),
         ),
     ),
 )

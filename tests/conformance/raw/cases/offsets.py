@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.lives import alone, enter, second_round, settled, together
+from tests.conformance.raw.openings import all_sync, group_of_one, second_round, send_join, stable_group
 from tests.conformance.raw.requests import (
     commit,
     commit_from_outside,
-    committed,
     delete_offsets,
     describe,
+    fetch_offsets,
     join,
     leave,
 )
-from tests.conformance.raw.steps import OK, Case, GenerationOf, Hear, Request, Send, Until, ask
+from tests.conformance.raw.steps import OK, Case, Receive, Request, Send, Until, ask
 
-_BEFORE, _AFTER = GenerationOf(plus=-1), GenerationOf(plus=1)
+_BEFORE, _AFTER = "$-1", "$+1"
 _GROUPS_SINCE = 8
 _STATE_IS_ERROR_SINCE = 9
 
@@ -44,9 +44,9 @@ def _refused(version: int) -> Case:
     error = Error.GROUP_ID_NOT_FOUND if version >= _STATE_IS_ERROR_SINCE else Error.ILLEGAL_GENERATION
     return Case(
         f"commit-v{version}-of-a-generation-without-group",
-        f"{error.name} in OffsetCommit {version}; nothing is left behind",
+        f"{error.name} in OffsetCommit {version}; no group is made",
         (
-            ask("a", commit(version=version, generation=1, member_id="x"), _each(error)),
+            ask("a", commit(version=version, generation=1, member="x"), _each(error)),
             ask("a", describe(), {"groups": [{"group_state": "Dead"}]}),
         ),
     )
@@ -65,14 +65,14 @@ COMMITS = (
             f"commit-v{version}",
             f"OffsetCommit {version} of a member, OffsetFetch {min(version, 10)} and 1",
             (
-                alone(),
+                group_of_one(),
                 ask("a", commit(7, version=version, partition=1, metadata="note"), _DONE),
                 ask(
                     "a",
-                    committed(1, version=version),
+                    fetch_offsets(1, version=version),
                     _found(7, version=version, metadata="note"),
                 ),
-                ask("a", committed(1, 2, version=1), {"topics": [{"partitions": [{}, {}]}]}),
+                ask("a", fetch_offsets(1, 2, version=1), {"topics": [{"partitions": [{}, {}]}]}),
             ),
         )
         for version in range(2, 11)
@@ -81,56 +81,56 @@ COMMITS = (
     _refused(9),
     Case(
         "commit-from-outside-makes-a-group",
-        "without member and generation a group that holds offsets only: Empty, without a type",
+        "a commit without member and generation makes a group that holds offsets only: Empty, without a type",
         (
             ask("a", commit_from_outside(3), _DONE),
             ask("a", describe(), {"groups": [{"group_state": "Empty", "protocol_type": ""}]}),
             ask("a", commit_from_outside(4, version=2), _DONE),
-            ask("a", committed(0), _found(4)),
-            alone(),
-            ask("a", committed(0), _found(4)),
+            ask("a", fetch_offsets(0), _found(4)),
+            group_of_one(),
+            ask("a", fetch_offsets(0), _found(4)),
         ),
     ),
     Case(
         "commit-from-outside-by-state",
-        "accepted while the group is Empty only",
+        "accepted only while the group is Empty",
         (
-            enter("a"),
-            Hear("a", {"generation_id": 1}),
+            send_join("a"),
+            Receive("a", {"generation_id": 1}),
             ask("admin", commit_from_outside(), _each(Error.UNKNOWN_MEMBER_ID)),
             ask("a", leave(), OK),
             ask("admin", commit_from_outside(), _DONE),
-            ask("admin", commit(member_id="", generation=1), _each(Error.UNKNOWN_MEMBER_ID)),
+            ask("admin", commit(member="", generation=1), _each(Error.UNKNOWN_MEMBER_ID)),
         ),
     ),
     Case(
         "commit-by-state",
         "CompletingRebalance refuses, Stable and PreparingRebalance accept",
         (
-            alone(),
+            group_of_one(),
             second_round("b"),
             ask("a", commit(1), _each(Error.REBALANCE_IN_PROGRESS)),
-            settled("b"),
+            all_sync("b"),
             ask("a", commit(2), _DONE),
             Send("b", join(), over="second"),
             ask("b", commit(3), _DONE),
-            enter("c"),
+            send_join("c"),
             Until("PreparingRebalance", 3),
             ask("a", commit(4), _DONE),
-            ask("a", committed(0), _found(4)),
+            ask("a", fetch_offsets(0), _found(4)),
         ),
     ),
     Case(
         "commit-checks",
         "unknown member, older and newer generation, member without generation",
         (
-            together("b"),
-            ask("b", commit(member_id="x"), _each(Error.UNKNOWN_MEMBER_ID)),
+            stable_group("b"),
+            ask("b", commit(member="x"), _each(Error.UNKNOWN_MEMBER_ID)),
             ask("b", commit(generation=_BEFORE), _each(Error.ILLEGAL_GENERATION)),
             ask("b", commit(generation=_AFTER), _each(Error.ILLEGAL_GENERATION)),
             ask("b", commit(generation=-1), _each(Error.ILLEGAL_GENERATION)),
             ask("b", commit(instance="i"), _each(Error.UNKNOWN_MEMBER_ID)),
-            ask("b", committed(0), _found(-1)),
+            ask("b", fetch_offsets(0), _found(-1)),
         ),
     ),
     Case(
@@ -151,12 +151,12 @@ FETCHES = (
             f"fetch-offsets-v{version}",
             "an unknown group, an uncommitted partition, everything that is committed",
             (
-                ask("a", committed(0, 2, version=version), _found(-1, -1, version=version)),
+                ask("a", fetch_offsets(0, 2, version=version), _found(-1, -1, version=version)),
                 ask("a", commit_from_outside(5, partition=1), _DONE),
-                ask("a", committed(0, 1, version=version), {}),
+                ask("a", fetch_offsets(0, 1, version=version), {}),
                 ()
                 if version < 2
-                else ask("a", committed(version=version, everything=True), _found(5, version=version)),
+                else ask("a", fetch_offsets(version=version, everything=True), _found(5, version=version)),
             ),
         )
         for version in range(1, 11)
@@ -173,9 +173,9 @@ FETCHES = (
         "fetch-offsets-of-nothing",
         "an unknown topic is answered like a partition without offset; an empty group id as well",
         (
-            ask("a", committed(0, topic="none-such"), _found(-1)),
-            ask("a", committed(0, require_stable=True), _found(-1)),
-            ask("a", committed(0, group=""), {}),
+            ask("a", fetch_offsets(0, topic="none-such"), _found(-1)),
+            ask("a", fetch_offsets(0, require_stable=True), _found(-1)),
+            ask("a", fetch_offsets(0, group=""), {}),
         ),
     ),
 )
@@ -183,9 +183,9 @@ FETCHES = (
 DELETIONS = (
     Case(
         "delete-offsets-of-a-consumer-group",
-        "of topics that a member subscribes to: GROUP_SUBSCRIBED_TO_TOPIC; of others they go",
+        "GROUP_SUBSCRIBED_TO_TOPIC for topics that a member subscribes to; offsets of others are deleted",
         (
-            alone(),
+            group_of_one(),
             ask("a", commit(7), _DONE),
             ask(
                 "admin",
@@ -194,14 +194,14 @@ DELETIONS = (
             ),
             ask("a", leave(), OK),
             ask("admin", delete_offsets(0, 1), {"error_code": "NONE"} | dict(_each(Error.NONE, Error.NONE))),
-            ask("a", committed(0), _found(-1)),
+            ask("a", fetch_offsets(0), _found(-1)),
         ),
     ),
     Case(
         "delete-offsets-of-another-type",
-        "NON_EMPTY_GROUP while there are members whose subscription cannot be read",
+        "NON_EMPTY_GROUP while a member has a subscription that cannot be read",
         (
-            alone(protocol_type="connect", protocols=(("default", b"opaque"),)),
+            group_of_one(protocol_type="connect", protocols=(("default", b"opaque"),)),
             ask("admin", delete_offsets(0), Error.NON_EMPTY_GROUP),
             ask("a", leave(), OK),
             ask("admin", delete_offsets(0), OK),

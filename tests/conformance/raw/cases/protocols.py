@@ -1,11 +1,11 @@
-"""Which protocol a group takes, who cannot join, and the two rounds of cooperative members (KIP-429)."""
+"""The choice of the protocol, refused members, and the two rounds of cooperative members (KIP-429)."""
 
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.lives import alone, enter, knock, second_round
+from tests.conformance.raw.openings import group_of_one, request_member_id, second_round, send_join
 from tests.conformance.raw.requests import Protocols, Subscribed, heartbeat, join, sync
-from tests.conformance.raw.steps import OK, Beat, Case, Hear, Send, Until, ask
+from tests.conformance.raw.steps import OK, Case, Receive, Send, SendHeartbeats, Until, ask
 
 
 def supports(*names: str) -> Protocols:
@@ -26,11 +26,11 @@ def _vote(name: str, about: str, votes: dict[str, tuple[str, ...]], elected: str
         name,
         about,
         (
-            alone(first, protocols=supports(*votes[first])),
-            [enter(who, protocols=supports(*votes[who])) for who in others],
+            group_of_one(first, protocols=supports(*votes[first])),
+            [send_join(who, protocols=supports(*votes[who])) for who in others],
             Until("PreparingRebalance", len(votes)),
             Send(first, join(protocols=supports(*votes[first]))),
-            [Hear(who, {"error_code": "NONE", "protocol_name": elected}) for who in votes],
+            [Receive(who, {"error_code": "NONE", "protocol_name": elected}) for who in votes],
         ),
     )
 
@@ -44,7 +44,7 @@ VOTES = (
     ),
     _vote(
         "vote-among-those-that-all-support",
-        "a favourite that somebody lacks is no candidate",
+        "a protocol that a member lacks is not a candidate, even if others prefer it",
         {"a": ("sticky", "range"), "b": ("sticky", "range"), "c": ("range",)},
         "range",
     ),
@@ -62,34 +62,34 @@ VOTES = (
     ),
     Case(
         "nothing-in-common",
-        "INCONSISTENT_GROUP_PROTOCOL, for another type as well; the group goes on",
+        "INCONSISTENT_GROUP_PROTOCOL, also for another type; the group is undisturbed",
         (
-            alone(protocols=supports("range", "sticky")),
-            ask("b", join(protocols=supports("roundrobin"), member_id=""), Error.INCONSISTENT_GROUP_PROTOCOL),
-            ask("b", join(protocol_type="connect", member_id=""), Error.INCONSISTENT_GROUP_PROTOCOL),
+            group_of_one(protocols=supports("range", "sticky")),
+            ask("b", join(protocols=supports("roundrobin"), member=""), Error.INCONSISTENT_GROUP_PROTOCOL),
+            ask("b", join(protocol_type="connect", member=""), Error.INCONSISTENT_GROUP_PROTOCOL),
             ask("a", join(protocols=supports("roundrobin")), Error.INCONSISTENT_GROUP_PROTOCOL),
             ask("a", heartbeat(), OK),
-            knock("b", protocols=supports("sticky")),
+            request_member_id("b", protocols=supports("sticky")),
         ),
     ),
     Case(
         "empty-group-takes-any-type",
-        "protocol type and protocols are those of the first who joins",
+        "protocol type and protocols are those of the first member",
         (
-            alone(protocol_type="connect", protocols=(("default", b"opaque"),)),
+            group_of_one(protocol_type="connect", protocols=(("default", b"opaque"),)),
             ask("a", join(protocol_type="consumer"), Error.INCONSISTENT_GROUP_PROTOCOL),
         ),
     ),
     Case(
         "eager-to-cooperative",
-        "the first of the two bounces of KIP-429: whoever supports both votes for the eager one last",
+        "the first of the two restarts of KIP-429: a member with both protocols lists the eager one last",
         (
-            alone(protocols=supports("range")),
-            enter("b", protocols=supports(_COOPERATIVE, "range")),
+            group_of_one(protocols=supports("range")),
+            send_join("b", protocols=supports(_COOPERATIVE, "range")),
             Until("PreparingRebalance", 2),
             Send("a", join(protocols=supports(_COOPERATIVE, "range"))),
-            Hear("a", {"error_code": "NONE", "generation_id": 2, "protocol_name": _COOPERATIVE}),
-            Hear("b", {"error_code": "NONE", "generation_id": 2, "protocol_name": _COOPERATIVE}),
+            Receive("a", {"error_code": "NONE", "generation_id": 2, "protocol_name": _COOPERATIVE}),
+            Receive("b", {"error_code": "NONE", "generation_id": 2, "protocol_name": _COOPERATIVE}),
         ),
     ),
 )
@@ -97,22 +97,24 @@ VOTES = (
 COOPERATIVE = (
     Case(
         "cooperative-rounds",
-        "a round that takes away, a round that gives: whoever gave up joins again by itself",
+        "a round that revokes and a round that assigns: the member that revoked joins again by itself",
         (
-            alone(protocols=_owning()),
+            group_of_one(protocols=_owning()),
             second_round("b", protocols=_owning(), own={"protocols": _owning(0, 1, 2)}),
             Send("b", sync(protocol=_COOPERATIVE)),
-            ask("a", sync(protocol=_COOPERATIVE, plan={"a": b"0 1", "b": b""}), {"assignment": "0 1"}),
-            Hear("b", {"error_code": "NONE", "assignment": ""}),
+            ask("a", sync(protocol=_COOPERATIVE, assignments={"a": b"0 1", "b": b""}), {"assignment": "0 1"}),
+            Receive("b", {"error_code": "NONE", "assignment": ""}),
             Send("a", join(protocols=_owning(0, 1))),
             Until("PreparingRebalance", 2),
             ask("b", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             Send("b", join(protocols=_owning())),
-            Hear("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
-            Hear("b", {"error_code": "NONE", "generation_id": 3}),
+            Receive("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
+            Receive("b", {"error_code": "NONE", "generation_id": 3}),
             Send("b", sync(protocol=_COOPERATIVE)),
-            ask("a", sync(protocol=_COOPERATIVE, plan={"a": b"0 1", "b": b"2"}), {"assignment": "0 1"}),
-            Hear("b", {"assignment": "2"}),
+            ask(
+                "a", sync(protocol=_COOPERATIVE, assignments={"a": b"0 1", "b": b"2"}), {"assignment": "0 1"}
+            ),
+            Receive("b", {"assignment": "2"}),
             ask("a", heartbeat(), OK),
         ),
     ),
@@ -120,17 +122,17 @@ COOPERATIVE = (
         "cooperative-member-stays-during-a-round",
         "heartbeats in PreparingRebalance say so, and keep the session: consumption goes on until the join",
         (
-            alone(protocols=_owning(), session_ms=700),
-            second_round("b", protocols=_owning(), own={"session_ms": 700}),
+            group_of_one(protocols=_owning(), session=700),
+            second_round("b", protocols=_owning(), own={"session": 700}),
             Send("b", sync(protocol=_COOPERATIVE)),
-            ask("a", sync(protocol=_COOPERATIVE, plan={"a": b"0", "b": b"1"}), OK),
-            Hear("b", {"assignment": "1"}),
+            ask("a", sync(protocol=_COOPERATIVE, assignments={"a": b"0", "b": b"1"}), OK),
+            Receive("b", {"assignment": "1"}),
             Send("b", join(protocols=_owning(1))),
-            Beat(("a",), 1_000),
+            SendHeartbeats(("a",), 1_000),
             ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
-            Send("a", join(protocols=_owning(0), session_ms=700)),
-            Hear("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
-            Hear("b", {"error_code": "NONE", "generation_id": 3}),
+            Send("a", join(protocols=_owning(0), session=700)),
+            Receive("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
+            Receive("b", {"error_code": "NONE", "generation_id": 3}),
         ),
     ),
 )

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.lives import alone, enter, knock, second_round, settled, together
-from tests.conformance.raw.requests import MINE, describe, heartbeat, join, leave, sync
-from tests.conformance.raw.steps import OK, Case, GenerationOf, Hear, Parked, Send, Until, ask
+from tests.conformance.raw.openings import (
+    all_sync,
+    group_of_one,
+    request_member_id,
+    second_round,
+    send_join,
+    stable_group,
+)
+from tests.conformance.raw.requests import describe, heartbeat, join, leave, sync
+from tests.conformance.raw.steps import OK, Case, Parked, Receive, Send, Until, ask
 
-_BEFORE, _AFTER = GenerationOf(plus=-1), GenerationOf(plus=1)
+_BEFORE, _AFTER = "$-1", "$+1"
 _EMPTY = {"groups": [{"error_code": "NONE", "group_state": "Empty", "members": []}]}
 
 
@@ -19,20 +26,20 @@ def _left(code: Error) -> dict[str, object]:
 SYNCS = (
     Case(
         "sync-with-unknown-group",
-        "UNKNOWN_MEMBER_ID, in SyncGroup and Heartbeat; of a leave the member's error says it",
+        "UNKNOWN_MEMBER_ID in SyncGroup and Heartbeat; in LeaveGroup as the member's error",
         (
-            ask("a", sync(member_id="x", generation=1), Error.UNKNOWN_MEMBER_ID),
-            ask("a", heartbeat(member_id="x", generation=1), Error.UNKNOWN_MEMBER_ID),
+            ask("a", sync(member="x", generation=1), Error.UNKNOWN_MEMBER_ID),
+            ask("a", heartbeat(member="x", generation=1), Error.UNKNOWN_MEMBER_ID),
             ask("a", leave(("x", None)), _left(Error.UNKNOWN_MEMBER_ID)),
             ask("a", leave(("x", None), version=2), Error.UNKNOWN_MEMBER_ID),
         ),
     ),
     Case(
         "sync-checks-in-order",
-        "the member, then the generation, then protocol type and name (SyncGroup 5: KIP-559), then the state",
+        "the member, then the generation, then type and protocol (SyncGroup 5: KIP-559), then the state",
         (
-            together("b"),
-            ask("b", sync(member_id="x", generation=99), Error.UNKNOWN_MEMBER_ID),
+            stable_group("b"),
+            ask("b", sync(member="x", generation=99), Error.UNKNOWN_MEMBER_ID),
             ask("b", sync(generation=_AFTER, protocol="other"), Error.ILLEGAL_GENERATION),
             ask("b", sync(generation=_BEFORE), Error.ILLEGAL_GENERATION),
             ask("b", sync(protocol="other"), Error.INCONSISTENT_GROUP_PROTOCOL),
@@ -46,43 +53,43 @@ SYNCS = (
     ),
     Case(
         "sync-waits-for-the-leader",
-        "followers are parked until the leader's plan comes; who is not in it gets empty bytes (not null)",
+        "followers are parked until the leader's assignment; a member left out gets empty bytes (not null)",
         (
-            alone(),
+            group_of_one(),
             second_round("b", "c"),
             Send("b", sync()),
             Send("c", sync()),
             ask("a", heartbeat(), OK),
             Parked("b"),
             Parked("c"),
-            ask("a", sync(plan={"a": b"for a", "b": b"for b"}), {"assignment": "for a"}),
-            Hear("b", {"error_code": "NONE", "assignment": "for b", "protocol_name": "range"}),
-            Hear("c", {"error_code": "NONE", "assignment": ""}),
+            ask("a", sync(assignments={"a": b"for a", "b": b"for b"}), {"assignment": "for a"}),
+            Receive("b", {"error_code": "NONE", "assignment": "for b", "protocol_name": "range"}),
+            Receive("c", {"error_code": "NONE", "assignment": ""}),
             ask("a", describe(), {"groups": [{"group_state": "Stable", "members": [{}, {}, {}]}]}),
         ),
     ),
     Case(
         "sync-again-in-stable",
-        "the assignment again, whatever plan comes with it",
+        "the assignment again; the assignments in the request are ignored",
         (
-            together("b"),
-            ask("a", sync(plan={"a": b"other", "b": b"other"}), {"assignment": "for a"}),
+            stable_group("b"),
+            ask("a", sync(assignments={"a": b"other", "b": b"other"}), {"assignment": "for a"}),
             ask("b", sync(), {"assignment": "for b"}),
         ),
     ),
     Case(
         "sync-is-answered-when-a-round-begins",
-        "who waits for the leader's plan is told REBALANCE_IN_PROGRESS when the leader leaves",
+        "the leader leaves: parked SyncGroups are answered REBALANCE_IN_PROGRESS",
         (
-            alone(),
+            group_of_one(),
             second_round("b"),
             Send("b", sync()),
             Until("CompletingRebalance", 2),
             ask("a", leave(), OK),
-            Hear("b", {"error_code": "REBALANCE_IN_PROGRESS", "assignment": ""}),
+            Receive("b", {"error_code": "REBALANCE_IN_PROGRESS", "assignment": ""}),
             Send("b", join()),
-            Hear("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
-            ask("b", sync(plan={"b": b"all"}), {"assignment": "all"}),
+            Receive("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
+            ask("b", sync(assignments={"b": b"all"}), {"assignment": "all"}),
         ),
     ),
 )
@@ -90,18 +97,18 @@ SYNCS = (
 HEARTBEATS = (
     Case(
         "heartbeat-by-state",
-        "CompletingRebalance and Stable: NONE; PreparingRebalance: REBALANCE_IN_PROGRESS; Empty: unknown",
+        "NONE in CompletingRebalance and Stable; REBALANCE_IN_PROGRESS in PreparingRebalance",
         (
-            enter("a"),
-            Hear("a", {"generation_id": 1}),
+            send_join("a"),
+            Receive("a", {"generation_id": 1}),
             ask("a", heartbeat(), OK),
-            ask("a", sync(plan={"a": b"all"}), OK),
+            ask("a", sync(assignments={"a": b"all"}), OK),
             ask("a", heartbeat(), OK),
-            enter("b"),
+            send_join("b"),
             Until("PreparingRebalance", 2),
             ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             ask("a", leave(), OK),
-            Hear("b", {"error_code": "NONE", "generation_id": 2, "leader": "{b}"}),
+            Receive("b", {"error_code": "NONE", "generation_id": 2, "leader": "{b}"}),
             ask("b", leave(), OK),
             ask("b", heartbeat(), Error.UNKNOWN_MEMBER_ID),
         ),
@@ -110,11 +117,11 @@ HEARTBEATS = (
         "heartbeat-checks",
         "an unknown member, an older and a newer generation; each version",
         (
-            together("b"),
-            ask("b", heartbeat(member_id="x"), Error.UNKNOWN_MEMBER_ID),
+            stable_group("b"),
+            ask("b", heartbeat(member="x"), Error.UNKNOWN_MEMBER_ID),
             ask("b", heartbeat(generation=_BEFORE), Error.ILLEGAL_GENERATION),
             ask("b", heartbeat(generation=_AFTER), Error.ILLEGAL_GENERATION),
-            [ask("b", heartbeat(version=version, generation=MINE), OK) for version in range(5)],
+            [ask("b", heartbeat(version=version, generation="$"), OK) for version in range(5)],
         ),
     ),
 )
@@ -124,7 +131,7 @@ LEAVES = (
         "leave-before-v3",
         "one member, its error on top",
         (
-            together("b"),
+            stable_group("b"),
             [ask("b", leave(("x", None), version=version), Error.UNKNOWN_MEMBER_ID) for version in range(3)],
             ask("b", leave(version=0), OK),
             ask("b", leave(version=1), Error.UNKNOWN_MEMBER_ID),
@@ -136,76 +143,76 @@ LEAVES = (
             f"leave-v{version}-batch",
             "an error for each member, and one round for all of them",
             (
-                together("b", "c", "d"),
+                stable_group("b", "c", "d"),
                 ask(
                     "admin",
-                    leave(("{b}", None), ("x", None), ("{c}", None), ("", "none"), version=version),
+                    leave(("$b", None), ("x", None), ("$c", None), ("", "none"), version=version),
                     {"error_code": "NONE", "members": [{}, {}, {}, {}]},
                 ),
                 ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
                 Send("a", join()),
                 Until("PreparingRebalance", 2),
                 Send("d", join()),
-                Hear("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
-                Hear("d", {"error_code": "NONE", "generation_id": 3}),
-                settled("d"),
+                Receive("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
+                Receive("d", {"error_code": "NONE", "generation_id": 3}),
+                all_sync("d"),
             ),
         )
         for version in (3, 4, 5)
     ),
     Case(
         "last-member-leaves",
-        "the group is Empty, in a generation of its own",
+        "the group is Empty, with one generation more",
         (
-            alone(),
+            group_of_one(),
             ask("a", leave(), _left(Error.NONE)),
             ask("a", leave(), _left(Error.UNKNOWN_MEMBER_ID)),
             ask("a", describe(), _EMPTY),
-            enter("b"),
-            Hear("b", {"error_code": "NONE", "generation_id": 3}),
+            send_join("b"),
+            Receive("b", {"error_code": "NONE", "generation_id": 3}),
         ),
     ),
     Case(
         "leave-ends-the-round",
-        "in PreparingRebalance the leave of the last who is waited for answers the others",
+        "in PreparingRebalance, if the last member that has not joined leaves, the others are answered",
         (
-            together("b", "c"),
+            stable_group("b", "c"),
             Send("a", join()),
             Until("PreparingRebalance", 3),
             Send("b", join()),
             ask("c", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             Parked("a"),
             ask("c", leave(), OK),
-            Hear("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
-            Hear("b", {"error_code": "NONE", "generation_id": 3}),
-            settled("b"),
+            Receive("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
+            Receive("b", {"error_code": "NONE", "generation_id": 3}),
+            all_sync("b"),
         ),
     ),
     Case(
         "pending-member-leaves-a-stable-group",
         "Kafka's Java coordinator begins a round for it (the Scala one did not)",
         (
-            alone(),
-            knock("b"),
+            group_of_one(),
+            request_member_id("b"),
             ask("b", leave(), _left(Error.NONE)),
             ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             Send("a", join()),
-            Hear("a", {"error_code": "NONE", "generation_id": 2}),
+            Receive("a", {"error_code": "NONE", "generation_id": 2}),
         ),
     ),
     Case(
         "member-of-an-unfinished-round-leaves",
         "in CompletingRebalance a leave begins a round",
         (
-            alone(),
+            group_of_one(),
             second_round("b", "c"),
             ask("c", leave(), OK),
             ask("b", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             Send("a", join()),
             Send("b", join()),
-            Hear("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
-            Hear("b", {"error_code": "NONE", "generation_id": 3}),
-            settled("b"),
+            Receive("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
+            Receive("b", {"error_code": "NONE", "generation_id": 3}),
+            all_sync("b"),
         ),
     ),
 )

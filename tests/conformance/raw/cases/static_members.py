@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.lives import alone, enter, knock, second_round, settled, together
+from tests.conformance.raw.openings import (
+    all_sync,
+    group_of_one,
+    request_member_id,
+    second_round,
+    send_join,
+    stable_group,
+)
 from tests.conformance.raw.requests import (
     SESSION_MS,
     Subscribed,
@@ -14,7 +21,7 @@ from tests.conformance.raw.requests import (
     leave,
     sync,
 )
-from tests.conformance.raw.steps import OK, Case, Hear, Parked, Send, Timed, Until, ask
+from tests.conformance.raw.steps import OK, Case, Parked, Receive, Send, Timed, Until, ask
 
 _STATIC_A = {"instance": "i"}
 _FENCED = {"error_code": "FENCED_INSTANCE_ID"}
@@ -27,8 +34,8 @@ REPLACEMENTS = (
         "an instance id joins at once; without MEMBER_ID_REQUIRED",
         (
             Send("a", join(instance="i")),
-            Hear("a", {"error_code": "NONE", "generation_id": 1, "members": [{"group_instance_id": "i"}]}),
-            ask("a", sync(instance="i", plan={"a": b"all"}), {"assignment": "all"}),
+            Receive("a", {"error_code": "NONE", "generation_id": 1, "members": [{"group_instance_id": "i"}]}),
+            ask("a", sync(instance="i", assignments={"a": b"all"}), {"assignment": "all"}),
             ask("a", describe(), {"groups": [{"members": [{"group_instance_id": "i"}]}]}),
         ),
     ),
@@ -37,12 +44,12 @@ REPLACEMENTS = (
             f"static-leader-comes-back-v{version}",
             "in Stable no round: "
             + (
-                "told to skip the assignment and given all members (KIP-814)"
+                "the answer has all members and says to skip the assignment (KIP-814)"
                 if version >= 9
-                else "the leader it is told is its own former id, so that it takes itself for a follower"
+                else "the answer names its former id as the leader, so it behaves as a follower"
             ),
             (
-                together("b", own={**_STATIC_A, "version": version}),
+                stable_group("b", own={**_STATIC_A, "version": version}),
                 ask(
                     "again",
                     join(instance="i", version=version),
@@ -64,15 +71,15 @@ REPLACEMENTS = (
         "static-follower-comes-back",
         "in Stable no round: the assignment of its predecessor, even if its metadata differs",
         (
-            alone(),
-            enter("b", instance="i"),
+            group_of_one(),
+            send_join("b", instance="i"),
             Until("PreparingRebalance", 2),
             Send("a", join()),
-            Hear("a", {"generation_id": 2}),
-            Hear("b", {"generation_id": 2}),
+            Receive("a", {"generation_id": 2}),
+            Receive("b", {"generation_id": 2}),
             Send("b", sync(instance="i")),
-            ask("a", sync(plan={"a": b"for a", "b": b"for b"}), {"assignment": "for a"}),
-            Hear("b", {"assignment": "for b"}),
+            ask("a", sync(assignments={"a": b"for a", "b": b"for b"}), {"assignment": "for a"}),
+            Receive("b", {"assignment": "for b"}),
             ask(
                 "again",
                 join(instance="i", protocols=(("range", Subscribed(owned=(0,))),)),
@@ -86,46 +93,46 @@ REPLACEMENTS = (
         "static-member-comes-back-with-another-vote",
         "if the selected protocol changes with it, there is a round",
         (
-            alone(instance="i", protocols=_BOTH),
+            group_of_one(instance="i", protocols=_BOTH),
             Send("again", join(instance="i", protocols=_OTHER_VOTE)),
-            Hear("again", {"error_code": "NONE", "generation_id": 2, "protocol_name": "roundrobin"}),
+            Receive("again", {"error_code": "NONE", "generation_id": 2, "protocol_name": "roundrobin"}),
             ask("a", heartbeat(instance="i"), _FENCED),
         ),
     ),
     Case(
         "static-member-comes-back-before-sync",
-        "in CompletingRebalance a replacement begins a round: the plan under way has the old id",
+        "in CompletingRebalance a replacement begins a round: the leader's assignment would name the old id",
         (
-            alone(),
+            group_of_one(),
             second_round("b", instance=None),
             Send("s", join(instance="i")),
             Until("PreparingRebalance", 3),
             Send("a", join()),
             Send("b", join()),
-            [Hear(who, {"generation_id": 3}) for who in ("a", "b", "s")],
+            [Receive(who, {"generation_id": 3}) for who in ("a", "b", "s")],
             Send("again", join(instance="i")),
             Until("PreparingRebalance", 3),
             ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             Send("a", join()),
             Send("b", join()),
-            [Hear(who, {"error_code": "NONE", "generation_id": 4}) for who in ("a", "b", "again")],
-            settled("b"),
+            [Receive(who, {"error_code": "NONE", "generation_id": 4}) for who in ("a", "b", "again")],
+            all_sync("b"),
         ),
     ),
     Case(
         "static-member-is-replaced-while-parked",
         "its parked JoinGroup is answered FENCED_INSTANCE_ID",
         (
-            alone(),
+            group_of_one(),
             Send("s", join(instance="i")),
             Until("PreparingRebalance", 2),
             Send("again", join(instance="i")),
-            Hear("s", _FENCED),
+            Receive("s", _FENCED),
             Parked("again"),
             Send("a", join()),
-            Hear("a", {"error_code": "NONE", "generation_id": 2, "members": [{}, {}]}),
-            Hear("again", {"error_code": "NONE", "generation_id": 2}),
-            settled("again"),
+            Receive("a", {"error_code": "NONE", "generation_id": 2, "members": [{}, {}]}),
+            Receive("again", {"error_code": "NONE", "generation_id": 2}),
+            all_sync("again"),
         ),
     ),
 )
@@ -135,13 +142,13 @@ FENCING = (
         "old-id-of-an-instance",
         "FENCED_INSTANCE_ID in every request of a member; without the instance id it is unknown",
         (
-            alone(instance="i"),
+            group_of_one(instance="i"),
             ask("again", join(instance="i"), OK),
             ask("a", join(instance="i"), _FENCED),
             ask("a", sync(instance="i"), _FENCED),
             ask("a", heartbeat(instance="i"), _FENCED),
             ask("a", commit(instance="i"), {"topics": [{"partitions": [_FENCED]}]}),
-            ask("a", leave(("{a}", "i")), {"members": [_FENCED]}),
+            ask("a", leave(("$a", "i")), {"members": [_FENCED]}),
             ask("a", heartbeat(), Error.UNKNOWN_MEMBER_ID),
             ask("again", heartbeat(instance="i"), OK),
         ),
@@ -150,7 +157,7 @@ FENCING = (
         "unknown-instance",
         "UNKNOWN_MEMBER_ID with an instance id that the group does not have",
         (
-            alone(),
+            group_of_one(),
             ask("a", join(instance="j"), Error.UNKNOWN_MEMBER_ID),
             ask("a", sync(instance="j"), Error.UNKNOWN_MEMBER_ID),
             ask("a", heartbeat(instance="j"), Error.UNKNOWN_MEMBER_ID),
@@ -161,8 +168,8 @@ FENCING = (
         "administrator-removes-an-instance",
         "LeaveGroup with the instance id alone; a wrong member id beside it is fenced",
         (
-            together("b", own=_STATIC_A),
-            ask("admin", leave(("{b}", "i")), {"members": [_FENCED]}),
+            stable_group("b", own=_STATIC_A),
+            ask("admin", leave(("$b", "i")), {"members": [_FENCED]}),
             ask(
                 "admin",
                 leave(("", "i")),
@@ -171,24 +178,24 @@ FENCING = (
             ask("a", heartbeat(instance="i"), Error.UNKNOWN_MEMBER_ID),
             ask("b", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             Send("b", join()),
-            Hear("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
+            Receive("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
         ),
     ),
     Case(
         "static-member-misses-a-round",
-        "the rebalance timeout does not remove it: it stays with the subscription that it has",
+        "the rebalance timeout does not remove the member: it stays, with its former subscription",
         (
-            alone(rebalance_ms=1_000),
-            Send("s", join(instance="i", rebalance_ms=1_000)),
+            group_of_one(rebalance=1_000),
+            Send("s", join(instance="i", rebalance=1_000)),
             Until("PreparingRebalance", 2),
-            Send("a", join(rebalance_ms=1_000)),
-            Hear("a", {"generation_id": 2}),
-            Hear("s", {"generation_id": 2}),
+            Send("a", join(rebalance=1_000)),
+            Receive("a", {"generation_id": 2}),
+            Receive("s", {"generation_id": 2}),
             Send("s", sync(instance="i")),
-            ask("a", sync(plan={"a": b"for a", "s": b"for s"}), OK),
-            Hear("s", {"assignment": "for s"}),
-            Send("a", join(rebalance_ms=1_000), mark="round"),
-            Hear(
+            ask("a", sync(assignments={"a": b"for a", "s": b"for s"}), OK),
+            Receive("s", {"assignment": "for s"}),
+            Send("a", join(rebalance=1_000), mark="round"),
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]},
                 timed=Timed("a round waits for a static member that does not join", "round", 1_000),
@@ -197,14 +204,14 @@ FENCING = (
     ),
     Case(
         "static-member-without-heartbeats",
-        "ends by its session, as others do",
+        "the session timeout removes the member, like any other",
         (
-            knock("b"),
-            alone(instance="i", session_ms=1_000),
-            Send("b", join(session_ms=SESSION_MS)),
-            Until("PreparingRebalance", 2, beating=("a",)),
+            request_member_id("b"),
+            group_of_one(instance="i", session=1_000),
+            Send("b", join(session=SESSION_MS)),
+            Until("PreparingRebalance", 2, heartbeats_of=("a",)),
             ask("a", heartbeat(instance="i"), Error.REBALANCE_IN_PROGRESS, mark="last"),
-            Hear(
+            Receive(
                 "b",
                 {"error_code": "NONE", "generation_id": 2, "leader": "{b}"},
                 timed=Timed("the session of a static member ends", "last", 1_000),

@@ -1,17 +1,23 @@
-"""Sessions, rebalance timeouts, pending members and pending syncs: what ends them, and when."""
+"""Sessions, rebalance timeouts, pending members and pending syncs: when they end."""
 
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.lives import alone, enter, knock, second_round, together
+from tests.conformance.raw.openings import (
+    group_of_one,
+    request_member_id,
+    second_round,
+    send_join,
+    stable_group,
+)
 from tests.conformance.raw.requests import Subscribed, commit, describe, heartbeat, join, sync
 from tests.conformance.raw.steps import (
     OK,
-    Beat,
     Case,
-    Hear,
     Parked,
+    Receive,
     Send,
+    SendHeartbeats,
     Timed,
     Until,
     ask,
@@ -25,9 +31,9 @@ _GONE = Error.UNKNOWN_MEMBER_ID
 SESSIONS = (
     Case(
         "session-ends",
-        "session.timeout.ms after the last answer that renewed it the member is removed",
+        "the member is removed session.timeout.ms after the last answer that renewed the session",
         (
-            alone(session_ms=_SHORT),
+            group_of_one(session=_SHORT),
             ask("a", heartbeat(), OK, mark="last"),
             Until("Empty", 0, timed=Timed("a session ends after the last heartbeat", "last", _SHORT)),
             ask("a", heartbeat(), _GONE),
@@ -35,19 +41,19 @@ SESSIONS = (
     ),
     Case(
         "session-begins-with-the-answer-of-a-join",
-        "and not with the JoinGroup, which may have been parked for longer",
+        "the answer, not the JoinGroup, starts the session: the JoinGroup may have been parked for longer",
         (
-            alone(),
-            enter("b", session_ms=_SHORT),
+            group_of_one(),
+            send_join("b", session=_SHORT),
             Until("PreparingRebalance", 2),
-            Beat(("a",), 700),
+            SendHeartbeats(("a",), 700),
             Send("a", join()),
-            Hear("a", {"error_code": "NONE", "generation_id": 2}),
-            Hear("b", {"error_code": "NONE", "generation_id": 2}, mark="last"),
+            Receive("a", {"error_code": "NONE", "generation_id": 2}),
+            Receive("b", {"error_code": "NONE", "generation_id": 2}, mark="last"),
             Until(
                 "PreparingRebalance",
                 1,
-                beating=("a",),
+                heartbeats_of=("a",),
                 timed=Timed("a session ends after the answer of a join", "last", _SHORT),
             ),
         ),
@@ -56,16 +62,16 @@ SESSIONS = (
         "session-begins-with-the-assignment",
         "the answer of a parked SyncGroup renews the session",
         (
-            alone(),
-            second_round("b", own=None, session_ms=_SHORT),
+            group_of_one(),
+            second_round("b", own=None, session=_SHORT),
             Send("b", sync()),
-            Beat(("a",), 700),
-            ask("a", sync(plan={"a": b"1", "b": b"2"}), OK),
-            Hear("b", {"assignment": "2"}, mark="last"),
+            SendHeartbeats(("a",), 700),
+            ask("a", sync(assignments={"a": b"1", "b": b"2"}), OK),
+            Receive("b", {"assignment": "2"}, mark="last"),
             Until(
                 "PreparingRebalance",
                 1,
-                beating=("a",),
+                heartbeats_of=("a",),
                 timed=Timed("a session ends after the assignment", "last", _SHORT),
             ),
         ),
@@ -74,8 +80,8 @@ SESSIONS = (
         "commit-renews-the-session",
         "OffsetCommit of a member counts as a heartbeat",
         (
-            alone(session_ms=_SHORT),
-            Beat((), 500),
+            group_of_one(session=_SHORT),
+            SendHeartbeats((), 500),
             ask("a", commit(), {}, mark="last"),
             Until("Empty", 0, timed=Timed("a session ends after the last commit", "last", _SHORT)),
         ),
@@ -84,49 +90,49 @@ SESSIONS = (
         "sync-in-stable-does-not-renew-the-session",
         "only an answer to a parked SyncGroup does",
         (
-            alone(session_ms=_SHORT),
+            group_of_one(session=_SHORT),
             ask("a", heartbeat(), OK, mark="last"),
-            Beat((), 500),
+            SendHeartbeats((), 500),
             ask("a", sync(), {"assignment": "all"}),
             Until("Empty", 0, timed=Timed("a session ends, a sync in Stable between", "last", _SHORT)),
         ),
     ),
     Case(
         "parked-member-keeps-its-session",
-        "while its JoinGroup is parked a member cannot send heartbeats, and need not",
+        "a member whose JoinGroup is parked cannot send heartbeats and is not removed",
         (
-            together("b", session_ms=_SHORT),
-            Send("a", join(session_ms=_SHORT), mark="parked"),
-            Until("PreparingRebalance", 2, beating=("b",)),
-            Beat(("b",), 2 * _SHORT, mark="beaten"),
+            stable_group("b", session=_SHORT),
+            Send("a", join(session=_SHORT), mark="parked"),
+            Until("PreparingRebalance", 2, heartbeats_of=("b",)),
+            SendHeartbeats(("b",), 2 * _SHORT, mark="beaten"),
             Parked("a"),
-            Send("b", join(session_ms=_SHORT)),
-            Hear("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
-            Hear("b", {"error_code": "NONE", "generation_id": 3}),
+            Send("b", join(session=_SHORT)),
+            Receive("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
+            Receive("b", {"error_code": "NONE", "generation_id": 3}),
         ),
     ),
     Case(
         "parked-newcomer-keeps-its-session",
-        "a newcomer, too, is not removed while its JoinGroup is parked, however short its session",
+        "a newcomer is not removed while its JoinGroup is parked, however short its session timeout",
         (
-            alone(),
-            enter("b", session_ms=_SHORT),
+            group_of_one(),
+            send_join("b", session=_SHORT),
             Until("PreparingRebalance", 2),
-            Beat(("a",), 2 * _SHORT),
+            SendHeartbeats(("a",), 2 * _SHORT),
             Parked("b"),
             Send("a", join()),
-            Hear("b", {"error_code": "NONE", "generation_id": 2}),
-            Hear("a", {"error_code": "NONE", "generation_id": 2, "members": [{}, {}]}),
+            Receive("b", {"error_code": "NONE", "generation_id": 2}),
+            Receive("a", {"error_code": "NONE", "generation_id": 2, "members": [{}, {}]}),
         ),
     ),
     Case(
         "silent-member-ends-the-round",
         "a session that ends in PreparingRebalance: the others are answered",
         (
-            together("b", session_ms=_SHORT),
+            stable_group("b", session=_SHORT),
             ask("b", heartbeat(), OK, mark="last"),
-            Send("a", join(session_ms=_SHORT)),
-            Hear(
+            Send("a", join(session=_SHORT)),
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 3, "leader": "{a}", "members": [{}]},
                 timed=Timed("a parked join is answered when a session ends", "last", _SHORT),
@@ -135,18 +141,18 @@ SESSIONS = (
     ),
     Case(
         "leader-is-silent",
-        "the session of the leader ends: the others get a round and a leader",
+        "the session of the leader ends: the others have a round and get a leader",
         (
-            together("b", own={"session_ms": _SHORT}),
+            stable_group("b", own={"session": _SHORT}),
             ask("a", heartbeat(), OK, mark="last"),
             Until(
                 "PreparingRebalance",
                 1,
-                beating=("b",),
+                heartbeats_of=("b",),
                 timed=Timed("the leader's session ends", "last", _SHORT),
             ),
             Send("b", join()),
-            Hear("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
+            Receive("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
             ask("a", heartbeat(), _GONE),
         ),
     ),
@@ -155,14 +161,14 @@ SESSIONS = (
 ROUNDS = (
     Case(
         "late-member-is-dropped",
-        "who has not joined within the rebalance timeout is removed, though it sends heartbeats",
+        "a member that does not join within the rebalance timeout is removed, though it sends heartbeats",
         (
-            together("b", rebalance_ms=_ROUND),
-            Send("a", join(rebalance_ms=_ROUND), mark="round"),
-            Hear(
+            stable_group("b", rebalance=_ROUND),
+            Send("a", join(rebalance=_ROUND), mark="round"),
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 3, "members": [{}]},
-                beating=("b",),
+                heartbeats_of=("b",),
                 timed=Timed("a round waits for a member that does not join", "round", _ROUND),
             ),
             ask("b", heartbeat(), _GONE),
@@ -172,14 +178,12 @@ ROUNDS = (
         "late-leader-is-replaced",
         "the leader is one of those who have joined (KAFKA-8220)",
         (
-            together("b", rebalance_ms=_ROUND),
-            Send(
-                "b", join(rebalance_ms=_ROUND, protocols=(("range", Subscribed(owned=(0,))),)), mark="round"
-            ),
-            Hear(
+            stable_group("b", rebalance=_ROUND),
+            Send("b", join(rebalance=_ROUND, protocols=(("range", Subscribed(owned=(0,))),)), mark="round"),
+            Receive(
                 "b",
                 {"error_code": "NONE", "generation_id": 3, "leader": "{b}", "members": [{}]},
-                beating=("a",),
+                heartbeats_of=("a",),
                 timed=Timed("a round waits for a leader that does not join", "round", _ROUND),
             ),
             ask("a", heartbeat(), _GONE),
@@ -189,46 +193,46 @@ ROUNDS = (
         "round-has-the-longest-timeout",
         "of all members' rebalance timeouts; later joins do not extend it",
         (
-            together("b", "c", rebalance_ms=400, own={"rebalance_ms": 1_200}),
-            Send("a", join(rebalance_ms=1_200), mark="round"),
-            Until("PreparingRebalance", 3, beating=("c",)),
-            Beat(("c",), 500),
-            Send("b", join(rebalance_ms=400)),
+            stable_group("b", "c", rebalance=400, own={"rebalance": 1_200}),
+            Send("a", join(rebalance=1_200), mark="round"),
+            Until("PreparingRebalance", 3, heartbeats_of=("c",)),
+            SendHeartbeats(("c",), 500),
+            Send("b", join(rebalance=400)),
             Parked("a"),
-            Hear(
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]},
-                beating=("c",),
+                heartbeats_of=("c",),
                 timed=Timed("a round lasts as long as the longest rebalance timeout", "round", 1_200),
             ),
-            Hear("b", {"error_code": "NONE", "generation_id": 3}),
+            Receive("b", {"error_code": "NONE", "generation_id": 3}),
         ),
     ),
     Case(
         "join-v0-rebalance-timeout",
-        "JoinGroup 0 has none: its session timeout is taken",
+        "JoinGroup 0 has no rebalance timeout: the session timeout counts",
         (
-            alone(version=0, session_ms=_ROUND),
-            Send("b", join(version=0, session_ms=_ROUND), mark="round"),
-            Hear(
+            group_of_one(version=0, session=_ROUND),
+            Send("b", join(version=0, session=_ROUND), mark="round"),
+            Receive(
                 "b",
                 {"error_code": "NONE", "generation_id": 2, "leader": "{b}"},
-                beating=("a",),
+                heartbeats_of=("a",),
                 timed=Timed("a round of JoinGroup 0 waits for the session timeout", "round", _ROUND),
             ),
         ),
     ),
     Case(
         "sync-that-does-not-come",
-        "who has its JoinGroup answered and does not sync within the rebalance timeout is removed",
+        "a member that does not sync within the rebalance timeout after its join's answer is removed",
         (
-            alone(rebalance_ms=_ROUND),
-            second_round("b", rebalance_ms=_ROUND, mark="round"),
-            ask("a", sync(plan={"a": b"1", "b": b"2"}), {"assignment": "1"}),
+            group_of_one(rebalance=_ROUND),
+            second_round("b", rebalance=_ROUND, mark="round"),
+            ask("a", sync(assignments={"a": b"1", "b": b"2"}), {"assignment": "1"}),
             Until(
                 "PreparingRebalance",
                 1,
-                beating=("a", "b"),
+                heartbeats_of=("a", "b"),
                 timed=Timed("a member that does not sync is removed", "round", _ROUND),
             ),
             ask("b", sync(), _GONE),
@@ -236,48 +240,48 @@ ROUNDS = (
     ),
     Case(
         "leader-does-not-sync",
-        "the group does not wait for the leader's plan longer than the rebalance timeout",
+        "the group waits for the leader's assignment no longer than the rebalance timeout",
         (
-            alone(rebalance_ms=_ROUND),
-            second_round("b", rebalance_ms=_ROUND, mark="round"),
+            group_of_one(rebalance=_ROUND),
+            second_round("b", rebalance=_ROUND, mark="round"),
             Send("b", sync()),
-            Hear(
+            Receive(
                 "b",
                 {"error_code": "REBALANCE_IN_PROGRESS", "assignment": ""},
-                beating=("a",),
+                heartbeats_of=("a",),
                 timed=Timed("a sync waits for the leader", "round", _ROUND),
             ),
             ask("a", heartbeat(), _GONE),
-            Send("b", join(rebalance_ms=_ROUND)),
-            Hear("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
+            Send("b", join(rebalance=_ROUND)),
+            Receive("b", {"error_code": "NONE", "generation_id": 3, "leader": "{b}"}),
         ),
     ),
     Case(
         "pending-member-is-forgotten",
-        "an id that was given out counts for session.timeout.ms, then the round ends without it",
+        "the round waits for a pending member for session.timeout.ms, then it ends without that member",
         (
-            alone(),
-            ask("p", join(member_id="", session_ms=_SHORT), Error.MEMBER_ID_REQUIRED, mark="given"),
+            group_of_one(),
+            ask("p", join(member="", session=_SHORT), Error.MEMBER_ID_REQUIRED, mark="given"),
             Send("a", join()),
-            Hear(
+            Receive(
                 "a",
                 {"error_code": "NONE", "generation_id": 2, "members": [{}]},
                 timed=Timed("a pending member is forgotten", "given", _SHORT),
             ),
-            ask("p", join(session_ms=_SHORT), _GONE),
+            ask("p", join(session=_SHORT), _GONE),
         ),
     ),
     Case(
         "nobody-joins",
-        "all members miss the round: they end by their sessions, the round by the last of them",
+        "all members miss the round: their sessions end, and with the last one the round",
         (
-            together("b", session_ms=_SHORT),
-            knock("c"),
+            stable_group("b", session=_SHORT),
+            request_member_id("c"),
             Send("c", join(), mark="round"),
-            Until("PreparingRebalance", 3, beating=("a", "b")),
+            Until("PreparingRebalance", 3, heartbeats_of=("a", "b")),
             ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
             ask("b", heartbeat(), Error.REBALANCE_IN_PROGRESS, mark="last"),
-            Hear(
+            Receive(
                 "c",
                 {"error_code": "NONE", "generation_id": 3, "leader": "{c}"},
                 timed=Timed("a newcomer waits for sessions that end", "last", _SHORT),

@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.lives import alone, second_round, settled
+from tests.conformance.raw.openings import all_sync, group_of_one, second_round
 from tests.conformance.raw.requests import (
-    MINE,
     add_offsets,
     commit_from_outside,
     commit_in_transaction,
-    committed,
     delete_groups,
     describe,
     end_transaction,
+    fetch_offsets,
     find_transaction_coordinator,
     init_producer,
 )
-from tests.conformance.raw.steps import OK, Again, Case, GenerationOf, Steps, ask
+from tests.conformance.raw.steps import OK, Again, Case, Steps, ask
 
-_BEFORE = GenerationOf(plus=-1)
+_BEFORE = "$-1"
 
 
 def _begin(who: str) -> Steps:
@@ -50,11 +49,11 @@ def _ended(name: str, about: str, *, commits: bool, offset: int) -> Case:
             ask("a", commit_from_outside(1), {}),
             _begin("a"),
             ask("a", commit_in_transaction(7), _each(Error.NONE)),
-            ask("a", committed(0), _found(1)),
-            ask("a", committed(0, require_stable=True), _found(-1, Error.UNSTABLE_OFFSET_COMMIT)),
+            ask("a", fetch_offsets(0), _found(1)),
+            ask("a", fetch_offsets(0, require_stable=True), _found(-1, Error.UNSTABLE_OFFSET_COMMIT)),
             ask("a", end_transaction(commits=commits), OK),
-            Again("a", committed(0, require_stable=True), _found(offset)),
-            ask("a", committed(0), _found(offset)),
+            Again("a", fetch_offsets(0, require_stable=True), _found(offset)),
+            ask("a", fetch_offsets(0), _found(offset)),
         ),
     )
 
@@ -62,46 +61,46 @@ def _ended(name: str, about: str, *, commits: bool, offset: int) -> Case:
 CASES = (
     _ended(
         "transaction-commits-offsets",
-        "pending until it ends, UNSTABLE_OFFSET_COMMIT meanwhile for whoever requires stable ones",
+        "pending until the transaction ends; meanwhile UNSTABLE_OFFSET_COMMIT if stable offsets are required",
         commits=True,
         offset=7,
     ),
-    _ended("transaction-aborts-offsets", "what was committed before is left", commits=False, offset=1),
+    _ended("transaction-aborts-offsets", "the offset committed before stays", commits=False, offset=1),
     Case(
         "transaction-of-a-group-that-there-is-not",
-        "its pending offsets alone make no group",
+        "pending offsets alone make no group",
         (
             _begin("a"),
             ask("a", commit_in_transaction(7), _each(Error.NONE)),
             ask("a", end_transaction(commits=True), OK),
-            Again("a", committed(0, require_stable=True), _found(7)),
+            Again("a", fetch_offsets(0, require_stable=True), _found(7)),
             ask("a", describe(), {"groups": [{"group_state": "Empty"}]}),
             ask("a", delete_groups(), {"results": [{"error_code": "NONE"}]}),
         ),
     ),
     Case(
         "transaction-of-a-member",
-        "member, generation and instance are checked (KIP-447); a round under way does not refuse it",
+        "member, generation and instance are checked (KIP-447); accepted during a round",
         (
-            alone(),
+            group_of_one(),
             _begin("a"),
-            ask("a", commit_in_transaction(7, member_id="x", generation=1), _each(Error.UNKNOWN_MEMBER_ID)),
+            ask("a", commit_in_transaction(7, member="x", generation=1), _each(Error.UNKNOWN_MEMBER_ID)),
             ask(
                 "a",
-                commit_in_transaction(7, member_id="{me}", generation=_BEFORE),
+                commit_in_transaction(7, member="$", generation=_BEFORE),
                 _each(Error.ILLEGAL_GENERATION),
             ),
             ask(
                 "a",
-                commit_in_transaction(7, member_id="{me}", generation=MINE, instance="i"),
+                commit_in_transaction(7, member="$", generation="$", instance="i"),
                 _each(Error.UNKNOWN_MEMBER_ID),
             ),
             second_round("b"),
-            ask("a", commit_in_transaction(8, member_id="{me}", generation=MINE), _each(Error.NONE)),
-            settled("b"),
-            ask("a", commit_in_transaction(9, member_id="{me}", generation=MINE), _each(Error.NONE)),
+            ask("a", commit_in_transaction(8, member="$", generation="$"), _each(Error.NONE)),
+            all_sync("b"),
+            ask("a", commit_in_transaction(9, member="$", generation="$"), _each(Error.NONE)),
             ask("a", end_transaction(commits=True), OK),
-            Again("a", committed(0, require_stable=True), _found(9)),
+            Again("a", fetch_offsets(0, require_stable=True), _found(9)),
         ),
     ),
 )

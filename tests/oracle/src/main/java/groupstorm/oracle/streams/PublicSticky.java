@@ -27,10 +27,12 @@ final class PublicSticky {
     private PublicSticky() {
     }
 
-    static void assign(StreamsCase asked, Map<ProcessId, ClientState> states) {
+    /** Whether another rebalance is asked for. */
+    static boolean assign(StreamsCase asked, Map<ProcessId, ClientState> states) {
         Collection<KafkaStreamsAssignment> found =
-            new StickyTaskAssignor().assign(new State(asked, states)).assignment();
+            new StickyTaskAssignor(asked.mustPreserveActive()).assign(new State(asked, states)).assignment();
         found.forEach(assignment -> states.get(assignment.processId()).setAssignedTasks(assignment));
+        return found.stream().anyMatch(assignment -> assignment.followupRebalanceDeadline().isPresent());
     }
 
     private static final class State implements ApplicationState {

@@ -56,10 +56,7 @@ public final class StreamsAssignors {
         switch (name) {
             case "price" -> asked.give(states);
             case "optimize-active", "optimize-standby" -> optimize();
-            case "sticky" -> {
-                PublicSticky.assign(asked, states);
-                answer.put("probing", false);
-            }
+            case "sticky" -> answer.put("probing", PublicSticky.assign(asked, states));
             default -> assign();
         }
         ObjectNode clients = answer.putObject("clients");

@@ -60,6 +60,12 @@ final class StreamsCase {
         }
     }
 
+    /** The argument of StickyTaskAssignor's constructor: in the case or in its config. */
+    boolean mustPreserveActive() {
+        return question.path("must_preserve_active").asBoolean()
+            || question.path("config").path("must_preserve_active").asBoolean();
+    }
+
     Set<TaskId> all() {
         return partitionsForTask.keySet();
     }

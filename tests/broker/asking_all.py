@@ -1,0 +1,74 @@
+"""One full request of each API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.broker import wire
+from tests.broker.asking import (
+    alter_configs,
+    commit,
+    create,
+    create_partitions,
+    delete_records,
+    delete_topics,
+    describe_configs,
+    epoch_end,
+    fetch,
+    join,
+    leave,
+    list_offsets,
+    offset_delete,
+    offset_fetch,
+    produce,
+)
+from tests.broker.driver import Driver
+from tests.broker.transactional import TransactionalProducer
+
+
+def simply(api_key: int, **fields: Any) -> Callable[[Driver, int], Any]:
+    return lambda driver, version: driver.ask(api_key, version, **fields)
+
+
+#: By API: asks in a version and returns what is answered.
+ASKING: dict[int, Callable[[Driver, int], Any]] = {
+    wire.PRODUCE: produce,
+    wire.FETCH: fetch,
+    wire.LIST_OFFSETS: lambda driver, version: list_offsets(driver, version, -1),
+    wire.METADATA: lambda driver, version: driver.ask(
+        wire.METADATA, version, topics=() if version == 0 else None
+    ),
+    wire.OFFSET_COMMIT: commit,
+    wire.OFFSET_FETCH: offset_fetch,
+    wire.FIND_COORDINATOR: simply(wire.FIND_COORDINATOR, key="g", coordinator_keys=("g",)),
+    wire.JOIN_GROUP: lambda driver, _: join(driver, 3, group="joined") and join(driver, 9),
+    wire.HEARTBEAT: simply(wire.HEARTBEAT, group_id="g"),
+    wire.LEAVE_GROUP: leave,
+    wire.SYNC_GROUP: simply(wire.SYNC_GROUP, group_id="g", protocol_type="t", protocol_name="n"),
+    wire.DESCRIBE_GROUPS: simply(wire.DESCRIBE_GROUPS, groups=("joined", "none")),
+    wire.LIST_GROUPS: simply(wire.LIST_GROUPS),
+    wire.API_VERSIONS: simply(wire.API_VERSIONS, client_software_name="a", client_software_version="1"),
+    wire.CREATE_TOPICS: lambda driver, version: create(driver, version, f"new-{version}"),
+    wire.INIT_PRODUCER_ID: simply(wire.INIT_PRODUCER_ID, transactional_id=None),
+    wire.DELETE_TOPICS: lambda driver, version: delete_topics(driver, version, f"new-{version}", "none"),
+    wire.DELETE_RECORDS: delete_records,
+    wire.OFFSET_FOR_LEADER_EPOCH: epoch_end,
+    wire.ADD_PARTITIONS_TO_TXN: lambda driver, version: TransactionalProducer(driver).add(version),
+    wire.ADD_OFFSETS_TO_TXN: lambda driver, version: TransactionalProducer(driver).add_offsets(version),
+    wire.END_TXN: lambda driver, version: TransactionalProducer(driver).end(version),
+    wire.TXN_OFFSET_COMMIT: lambda driver, version: TransactionalProducer(driver).commit_offset(version),
+    wire.DESCRIBE_CONFIGS: describe_configs,
+    wire.CREATE_PARTITIONS: lambda driver, version: create_partitions(driver, version, 4),
+    wire.DELETE_GROUPS: simply(wire.DELETE_GROUPS, groups_names=("none",)),
+    wire.INCREMENTAL_ALTER_CONFIGS: lambda driver, version: alter_configs(
+        driver, version, ("retention.ms", 0, "5")
+    ),
+    wire.OFFSET_DELETE: lambda driver, _: commit(driver, 8) and offset_delete(driver, 0),
+    wire.DESCRIBE_CLUSTER: simply(wire.DESCRIBE_CLUSTER, endpoint_type=1),
+    wire.SASL_HANDSHAKE: simply(wire.SASL_HANDSHAKE, mechanism="PLAIN"),
+    wire.SASL_AUTHENTICATE: simply(wire.SASL_AUTHENTICATE, auth_bytes=b""),
+    wire.DESCRIBE_TOPIC_PARTITIONS: simply(
+        wire.DESCRIBE_TOPIC_PARTITIONS, response_partition_limit=2, cursor=None
+    ),
+}

@@ -1,0 +1,68 @@
+"""Drives a broker without sockets; the test advances the clock."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.releases import NEWEST
+from groupstorm.broker.surface import Peer
+from groupstorm.protocol.endpoints import Endpoint
+from tests.broker import wire
+
+PEER = Peer("/127.0.0.1", Endpoint("127.0.0.1", 9092))
+
+
+class Driver:
+    """`ask` returns the response; `send` returns a connection, whose response may come later, into
+    `answers`."""
+
+    def __init__(
+        self,
+        options: dict[str, str] | None = None,
+        topics: dict[str, int] | None = None,
+        brokers: int = 1,
+        release: str = NEWEST,
+    ) -> None:
+        self.broker = make_broker(options or {}, topics or {}, brokers, release)
+        #: Which of the brokers is asked; None: the first.
+        self.node: int | None = None
+        self.now_ms = 1000
+        self.answers: dict[int, Any] = {}
+        self.closed: dict[int, str] = {}
+        self.events: list[Any] = []
+        self._connections = itertools.count(1)
+        self._asked: dict[int, tuple[int, int]] = {}
+
+    def ask(self, api_key: int, version: int, **values: Any) -> Any:
+        connection = self.send(api_key, version, **values)
+        assert connection not in self.closed, self.closed
+        return self.answers[connection]
+
+    def send(self, api_key: int, version: int, **values: Any) -> int:
+        connection = next(self._connections)
+        self._asked[connection] = (api_key, version)
+        frame = wire.request(api_key, version, connection, **values)
+        self.collect(self.broker.receive(connection, PEER._replace(node=self.node), frame, self.now_ms))
+        return connection
+
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass, timer by timer."""
+        until_ms = self.now_ms + duration_ms
+        while (deadline_ms := self.broker.next_deadline()) is not None and deadline_ms <= until_ms:
+            self.now_ms = max(self.now_ms, deadline_ms)
+            self.collect(self.broker.fire(self.now_ms))
+        self.now_ms = until_ms
+
+    def collect(self, effects: Any) -> None:
+        self.events.extend(effects.events)
+        for connection, payload, close in effects.outputs:
+            assert connection not in self.answers, "answered twice"
+            assert connection not in self.closed, "answered after it was closed"
+            if payload is not None:
+                correlation_id, message = wire.parse_response(*self._asked[connection], payload[4:])
+                assert correlation_id == connection
+                self.answers[connection] = message
+            if close is not None:
+                self.closed[connection] = close

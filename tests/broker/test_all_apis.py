@@ -1,0 +1,63 @@
+"""Every API in every version: each is answered, and no field of a handler gets lost."""
+
+from __future__ import annotations
+
+import random
+import sys
+from typing import Any
+
+import pytest
+
+from groupstorm.broker.apis import APIS
+from groupstorm.broker.apis.key_12_heartbeat import heartbeat_response
+from groupstorm.coordinator.errors import Error
+from groupstorm.protocol.codec import ResponseTypes, request_type, response_types
+from groupstorm.protocol.codec.schemas import field_names
+from tests.broker import wire
+from tests.broker.asking import versions
+from tests.broker.asking_all import ASKING
+from tests.broker.driver import Driver
+from tests.broker.random_messages import random_message
+
+
+def test_handlers_name_no_field_that_no_version_has(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields that a version lacks are dropped: a misspelt field would be dropped silently."""
+    named: dict[int, set[tuple[str, str]]] = {}
+    make = ResponseTypes.make
+
+    def noting(self: ResponseTypes, structure: str, /, **values: Any) -> Any:
+        pairs = {(structure, field) for field in values}
+        named.setdefault(self.root.__api_key__, set()).update(pairs)
+        return make(self, structure, **values)
+
+    monkeypatch.setattr(ResponseTypes, "make", noting)
+    heartbeat_response.cache_clear()  # else those that were made before are given again
+    for api_key, ask in ASKING.items():
+        for version in versions(api_key):
+            ask(driver, version)
+            driver.advance(0)
+    assert set(named) == set(APIS)
+    for api_key, pairs in named.items():
+        modules = [
+            sys.modules[response_types(api_key, version).root.__module__] for version in versions(api_key)
+        ]
+        known: set[str] = set()
+        for structure in {structure for structure, _ in pairs}:
+            for module in modules:
+                known |= field_names(vars(module)[structure]) if structure in vars(module) else set()
+        assert {field for _, field in pairs} <= known, api_key
+
+
+def test_random_requests_of_every_version_are_answered_or_close_the_connection(driver: Driver) -> None:
+    draw = random.Random(4)
+    answered = 0
+    for api in APIS.values():
+        for version in range(api.min_version, api.max_version + 1):
+            for _ in range(5):
+                message = random_message(request_type(api.key, version), draw)
+                fields = {name: getattr(message, name) for name in field_names(message.__class__)}
+                connection = driver.send(api.key, version, **fields)
+                answered += connection in driver.answers
+        driver.advance(60_000)
+    assert answered > 300
+    assert driver.ask(wire.API_VERSIONS, 0).error_code == Error.NONE

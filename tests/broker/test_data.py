@@ -1,0 +1,312 @@
+"""`serve --data`: the state after a restart, however the process has ended."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import struct
+import uuid
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.changes import BatchAppended, Change, TopicConfigured, TopicCreated
+from groupstorm.broker.data_directory import DataDirectory
+from groupstorm.broker.journal import JournalError, decode, encode
+from groupstorm.coordinator.errors import Error
+from groupstorm.problems import ExitCode, InputError
+from tests.broker import wire
+from tests.broker.asking import (
+    alter_configs,
+    commit,
+    create,
+    create_partitions,
+    delete_records,
+    delete_topics,
+    describe_configs,
+    fetch,
+    join,
+    list_offsets,
+    metadata,
+    offset_fetch,
+    produce,
+    topic_id,
+)
+from tests.broker.driver import Driver
+from tests.broker.test_serve import DEADLINE_S, serving
+from tests.broker.transactional import TransactionalProducer
+from tests.broker.wire import RawClient
+
+OPTIONS = {"group.initial.rebalance.delay.ms": "0"}
+
+
+class Kept(Driver):
+    """A driver that keeps the changes of its broker, and can restart the broker from them."""
+
+    def __init__(self, changes: list[Change] | None = None, now_ms: int = 1_000) -> None:
+        super().__init__(OPTIONS, {} if changes else {"orders": 3})
+        if changes is not None:
+            self.broker = make_broker(OPTIONS, {}, journal=changes, now_ms=now_ms)
+        self.now_ms = now_ms
+        self.kept: list[Change] = list(self.broker.snapshot())
+
+    def collect(self, effects: Any) -> None:
+        self.kept += decode(encode(effects.changes))[0]
+        super().collect(effects)
+
+    def restarted(self, after_ms: int = 0) -> Kept:
+        """A new broker, from all changes one by one."""
+        return Kept(self.kept, self.now_ms + after_ms)
+
+    def compacted(self) -> Kept:
+        """A new broker, from the shortest journal of the present state."""
+        return Kept(list(self.broker.snapshot()), self.now_ms)
+
+
+@pytest.fixture(params=["restarted", "compacted"])
+def again(request: pytest.FixtureRequest) -> Any:
+    """Restarts the broker: from all changes, or from the shortest journal."""
+    return lambda driver: getattr(driver, request.param)()
+
+
+def test_topics_records_and_configurations_are_there_again(again: Any) -> None:
+    driver = Kept()
+    create(driver, 5, "second", partitions=1)
+    create(driver, 5, "gone")
+    delete_topics(driver, 5, "gone")
+    create_partitions(driver, 3, 5)
+    alter_configs(driver, 1, ("retention.bytes", 0, "5000"))
+    alter_configs(driver, 1, ("consumer.session.timeout.ms", 0, "50000"), kind=32, name="g")
+    for _ in range(4):
+        produce(driver, 8)
+    delete_records(driver, 2, 2)
+    other = again(driver)
+    assert topic_id(other) == topic_id(driver)
+    assert other.broker.state.cluster_id == driver.broker.state.cluster_id
+    assert [(topic.name, len(topic.partitions)) for topic in other.broker.state.topics] == [
+        ("orders", 5),
+        ("second", 1),
+    ]
+    assert fetch(other, 12, 2).records == fetch(driver, 12, 2).records
+    assert (list_offsets(other, 7, -2).offset, list_offsets(other, 7, -1).offset) == (2, 4)
+    described = {one.name: one.value for one in describe_configs(other, 4).configs}
+    assert described["retention.bytes"] == "5000"
+    grouped = {one.name: one.value for one in describe_configs(other, 4, 32, "g").configs}
+    assert grouped["consumer.session.timeout.ms"] == "50000"
+    assert produce(other, 8).base_offset == 4
+
+
+def test_groups_are_there_again_with_their_members_and_offsets(again: Any) -> None:
+    driver = Kept()
+    connection = join(driver, 3)
+    driver.advance(0)
+    member_id = driver.answers[connection].member_id
+    own = {"group_id": "g", "generation_id": 1, "member_id": member_id}
+    plan = wire.structure(
+        wire.SYNC_GROUP, 3, "SyncGroupRequestAssignment", member_id=member_id, assignment=b"plan"
+    )
+    driver.ask(wire.SYNC_GROUP, 3, assignments=(plan,), **own)
+    commit(driver, 8, 0, generation_id_or_member_epoch=1, member_id=member_id)
+    commit(driver, 8, 2, group_id="other")
+    other = again(driver)
+    assert other.ask(wire.HEARTBEAT, 0, **own).error_code == Error.NONE
+    assert other.ask(wire.SYNC_GROUP, 3, **own).assignment == b"plan"
+    assert offset_fetch(other, 7, 0, 2) == [(0, 10, 0), (2, -1, 0)]
+    assert offset_fetch(other, 7, 2, group="other") == [(2, 12, 0)]
+    other.ask(wire.DELETE_GROUPS, 1, groups_names=("other",))
+    assert [one.group_id for one in again(other).ask(wire.LIST_GROUPS, 0).groups] == ["g"]
+
+
+def test_the_time_between_counts_for_retention_and_sessions_begin_anew() -> None:
+    driver = Kept()
+    commit(driver, 8)
+    week_ms = 7 * 24 * 3_600_000
+    other = driver.restarted(after_ms=week_ms - 1_000_000)
+    other.advance(300_000)
+    assert offset_fetch(other, 7) == [(0, 10, 0)]
+    other.advance(1_000_000)
+    assert offset_fetch(other, 7) == [(0, -1, 0)]
+
+
+def test_transactions_go_on_and_producer_ids_are_not_given_out_twice(again: Any) -> None:
+    driver = Kept()
+    producer = TransactionalProducer(driver)
+    producer.add()
+    producer.add_offsets()
+    producer.commit_offset()
+    producer.produce()
+    other = again(driver)
+    assert list_offsets(other, 7, -1).offset == 1
+    second = TransactionalProducer(other, "second")
+    assert second.producer_id > producer.producer_id
+    producer.driver = other
+    assert producer.produce() is Error.NONE
+    assert producer.end() is Error.NONE
+    assert offset_fetch(other, 7) == [(0, 5, 0)]
+    assert offset_fetch(again(other), 7) == [(0, 5, 0)]
+
+
+def test_a_repeated_batch_is_recognised_after_a_restart(again: Any) -> None:
+    driver = Kept()
+    batch = wire.batch([b"a"], producer_id=0, epoch=0, sequence=0)
+    produce(driver, 8, records=batch)
+    assert produce(again(driver), 8, records=batch).base_offset == 0
+
+
+def test_fewer_brokers_than_before_share_what_there_is() -> None:
+    before = make_broker(OPTIONS, {"orders": 3}, brokers=3)
+    driver = Driver(OPTIONS)
+    driver.broker = make_broker(OPTIONS, {}, brokers=2, journal=list(before.snapshot()))
+    (topic,) = driver.ask(wire.METADATA, 4, topics=None).topics
+    assert [one.leader_id for one in topic.partitions] == [1, 2, 1]
+
+
+def test_on_demand_topics_are_kept() -> None:
+    driver = Kept()
+    metadata(driver, 4, "new")
+    assert metadata(driver.restarted(), 4, "new")[0].error_code == Error.NONE
+
+
+# the journal
+
+CHANGES: list[Change] = [
+    TopicCreated("orders", uuid.UUID(int=3), 0, ((1, 2), (2, 1)), {"retention.ms": "5"}),
+    BatchAppended("orders", 1, b"\x00bytes\n"),
+    TopicConfigured("orders", {}),
+]
+
+
+def test_a_frame_reads_back_and_one_that_is_not_whole_is_left_out() -> None:
+    first, second = encode(CHANGES[:1]), encode(CHANGES[1:])
+    assert decode(first + second) == (CHANGES, len(first + second))
+    for end in range(len(first), len(first + second)):
+        assert decode((first + second)[:end]) == (CHANGES[:1], len(first))
+
+
+def test_a_frame_that_was_changed_is_refused_but_for_the_last_one() -> None:
+    frame = bytearray(encode(CHANGES))
+    frame[-1] ^= 1
+    assert decode(bytes(frame)) == ([], 0)
+    with pytest.raises(JournalError, match="checksum of the frame at byte 0"):
+        decode(bytes(frame) + encode(CHANGES))
+
+
+@pytest.mark.parametrize(
+    "payload", [b"{}\n", b"[2,[],[]]\n", b'[1,[],[["Nothing"]]]\n', b"[1,[5],[]]\nab", b"\xff"]
+)
+def test_a_frame_that_means_nothing_is_refused(payload: bytes) -> None:
+    import crc32c
+
+    with pytest.raises(JournalError, match="is not understood"):
+        decode(struct.pack(">II", len(payload), crc32c.crc32c(payload)) + payload)
+
+
+def test_changes_that_do_not_fit_are_one_sentence() -> None:
+    with pytest.raises(InputError, match="TopicConfigured does not fit"):
+        make_broker({}, {}, journal=[TopicConfigured("none", {})])
+
+
+# the folder
+
+
+def test_a_folder_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
+    first = DataDirectory(tmp_path)
+    with pytest.raises(InputError, match="another process serves from it"):
+        DataDirectory(tmp_path)
+    first.close()
+    DataDirectory(tmp_path).close()
+
+
+def test_a_journal_is_written_anew_and_goes_on(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path / "new")
+    assert directory.read() == []
+    directory.rewrite(CHANGES[:1])
+    directory.append(CHANGES[1:])
+    assert directory.read() == CHANGES
+    assert not directory.wants_rewriting
+    directory.close()
+    assert sorted(os.listdir(tmp_path / "new")) == ["journal", "lock"]
+
+
+def test_a_damaged_journal_is_refused_with_one_line(tmp_path: Path) -> None:
+    frame = bytearray(encode(CHANGES))
+    frame[20] ^= 1
+    (tmp_path / "journal").write_bytes(bytes(frame) * 2)
+    with pytest.raises(InputError, match="journal: the checksum"):
+        DataDirectory(tmp_path).read()
+
+
+# the process
+
+
+def committed(client: RawClient, group: str) -> int:
+    topic = wire.structure(
+        wire.OFFSET_FETCH, 7, "OffsetFetchRequestTopic", name="orders", partition_indexes=(0,)
+    )
+    answer = client.ask(wire.OFFSET_FETCH, 7, group_id=group, topics=(topic,))
+    return int(answer.topics[0].partitions[0].committed_offset)
+
+
+def commit_one(client: RawClient, offset: int) -> None:
+    partition = wire.structure(
+        wire.OFFSET_COMMIT,
+        8,
+        "OffsetCommitRequestPartition",
+        partition_index=0,
+        committed_offset=offset,
+        committed_leader_epoch=-1,
+    )
+    topic = wire.structure(
+        wire.OFFSET_COMMIT, 8, "OffsetCommitRequestTopic", name="orders", partitions=(partition,)
+    )
+    fields: dict[str, Any] = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": ""}
+    answer = client.ask(wire.OFFSET_COMMIT, 8, topics=(topic,), **fields)
+    assert answer.topics[0].partitions[0].error_code == Error.NONE
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_answered_commits_survive_the_end_of_the_process(tmp_path: Path, how: signal.Signals) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    with serving(*data, "--topic", "orders:2") as (process, address), RawClient(address) as client:
+        for offset in range(1, 50):
+            commit_one(client, offset)
+        process.send_signal(how)
+        process.wait(timeout=DEADLINE_S)
+    with serving(*data) as (_, address), RawClient(address) as client:
+        assert committed(client, "g") == 49
+        assert [topic.name for topic in client.ask(wire.METADATA, 1, topics=None).topics] == ["orders"]
+
+
+def test_a_commit_that_cannot_be_kept_is_not_answered_and_ends_the_process(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    answered = 0
+    try:
+        with serving(*data, "--topic", "orders:2") as (process, address), RawClient(address) as client:
+            with suppress(ConnectionError):
+                for offset in range(1, 1_000):
+                    commit_one(client, offset)
+                    answered = offset
+            _, log = process.communicate(timeout=DEADLINE_S)
+            assert process.returncode == ExitCode.OUTPUT
+            assert "cannot be written: File too large" in log.splitlines()[-1]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert 0 < answered < 900
+    with serving(*data) as (_, address), RawClient(address) as client:
+        assert committed(client, "g") == answered
+
+
+def test_without_it_nothing_is_written(tmp_path: Path) -> None:
+    with serving("--topic", "orders:2", folder=tmp_path) as (process, address):
+        with RawClient(address) as client:
+            commit_one(client, 1)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=DEADLINE_S)
+    # Hypothesis, where it is installed, is imported by a library that kio uses, and makes its own folder
+    assert [path for path in tmp_path.iterdir() if path.name != ".hypothesis"] == []

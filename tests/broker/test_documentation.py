@@ -1,0 +1,52 @@
+"""docs/serve.md says what the code does: its tables are made from the code, or compared with it."""
+
+from __future__ import annotations
+
+import re
+
+import typer
+
+from groupstorm.broker.documentation import SETTING_NOTES, apis_table, settings_table, topic_configs_table
+from groupstorm.broker.settings import SETTINGS
+from groupstorm.cli.serve import serve
+from tests.generated_pages import DOCS, check_section
+
+
+def test_the_settings_are_those_of_the_code() -> None:
+    check_section("serve.md", "settings", settings_table())
+
+
+def test_the_table_of_settings_has_every_setting() -> None:
+    assert SETTING_NOTES.keys() == set(SETTINGS)
+
+
+def test_the_configurations_of_topics_are_those_of_the_code() -> None:
+    check_section("serve.md", "topic-configs", topic_configs_table())
+
+
+def test_the_apis_are_those_of_the_code() -> None:
+    check_section("serve.md", "apis", apis_table())
+
+
+def test_the_options_are_those_of_the_command() -> None:
+    app = typer.Typer()
+    app.command()(serve)
+    command = typer.main.get_command(app)
+    options = {name for parameter in command.params for name in parameter.opts if name != "--help"}
+    page = (DOCS / "serve.md").read_text("utf-8")
+    table = page.partition("| option | |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"(?<=`)--[a-z-]+", table)) == options - {
+        "--install-completion",
+        "--show-completion",
+    }
+
+
+def test_limits_have_the_defaults_of_the_code() -> None:
+    page = (DOCS / "serve.md").read_text("utf-8")
+    limits = page.partition("## Limits")[2].partition("\n## ")[0]
+    defaults = dict(re.findall(r"^\| `(\S+)` \| (\S+) \|", settings_table(), re.MULTILINE))
+    rows = re.findall(r"^\| (`.*?) \| (`\d+`) \|", limits, re.MULTILINE)
+    assert len(rows) == limits.count("\n| `"), "every row has a default"
+    for names, default in rows:
+        for name in re.findall(r"`([a-z.]+)`", names):
+            assert defaults[name] == default, name

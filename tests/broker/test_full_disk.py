@@ -1,0 +1,216 @@
+"""`groupstorm serve` on a disk that is full: the trace ends, the log is lost, the journal ends the broker."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+import groupstorm
+from groupstorm.broker import data_directory
+from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.broker_journal import BrokerJournal
+from groupstorm.broker.broker_trace import BrokerTrace
+from groupstorm.broker.changes import ClusterNamed
+from groupstorm.problems import ExitCode, OutputError
+from groupstorm.trace.events.coordinator import GroupStateChanged
+from groupstorm.trace.reader import read_rows
+from tests.broker.full_disk import on_small_disk
+from tests.broker.test_connections import join
+from tests.broker.test_data import commit_one
+from tests.broker.test_serve import DEADLINE_S
+from tests.broker.wire import RawClient
+from tests.command import ROOT
+from tests.testing.members import AT_ONCE, RawMember
+
+Address = tuple[str, int]
+
+
+@contextmanager
+def serving_on_small_disk(
+    folder: Path, size: str, *arguments: str, log: str = ""
+) -> Iterator[tuple[subprocess.Popen[str], Address]]:
+    """The broker, on a disk of ``size`` at ``folder``; ``log``: the file that standard error goes to."""
+    folder.mkdir()
+    serve = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", *arguments]
+    if log:
+        serve = ["sh", "-c", 'log="$1"; shift; exec "$@" 2>"$log"', "sh", log, *serve]
+    command = on_small_disk(folder, size, *serve)
+    path = os.environ | {"PYTHONPATH": str(ROOT)}
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, text=True, env=path, stdout=pipe, stderr=pipe)
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert first.startswith("listening on 127.0.0.1:"), first
+        yield process, ("127.0.0.1", int(first.rpartition(":")[2]))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def seen_by(process: subprocess.Popen[str], folder: Path) -> Path:
+    """The folder as the process sees it; nobody else sees its disk."""
+    return Path(f"/proc/{process.pid}/root{folder}")
+
+
+def log_lines(process: subprocess.Popen[str], until: str) -> list[str]:
+    """The lines of the log up to the one that has ``until`` in it."""
+    assert process.stderr is not None
+    lines: list[str] = []
+    for line in process.stderr:
+        lines.append(line)
+        if until in line:
+            return lines
+    raise AssertionError(f"the log ends without {until!r}")
+
+
+def test_the_broker_serves_on_without_a_trace_that_cannot_be_written(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    options = ("--topic", "orders:1", "--trace", str(disk / "trace"))
+    with serving_on_small_disk(disk, "16k", *options) as (process, address), RawClient(address) as client:
+        for offset in range(1, 21):
+            commit_one(client, offset)
+        trace = seen_by(process, disk / "trace")
+        deadline_s = time.monotonic() + DEADLINE_S
+        while not list(trace.glob("*.jsonl")):
+            assert time.monotonic() < deadline_s, "no file of the trace appeared"
+            time.sleep(0.02)
+        for offset in range(21, 301):
+            commit_one(client, offset)
+        given_up = log_lines(process, "cannot be written")[-1]
+        assert f"--trace {disk / 'trace'}: cannot be written: No space left on device" in given_up
+        complete = len(list(read_rows(trace)))
+        assert f"ends with the first {complete} events, the broker goes on without it" in given_up
+        commit_one(client, 301)  # served as before
+        assert not list(trace.glob(".*")), "nothing half written is left"
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == ExitCode.OUTPUT
+    *before, last = log.splitlines()
+    assert not [line for line in before if "--trace" in line], "it is said once, and at the end"
+    incomplete = f"groupstorm: --trace {disk / 'trace'}: the trace is incomplete: No space left on device: "
+    assert last.startswith(f"{incomplete}it holds the first {complete} events of ")
+    assert int(last.rpartition(" ")[2]) >= 301
+
+
+def test_the_broker_serves_on_without_a_log_that_cannot_be_written(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    log = disk / "log"
+    with serving_on_small_disk(disk, "4k", "--topic", "orders:1", log=str(log)) as (process, address):
+        for number in range(40):
+            with RawClient(address) as client:
+                client.send(join(f"group-{number}"))  # a new group is a line of the log, or several
+        with RawClient(address) as client:
+            commit_one(client, 1)
+            assert seen_by(process, log).stat().st_size == 4096, "the disk is full"
+            commit_one(client, 2)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=DEADLINE_S)
+    assert process.returncode == ExitCode.SUCCESS
+
+
+def test_a_journal_that_cannot_be_written_ends_the_broker(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    options = ("--topic", "orders:1", "--data", str(disk / "data"))
+    with serving_on_small_disk(disk, "16k", *options) as (process, address), RawClient(address) as client:
+        with suppress(ConnectionError):
+            for offset in range(1, 1_000):
+                commit_one(client, offset)
+        _, log = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == ExitCode.OUTPUT
+    assert "Traceback" not in log
+    assert log.splitlines()[-1] == (
+        f"groupstorm: --data {disk / 'data'}: cannot be written: No space left on device: "
+        "the broker has ended; the journal holds all that was answered"
+    )
+
+
+@contextmanager
+def small_files() -> Iterator[None]:
+    """No file grows beyond 4,000 bytes (EFBIG): for the writer this is like a full disk.
+
+    The limit ends with the block, not with the test: pytest itself may write its report into a file.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def state_changed(generation: int) -> GroupStateChanged:
+    return GroupStateChanged("readers", "Empty", "Stable", generation, "x" * 50, None, None, None, 1)
+
+
+def test_a_trace_that_ends_keeps_its_complete_files(tmp_path: Path) -> None:
+    said: list[str] = []
+    with small_files():
+        trace = BrokerTrace(tmp_path / "trace", "--trace here", said.append)
+        trace.add(0, [state_changed(1), state_changed(2)])
+        trace.rotate()
+        for generation in range(100):
+            trace.add(1, [state_changed(generation)])
+        trace.rotate()
+        trace.rotate()
+        trace.add(2, [state_changed(1)])
+        trace.close()
+    assert said == [
+        "--trace here: cannot be written: File too large: the trace ends with the first 2 events, "
+        "the broker goes on without it"
+    ]
+    assert os.listdir(tmp_path / "trace") == ["trace-000000.jsonl"]
+    with pytest.raises(
+        OutputError,
+        match=r"^--trace here: the trace is incomplete: File too large: it holds the first 2 events of 103$",
+    ):
+        trace.check()
+
+
+def test_a_complete_trace_passes_its_check(tmp_path: Path) -> None:
+    trace = BrokerTrace(tmp_path / "trace", "--trace here", pytest.fail)
+    trace.add(0, [state_changed(1)])
+    trace.close()
+    trace.check()
+
+
+def test_a_brokers_trace_in_a_test_warns(tmp_path: Path) -> None:
+    with small_files(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with groupstorm.broker({"orders": 1}, AT_ONCE, trace=tmp_path / "trace") as broker:
+            for _ in range(30):
+                with RawMember(broker) as member:
+                    member.join_alone([0])
+                    broker.expire_member("readers", member.member_id)
+    (warning,) = [str(one.message) for one in caught if one.category is RuntimeWarning]
+    assert warning.startswith(
+        f"trace: {tmp_path / 'trace'}: the trace is incomplete: File too large: it holds no"
+    )
+
+
+def test_a_journal_that_cannot_be_shortened_goes_on_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_directory, "_COMPACT_AFTER_BYTES", 100)
+    warned: list[str] = []
+    journal = BrokerJournal(tmp_path, lambda: pytest.fail("the broker must go on"), warned.append)
+    journal.restart(lambda changes, now_ms: make_broker({}, {"orders": 1}, journal=changes, now_ms=now_ms), 0)
+    (tmp_path / "journal.new").mkdir()
+    changes = [ClusterNamed("x" * 50)]
+    while not warned:
+        assert journal.add(changes)
+    refused = f"--data {tmp_path}: cannot be written: Is a directory"
+    assert journal.add(changes)
+    assert warned == [f"{refused}: the journal stays as long as it is"], "tried again later, not every time"
+    journal.check()
+    journal.close()

@@ -1,0 +1,125 @@
+"""Load: thousands of idle connections, a group of two thousand members."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import struct
+import time
+from typing import Any
+
+import pytest
+
+from groupstorm.broker.embedded import EmbeddedBroker
+from groupstorm.coordinator.errors import Error
+from tests.broker import wire
+from tests.broker.test_connections import is_serving
+from tests.broker.wire import framed, milliseconds, request, structure
+
+IDLE = 5_000
+MEMBERS = 2_000
+DEADLINE_S = 120.0
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def open_files() -> None:
+    """Raise the limit: both ends of each connection are in this process."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * IDLE + 500
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        pytest.skip(f"raise the limit of open files to {wanted} (ulimit -Hn)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class Client:
+    """One connection of many."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self.writer = writer
+
+    @classmethod
+    async def connected(cls, broker: EmbeddedBroker) -> Client:
+        return cls(*await asyncio.open_connection(broker.host, broker.port))
+
+    async def ask(self, api_key: int, version: int, **values: Any) -> Any:
+        self.writer.write(framed(request(api_key, version, 1, **values)))
+        (length,) = struct.unpack(">i", await self._reader.readexactly(4))
+        frame = await self._reader.readexactly(length)
+        return wire.parse_response(api_key, version, frame)[1]
+
+
+async def many(broker: EmbeddedBroker, count: int) -> list[Client]:
+    clients: list[Client] = []
+    while len(clients) < count:
+        clients += await asyncio.gather(
+            *(Client.connected(broker) for _ in range(min(500, count - len(clients))))
+        )
+    return clients
+
+
+async def test_five_thousand_idle_connections_leave_the_others_their_speed() -> None:
+    with EmbeddedBroker({}) as broker:
+        idle = await many(broker, IDLE)
+        one = await Client.connected(broker)
+        began_s = time.perf_counter()
+        for _ in range(200):
+            await one.ask(wire.API_VERSIONS, 0)
+        assert (time.perf_counter() - began_s) / 200 < 0.05
+        assert is_serving(broker)
+        for client in (*idle, one):
+            client.writer.close()
+
+
+async def test_two_thousand_members_form_one_group() -> None:
+    options = {"group.initial.rebalance.delay.ms": "3000", "group.max.session.timeout.ms": "600000"}
+    with EmbeddedBroker(options) as broker:
+        clients = await many(broker, MEMBERS)
+        async with asyncio.timeout(DEADLINE_S):
+            answers = await asyncio.gather(*(join(client) for client in clients))
+            assert {one.error_code for one in answers} == {Error.NONE}
+            assert {one.generation_id for one in answers} == {1}
+            plan = next(one.members for one in answers if one.members)
+            assert len(plan) == MEMBERS
+            shares = await asyncio.gather(
+                *(sync(client, one) for client, one in zip(clients, answers, strict=True))
+            )
+            assert [share.assignment for share in shares] == [one.member_id.encode() for one in answers]
+            beats = await asyncio.gather(
+                *(beat(client, one) for client, one in zip(clients, answers, strict=True))
+            )
+        assert {one.error_code for one in beats} == {Error.NONE}
+        for client in clients:
+            client.writer.close()
+
+
+async def join(client: Client) -> Any:
+    protocol = structure(wire.JOIN_GROUP, 3, "JoinGroupRequestProtocol", name="range", metadata=b"m" * 200)
+    return await client.ask(
+        wire.JOIN_GROUP,
+        3,
+        group_id="g",
+        session_timeout=milliseconds(300_000),
+        rebalance_timeout=milliseconds(300_000),
+        member_id="",
+        protocol_type="consumer",
+        protocols=(protocol,),
+    )
+
+
+async def sync(client: Client, joined: Any) -> Any:
+    """The leader assigns to every member the member's own id."""
+    kind = "SyncGroupRequestAssignment"
+    plan = tuple(
+        structure(wire.SYNC_GROUP, 3, kind, member_id=one.member_id, assignment=one.member_id.encode())
+        for one in joined.members
+    )
+    own = {"group_id": "g", "generation_id": joined.generation_id, "member_id": joined.member_id}
+    return await client.ask(wire.SYNC_GROUP, 3, assignments=plan, **own)
+
+
+async def beat(client: Client, joined: Any) -> Any:
+    own = {"group_id": "g", "generation_id": joined.generation_id, "member_id": joined.member_id}
+    return await client.ask(wire.HEARTBEAT, 0, **own)

@@ -1,0 +1,171 @@
+"""`groupstorm serve` as a process: its first line, its end, its trace, its refusals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.trace.reader import read_rows
+from tests.broker import wire
+from tests.broker.test_connections import join
+from tests.broker.wire import RawClient
+from tests.command import ROOT, groupstorm, refused
+
+DEADLINE_S = 20
+
+
+@contextmanager
+def serving(
+    *arguments: str, folder: Path | None = None
+) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+    """The process and its address; ``folder``: its working directory."""
+    command = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", *arguments]
+    pipe = subprocess.PIPE
+    path = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(command, text=True, cwd=folder, env=path, stdout=pipe, stderr=pipe)
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert first.startswith("listening on 127.0.0.1:"), first
+        yield process, ("127.0.0.1", int(first.rpartition(":")[2]))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(folder: Path) -> None:
+    deadline_s = time.monotonic() + DEADLINE_S
+    while not list(folder.glob("*.jsonl")):
+        assert time.monotonic() < deadline_s, "no file of the trace appeared"
+        time.sleep(0.02)
+
+
+def test_a_broker_from_its_first_line_to_its_graceful_end(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    options = (
+        "--topic",
+        "orders:4",
+        "--set",
+        "group.initial.rebalance.delay.ms=60000",
+        "--trace",
+        str(trace),
+    )
+    with serving(*options) as (process, address), RawClient(address) as parked, RawClient(address) as asking:
+        (topic,) = asking.ask(wire.METADATA, 1, topics=None).topics
+        assert (topic.name, len(topic.partitions)) == ("orders", 4)
+        parked.send(join("g"))
+        wait_for(trace)
+        assert [row["event"] for row in read_rows(trace) if row["event"] == "join_parked"], (
+            "readable while it runs"
+        )
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0
+        assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
+        assert parked.is_closed_by_server()
+    assert "group state changed" in log
+    assert "group=g" in log
+    assert "Traceback" not in log
+    rows = list(read_rows(trace))
+    assert [row["seq"] for row in rows] == list(range(len(rows)))
+    assert {row["source"] for row in rows} == {"coordinator"}
+    assert not list(trace.glob(".*")), "nothing half written is left"
+
+
+def test_interrupting_ends_it_gracefully_as_well() -> None:
+    with serving() as (process, address):
+        with RawClient(address) as client:
+            assert client.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=DEADLINE_S)
+        assert (process.returncode, output) == (0, "")
+
+
+def test_each_of_several_brokers_prints_its_address() -> None:
+    with serving("--brokers", "3") as (process, address):
+        assert process.stdout is not None
+        ports = [address[1]] + [int(process.stdout.readline().rpartition(":")[2]) for _ in range(2)]
+        with RawClient(("127.0.0.1", ports[2])) as client:
+            brokers = client.ask(wire.METADATA, 1, topics=()).brokers
+        assert [one.port for one in brokers] == ports
+
+
+def test_a_signal_moves_every_groups_coordinator() -> None:
+    options = ("--brokers", "2", "--set", "group.initial.rebalance.delay.ms=60000")
+    with serving(*options) as (process, address), RawClient(address) as client:
+        before = client.ask(wire.FIND_COORDINATOR, 0, key="g")
+        with RawClient(("127.0.0.1", before.port)) as parked:
+            parked.send(join("g"))
+            deadline_s = time.monotonic() + DEADLINE_S
+            while not lists_groups(before.port):
+                assert time.monotonic() < deadline_s, "the group never appeared"
+                time.sleep(0.02)
+            process.send_signal(signal.SIGUSR1)
+            assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
+        assert client.ask(wire.FIND_COORDINATOR, 0, key="g").port != before.port
+
+
+def lists_groups(port: int) -> bool:
+    with RawClient(("127.0.0.1", port)) as asking:
+        return bool(asking.ask(wire.LIST_GROUPS, 0).groups)
+
+
+def refusal(*arguments: str) -> str:
+    """The line that `groupstorm serve` prints when it ends with exit code 2."""
+    result = groupstorm("serve", *arguments, cwd=ROOT)
+    assert result.stdout == ""
+    return refused(result)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--topic", "orders"), "--topic orders: expected NAME:PARTITIONS"),
+        (("--topic", "orders:"), "--topic orders:: expected NAME:PARTITIONS"),
+        (("--topic", "orders:-1"), "--topic orders:-1: expected NAME:PARTITIONS"),
+        (("--topic", "orders:0"), "1 partition or more"),
+        (("--topic", "orders:99999999999"), "expected at most 10000 partitions"),
+        (("--topic", "a:1", "--topic", "a:2"), "--topic a:2: a was named before"),
+        (("--topic", "a/b:2"), "topic 'a/b'"),
+        (("--set", "num.partitions"), "--set num.partitions: expected KAFKA.OPTION=VALUE"),
+        (("--set", "num.partitions=x"), "num.partitions=x: expected an integer"),
+        (("--brokers", "0"), "0 brokers: expected 1 to 100"),
+        (("--port", "65535", "--brokers", "2"), "--port 65535: expected a port from 0"),
+        (("--as-version", "1.0"), "version 1.0 of Kafka: expected one of 2.8, 3.9, 4.x"),
+        (("--port", "70000"), "--port 70000: expected a port from 0 to 65535"),
+        (
+            ("--host", "192.0.2.1", "--port", "0", "--insecure"),
+            "--host 192.0.2.1 --port 0: cannot listen there",
+        ),
+    ],
+)
+def test_a_wrong_option_is_one_line_and_exit_code_2(
+    arguments: tuple[str, ...],
+    expected: str,
+) -> None:
+    assert expected in refusal(*arguments)
+
+
+def test_a_port_in_use_is_refused_with_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert f"--port {port}: cannot listen there" in refusal("--port", port)
+
+
+def test_a_folder_that_cannot_hold_a_trace_is_refused_with_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    assert f"--trace {file}" in refusal("--port", "0", "--trace", str(file))
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "trace-000000.jsonl").write_text("")
+    assert "holds a trace already" in refusal("--port", "0", "--trace", str(tmp_path / "old"))

@@ -1,0 +1,176 @@
+"""Requests and responses as bytes, for tests that speak the protocol themselves."""
+
+from __future__ import annotations
+
+import datetime
+import socket
+import ssl
+import struct
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+import crc32c
+
+from groupstorm.protocol.codec import decoder, encoder, request_type, response_types
+from groupstorm.protocol.codec.shape import shapes_of
+
+DEADLINE_S = 10.0
+JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP = 11, 14, 12, 13
+PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
+DESCRIBE_GROUPS, LIST_GROUPS, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 15, 16, 18, 19, 22
+DELETE_TOPICS, DELETE_RECORDS, OFFSET_FOR_LEADER_EPOCH, CREATE_PARTITIONS = 20, 21, 23, 37
+ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT = 24, 25, 26, 28
+DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS, DELETE_GROUPS, OFFSET_DELETE = 32, 44, 42, 47
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
+DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS = 60, 75
+
+
+def structure(api_key: int, version: int, kind: str, /, **values: Any) -> Any:
+    """A structure of a request."""
+    return message(getattr(sys.modules[request_type(api_key, version).__module__], kind), values)
+
+
+def message(kind: Any, values: dict[str, Any]) -> Any:
+    """A message with these fields, without those that the version lacks; all others have their defaults."""
+    shapes = shapes_of(kind)
+    return kind(
+        **{shape.name: values.get(shape.name, () if shape.array else shape.default) for shape in shapes}
+    )
+
+
+def request_body(api_key: int, version: int, /, **values: Any) -> bytes:
+    kind = request_type(api_key, version)
+    return b"".join(encoder(kind)(message(kind, values)))
+
+
+def request_header(api_key: int, version: int, correlation_id: int, client_id: str = "raw") -> bytes:
+    encoded = client_id.encode()
+    head = struct.pack(">hhih", api_key, version, correlation_id, len(encoded)) + encoded
+    return head + (b"\x00" if request_type(api_key, version).__flexible__ else b"")
+
+
+def request(
+    api_key: int, version: int, correlation_id: int = 1, client_id: str = "raw", **values: Any
+) -> bytes:
+    """A whole request without its length."""
+    header = request_header(api_key, version, correlation_id, client_id)
+    return header + request_body(api_key, version, **values)
+
+
+def framed(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
+
+
+def parse_response(api_key: int, version: int, frame: bytes) -> tuple[int, Any]:
+    """Correlation id and message of a response without its length; all its bytes must be used."""
+    types = response_types(api_key, version)
+    (correlation_id,) = struct.unpack_from(">i", frame)
+    at = 4
+    if types.root.__header_schema__.__version__ > 0:
+        assert frame[at] == 0
+        at += 1
+    message, end = decoder(types.root)(frame, at)
+    assert end == len(frame)
+    return correlation_id, message
+
+
+def milliseconds(number: int) -> datetime.timedelta:
+    return datetime.timedelta(milliseconds=number)
+
+
+def batch(
+    values: list[bytes],
+    *,
+    producer_id: int = -1,
+    epoch: int = -1,
+    sequence: int = -1,
+    attributes: int = 0,
+    timestamp_ms: int = 1_700_000_000_000,
+    count: int | None = None,
+) -> bytes:
+    """A record batch of magic 2 with these values, written from the format's description alone."""
+    records = b"".join(_record(offset, value) for offset, value in enumerate(values))
+    count = len(values) if count is None else count
+    covered = struct.pack(
+        ">hiqqqhii",
+        attributes,
+        count - 1,
+        timestamp_ms,
+        timestamp_ms,
+        producer_id,
+        epoch,
+        sequence,
+        count,
+    )
+    covered += records
+    return struct.pack(">qiibI", 0, len(covered) + 9, -1, 2, crc32c.crc32c(covered)) + covered
+
+
+def _record(offset: int, value: bytes) -> bytes:
+    body = b"\x00" + _zigzag(0) + _zigzag(offset) + _zigzag(-1) + _zigzag(len(value)) + value + _zigzag(0)
+    return _zigzag(len(body)) + body
+
+
+def _zigzag(number: int) -> bytes:
+    value = (number << 1) ^ (number >> 31)
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+class RawClient:
+    """A socket that sends bytes and reads frames."""
+
+    def __init__(self, address: tuple[str, int], tls: ssl.SSLContext | None = None) -> None:
+        """``tls``: the client's context, if it is to use TLS."""
+        self.socket = socket.create_connection(address, timeout=DEADLINE_S)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def ask(self, api_key: int, version: int, correlation_id: int = 1, **values: Any) -> Any:
+        self.send(framed(request(api_key, version, correlation_id, **values)))
+        return self.answer(api_key, version, correlation_id)
+
+    def answer(self, api_key: int, version: int, correlation_id: int = 1) -> Any:
+        answered, message = parse_response(api_key, version, self.frame())
+        assert answered == correlation_id
+        return message
+
+    def frame(self) -> bytes:
+        (length,) = struct.unpack(">i", self._exactly(4))
+        return self._exactly(length)
+
+    def _exactly(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            part = self.socket.recv(count - len(data))
+            if not part:
+                raise ConnectionError("the server closed the connection")
+            data += part
+        return data
+
+    def is_closed_by_server(self) -> bool:
+        """Waits for the end of the stream; False if a byte comes instead."""
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return True

@@ -1,0 +1,89 @@
+"""`groupstorm diff`: two folders of finished runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.command import groupstorm, refused
+
+SMALL = ["--set", "partitions=8", "--set", "record_rate=0"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs a (4 members), b (5 members, another seed), seeds (two seeds), and comparisons c and d."""
+    folder = tmp_path_factory.mktemp("runs")
+    for command in (
+        ["run", "cold-start", "--set", "members=4", "--out", "a"],
+        ["run", "cold-start", "--set", "members=5", "--seed", "3", "--out", "b"],
+        ["run", "cold-start", "--set", "members=5", "--seeds", "2", "--out", "seeds"],
+        ["compare", "cold-start", "--set", "members=4", "--out", "c"],
+        ["compare", "cold-start", "--set", "members=5", "--variant", "no-delay", "--out", "d"],
+    ):
+        result = groupstorm(*command, *SMALL, cwd=folder)
+        assert result.returncode == 0, result.stderr
+    return folder
+
+
+def test_settings_and_figures_that_differ(folder: Path) -> None:
+    result = groupstorm("diff", "a", "b", "--json", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    content = json.loads(result.stdout)
+    assert content["runs"] == ["a", "b"]
+    (pair,) = content["pairs"]
+    assert pair["settings"] == {"seed": [0, 3], "members": [4, 5]}
+    one, other = (json.loads((folder / name / "figures.json").read_text()) for name in ("a", "b"))
+    assert {name: (f["first"], f["second"]) for name, f in pair["figures"].items()} == {
+        name: (value, other[name])
+        for name, value in one.items()
+        if value != other[name] and not isinstance(value, dict) and name != "answer"
+    }
+    settled = pair["figures"]["settled_after_ms"]
+    assert settled["difference"] == pytest.approx(settled["second"] - settled["first"])
+    assert settled["ratio"] == pytest.approx(settled["second"] / settled["first"], abs=0.001)
+    assert "Under b partitions were un-owned at no time, under a for " in pair["answer"]
+
+
+def test_what_is_printed_fits_eighty_columns(folder: Path) -> None:
+    result = groupstorm("diff", "a", "b", "--all", cwd=folder)
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "members  4  5" in lines
+    assert any(line.startswith("settled_after_ms  ") for line in lines)
+    rows = list(csv.DictReader(io.StringIO(groupstorm("diff", "a", "b", "--csv", cwd=folder).stdout)))
+    assert {row["figure"] for row in rows} >= {"settled_after_ms"}
+
+
+def test_a_run_is_compared_with_the_median_of_seeds(folder: Path) -> None:
+    (pair,) = json.loads(groupstorm("diff", "a", "seeds", "--json", cwd=folder).stdout)["pairs"]
+    found = sorted(
+        json.loads((folder / "seeds" / name / "figures.json").read_text())["settled_after_ms"]
+        for name in ("seed-0", "seed-1")
+    )
+    assert pair["figures"]["settled_after_ms"]["second"] == pytest.approx(sum(found) / 2)
+    assert "within_spread" in pair["figures"]["settled_after_ms"]
+
+
+def test_comparisons_are_compared_by_variant(folder: Path) -> None:
+    pairs = json.loads(groupstorm("diff", "c", "d", "--json", cwd=folder).stdout)["pairs"]
+    assert [pair["variants"] for pair in pairs] == [["no-delay", "no-delay"]]
+    both = json.loads(groupstorm("diff", "c", "c", "--json", cwd=folder).stdout)["pairs"]
+    assert [pair["variants"][0] for pair in both] == ["delay-3s", "no-delay", "delay-10s", "no-delay-eager"]
+    assert all(pair["figures"] == pair["settings"] == {} for pair in both)
+    assert "No figure differs." in groupstorm("diff", "a", "a", cwd=folder).stdout
+
+
+def test_what_is_no_run_is_refused(folder: Path, tmp_path: Path) -> None:
+    assert "nowhere: not the folder of a run" in refused(groupstorm("diff", "a", "nowhere", cwd=folder))
+    (folder / "other").mkdir(exist_ok=True)
+    (folder / "other" / "comparison.json").write_text('{"variants": {}}')
+    assert "no variant in common: delay-3s and" in refused(groupstorm("diff", "a", "other", cwd=folder))
+    shutil.copytree(folder / "a", tmp_path / "broken")
+    (tmp_path / "broken" / "figures.json").write_text("{")
+    assert "figures.json: not JSON" in refused(groupstorm("diff", str(folder / "a"), "broken", cwd=tmp_path))

@@ -1,0 +1,101 @@
+"""`groupstorm rollout`: the answer in words, what it asks for, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import groupstorm, refused
+from tests.storms.manifests.manifest_files import text_of, workload
+
+GIVEN = ("--set", "partitions=12", "--set", "record_rate=10", "--set", "start_ms=10s")
+READY = {"readinessProbe": {"httpGet": {"port": 80}, "periodSeconds": 5}}
+SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
+
+
+def manifest(folder: Path, *objects: dict[str, Any]) -> str:
+    (folder / "orders.yaml").write_text(text_of(*objects), "utf-8")
+    return "orders.yaml"
+
+
+def test_the_answer_in_words(tmp_path: Path) -> None:
+    env = [{"name": "KAFKA_SESSION_TIMEOUT_MS", "value": "30000"}]
+    file = manifest(tmp_path, SERVICE, workload(container={**READY, "env": env}))
+    result = groupstorm("rollout", file, *GIVEN, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    for expected in (
+        "Deployment orders: 4 pods, maxSurge 25%, maxUnavailable 25%",
+        "session.timeout.ms=30000 (env KAFKA_SESSION_TIMEOUT_MS)",
+        "partition.assignment.strategy=range,cooperative-sticky (the client's default)",
+        "Not used: 1 Service.",
+        "4 pods of Deployment orders are replaced, 1 more at most and 1 missing at most: that takes",
+        "partitions are un-owned for",
+    ):
+        assert expected in said
+    assert (tmp_path / "runs" / "rollout-orders" / "rollout.yaml").is_file()
+
+
+def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) -> None:
+    identity = {"name": "KAFKA_GROUP_INSTANCE_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    file = manifest(tmp_path, workload(container={**READY, "env": [identity]}))
+    said = " ".join(groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.split())
+    assert "Static membership works against a Deployment: a new pod has a new name" in said
+
+
+def test_json_with_seeds_and_a_requirement_that_is_not_met(tmp_path: Path) -> None:
+    file = manifest(tmp_path, workload(container=READY))
+    options = ("--seeds", "2", "--json", "--require", "generations<1")
+    result = groupstorm("rollout", file, *GIVEN, *options, cwd=tmp_path)
+    assert result.returncode == 1
+    assert "generations is" in result.stderr
+    content = json.loads(result.stdout)
+    assert content["workload"] == {"kind": "Deployment", "name": "orders", "namespace": ""}
+    assert list(content["seeds"]) == ["0", "1"]
+    assert all(run["rollout"]["stuck"] is None for run in content["seeds"].values())
+
+
+def test_a_rollout_that_never_completes(tmp_path: Path) -> None:
+    """sentry-kubernetes/charts#2238: one pod, one partition, a health file, Kubernetes' defaults."""
+    probe = {"startupProbe": {"exec": {"command": ["rm", "/tmp/health.txt"]}}}
+    file = manifest(tmp_path, workload(replicas=1, container=probe))
+    one = ("--set", "partitions=1", "--set", "record_rate=10", "--set", "start_ms=10s")
+    result = groupstorm("rollout", file, *one, cwd=tmp_path)
+    assert result.returncode == 1
+    assert "this rollout never completes: no progress for 600 s" in result.stderr
+    said = " ".join(result.stdout.split())
+    assert "member-0-v2 gets no partition while the old pod runs (1 partition in all)" in said
+    assert "Tried and complete: maxUnavailable: 1" in said
+    assert "strategy: Recreate" in said
+
+
+def test_it_asks_for_what_no_manifest_says(tmp_path: Path) -> None:
+    line = refused(groupstorm("rollout", manifest(tmp_path, workload()), cwd=tmp_path))
+    assert line.endswith("give --set partitions=240 --set record_rate=100 --set start_ms=25s")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a: [", "[1, 2]", "kind: Deployment", "\x00", "{{- if .Values.x }}\nkind: {{ x }}"]
+)
+def test_malformed_manifests_end_with_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.yaml").write_text(text, "utf-8")
+    assert "bad.yaml" in refused(groupstorm("rollout", "bad.yaml", *GIVEN, cwd=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("max_surge=many", "--set max_surge: 'many': expected a number"),
+        ("max_sruge=1", "--set max_sruge: no such setting: did you mean max_surge"),
+    ],
+)
+def test_settings_that_are_refused(tmp_path: Path, option: str, message: str) -> None:
+    file = manifest(tmp_path, workload(container=READY))
+    assert message in refused(groupstorm("rollout", file, *GIVEN, "--set", option, cwd=tmp_path))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert "none.yaml: no such file" in refused(groupstorm("rollout", "none.yaml", *GIVEN, cwd=tmp_path))

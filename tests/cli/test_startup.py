@@ -1,0 +1,90 @@
+"""What starting a command imports: the table of commands, and then only what that command needs."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from groupstorm.cli.commands import COMMANDS, load_command
+from groupstorm.clients.brokers import KINDS
+from tests.command import environment_of_command, groupstorm
+
+#: Packages that take time to import, or that are optional.
+HEAVY = {
+    *("aiokafka", "asyncio", "crc32c", "hypothesis", "kio", "multiprocessing", "numpy", "pandas", "pyarrow"),
+    *("pyspark", "structlog", "uvloop"),
+}
+
+
+def imported_by(*arguments: str, folder: Path) -> set[str]:
+    """The modules that are loaded when the command has ended."""
+    code = (
+        "import atexit, sys; sys.argv[0] = 'groupstorm'; "
+        "atexit.register(lambda: print('\\n'.join(sys.modules), file=sys.stderr)); "
+        "from groupstorm.cli.app import main; main()"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment_of_command(),
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    return set(answer.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "without"),
+    [
+        (["--version"], {*HEAVY, "rich", "yaml", "groupstorm.storms", "groupstorm.coordinator"}),
+        (["--help"], {*HEAVY, "yaml", "groupstorm.storms", "groupstorm.coordinator"}),
+        (["list", "--json"], {*HEAVY, "groupstorm.coordinator", "groupstorm.broker"}),
+        (["run", "--help"], {*HEAVY - {"asyncio", "multiprocessing"}, "groupstorm.broker"}),
+        (
+            ["run", "cold-start", "--set", "members=2", "--json"],
+            {*HEAVY - {"asyncio", "multiprocessing"}, "groupstorm.broker", "groupstorm.storms.live.run"},
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_command_imports_what_it_needs(arguments: list[str], without: set[str], tmp_path: Path) -> None:
+    imported = imported_by(*arguments, folder=tmp_path)
+    assert "groupstorm.cli.app" in imported
+    assert imported & without == set()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_says_what_the_commands_help_says(name: str) -> None:
+    """The table repeats the first paragraph, so that `groupstorm --help` need not import the modules."""
+    command = COMMANDS[name]
+    module = import_module(f"groupstorm.cli.{command.module}")
+    first = (inspect.getdoc(getattr(module, command.function)) or "").partition("\n\n")[0]
+    assert " ".join(first.split()) == command.summary
+    assert load_command(name).name == name
+
+
+def test_every_module_with_a_command_is_in_the_table() -> None:
+    folder = Path(inspect.getfile(load_command)).parent
+    found = {
+        path.stem for path in folder.glob("*.py") if path.read_text("utf-8").startswith('"""`groupstorm ')
+    }
+    assert {command.module for command in COMMANDS.values()} == found - {"fidelity"}
+
+
+def test_the_help_names_every_command_and_every_exit_code(tmp_path: Path) -> None:
+    helped = groupstorm("--help", cwd=tmp_path, COLUMNS="300").stdout
+    assert all(f" {name} " in helped for name in COMMANDS)
+    assert all(f" {code} " in helped for code in (0, 1, 2, 3, 130, 141, 143))
+
+
+def test_the_help_names_every_kind_of_broker() -> None:
+    """The text is written out there: to import it would be to import the broker."""
+    (option,) = (option for option in load_command("run").params if "--on" in option.opts)
+    assert KINDS in option.help

@@ -1,0 +1,233 @@
+"""SIGINT and SIGTERM to real processes: any number of them, one line, nothing is left.
+
+A command runs in a process group of its own. Signals go to the group, as a terminal sends them, or to the
+command's process alone, as `kill` does. Each signal waits for what it is to meet: a file, a child process.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from groupstorm.problems import ExitCode
+from tests.command import COMMAND, environment_of_command
+
+DEADLINE_S = 60
+
+#: Storms that take long enough to be met in the middle.
+MUCH = ["--set", "members=300", "--set", "partitions=3000"]
+
+
+def heed_stop_signals() -> None:
+    """A test run in the background of a shell ignores SIGINT, and its processes would do the same."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+class Running:
+    """A command in a process group of its own."""
+
+    def __init__(self, arguments: Sequence[str], folder: Path, started: list[subprocess.Popen[str]]) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env=environment_of_command() | {"TMPDIR": str(folder)},
+            start_new_session=True,
+            preexec_fn=heed_stop_signals,  # noqa: PLW1509  # no other thread holds a lock when a test starts one
+        )
+        started.append(self.process)
+        self.expected: set[Path] = set()
+        self._said = ""
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        late = time.monotonic() + DEADLINE_S
+        while not condition():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < late
+            time.sleep(0.01)
+
+    def group(self) -> list[int]:
+        """The live processes of the command's group."""
+        found = []
+        for folder in Path("/proc").iterdir():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except (OSError, ValueError):
+                continue
+            if int(fields[2]) == self.process.pid and fields[0] != "Z":
+                found.append(int(folder.name))
+        return found
+
+    def partial_files(self) -> list[Path]:
+        return list(self.folder.rglob(".*.partial"))
+
+    def signal_group(self, number: signal.Signals) -> None:
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            assert self.process.poll() is not None
+
+    def read_line(self) -> None:
+        """Wait for a line on its standard error."""
+        assert self.process.stderr is not None
+        assert select.select([self.process.stderr], [], [], DEADLINE_S)[0], "it says nothing"
+        self._said += self.process.stderr.readline()
+
+    def ended(self, code: ExitCode, words: str) -> None:
+        """It ends with ``code`` and one line behind its progress; no process and no file of it is left."""
+        _, rest = self.process.communicate(timeout=DEADLINE_S)
+        errors = self._said + rest
+        assert self.process.returncode == code, errors
+        behind = [line for line in errors.splitlines() if not line.startswith("  ")]
+        assert behind == [f"groupstorm: {words}, stopping"], errors
+        late = time.monotonic() + DEADLINE_S
+        while self.group():  # a JVM whose input is closed takes a moment
+            assert time.monotonic() < late
+            time.sleep(0.01)
+        assert self.files() == self.expected
+
+    def files(self) -> set[Path]:
+        """All but what Hypothesis, which a library loads if it is there, leaves where it is imported."""
+        return {path for path in self.folder.rglob("*") if ".hypothesis" not in path.parts}
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    started: list[subprocess.Popen[str]] = []
+    yield lambda *arguments: Running(arguments, tmp_path, started)
+    for process in started:
+        with suppress(ProcessLookupError):  # nothing is left, as it should be
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=DEADLINE_S)
+
+
+PARALLEL = [
+    ["compare", "rolling-deploy", "--seeds", "5", *MUCH],
+    ["run", "rolling-deploy", "--seeds", "5", *MUCH],
+]
+
+
+@pytest.mark.parametrize("command", PARALLEL, ids=["compare", "run"])
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_interrupts_of_parallel_runs(start: Start, command: list[str], times: int) -> None:
+    """The second one meets the first one's work: it is sent when the command says that it stops."""
+    running = start(*command)
+    running.wait_for(lambda: len(running.partial_files()) >= min(2, os.cpu_count() or 1))
+    running.signal_group(signal.SIGINT)
+    running.read_line()
+    for _ in range(times - 1):
+        running.signal_group(signal.SIGINT)
+    running.ended(ExitCode.INTERRUPTED, "interrupted")
+
+
+def test_a_sweep_that_is_interrupted_leaves_nothing(start: Start) -> None:
+    running = start("sweep", "rolling-deploy", "--over", "members=300,400", *MUCH[2:], "--seeds", "5")
+    running.wait_for(lambda: len(running.group()) > 1)
+    running.signal_group(signal.SIGINT)
+    running.ended(ExitCode.INTERRUPTED, "interrupted")
+
+
+def test_termination_of_the_first_process_alone(start: Start) -> None:
+    running = start(*PARALLEL[0])
+    running.wait_for(running.partial_files)
+    running.process.terminate()
+    running.ended(ExitCode.TERMINATED, "terminated")
+
+
+def test_workers_end_with_a_first_process_that_was_killed(start: Start) -> None:
+    running = start(*PARALLEL[0])
+    running.wait_for(running.partial_files)
+    running.process.kill()
+    running.process.communicate()
+    late = time.monotonic() + DEADLINE_S
+    while running.group():
+        assert time.monotonic() < late
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [
+        (signal.SIGINT, ExitCode.INTERRUPTED, "interrupted"),
+        (signal.SIGTERM, ExitCode.TERMINATED, "terminated"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [["run", "rolling-deploy", *MUCH], ["run", "rolling-deploy", "--on", "emulator"]],
+    ids=["virtual", "real"],
+)
+def test_one_run(
+    start: Start, command: list[str], number: signal.Signals, code: ExitCode, words: str
+) -> None:
+    running = start(*command)
+    running.wait_for(running.partial_files)
+    for _ in range(3):
+        running.signal_group(number)
+    running.ended(code, words)
+
+
+def test_assign_that_waits_for_a_case(start: Start) -> None:
+    running = start("assign")
+    assert running.process.stdin is not None
+    assert running.process.stdout is not None
+    running.process.stdin.write('{"id": 1, "assignor": "range", "topics": {}, "members": []}\n')
+    running.process.stdin.flush()
+    assert running.process.stdout.readline().startswith('{"id":')
+    running.signal_group(signal.SIGINT)
+    running.ended(ExitCode.INTERRUPTED, "interrupted")
+
+
+def test_check_assignor_and_its_other_processes(start: Start) -> None:
+    running = start("check-assignor", "range", "--count", "100000")
+    running.wait_for(lambda: len(running.group()) == 3)
+    running.signal_group(signal.SIGINT)
+    running.signal_group(signal.SIGINT)
+    running.ended(ExitCode.INTERRUPTED, "interrupted")
+
+
+def test_a_replay_takes_its_copy_away(start: Start, tmp_path: Path) -> None:
+    first = start("run", "cold-start", "--set", "members=300", "--set", "partitions=3000", "--out", "x")
+    assert first.process.wait(DEADLINE_S) == 0
+    kept = first.files()
+    running = start("replay", "x")
+    running.expected = kept
+    running.wait_for(lambda: list(tmp_path.glob("groupstorm-replay-*")))
+    running.signal_group(signal.SIGINT)
+    running.ended(ExitCode.INTERRUPTED, "interrupted")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_analyze_with_spark(start: Start, tmp_path: Path, number: signal.Signals) -> None:
+    """The JVM is met while it starts: its files lie in our temporary folder from then on."""
+    pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[spark]'")
+    first = start("run", "cold-start", "--set", "members=4", "--out", "x")
+    assert first.process.wait(DEADLINE_S) == 0
+    running = start("analyze", "x", "--engine", "spark")
+    running.wait_for(lambda: len(running.group()) > 1 and list(tmp_path.glob("groupstorm-spark-*")))
+    running.signal_group(number)
+    running.signal_group(number)
+    _, errors = running.process.communicate(timeout=DEADLINE_S)
+    assert running.process.returncode == 128 + number, errors
+    assert "Traceback" not in errors
+    late = time.monotonic() + DEADLINE_S
+    while running.group():
+        assert time.monotonic() < late
+        time.sleep(0.01)

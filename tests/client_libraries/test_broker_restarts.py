@@ -1,0 +1,48 @@
+"""`groupstorm serve --data` is killed under a group of static members and started again on its port."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker import wire
+from tests.broker.test_serve import serving
+from tests.broker.wire import RawClient
+from tests.client_libraries.conftest import PARTITIONS
+from tests.client_libraries.groups import is_shared_out, stopping
+from tests.client_libraries.members import GROUP, MEMBERS, TOPIC, Member, wait_until
+
+MEMBERS_COUNT = 2
+
+
+def described(client: RawClient) -> Any:
+    (group,) = client.ask(wire.DESCRIBE_GROUPS, 0, groups=(GROUP,)).groups
+    return group
+
+
+@pytest.mark.slow
+def test_a_group_of_static_members_survives_a_kill_in_its_first_round(library: str, tmp_path: Path) -> None:
+    """The new group's first record is the only one that is written when the broker dies."""
+    options = ("--data", str(tmp_path / "data"), "--set", "group.initial.rebalance.delay.ms=4000")
+    members: list[Member] = []
+    with stopping(members):
+        with serving(*options, "--topic", f"{TOPIC}:{PARTITIONS}") as (process, (host, port)):
+            members += [
+                MEMBERS[library](f"{host}:{port}", instance=f"i{number}") for number in range(MEMBERS_COUNT)
+            ]
+            with RawClient((host, port)) as client:
+                wait_until(
+                    lambda: len(described(client).members) == MEMBERS_COUNT,
+                    "every member is in the first round",
+                )
+                assert described(client).group_state == "PreparingRebalance"
+            process.kill()
+            process.wait()
+        with serving(*options, "--port", str(port)) as (_, address), RawClient(address) as client:
+            wait_until(lambda: is_shared_out(members), "the group shares the partitions", patience_s=60)
+            group = described(client)
+            assert (group.group_state, len(group.members)) == ("Stable", MEMBERS_COUNT)
+            for member in members:
+                member.stop()

@@ -1,0 +1,27 @@
+"""Record the real clients anew, in two minutes: `python -m tests.client_profiles.record [NAME...]`."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.client_profiles.clients import CLIENTS, Client, ClientMissing
+from tests.client_profiles.recording import SESSIONS, record, write
+
+
+def main(names: list[str]) -> None:
+    clients: dict[str, Client] = {}
+    for name in names or SESSIONS:
+        try:
+            clients[name] = CLIENTS[SESSIONS[name].profile]()
+        except ClientMissing as missing:
+            print(f"{name}: not recorded: {missing}", file=sys.stderr)
+    with ThreadPoolExecutor(len(clients) or 1) as pool:
+        recordings = pool.map(lambda name: record(clients[name], SESSIONS[name]), clients)
+        for name, recording in zip(clients, recordings, strict=True):
+            write(name, recording)
+            print(f"{name}: {len(recording.rows)} lines of {recording.client}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,63 @@
+"""The installed clients still send the recorded requests; half a minute for all of them."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.client_profiles.clients import CLIENTS, Client, ClientMissing
+from tests.client_profiles.comparison import Row, fields, rounds, subscriptions
+from tests.client_profiles.emulated import NAMES
+from tests.client_profiles.recording import Action, Recording, Session, read, record
+
+pytestmark = pytest.mark.slow
+
+SHORT_SESSION = (
+    Action(0, "start", "first"),
+    Action(9, "start", "second"),
+    Action(9, "stop", "second"),
+    Action(6, "stop", "first"),
+    Action(3, "", ""),
+)
+
+
+@pytest.fixture(scope="module")
+def recordings() -> dict[str, Recording | str]:
+    """Recordings by profile; for a missing client a text that says what it needs."""
+    found: dict[str, Recording | str] = {}
+    clients: dict[str, Client] = {}
+    for profile, find in CLIENTS.items():
+        try:
+            clients[profile] = find()
+        except ClientMissing as missing:
+            found[profile] = str(missing)
+    with ThreadPoolExecutor(len(clients) or 1) as pool:
+        recorded = pool.map(lambda name: record(clients[name], Session(name, "", SHORT_SESSION)), clients)
+        found |= dict(zip(clients, recorded, strict=True))
+    return found
+
+
+@pytest.mark.parametrize("profile", CLIENTS)
+def test_an_installed_client_sends_the_recorded_requests(
+    recordings: dict[str, Recording | str], profile: str
+) -> None:
+    recording = recordings[profile]
+    if isinstance(recording, str):
+        pytest.skip(recording)
+    live, golden = request_summaries(recording), request_summaries(read(profile))
+    assert live
+    assert live <= golden, (
+        f"{recording.client}: record anew: python -m tests.client_profiles.record {profile}"
+    )
+
+
+def request_summaries(recording: Recording) -> set[str]:
+    """All requests of the members' rounds, without the generations."""
+    return {summary(row) for who in NAMES for row in rounds(recording.rows, who)}
+
+
+def summary(row: Row) -> str:
+    kept = {name: value for name, value in fields(row).items() if name not in ("generation", "who")}
+    return json.dumps([kept, subscriptions(row)], sort_keys=True)

@@ -1,0 +1,114 @@
+"""Events and answers as lines of a transcript."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from groupstorm.coordinator.classic.subscriptions import assigned_partitions
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    DescribeGroupResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    ListGroupsResponse,
+    OffsetCommitResponse,
+    OffsetDeleteResponse,
+    OffsetFetchResponse,
+    Response,
+    SyncGroupResponse,
+)
+from groupstorm.trace.events import coordinator as events
+
+#: The answers themselves say more.
+_ANSWERED = (events.JoinAnswered, events.SyncAnswered)
+_LEFT_OUT = ("group", "member", "previous_state", "state")
+
+
+def event_line(event: events.Event) -> str:
+    """The event's name and fields as in a trace; empty for the answers' own events."""
+    if isinstance(event, _ANSWERED):
+        return ""
+    words = [re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()]
+    if isinstance(event, events.GroupStateChanged):
+        words.append(f"{event.previous_state} -> {event.state}")
+    for name, value in event._asdict().items():
+        if name not in _LEFT_OUT and value is not None and value != ():
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else value
+            words.append(f"{name}={text}")
+    return " ".join(words)
+
+
+def answer_lines(head: str, response: Response) -> list[str]:
+    """The answer in a line, and a line for each of its rows."""
+    return [f"{head} {_words(response)}", *(f"   {row}" for row in _rows(response))]
+
+
+def _words(response: Response) -> str:
+    error = getattr(response, "error", Error.NONE)
+    match response:
+        case JoinGroupResponse():
+            words = _joined(response)
+        case SyncGroupResponse(error=Error.NONE):
+            words = f"partitions={_partitions(response.assignment)}"
+        case DescribeGroupResponse():
+            kind = f" type={response.protocol_type}" if response.protocol_type else ""
+            protocol = f" protocol={response.protocol}" if response.protocol else ""
+            words = f"{response.state}{kind}{protocol}"
+        case LeaveGroupResponse(members=(member,)):
+            error, words = error or member.error, ""
+        case OffsetCommitResponse(partitions=((_, _, only),)):
+            error, words = only, ""
+        case _:
+            words = ""
+    return f"{error.name} {words}".rstrip()
+
+
+def _joined(response: JoinGroupResponse) -> str:
+    if response.error:
+        return f"id={response.member_id or 'none'}"
+    members = f" members={','.join(member.member_id for member in response.members)}"
+    skip = " skip-assignment" if response.skip_assignment else ""
+    return (
+        f"generation={response.generation} id={response.member_id} leader={response.leader}"
+        f" protocol={response.protocol}{members if response.members else ''}{skip}"
+    )
+
+
+def _rows(response: Response) -> list[str]:
+    rows: list[str] = []
+    match response:
+        case DescribeGroupResponse():
+            rows = [
+                f"{member.member_id}{_instance(member.group_instance_id)}"
+                f" partitions={_partitions(member.assignment)}"
+                for member in response.members
+            ]
+        case ListGroupsResponse():
+            rows = [
+                f"{group.group} {group.state} type={group.protocol_type or 'none'} kind={group.group_type}"
+                for group in response.groups
+            ]
+        case LeaveGroupResponse() if len(response.members) > 1:
+            rows = [
+                f"{member.member_id or 'no id'}{_instance(member.group_instance_id)} {member.error.name}"
+                for member in response.members
+            ]
+        case OffsetFetchResponse():
+            rows = [
+                f"{topic}-{number} offset={committed.offset} {error.name}"
+                for topic, number, committed, error in response.partitions
+            ]
+        case OffsetCommitResponse(partitions=(_,)):
+            pass
+        case OffsetDeleteResponse() | OffsetCommitResponse():
+            rows = [f"{topic}-{number} {error.name}" for topic, number, error in response.partitions]
+    return rows
+
+
+def _instance(instance: str | None) -> str:
+    return f" instance={instance}" if instance else ""
+
+
+def _partitions(assignment: bytes) -> Any:
+    return ",".join(assigned_partitions(assignment) or ()) or "none"

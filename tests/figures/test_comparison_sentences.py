@@ -1,0 +1,268 @@
+"""What a comparison says of many variants, of several seeds, and of Kafka Streams applications."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.figures.comparison import compare_sentences, one_run_each
+from groupstorm.figures.measures import BY_KEY
+from groupstorm.figures.ranking import has_tasks, parse_ranking, rank
+from groupstorm.figures.spread import Spread
+
+NOTHING = FiguresAccumulator().figures()
+
+
+def figures(**changes: Any) -> Figures:
+    return replace(NOTHING, **changes)
+
+
+def said(**variants: Figures) -> list[str]:
+    return compare_sentences(one_run_each(variants))
+
+
+def bare(verdict: str) -> str:
+    """Without what stands in brackets: on how many seeds it is based."""
+    return re.sub(r" \([^()]*\)", "", verdict)
+
+
+def unowned(value: float) -> Figures:
+    return figures(unowned_partition_seconds=value)
+
+
+def test_of_more_than_four_values_the_least_and_the_most_are_named() -> None:
+    four = said(a=unowned(100), b=unowned(200), c=unowned(300), d=unowned(400))
+    assert four[1] == (
+        "Under a partitions were un-owned for 100 s in all, under b for 200 s (2.0 times as long), "
+        "under c for 300 s (3.0 times as long), under d for 400 s (4.0 times as long)."
+    )
+    five = said(a=unowned(100), b=unowned(200), c=unowned(300), d=unowned(400), e=unowned(500))
+    assert five[1] == (
+        "Under a partitions were un-owned for 100 s in all, under e for 500 s (5.0 times as long), "
+        "under the others for something between."
+    )
+    gaps = [figures(unowned_max_seconds=value) for value in (10, 20, 30, 40, 50)]
+    lines = said(**dict(zip("abcde", gaps, strict=True)))
+    assert "Longest single gap: a 10.0 s, e 50.0 s (5.0 times), the others between." in lines
+
+
+def test_variants_that_are_shown_alike_stand_together_in_their_order() -> None:
+    lines = said(z=unowned(100.1), a=unowned(100.2), m=unowned(300))
+    assert lines[1] == (
+        "Under z and a partitions were un-owned for 100 s in all, under m for 300 s (3.0 times as long)."
+    )
+
+
+def test_more_than_four_best_ones_are_not_named() -> None:
+    best = {name: unowned(100) for name in "abcd"}
+    assert bare(said(**best, x=unowned(9000))[0]) == (
+        "Best by un-owned time: a, b, c and d; there is no winner between them, they differ by less than a "
+        "person would notice."
+    )
+    assert bare(said(**best, e=unowned(100), x=unowned(9000), y=unowned(9000))[0]) == (
+        "There is no winner by un-owned time: they differ by less than a person would notice, and only x and "
+        "y cost more."
+    )
+
+
+def test_two_differences_are_named_the_largest_first_and_one_of_a_family() -> None:
+    one = figures(lag_peak=0, staleness_max_seconds=0, generations=0, moves=0, records_skipped=0)
+    other = figures(
+        lag_peak=50_000,  # 50 times what is noticed
+        staleness_max_seconds=400,  # 40 times, of the same family
+        generations=200,  # 10 times
+        moves=600,  # 3 times
+        records_skipped=300,  # 30 times
+    )
+    assert said(a=one, b=other)[-2:] == [
+        "Peak lag in records: a 0, b 50,000.",
+        "Records skipped: a 0, b 300.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("figure", "one", "other", "sentence"),
+    [
+        ("unowned_max_seconds", 10, 14.9, None),
+        ("unowned_max_seconds", 10, 15, "Longest single gap: a 10.0 s, b 15.0 s (1.5 times)."),
+        ("unowned_max_seconds", 95, 105, None),
+        ("unowned_max_seconds", 90, 100, "Longest single gap: a 90.0 s, b 100 s (1.1 times)."),
+        ("rebalance_latency_max_ms", 0, 10_000, "Longest rebalance: a 0 s, b 10.0 s."),
+        (
+            "restored_bytes",
+            10**9,
+            3 * 10**9,
+            "State restored before tasks could run: a 1.0 GB, b 3.0 GB",
+        ),
+        ("cross_rack_usd", 0.01, 0.07, "Cost of traffic between racks: a $0.0100, b $0.0700 (7.0 times)."),
+    ],
+)
+def test_a_difference_counts_if_a_person_would_notice_it(
+    figure: str, one: float, other: float, sentence: str | None
+) -> None:
+    lines = said(a=figures(**{figure: one}), b=figures(**{figure: other}))
+    if sentence is None:
+        assert lines[-1] == "Nothing else differs by so much that a person would notice."
+    else:
+        assert lines[-1].startswith(sentence)
+
+
+def test_what_is_noticed_of_records_grows_with_the_records() -> None:
+    lag, again = BY_KEY["lag"], BY_KEY["duplicates"]
+    few, many = figures(records_processed=1_000), figures(records_processed=50_000_000)
+    assert (lag.noticed_among([few]), again.noticed_among([few])) == (1_000, 100)
+    assert (lag.noticed_among([few, many]), again.noticed_among([many, few])) == (5_000, 50_000)
+    assert lag.noticed_among([figures()]) == 1_000
+
+
+def test_a_variant_whose_consumers_died_is_named_and_not_ranked() -> None:
+    dead = figures(unowned_partition_seconds=0.0, errors={"GROUP_MAX_SIZE_REACHED": 1})
+    lines = said(a=unowned(100), b=unowned(900), c=dead)
+    assert bare(lines[0]) == "Best by un-owned time: a."
+    assert lines[1] == (
+        "Not ranked is c: consumers ended with GROUP_MAX_SIZE_REACHED (the group is full, see "
+        "group.max.size)."
+    )
+    alone = said(a=unowned(100), c=dead)
+    assert not any(line.startswith("Best") for line in alone)
+    assert not any(line.startswith("Not ranked") for line in said(c=dead))
+    both = said(c=dead, d=replace(dead, unowned_partition_seconds=900.0))
+    assert both[0] == "There is no best variant: none of them can be ranked."
+
+
+def test_seeds_are_counted_and_ties_within_them_said() -> None:
+    runs = {"a": [unowned(100), unowned(300)], "b": [unowned(150), unowned(500)]}
+    first = compare_sentences(runs)[0]
+    assert "medians of 2 seeds" in first
+    assert bare(first) == (
+        "There is no winner by un-owned time: what lies between them is within the spread of the seeds."
+    )
+    verdict = rank(runs)
+    assert verdict is not None
+    assert verdict.within_spread
+    alone = rank(one_run_each({"a": unowned(100), "b": unowned(100)}))
+    assert alone is not None
+    assert not alone.within_spread, "one seed has no spread"
+
+
+@pytest.mark.parametrize(
+    ("other", "best"),
+    # the cost is un-owned time in minutes: at least one more, and at least a tenth more
+    [(119.9, ("a", "b")), (120.0, ("a",))],
+)
+def test_a_winner_is_better_by_what_a_person_notices(other: float, best: tuple[str, ...]) -> None:
+    verdict = rank(one_run_each({"a": unowned(60), "b": unowned(other)}))
+    assert verdict is not None
+    assert verdict.best == best
+    assert verdict.by == "un-owned time"
+
+
+def test_a_winner_is_better_by_a_tenth() -> None:
+    near = rank(one_run_each({"a": unowned(6000), "b": unowned(6660)}))
+    far = rank(one_run_each({"a": unowned(6000), "b": unowned(6670)}))
+    assert near is not None
+    assert far is not None
+    assert (near.best, far.best) == (("a", "b"), ("a",))
+
+
+def test_lag_stands_in_for_staleness_where_that_is_not_known() -> None:
+    runs = one_run_each({"a": figures(lag_peak=50_000), "b": figures(lag_peak=0)})
+    verdict = rank(runs)
+    assert verdict is not None
+    assert (verdict.best, verdict.by) == (("b",), "peak lag in records")
+    stale = rank(
+        one_run_each({"a": figures(staleness_max_seconds=90), "b": figures(staleness_max_seconds=1)})
+    )
+    assert stale is not None
+    assert stale.by == "the oldest unprocessed record"
+    assert rank({"a": [unowned(1)]}) is None
+    assert parse_ranking("lag=2, moves") == {"lag": 2.0, "moves": 1.0}
+
+
+def test_of_the_default_ranking_each_figure_weighs_once_what_a_person_notices() -> None:
+    nothing = figures(
+        unowned_partition_seconds=0, staleness_max_seconds=0, records_duplicated=0, records_skipped=0
+    )
+    noticed: dict[str, Any] = {
+        "unowned_partition_seconds": 60.0,
+        "staleness_max_seconds": 10.0,
+        "records_duplicated": 100,
+        "records_skipped": 10,
+    }
+    for figure, value in noticed.items():
+        one: dict[str, Any] = {figure: value}
+        verdict = rank(one_run_each({"a": nothing, "b": replace(nothing, **one)}))
+        assert verdict is not None
+        assert {name: cost.median for name, cost in verdict.costs.items()} == {"a": 0, "b": 1}
+    tasks = replace(nothing, probing_rebalances=0, task_downtime_seconds=0)
+    for figure, value in (noticed | {"task_downtime_seconds": 60.0}).items():
+        one = {figure: value}
+        verdict = rank(one_run_each({"a": tasks, "b": replace(tasks, **one)}))
+        assert verdict is not None
+        weight = 0 if figure == "unowned_partition_seconds" else 1
+        assert {name: cost.median for name, cost in verdict.costs.items()} == {"a": 0, "b": weight}
+
+
+def test_a_tie_that_seeds_do_not_explain_is_no_matter_of_spread() -> None:
+    verdict = rank({"a": [unowned(100), unowned(100)], "b": [unowned(110), unowned(110)]})
+    assert verdict is not None
+    assert (verdict.best, verdict.within_spread) == (("a", "b"), False)
+
+
+def test_a_spread_holds_its_ends() -> None:
+    spread = Spread(1, 2, 3)
+    assert [spread.holds(value) for value in (0.9, 1, 3, 3.1)] == [False, True, True, False]
+
+
+# -- Kafka Streams -----------------------------------------------------------------------------------
+
+
+def streams(probing: int = 0, **changes: Any) -> Figures:
+    return figures(probing_rebalances=probing, **changes)
+
+
+def test_of_tasks_the_comparison_speaks_of_downtime_and_balance() -> None:
+    assert has_tasks(one_run_each({"a": unowned(1), "b": streams()}))
+    assert not has_tasks(one_run_each({"a": unowned(1)}))
+    lines = compare_sentences(
+        {
+            "a": [
+                streams(task_downtime_seconds=10, converged_after_seconds=30.0),
+                replace(
+                    streams(task_downtime_seconds=10, converged_after_seconds=50.0), probing_rebalances=2
+                ),
+                replace(streams(task_downtime_seconds=10), probing_rebalances=1),
+            ],
+            "b": [streams(3, task_downtime_seconds=500)] * 3,
+        }
+    )
+    assert bare(lines[0]) == "Best by tasks down: a."
+    assert lines[1] == "Under a tasks were down for 10.0 s in all, under b for 500 s (50 times as long)."
+    assert lines[2] == (
+        "A stable assignment came under a 40.0 s after the change (1 probing rebalance, but not in 1 of 3 "
+        "seeds), under b never (3 probing rebalances)."
+    )
+
+
+def test_of_racks_the_comparison_speaks_of_traffic_and_its_price() -> None:
+    lines = said(
+        near=streams(
+            task_downtime_seconds=0,
+            cross_rack_bytes=2_000_000_000,
+            cross_rack_usd=0.04,
+            moves=1,
+            subtopology_imbalance=3,
+        ),
+        far=streams(task_downtime_seconds=0, cross_rack_bytes=9_000_000_000, cross_rack_usd=0.18),
+    )
+    assert lines[-2 if lines[-1].startswith("Nothing") else -1].startswith("That took so many moves")
+    assert "From rack to rack went 2.0 GB ($0.0400) under near, 9.0 GB ($0.18) under far." in lines
+    assert (
+        "That took so many moves of partitions, and at the end an instance has so many tasks of one "
+        "sub-topology more than another: 1 move and 3 under near, 0 moves and 0 under far." in lines
+    )
+    assert not any("Cost of traffic" in line for line in lines), "said already"

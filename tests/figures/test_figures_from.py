@@ -1,0 +1,58 @@
+"""`figures_from` of a scenario is the window that a reader of its trace can choose, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.figures import FiguresAccumulator
+from groupstorm.figures.by_group import Window, figures_by_group
+from groupstorm.problems import InputError
+from groupstorm.storms.run import run, run_without_trace
+from groupstorm.storms.scenario.files import ResolvedScenario, parse
+from groupstorm.trace.reader import read_rows
+
+SCENARIO = """
+name: restarts
+settings: {members: 3, partitions: 6, group.instance.id: ordinal, start_ms: 2000, warm_up_ms: 60000}
+steps: [{at_ms: 0, do: start}, {at_ms: warm_up_ms, do: restart, members: [1]}]
+"""
+
+
+def resolved(more: str = "") -> ResolvedScenario:
+    return parse(SCENARIO + more, "yaml", "test").resolve(None, 0, {})
+
+
+def test_only_what_the_restart_costs_counts(tmp_path: Path) -> None:
+    whole = run(resolved(), tmp_path / "whole").figures
+    windowed = run(resolved("figures_from: warm_up_ms"), tmp_path / "windowed")
+    assert whole.generations == 1
+    assert windowed.figures.generations == 0
+    assert windowed.figures.unowned_partition_seconds == whole.unowned_partition_seconds
+    assert windowed.figures.rebalance_latency_max_ms is None
+    assert windowed.figures == run_without_trace(resolved("figures_from: 1m"))
+
+
+def test_a_reader_of_the_trace_comes_to_the_same_figures(tmp_path: Path) -> None:
+    finished = run(resolved("figures_from: warm_up_ms"), tmp_path / "run")
+    by_row = FiguresAccumulator()
+    for row in read_rows(finished.folder):
+        by_row.add_row(row)
+    assert by_row.figures() == finished.figures
+    assert list(figures_by_group(read_rows(finished.folder)).values()) == [finished.figures]
+    earlier = figures_by_group(read_rows(finished.folder), Window(from_us=1))
+    assert [figures.generations for figures in earlier.values()] == [1], "a window of one's own comes first"
+
+
+def test_it_is_part_of_what_is_replayed() -> None:
+    one = resolved("figures_from: 1m")
+    assert one.written()["figures_from"] == 60_000
+    again = parse(one.as_yaml(), "yaml", "again").resolve(None, None, {})
+    assert again.written() == one.written()
+    assert "figures_from" not in resolved().written()
+
+
+def test_what_is_no_time_is_refused() -> None:
+    with pytest.raises(InputError, match="test: figures_from: 'later' is neither milliseconds"):
+        resolved("figures_from: later")

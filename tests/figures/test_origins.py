@@ -1,0 +1,254 @@
+"""What began a time without an owner: the rules of docs/figures.md on traces of a few rows."""
+
+from __future__ import annotations
+
+from groupstorm.figures import FiguresAccumulator
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.schema import Source
+from tests.figures.tracing import Trace
+
+
+def two_members() -> Trace:
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.start(0, "a")
+    trace.start(0, "b")
+    trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",)})
+    return trace
+
+
+def costs(trace: Trace) -> tuple[object, ...]:
+    """(deployments, their un-owned seconds; crashes, theirs; neither's)."""
+    figures = trace.figures()
+    deploy, crash = figures.deploy_unowned_partition_seconds, figures.crash_unowned_partition_seconds
+    assert deploy is not None
+    assert crash is not None
+    assert figures.unowned_partition_seconds is not None
+    rest = figures.unowned_partition_seconds - deploy - crash
+    return figures.deploys, deploy, figures.crashes, crash, rest
+
+
+def test_a_member_that_stops_and_the_rebalance_that_it_causes() -> None:
+    trace = two_members()
+    trace.step(10, "stop", "a", "SIGTERM")
+    trace.revoke(12, "a", 1, "t-0", cause="close")
+    trace.remove(12, "a", cause="left")
+    trace.revoke(14, "b", 1, "t-1")  # eager: b gives up everything to join again
+    trace.round(17, 2, {"b": ("t-0", "t-1")})
+    trace.end(30)
+    assert costs(trace) == (1, 5 + 3, 0, 0, 0)
+    figures = trace.figures()
+    assert figures.cost_per_deploy_partition_seconds == 8
+    assert figures.cost_per_crash_partition_seconds is None
+
+
+def test_a_member_that_crashes_and_its_return() -> None:
+    """What its session's end costs belongs to the crash, and so does what its new process costs."""
+    trace = two_members()
+    trace.step(10, "crash-restart", "a", "SIGKILL")
+    trace.crash(10, "a", 1, "t-0")
+    trace.step(15, "busy", "b", "for 1 ms")
+    trace.start(20, "a", member_id="a-2")
+    trace.revoke(21, "b", 1, "t-1")
+    trace.round(23, 2, {"b": ("t-1",)})
+    trace.remove(55, "a", cause="session-expired")
+    trace.revoke(56, "b", 2, "t-1")
+    trace.round(57, 3, {"b": ("t-0", "t-1")})
+    trace.end(60)
+    assert costs(trace) == (0, 0, 1, 47 + 2 + 1, 0)
+    assert trace.figures().cost_per_crash_partition_seconds == 50
+
+
+def test_a_process_that_comes_back_belongs_to_the_end_of_the_one_before() -> None:
+    """Between a's crash and its return b is stopped: the rebalance of a's return belongs to the crash."""
+    trace = two_members()
+    trace.start(2, "c")
+    trace.crash(5, "a", 1, "t-0")
+    trace.take(6, "c", 1, "t-0")
+    trace.step(7, "stop", "b", "SIGTERM")
+    trace.revoke(7, "b", 1, "t-1", cause="close")
+    trace.take(9, "c", 1, "t-1")
+    trace.start(20, "a", member_id="a-2")
+    trace.revoke(21, "c", 1, "t-0", "t-1")
+    trace.round(24, 2, {"a": ("t-0",), "c": ("t-1",)})
+    trace.start(30, "d")  # nobody's successor: it belongs to whatever came last
+    trace.revoke(31, "c", 2, "t-1")
+    trace.round(32, 3, {"c": (), "d": ("t-1",)})
+    trace.end(40)
+    assert costs(trace) == (1, 2, 1, 1 + 6 + 1, 0)
+
+
+def test_a_process_that_was_restarted_may_crash() -> None:
+    trace = two_members()
+    trace.step(10, "restart", "a", "SIGTERM")
+    trace.revoke(10, "a", 1, "t-0", cause="close")
+    trace.remove(10, "a", cause="left")
+    trace.start(12, "a", member_id="a-2")
+    trace.take(13, "a", 2, "t-0")
+    trace.crash(20, "a", 2, "t-0", member_id="a-2")
+    trace.end(21)
+    assert costs(trace) == (1, 3, 1, 1, 0)
+
+
+def test_a_window_counts_what_begins_in_it() -> None:
+    trace = two_members()
+    trace.step(10, "stop", "a", "SIGTERM")
+    trace.revoke(10, "a", 1, "t-0", cause="close")
+    trace.crash(12, "b", 1, "t-1")
+    trace.rejoin(13, "c", "poll-timeout")
+    trace.end(20)
+    accumulator = FiguresAccumulator(15_000_000)
+    for one in trace.rows:
+        accumulator.add(*one)
+    figures = accumulator.figures()
+    assert (figures.deploys, figures.deploy_unowned_partition_seconds) == (0, 5)
+    assert (figures.crashes, figures.crash_unowned_partition_seconds) == (0, 5)
+    assert figures.max_poll_interval_exceeded == 0
+
+
+def test_a_rolling_restart_is_one_deployment() -> None:
+    trace = two_members()
+    trace.step(10, "rolling-restart", None, "2 processes are replaced, ordinal")
+    for at_s, member, partition in ((10, "a", "t-0"), (20, "b", "t-1")):
+        trace.step(at_s, "rolling-restart", member, "SIGTERM")
+        trace.revoke(at_s, member, 1, partition, cause="close")
+        trace.remove(at_s, member, cause="left")
+        trace.start(at_s + 2, member)
+        trace.take(at_s + 4, member, 1, partition)
+    trace.step(25, "rollout-complete", None, "rolling-restart: after 15.0 s")
+    trace.step(30, "rolling-restart", None, "2 processes are replaced, ordinal")
+    trace.step(30, "rolling-restart", "a", "SIGTERM")
+    trace.step(31, "rolling-restart", None, "1 pods are replaced; pause")  # a canary says so on its way
+    trace.end(40)
+    assert costs(trace) == (2, 4 + 4, 0, 0, 0)
+    assert trace.figures().cost_per_deploy_partition_seconds == 4
+
+
+def test_a_surge_begins_with_new_members() -> None:
+    """Its deployment is announced before anybody stops: the rebalance of the first arrival is its own."""
+    trace = two_members()
+    trace.step(10, "rolling-restart", None, "2 processes are replaced, ordinal")
+    trace.start(11, "a-next")
+    trace.revoke(12, "a", 1, "t-0")
+    trace.round(15, 2, {"a-next": ("t-0",), "a": ()})
+    trace.end(20)
+    assert costs(trace) == (1, 3, 0, 0, 0)
+
+
+def test_members_that_stop_at_one_instant_are_one_deployment() -> None:
+    trace = two_members()
+    for member in ("a", "b"):
+        trace.step(10, "stop", member, "SIGTERM")
+    trace.step(20, "stop", "c", "SIGTERM")
+    trace.end(30)
+    assert costs(trace)[:3] == (2, 0, 0)
+
+
+def test_a_member_that_closes_without_a_step_is_planned() -> None:
+    trace = two_members()
+    trace.revoke(12, "a", 1, "t-0", cause="close")
+    trace.end(15)
+    assert costs(trace) == (1, 3, 0, 0, 0)
+
+
+def test_a_process_that_is_killed_after_sigterm_belongs_to_the_deployment() -> None:
+    trace = two_members()
+    trace.step(10, "stop", "a", "SIGTERM")
+    trace.crash(40, "a", 1, "t-0")
+    trace.start(42, "a", member_id="a-2")
+    trace.remove(50, "a", cause="session-expired")  # the first process's id, under the name of the second
+    trace.revoke(52, "b", 1, "t-1")
+    trace.round(53, 2, {"b": ("t-0", "t-1")})
+    trace.end(60)
+    assert costs(trace) == (1, 13 + 1, 0, 0, 0)
+
+
+def test_a_static_member_that_expires_while_it_restarts_belongs_to_the_deployment() -> None:
+    trace = two_members()
+    trace.step(10, "restart", "a", "SIGTERM")
+    trace.revoke(10, "a", 1, "t-0", cause="close")
+    trace.remove(20, "a", cause="session-expired")
+    trace.revoke(21, "b", 1, "t-1")
+    trace.round(23, 2, {"b": ("t-0", "t-1")})
+    trace.end(30)
+    assert costs(trace) == (1, 13 + 2, 0, 0, 0)
+
+
+def test_a_zombie_breaks_off_once() -> None:
+    """Its session ends first, and it learns of it later; when it is back and breaks off again, it counts."""
+    trace = two_members()
+    trace.pause(10, "a", "t-0")
+    trace.remove(20, "a", cause="session-expired")
+    trace.revoke(21, "b", 1, "t-1")
+    trace.round(22, 2, {"b": ("t-1",)})
+    trace.resume(30, "a", "t-0")
+    trace.lose(31, "a", 1, "t-0")
+    trace.start(32, "a", member_id="a-2")
+    trace.round(33, 3, {"a": ("t-0",)})
+    assert costs(trace) == (0, 0, 1, 1 + 2, 0)
+    trace.lose(40, "a", 3, "t-0", member_id="a-2")
+    trace.end(41)
+    assert costs(trace) == (0, 0, 2, 1 + 2 + 1, 0)
+
+
+def test_crashes_of_one_instant_are_one() -> None:
+    trace = two_members()
+    trace.crash(10, "a", 1, "t-0")
+    trace.crash(10, "b", 1, "t-1")
+    trace.end(20)
+    assert costs(trace) == (0, 0, 1, 20, 0)
+
+
+def test_members_that_are_added_are_neither() -> None:
+    trace = two_members()
+    trace.crash(5, "a", 1, "t-0")
+    trace.take(6, "b", 2, "t-0")
+    trace.step(10, "add", None, "1 more processes are started")
+    trace.start(11, "c")
+    trace.revoke(12, "b", 2, "t-0", "t-1")
+    trace.round(14, 3, {"b": ("t-0",), "c": ("t-1",)})
+    trace.add(20, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-2",)))
+    trace.take(23, "c", 3, "t-2")
+    trace.end(30)
+    assert costs(trace) == (0, 0, 1, 1, 2 + 2 + 3)
+
+
+def test_partitions_that_are_added_are_neither() -> None:
+    trace = two_members()
+    trace.crash(5, "a", 1, "t-0")
+    trace.take(6, "b", 2, "t-0")
+    trace.add(20, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-2",)))
+    trace.revoke(21, "b", 2, "t-1")
+    trace.end(22)
+    assert costs(trace)[2:] == (1, 1, 1 + 2)
+
+
+def test_a_group_that_its_coordinator_loses_is_neither() -> None:
+    trace = two_members()
+    trace.step(5, "stop", "c", "SIGTERM")
+    trace.remove(10, "a", cause="unloaded")
+    trace.remove(10, "b", cause="unloaded")
+    trace.lose(11, "a", 1, "t-0")
+    trace.start(12, "b", member_id="b-2")
+    trace.revoke(12, "b", 1, "t-1")
+    trace.end(20)
+    assert costs(trace) == (1, 0, 0, 0, 9 + 8)
+
+
+def test_a_member_that_fails_breaks_off() -> None:
+    trace = two_members()
+    trace.add(10, Source.MEMBER, member_events.MemberFailed("g", "c", "", "GROUP_MAX_SIZE_REACHED"))
+    trace.end(20)
+    assert costs(trace)[2] == 1
+
+
+def test_a_poll_timeout_is_counted_and_breaks_off() -> None:
+    trace = two_members()
+    trace.rejoin(10, "a", "poll-timeout")
+    trace.remove(10, "a", cause="left")
+    trace.rejoin(11, "b", "group-rebalancing")
+    trace.lose(15, "a", 1, "t-0")
+    trace.end(20)
+    assert costs(trace) == (0, 0, 1, 5, 0)
+    assert trace.figures().max_poll_interval_exceeded == 1

@@ -1,0 +1,269 @@
+"""Logs and owners whose rates change, on traces of a few rows that can be checked by eye."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.figures import FiguresAccumulator
+from groupstorm.figures.record_model import Line, RecordModel
+from groupstorm.figures.staleness import arrived_us
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.schema import Source
+from tests.figures.tracing import SECOND, Trace
+
+
+def test_a_log_that_grows_faster_from_a_row_on() -> None:
+    """10 records a second for 10 s, then 100: nobody processes after 10 s, so that 1,000 wait at 20 s."""
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=1000)
+    trace.take(0, "a", 1, "t-0")
+    trace.revoke(10, "a", 1, "t-0", at=100)
+    trace.logs(10, {"t-0": (100, 100)})
+    trace.take(20, "b", 2, "t-0", at=100)
+    trace.end(30)
+    figures = trace.figures()
+    assert figures.lag_peak == 1000
+    assert figures.records_processed == 100 + 2000
+
+
+def test_an_owner_that_is_slower_from_a_row_on() -> None:
+    trace = Trace()
+    trace.scenario("t-0", "t-1", record_rate=10, process_rate=1000)
+    trace.take(0, "a", 1, "t-0", "t-1")
+    trace.rates(10, "a", {"t-0": (100, 4), "t-1": (100, 10)})
+    trace.end(20)
+    figures = trace.figures()
+    assert figures.lag_peak == 60  # 10 s at 6 records a second too slow
+    assert figures.records_processed == (100 + 40) + 200
+
+
+def test_a_member_that_goes_on_has_the_rate_of_before() -> None:
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=1000)
+    trace.take(0, "a", 1, "t-0")
+    trace.rates(0, "a", {"t-0": (0, 5)})
+    trace.pause(10, "a", "t-0", at=50)
+    trace.rates(12, "a", {"t-0": (40, 1000)})  # it processes nothing: the row changes nothing
+    trace.resume(20, "a", "t-0", at=50)
+    trace.end(30)
+    assert trace.figures().records_processed == 100
+
+
+def test_a_new_interval_has_the_rate_of_the_scenario() -> None:
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=1000)
+    trace.take(0, "a", 1, "t-0")
+    trace.rates(0, "a", {"t-0": (0, 5)})
+    trace.revoke(10, "a", 1, "t-0", at=50)
+    trace.take(10, "a", 2, "t-0", at=50)
+    trace.end(20)
+    assert trace.figures().records_processed == 200
+
+
+def test_a_row_of_another_member_changes_nothing() -> None:
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=1000)
+    trace.take(0, "a", 1, "t-0")
+    trace.rates(5, "b", {"t-0": (0, 1)})
+    trace.end(10)
+    assert trace.figures().records_processed == 100
+
+
+@pytest.mark.parametrize(("begin", "expected"), [(None, 50), (0, 100)])
+def test_a_partition_that_is_created_later(begin: int | None, expected: int) -> None:
+    """Its log holds 10 s of records that nobody has to process, unless a row says that it begins at 0."""
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=10)
+    trace.take(0, "a", 1, "t-0")
+    trace.add(10, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-1",)))
+    if begin is not None:
+        trace.logs(10, {"t-1": (begin, 20)})
+    trace.end(15)
+    assert trace.figures().lag_peak == expected
+
+
+def test_a_log_that_changes_after_its_first_owner_began() -> None:
+    """The owner begins at 0 in that instant: a row behind it does not say where the log began."""
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=0)
+    trace.take(0, "a", 1, "t-0", at=0)
+    trace.logs(0, {"t-0": (50, 0)})
+    trace.end(10)
+    assert trace.figures().lag_peak == 50
+
+
+def test_records_begin_with_the_first_rate_above_zero() -> None:
+    trace = Trace()
+    trace.scenario("t-0", record_rate=0, process_rate=50)
+    trace.take(0, "a", 1, "t-0")
+    trace.logs(5, {"t-0": (0, 0)})
+    assert trace.figures().lag_peak is None
+    trace.logs(10, {"t-0": (0, 100)})
+    trace.end(20)
+    figures = trace.figures()
+    assert figures.lag_peak == 500
+    assert figures.records_processed == 500
+
+
+def test_positions_are_whole_records_and_stay_exact() -> None:
+    """The same place whatever the number of rows in between: three records in 7 s."""
+    model = RecordModel(1, 1)
+    model.change_log("t-0", Line(100, 7 * SECOND, 3000))
+    owner = Line(90, 0, 429)  # 0.429 records a second
+    assert model.position("t-0", owner, 7 * SECOND) == 93
+    assert model.position("t-0", owner, 6_993_007) == 93
+    assert model.position("t-0", owner, 6_993_006) == 92
+    assert model.position("t-0", Line(90, 0, 10**9), 8 * SECOND) == 103
+    assert model.position("t-0", Line(200, 0, 10**9), 8 * SECOND) == 200
+    assert model.position("other", Line(0, 0, 10**9), 8 * SECOND) == 8
+
+
+def test_when_a_position_is_reached() -> None:
+    nano = 10**9
+    logs = [Line(0, 0, 1000), Line(10, 10 * SECOND, 0), Line(10, 20 * SECOND, 2000)]
+    assert arrived_us(logs, 0) == 0
+    assert arrived_us(logs, 5 * nano) == 5 * SECOND
+    assert arrived_us(logs, 5 * nano + 1) == 5 * SECOND + 1
+    assert arrived_us(logs, 10 * nano) == 10 * SECOND
+    assert arrived_us(logs, 11 * nano) == 20 * SECOND + SECOND // 2
+    assert arrived_us(logs[:2], 11 * nano) is None
+    jump = [Line(0, 0, 1000), Line(50, 10 * SECOND, 1000)]
+    assert arrived_us(jump, 30 * nano) == 10 * SECOND  # rows of the trace may be further than the lines
+    back = [Line(0, 0, 1000), Line(8, 10 * SECOND, 1000)]
+    assert arrived_us(back, 9 * nano) == 11 * SECOND
+
+
+def stuck(trace: Trace, *stable_s: float) -> int | None:
+    """The longest run of generations without progress, of which each begins at one of these times."""
+    for generation, at_s in enumerate(stable_s, start=1):
+        trace.state_to(at_s, "Stable", generation)
+    trace.rows.sort(key=lambda row: row[0])
+    trace.end(100)
+    return trace.figures().generations_without_progress_max
+
+
+def stopped() -> Trace:
+    """One partition, whose owner does not get anywhere from the first second on."""
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=10)
+    trace.take(0, "a", 1, "t-0")
+    trace.rates(1, "a", {"t-0": (10, 0)})
+    return trace
+
+
+def test_generations_without_progress() -> None:
+    assert stuck(stopped(), 10) == 1
+    assert stuck(stopped(), 10, 20, 30) == 3
+    assert stuck(stopped(), 0.5, 10) == 1  # in the first one something was processed
+    trace = stopped()
+    trace.rates(40, "a", {"t-0": (11, 0)})  # a single record
+    assert stuck(trace, 10, 20, 30, 50, 60) == 2
+
+
+def test_generations_before_a_window_do_not_count() -> None:
+    trace = stopped()
+    for generation, at_s in enumerate((10, 20, 30, 40), start=1):
+        trace.state_to(at_s, "Stable", generation)
+    trace.end(50)
+    accumulator = FiguresAccumulator(25 * SECOND)
+    for row in trace.rows:
+        accumulator.add(*row)
+    assert accumulator.figures().generations_without_progress_max == 2
+
+
+def test_what_is_processed_again_is_no_progress() -> None:
+    trace = stopped()
+    trace.revoke(11, "a", 1, "t-0", at=10)
+    trace.take(12, "a", 2, "t-0", at=0)
+    trace.rates(12, "a", {"t-0": (0, 1)})
+    trace.revoke(21, "a", 2, "t-0", at=9)
+    trace.take(22, "a", 3, "t-0", at=0)
+    trace.rates(22, "a", {"t-0": (0, 1)})
+    trace.revoke(99, "a", 3, "t-0", at=9)
+    assert stuck(trace, 10, 20) == 2
+
+
+def test_progress_is_what_goes_beyond_the_furthest_so_far() -> None:
+    """By its rate a had come to 100 at 10 s; a row then says 50: what leads back to 100 is no progress."""
+    trace = Trace()
+    trace.scenario("t-0", record_rate=20, process_rate=10)
+    trace.take(0, "a", 1, "t-0")
+    trace.rates(11, "a", {"t-0": (50, 0)})
+    trace.rates(21, "a", {"t-0": (90, 0)})
+    trace.rates(31, "a", {"t-0": (99, 0)})
+    assert stuck(trace, 10, 20, 30, 40) == 4
+
+
+def test_a_generation_that_has_nothing_to_process_is_not_stuck() -> None:
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=10)
+    trace.take(0, "a", 1, "t-0")
+    trace.logs(1, {"t-0": (10, 0)})
+    assert stuck(trace, 10, 20) == 0
+
+
+def test_a_partition_that_is_created_is_no_progress() -> None:
+    """Whatever its log holds: by the rates of the trace's beginning, or by a row of that instant."""
+    for row in (None, {"t-1": (0, 10)}, {"t-1": (500, 10)}):
+        trace = stopped()
+        trace.add(15, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-1",)))
+        if row is not None:
+            trace.logs(15, row)
+        assert stuck(trace, 10, 20, 30) == 3
+
+
+def test_ages_of_records() -> None:
+    """t-0 stands from 1 s to 31 s; t-1 is a little too slow; nobody had to wait for t-2."""
+    trace = Trace()
+    trace.scenario("t-0", "t-1", "t-2", record_rate=10, process_rate=1000)
+    trace.take(0, "a", 1, "t-0", "t-1", "t-2")
+    trace.rates(0, "a", {"t-1": (0, 9)})
+    trace.revoke(1, "a", 1, "t-0", at=10)
+    trace.take(31, "b", 2, "t-0", at=10)
+    trace.end(100)
+    figures = trace.figures()
+    # the record at offset 10 of t-0 had arrived 1.1 s after the beginning
+    assert figures.staleness_max_seconds == 31 - 1.1
+    assert figures.staleness_worst_partition == "t-0"
+    assert figures.staleness_p95_seconds == 31 - 1.1
+    trace.rows.pop()
+    trace.end(1000)
+    figures = trace.figures()
+    assert figures.staleness_max_seconds == 99.9  # t-1 has come to 9,000, and its next record at 900.1 s
+    assert figures.staleness_worst_partition == "t-1"
+
+
+def test_of_equal_ages_the_first_by_name() -> None:
+    trace = Trace()
+    trace.scenario("t-1", "t-0", record_rate=10, process_rate=1000)
+    trace.take(0, "a", 1, "t-0", "t-1")
+    trace.crash(1, "a", 1, "t-0", "t-1", at=10)
+    trace.end(10)
+    figures = trace.figures()
+    assert figures.staleness_worst_partition == figures.unowned_worst_partition == "t-0"
+
+
+def test_the_95th_percentile_of_partitions() -> None:
+    """Of 21 partitions 20 are found at most this old: the second oldest decides."""
+    trace = Trace()
+    names = [f"t-{number}" for number in range(21)]
+    trace.scenario(*names, record_rate=10, process_rate=1000)
+    trace.take(0, "a", 1, *names)
+    for number, name in enumerate(names):
+        trace.revoke(1 + number, "a", 1, name, at=10 * (1 + number))
+    trace.end(30)
+    assert trace.figures().staleness_p95_seconds == 30 - 2.1
+
+
+def test_records_that_a_member_gets_more_than_another() -> None:
+    trace = Trace()
+    trace.scenario("t-0", "t-1", "t-2", record_rate=10, process_rate=1000)
+    for member in ("a", "b"):
+        trace.start(0, member)
+    trace.logs(0, {"t-0": (0, 70)})
+    trace.round(1, 1, {"a": ("t-0",), "b": ("t-1", "t-2")})
+    assert trace.figures().imbalance_records_max == 50
+    trace.logs(5, {"t-0": (350, 30), "t-1": (50, 200)})
+    trace.round(6, 2, {"a": (), "b": ()})
+    trace.end(10)
+    assert trace.figures().imbalance_records_max == 180

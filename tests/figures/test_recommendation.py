@@ -1,0 +1,127 @@
+"""Which configuration is recommended: the one that costs least, or of several the nearest to the defaults."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.figures import Figures
+from groupstorm.figures.recommendation import Defaults, Distance, recommendation
+from tests.figures.test_comparison import figures
+
+UNOWNED = {"unowned": 1.0}
+
+
+def runs(*unowned_s: float, crash_s: float = 0, deploy_s: float = 0, gap_s: float = 1) -> list[Figures]:
+    return [
+        figures(
+            unowned_partition_seconds=seconds,
+            unowned_max_seconds=gap_s,
+            cost_per_crash_partition_seconds=crash_s,
+            cost_per_deploy_partition_seconds=deploy_s,
+        )
+        for seconds in unowned_s
+    ]
+
+
+def defaults(cautions: dict[str, str] | None = None, **distances: int) -> Defaults:
+    return Defaults(
+        "session.timeout.ms=45s",
+        {name: Distance(changes, 0.0) for name, changes in distances.items()},
+        cautions or {},
+    )
+
+
+def test_the_winner_is_recommended_with_its_spread_and_what_it_buys() -> None:
+    variants = {
+        "plain": runs(900, 1000, 1100, crash_s=500, deploy_s=500),
+        "other": runs(300, 310, 290, crash_s=90, deploy_s=210, gap_s=8),
+    }
+    said = recommendation(variants, defaults(plain=0, other=1), UNOWNED)
+    assert said == [
+        "Recommendation: other.",
+        "It costs (medians of 3 seeds, with their range): longest single gap 8.0 s; un-owned time of a crash "
+        "90.0 s; un-owned time of a deploy 210 s.",
+        "Against the defaults (plain) it buys: un-owned time of a crash 500 s -> 90.0 s; un-owned time of a "
+        "deploy 500 s -> 210 s. For that it costs: longest single gap 1.0 s -> 8.0 s.",
+    ]
+
+
+def test_the_spread_is_told_where_the_seeds_differ() -> None:
+    several = [*runs(300, gap_s=1), *runs(305, gap_s=2), *runs(310, gap_s=4)]
+    [_, price, *_] = recommendation(
+        {"plain": runs(900, 900, 900), "other": several}, defaults(plain=0, other=1), UNOWNED
+    )
+    assert "longest single gap 2.0 s (1.0 s to 4.0 s)" in price
+
+
+def test_a_winner_within_the_spread_is_no_winner_and_the_defaults_stay() -> None:
+    variants = {"plain": runs(200, 400, 600), "other": runs(250, 300, 350)}
+    said = recommendation(variants, defaults(plain=0, other=1), UNOWNED)
+    assert (
+        said[0] == "Recommendation: plain. As good is other: of all these it is the nearest to the defaults."
+    )
+    assert said[-1] == "These are the defaults."
+
+
+@pytest.mark.parametrize(("nearer", "farther"), [(1, 2), (2, 3)])
+def test_of_several_that_are_as_good_the_nearest_to_the_defaults_is_taken(nearer: int, farther: int) -> None:
+    variants = {"far": runs(300), "near": runs(310), "plain": runs(2000)}
+    said = recommendation(variants, defaults(far=farther, near=nearer, plain=0), UNOWNED)
+    assert said[0].startswith("Recommendation: near. As good is far: of")
+
+
+def test_of_the_same_settings_the_nearest_number_is_taken() -> None:
+    variants = {"t15": runs(300), "t30": runs(310), "t90": runs(305)}
+    distances = {"t15": Distance(1, 1.1), "t30": Distance(1, 0.4), "t90": Distance(1, 0.7)}
+    said = recommendation(variants, Defaults("session.timeout.ms=45s", distances, {}), UNOWNED)
+    assert said[0].startswith("Recommendation: t30. As good are t15 and t90: of")
+    assert said[-1].startswith("None of these has the defaults (session.timeout.ms=45s): add them")
+
+
+def test_many_that_are_as_good_are_counted() -> None:
+    variants = {name: runs(300) for name in ("a", "b", "c", "d", "e")}
+    said = recommendation(variants, defaults(a=0, b=1, c=1, d=1, e=1), UNOWNED)
+    assert said[0].startswith("Recommendation: a. As good are 4 others: of")
+
+
+def test_one_seed_has_no_spread() -> None:
+    said = recommendation({"a": runs(300), "b": runs(900)}, defaults(a=1, b=0), UNOWNED)
+    assert "one seed: no spread is known" in said[1]
+
+
+def test_a_configuration_that_cannot_keep_up_is_not_recommended() -> None:
+    overloaded = figures(unowned_partition_seconds=0, lag_growth_per_second=100, staleness_max_seconds=60)
+    variants = {"over": [overloaded], "a": runs(300), "b": runs(900)}
+    said = recommendation(variants, defaults(over=0, a=1, b=1), UNOWNED)
+    assert said[0] == "Recommendation: a."
+
+
+def test_a_caution_belongs_to_what_is_recommended() -> None:
+    variants = {"short": runs(100), "plain": runs(900)}
+    said = recommendation(variants, defaults({"short": "Beware."}, short=1, plain=0), UNOWNED)
+    assert said[-1] == "Beware."
+    said = recommendation(variants, defaults({"plain": "Beware."}, short=1, plain=0), UNOWNED)
+    assert "Beware." not in said
+
+
+def test_nothing_is_recommended_if_less_than_two_can_be_ranked() -> None:
+    assert recommendation({"a": runs(300)}, defaults(a=0), UNOWNED) == []
+
+
+def test_what_the_seeds_explain_and_the_time_until_the_lag_was_back_are_not_told() -> None:
+    def of(unowned_s: float, gaps_s: list[float], recovery_s: float) -> list[Figures]:
+        return [
+            figures(
+                unowned_partition_seconds=unowned_s,
+                unowned_max_seconds=gap_s,
+                lag_recovery_seconds=recovery_s,
+            )
+            for gap_s in gaps_s
+        ]
+
+    variants = {"plain": of(900, [10, 50, 90], 4), "other": of(100, [60, 70, 80], 1_400)}
+    said = recommendation(variants, defaults(plain=0, other=1), UNOWNED)
+    assert said[-1] == (
+        "Against the defaults (plain) it buys nothing that a person would notice. "
+        "For that nothing gets noticeably worse."
+    )

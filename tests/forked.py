@@ -1,0 +1,83 @@
+"""Runs a module as `python -m MODULE` does, in a process that is forked from one with the imports done.
+
+The imports of a command take longer than most commands. Tests therefore fork their commands from one server
+process (`multiprocessing`'s fork server) that has imported the commands. Each command still has a process of
+its own, with its arguments, folder, exit code and output. Tests of the start of the command, and of variables
+that Python reads at its start (PYTHONPATH, PYTHONHASHSEED), use `subprocess`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+#: Imported once. A module that cannot be imported is left to the command.
+_PRELOADED = [
+    "groupstorm.cli.app",
+    "groupstorm.cli.run",
+    "groupstorm.cli.compare",
+    "groupstorm.cli.replay",
+    "groupstorm.cli.trace",
+    "groupstorm.cli.check_assignor",
+    "groupstorm.cli.assignor_history",
+    "groupstorm.pytest_plugin",
+    "groupstorm.testing",
+    "hypothesis",
+    "pytest",
+    "tests.broker.wire",
+    "tests.testing.members",
+]
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(_PRELOADED)
+
+
+def run_module(module: str, arguments: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``python -m module arguments`` in ``cwd`` and wait for its end."""
+    with tempfile.TemporaryDirectory() as folder, _own_main():
+        out, err = Path(folder, "out"), Path(folder, "err")
+        process = _CONTEXT.Process(
+            target=_run, args=(module, list(arguments), cwd, out, err, dict(os.environ))
+        )
+        process.start()
+        process.join()
+        code = process.exitcode
+        process.close()
+        assert code is not None
+        return subprocess.CompletedProcess([module, *arguments], code, out.read_text(), err.read_text())
+
+
+@contextlib.contextmanager
+def _own_main() -> Iterator[None]:
+    """Hide this process's main module, pytest's: the new process would import it first."""
+    main = sys.modules["__main__"]
+    spec, main.__spec__ = main.__spec__, None
+    file = main.__dict__.pop("__file__", None)
+    try:
+        yield
+    finally:
+        main.__spec__ = spec
+        if file is not None:
+            main.__file__ = file
+
+
+def _run(
+    module: str, arguments: list[str], cwd: Path, out: Path, err: Path, environment: dict[str, str]
+) -> None:
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, file in ((1, out), (2, err)):
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT)
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    sys.path.insert(0, str(cwd))
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -1,0 +1,71 @@
+"""The rooms: their modules, and the fast tests that hold each room's rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+class Room(NamedTuple):
+    """Patterns of modules, and the folders or files of the tests; both relative to the checkout."""
+
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+    def files(self) -> list[Path]:
+        return sorted({path for pattern in self.modules for path in ROOT.glob(pattern)})
+
+    def test_files(self) -> list[Path]:
+        named = [ROOT / each for each in self.tests]
+        return sorted(
+            {path for each in named for path in ([each] if each.is_file() else each.rglob("test_*.py"))}
+        )
+
+
+ROOMS: Final[dict[str, Room]] = {
+    "coordinator": Room(
+        ("groupstorm/coordinator/*.py", "groupstorm/coordinator/classic/*.py"),
+        ("tests/coordinator",),
+    ),
+    "members": Room(
+        (
+            "groupstorm/clients/causes.py",
+            "groupstorm/clients/config.py",
+            "groupstorm/clients/error_tables.py",
+            "groupstorm/clients/leadership.py",
+            "groupstorm/clients/member*.py",
+            "groupstorm/clients/operations.py",
+            "groupstorm/clients/requests.py",
+        ),
+        (
+            "tests/clients/test_documentation.py",
+            "tests/clients/test_error_tables.py",
+            "tests/clients/test_membership.py",
+            "tests/client_profiles/test_profiles.py",
+            "tests/storms/test_transcripts.py",
+        ),
+    ),
+    "consumer": Room(("groupstorm/clients/consumer/*.py",), ("tests/clients/consumer",)),
+    "checks": Room(
+        ("groupstorm/storms/checks/*.py", "groupstorm/storms/invariants.py"),
+        ("tests/storms/checks", "tests/storms/test_invariants.py"),
+    ),
+    "storms": Room(
+        (
+            "groupstorm/storms/deployments/*.py",
+            "groupstorm/storms/past_runs.py",
+            "groupstorm/storms/processing_rates.py",
+            "groupstorm/storms/randomness.py",
+            "groupstorm/storms/record_*.py",
+            "groupstorm/storms/settling.py",
+            "groupstorm/storms/start_and_end.py",
+            "groupstorm/storms/step_runner.py",
+            "groupstorm/storms/world/**/*.py",
+        ),
+        ("tests/storms",),
+    ),
+    "figures": Room(("groupstorm/figures/*.py",), ("tests/figures",)),
+    "pipeline": Room(("groupstorm/pipeline/*.py",), ("tests/pipeline",)),
+}

@@ -1,0 +1,54 @@
+"""A JVM that PySpark starts never outlives a command that is stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import pytest
+
+java_gateway = pytest.importorskip(
+    "pyspark.java_gateway", reason="needs PySpark: pip install 'groupstorm[spark]'"
+)
+
+
+class Stopped(Exception):
+    pass
+
+
+@contextmanager
+def raising_on_termination() -> Iterator[None]:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise Stopped
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_signal_in_the_middle_of_the_start_kills_the_process_that_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from groupstorm.pipeline.session import _no_jvm_left
+
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(*arguments, **options))
+        os.kill(os.getpid(), signal.SIGTERM)  # the process lives, nobody has been told of it
+        return started[-1]
+
+    monkeypatch.setattr(java_gateway, "Popen", start)
+    with raising_on_termination(), pytest.raises(Stopped), _no_jvm_left():
+        java_gateway.Popen(["sleep", "600"])
+    left = [process for process in started if process.poll() is None]
+    for process in left:
+        process.kill()
+    assert not left

@@ -1,0 +1,129 @@
+"""Ends, rounds, slowest handovers and output folders of `analyze`, of traces of a few rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.pipeline.analysis import Engine, analyze
+from groupstorm.pipeline.local import analyze_locally
+from groupstorm.pipeline.output_folder import all_or_none
+from groupstorm.pipeline.results import Request
+from tests.figures.synthetic_rows import TracedRow
+from tests.figures.tracing import Trace
+from tests.pipeline.traces import write_trace
+
+S = 1_000_000
+
+
+def written(rows: list[TracedRow], folder: Path) -> Path:
+    write_trace(sorted(rows, key=lambda row: row[0]), folder)
+    return folder
+
+
+def test_a_chosen_group_lasts_until_the_last_row_of_the_trace(tmp_path: Path) -> None:
+    one, other = Trace(), Trace("h")
+    one.scenario("t-0")
+    one.take(1, "a", 1, "t-0")
+    one.crash(10, "a", 1, "t-0")
+    other.scenario("u-0")
+    other.take(30, "b", 1, "u-0")
+    run = written([*one.rows, *other.rows], tmp_path / "run")
+    for groups in ((), ("g",)):
+        result, tables = analyze_locally(Request({"run": run}, groups))
+        assert result.figures["run", "g"].unowned_partition_seconds == 20
+        [gap] = tables["run", "g"].handovers
+        assert (gap["from_us"], gap["to_us"], gap["new_owner"]) == (10 * S, 30 * S, None)
+
+
+def test_the_times_of_a_round_are_those_of_its_states_and_first_answers(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.start(0, "a")
+    trace.state_to(1, "PreparingRebalance", 0, "new-member")
+    trace.start(2, "b")
+    trace.state_to(4, "CompletingRebalance", 1)
+    trace.join(5, "a", 1)
+    trace.join(6, "b", 1)
+    trace.state_to(8, "Stable", 1)
+    trace.sync(9, "a", 1, "t-0")
+    trace.sync(11, "b", 1)
+    trace.sync(13, "a", 1, "t-0")  # once more: not a first answer
+    trace.state_to(20, "PreparingRebalance", 1, "left")
+    trace.state_to(25, "CompletingRebalance", 2)
+    trace.sync(26, "a", 1, "t-0")  # of an older generation
+    trace.end(30)
+    _, tables = analyze_locally(Request({"run": written(trace.rows, tmp_path / "run")}))
+    first, second = tables["run", "g"].rounds
+    assert [first[name] for name in ("prepared_us", "completing_us", "stable_us", "answered_us")] == [
+        1 * S, 4 * S, 8 * S, 11 * S,
+    ]  # fmt: skip
+    assert (first["latency_us"], first["cause"], first["generation"]) == (10 * S, "new-member", 1)
+    assert [second[name] for name in ("prepared_us", "completing_us", "stable_us", "latency_us")] == [
+        20 * S, 25 * S, None, None,
+    ]  # fmt: skip
+
+
+def test_the_slowest_handovers_come_first_and_of_equal_ones_the_earlier(tmp_path: Path) -> None:
+    """Gaps of closing members that need no round: 2 s, 5 s, 5 s, 3 s, of two partitions at once."""
+    trace = Trace()
+    trace.scenario("t-0", "t-1", "t-2")
+    trace.start(0, "a")
+    trace.round(0, 1, {"a": ("t-0", "t-1", "t-2")})
+    for at_s, lasts_s, partitions in (
+        (10, 2, ("t-0",)),
+        (20, 5, ("t-2",)),
+        (30, 5, ("t-1",)),
+        (40, 3, ("t-0", "t-1")),
+    ):
+        trace.revoke(at_s, "a", 1, *partitions, cause="close")
+        trace.take(at_s + lasts_s, "a", 1, *partitions)
+    trace.end(60)
+    run = written(trace.rows, tmp_path / "run")
+    found = analyze(Request({"run": run}, slowest=3), Engine.LOCAL).handovers
+    assert [(one.from_us // S, one.gap_us // S, one.partition, one.partitions) for one in found] == [
+        (20, 5, "t-2", 1),
+        (30, 5, "t-1", 1),
+        (40, 3, "t-1", 2),
+    ]
+    assert {(one.ended_by, one.cause, one.generations, one.round_us) for one in found} == {
+        ("partitions_revoked", "close", 0, None)
+    }
+
+
+def test_rounds_are_summed_up_by_cause_the_most_frequent_first(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.start(0, "a")
+    for number, cause in enumerate(("left", "new-member", "new-member", "session-expired"), start=1):
+        trace.state_to(10 * number, "PreparingRebalance", number - 1, cause)
+        trace.state_to(10 * number + number, "CompletingRebalance", number)
+        if cause != "session-expired":
+            trace.state_to(10 * number + number, "Stable", number)
+            trace.sync(10 * number + number, "a", number, "t-0")
+    trace.end(60)
+    found = analyze(Request({"run": written(trace.rows, tmp_path / "run")}), Engine.LOCAL).rounds
+    assert [(one.cause, one.rounds, one.stable, one.latency_avg_us, one.latency_max_us) for one in found] == [
+        ("new-member", 2, 2, 2.5 * S, 3 * S),
+        ("left", 1, 1, 1 * S, 1 * S),
+        ("session-expired", 1, 0, None, None),
+    ]
+
+
+def test_new_tables_replace_old_ones_all_or_none(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    with pytest.raises(ValueError, match="in the middle"), all_or_none(out, ["one"]):
+        raise ValueError("in the middle")
+    assert not (tmp_path / "new").exists(), "folders that it made are gone"
+    for content in ("first", "second"):
+        with all_or_none(out, ["one"]) as partial:
+            (partial / "one").mkdir()
+            (partial / "one" / "part").write_text(content)
+        assert (out / "one" / "part").read_text() == content
+        assert [folder.name for folder in out.iterdir()] == ["one"]
+    (out / ".partial").mkdir()  # of an analysis that was killed
+    with pytest.raises(ValueError, match="in the middle"), all_or_none(out, ["one"]):
+        raise ValueError("in the middle")
+    assert (out / "one" / "part").read_text() == "second"
+    assert [folder.name for folder in out.iterdir()] == ["one"]

@@ -1,0 +1,107 @@
+"""Notes on deployments: static membership, and what an autoscaler did, counted in the trace by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupstorm.report.deployment_notes import deployment_notes, notes_by_variant
+from groupstorm.storms.run import Run, run
+from tests.storms.storms_in_memory import START, scenario
+
+SMALL: dict[str, Any] = {
+    "members": 2, "partitions": 8, "start_ms": 5_000, "ready_ms": 1_000, "deployment": "deployment",
+    "partition.assignment.strategy": "cooperative-sticky",
+}  # fmt: skip
+ROLL = {"at_ms": 60_000, "do": "rolling-restart"}
+AUTOSCALE = {"at_ms": 60_000, "do": "autoscale", "for_ms": 1_800_000}
+
+
+def ran(folder: Path, *steps: dict[str, Any], **settings: Any) -> Run:
+    return run(scenario([START, *steps], **{**SMALL, **settings}).resolve(None, 1, {}), folder)
+
+
+def test_an_autoscaler_is_summed_up(tmp_path: Path) -> None:
+    rates = [{"at": "0m", "factor": 1}, {"at": "5m", "factor": 5}, {"at": "12m", "factor": 1}]
+    [note] = deployment_notes(
+        ran(
+            tmp_path, AUTOSCALE, autoscaler="keda", min_replicas=2, max_replicas=6, lag_threshold=500,
+            record_rate=20, process_ms=10, record_rate_over_time=rates,
+        )
+    )  # fmt: skip
+    trace = (tmp_path / "trace.jsonl").read_text("utf-8").splitlines()
+    ups = sum('"cause":"scale-up"' in row for row in trace)
+    downs = sum('"cause":"scale-down","detail":"from' in row for row in trace)
+    assert ups
+    assert downs
+    assert f"{ups} scale-up{'s' * (ups > 1)} and {downs} scale-down{'s' * (downs > 1)} in 30 min" in note
+    assert "6 processes at most" in note
+    assert "rebalances an hour" in note
+    assert "scale-ups lost records" in note or "Every scale-up gained records" in note
+
+
+def test_a_fixed_fleet_has_no_note(tmp_path: Path) -> None:
+    assert deployment_notes(ran(tmp_path, {**AUTOSCALE, "for_ms": 60_000})) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "beginning"),
+    [("deployment", "Static membership works against a Deployment"), ("statefulset", "Pod names are stable")],
+)
+def test_static_members_under_kubernetes(tmp_path: Path, kind: str, beginning: str) -> None:
+    [note] = deployment_notes(ran(tmp_path, deployment=kind, **{"group.instance.id": "podname"}))
+    assert note.startswith(beginning)
+    assert "45.0 s" in note
+
+
+def test_static_members_that_leave_when_they_close_wait_for_no_session(tmp_path: Path) -> None:
+    static: dict[str, Any] = {"group.instance.id": "podname", "leave_on_close": True}
+    [note] = deployment_notes(ran(tmp_path, **static))
+    assert note.startswith("Static members that send LeaveGroup when they close")
+    assert "session.timeout.ms" not in note
+
+
+def test_static_members_with_a_surge_are_told_of_the_second_instance_id(tmp_path: Path) -> None:
+    surge: dict[str, Any] = {"group.instance.id": "ordinal", "max_surge": 1, "max_unavailable": 0}
+    [note] = deployment_notes(ran(tmp_path, ROLL, deployment="processes", **surge))
+    assert "another group.instance.id" in note
+    assert "deployment=statefulset" in note
+    assert deployment_notes(ran(tmp_path, deployment="processes", **surge)) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_told"),
+    [
+        ({}, False),
+        ({"max_surge": 1}, True),
+        ({"max_surge": 1, "max_unavailable": 0}, False),
+        ({"max_unavailable": 2}, True),
+        ({"max_unavailable": 2, "start_ms": {"p50": 5_000, "p95": 9_000}}, False),
+        ({"max_unavailable": 2, "drain_ms": {"uniform": [0, 900]}}, False),
+    ],
+)
+def test_pods_that_are_replaced_together_and_take_equally_long_are_told(
+    tmp_path: Path, settings: dict[str, Any], is_told: bool
+) -> None:
+    notes = deployment_notes(ran(tmp_path, ROLL, deployment="processes", **settings))
+    assert len(notes) == is_told
+    assert all(note.startswith("Pods that are replaced together move in step") for note in notes)
+    assert all("--set 'start_ms={p50: 5s, p95: 7.5s}'" in note for note in notes)
+
+
+def test_all_pods_at_once_move_in_step_and_none_do_without_a_deploy(tmp_path: Path) -> None:
+    recreate = {"at_ms": 60_000, "do": "recreate"}
+    assert len(deployment_notes(ran(tmp_path, recreate, deployment="processes"))) == 1
+    assert deployment_notes(ran(tmp_path, deployment="processes", max_unavailable=2)) == []
+
+
+def test_variants_with_the_same_note_stand_together(tmp_path: Path) -> None:
+    eager = ran(tmp_path / "a", ROLL, deployment="processes", max_unavailable=2)
+    notes = notes_by_variant({"eager": [eager], "static": [eager]})
+    assert [note.split(":")[0] for note in notes] == ["eager and static"]
+
+
+def test_static_members_on_hosts_of_their_own_need_no_note(tmp_path: Path) -> None:
+    assert deployment_notes(ran(tmp_path, deployment="processes", **{"group.instance.id": "ordinal"})) == []

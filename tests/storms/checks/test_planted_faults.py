@@ -1,0 +1,154 @@
+"""Each check finds a planted fault that no other check finds, and says so in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.storms.checks import verdicts
+from groupstorm.storms.invariants import HELD
+from groupstorm.storms.world.simulation import simulate
+from tests.storms.planted_faults import PLANT, Dealer
+from tests.storms.storms_in_memory import FIXED, START, MemorySink, Storm, scenario, storm
+
+COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
+
+
+def broken(result: Storm) -> dict[str, str]:
+    return {name: said for name, said in (result.figures.invariants or {}).items() if said != HELD}
+
+
+def with_assignor(assignor: Dealer, steps: list[dict[str, Any]], **settings: Any) -> Storm:
+    resolved = scenario(steps, **settings, **FIXED).resolve(None, 1, {})
+    sink = MemorySink()
+    return Storm(sink.rows, simulate(resolved, [assignor], sink))
+
+
+ADD = [START, {"at_ms": 60_000, "do": "add"}]
+BY_ASSIGNORS: list[tuple[Dealer, list[dict[str, Any]], dict[str, Any], str, str]] = [
+    (
+        # under this name the leader's client trusts the assignor, as Kafka's does
+        Dealer("cooperative-sticky", doubles=1, owners=2),
+        [START],
+        {},
+        verdicts.ONE_OWNER,
+        "topic-0-0 is owned by member-0 and member-1 in generation 1",
+    ),
+    (
+        Dealer("cooperative-sticky", leaves_out=2),
+        [START],
+        {},
+        verdicts.OWNED_AT_END,
+        "2 partitions have no owner at the end, topic-0-0 among them",
+    ),
+]
+
+
+@pytest.mark.parametrize(("assignor", "steps", "settings", "invariant", "sentence"), BY_ASSIGNORS)
+def test_an_assignor_that_is_wrong_is_found(
+    assignor: Dealer, steps: list[dict[str, Any]], settings: dict[str, Any], invariant: str, sentence: str
+) -> None:
+    found = broken(with_assignor(assignor, steps, members=3, partitions=6, **settings))
+    assert found == {invariant: sentence}
+
+
+#: What breaks besides, since the fault never ends: a zombie is never at rest.
+CONSEQUENCES = {"zombie_ignores_on_partitions_lost": {verdicts.SETTLES}}
+
+BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
+    (
+        "keeps_what_it_lost",
+        ADD,
+        {"start_ms": 0},
+        verdicts.ASSIGNED_ONLY,
+        "member-2 owns topic-0-11 in generation 2, which assigns it to others or to nobody",
+    ),
+    (
+        "zombie_never_loses",
+        [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}],
+        {},
+        verdicts.LOST_IS_GONE,
+        "member-1 revoked topic-0-1, topic-0-10, topic-0-4 and 1 more, which it had lost "
+        "before (UNKNOWN_MEMBER_ID)",
+    ),
+    (
+        "zombie_ignores_on_partitions_lost",
+        [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}],
+        {},
+        verdicts.WORKS_ON_OWN,
+        "member-1 processes topic-0-1, topic-0-4, topic-0-7 and 1 more, but does not own them",
+    ),
+    (
+        "paused_process_heartbeats",
+        [START, {"at_ms": 60_000, "do": "pause", "members": [1], "for_ms": 60_000}],
+        {},
+        verdicts.SILENCE,
+        "member-1 was silent for 60 s and still in the group: session.timeout.ms and the "
+        "way of a request are 45.002 s",
+    ),
+    (
+        "strangers_count_as_settled",
+        [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}],
+        {"tail_ms": 0},
+        verdicts.MEMBERS_LIVE,
+        "member-1 runs at the end, but is not in the group",
+    ),
+    (
+        "one_join_is_never_answered",
+        ADD,
+        {"start_ms": 0, "max.poll.interval.ms": 60_000},
+        verdicts.PARKED,
+        "the coordinator never answered the JoinGroup of member-3",
+    ),
+    (
+        "joins_for_ever",
+        [START],
+        {"settle_timeout_ms": 20_000},
+        verdicts.SETTLES,
+        "never at rest: 3602 rounds in 35 seconds",
+    ),
+    (
+        "generation_stands_still",
+        ADD,
+        {"start_ms": 0},
+        verdicts.GENERATIONS,
+        "generation 1 came after generation 1",
+    ),
+    (
+        "wrong_previous_state",
+        ADD,
+        {"start_ms": 0},
+        verdicts.STATES,
+        "the group went from Stable to PreparingRebalance, but was Empty",
+    ),
+    (
+        "a_change_that_kafka_does_not_know",
+        ADD,
+        {"start_ms": 0},
+        verdicts.TRANSITIONS,
+        "the group went from Stable to PreparingRebalance because of rebalance-timeout",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "steps", "settings", "invariant", "sentence"), BY_RULES)
+def test_a_rule_that_is_broken_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
+    steps: list[dict[str, Any]],
+    settings: dict[str, Any],
+    invariant: str,
+    sentence: str,
+) -> None:
+    world = scenario(steps, members=3, partitions=12, **COOPERATIVE, **FIXED, **settings)
+    assert broken(storm(world)) == {}
+    PLANT[fault](monkeypatch)
+    found = broken(storm(world))
+    assert found.pop(invariant) == sentence
+    assert set(found) <= CONSEQUENCES.get(fault, set())
+
+
+def test_every_invariant_has_a_fault_that_it_alone_finds() -> None:
+    found = {case[3] for case in BY_ASSIGNORS} | {case[3] for case in BY_RULES}
+    assert found == set(verdicts.INVARIANTS)

@@ -1,0 +1,380 @@
+"""Each check alone, on rows written by hand: the last rows that hold, and the first that do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.storms.checks.membership import MembershipChecks
+from groupstorm.storms.checks.ownership import RESETS
+from groupstorm.storms.checks.requests import RequestChecks
+from groupstorm.storms.checks.verdicts import (
+    ASSIGNED_ONLY,
+    HELD,
+    LOST_IS_GONE,
+    MEMBERS_LIVE,
+    NO_OPERATION_FAILED,
+    ONE_OWNER,
+    PARKED,
+    SILENCE,
+    WORKS_ON_OWN,
+    Verdicts,
+    listed,
+)
+from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted, OperationFailed
+from groupstorm.trace.rows import TracedEvent
+from tests.storms.checks import rows as r
+from tests.storms.checks.rows import Row, check
+
+PREPARE = (0, r.state("Stable", "PreparingRebalance", 1, "left"))
+COMPLETE = (0, r.state("PreparingRebalance", "CompletingRebalance", 2, "all-joined"))
+STABLE = (0, r.state("CompletingRebalance", "Stable", 2, "assigned"))
+
+
+def said(rows: list[Row], invariant: str, silence_us: int | None = None) -> str:
+    return check(rows, silence_us).verdicts[invariant]
+
+
+# -- requests --------------------------------------------------------------------------------------
+
+FOUR_JOIN: list[Row] = [(0, r.join_parked(f"{process}-1")) for process in "dcba"]
+PARKED_CASES: list[tuple[list[Row], str]] = [
+    ([PREPARE, (0, r.join_parked("a-1")), COMPLETE, (0, r.join_answered("a-1")), STABLE], HELD),
+    ([PREPARE, (0, r.join_parked("a-1")), COMPLETE], HELD),  # the phase has just ended
+    (
+        [PREPARE, (0, r.join_parked("a-1")), COMPLETE, STABLE],
+        "the coordinator never answered the JoinGroup of a",
+    ),
+    (
+        [PREPARE, *FOUR_JOIN, COMPLETE, (0, r.join_answered("b-1")), STABLE],
+        "the coordinator never answered the JoinGroup of a, c, d",
+    ),
+    ([COMPLETE, (0, r.sync_parked("a-1")), STABLE, (0, r.sync_answered("a-1")), PREPARE], HELD),
+    ([COMPLETE, (0, r.sync_parked("a-1")), STABLE], HELD),
+    (
+        [COMPLETE, (0, r.sync_parked("a-1")), STABLE, PREPARE],
+        "the coordinator never answered the SyncGroup of a",
+    ),
+    # Kafka does not answer the SyncGroup of a member that it removes, before or after the phase's end
+    ([COMPLETE, (0, r.sync_parked("a-1")), (0, r.removed("a-1")), STABLE, PREPARE], HELD),
+    ([COMPLETE, (0, r.sync_parked("a-1")), STABLE, (0, r.removed("a-1")), PREPARE], HELD),
+    # a request that is answered before the phase ends
+    ([COMPLETE, (0, r.sync_parked("a-1")), (0, r.sync_answered("a-1")), STABLE, PREPARE], HELD),
+    ([PREPARE, (0, r.join_parked("a-1")), (0, r.join_answered("a-1")), COMPLETE, STABLE], HELD),
+    # a static member that comes back to a Stable group: its join waits for a write, in no phase
+    ([STABLE, (0, r.join_parked("a-1")), PREPARE, COMPLETE, (0, r.join_answered("a-1")), STABLE], HELD),
+    # a group that could not be written: the response has no id
+    ([PREPARE, (0, r.join_parked("a-1")), (0, r.join_answered("", "x")), COMPLETE, STABLE],
+     "the coordinator never answered the JoinGroup of a"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "sentence"), PARKED_CASES)
+def test_requests_that_are_parked(rows: list[Row], sentence: str) -> None:
+    assert said(rows, PARKED) == sentence
+
+
+def test_a_response_without_an_id_is_for_the_parked_join_of_that_name() -> None:
+    answer = r.join_answered("a-1", "COORDINATOR_NOT_AVAILABLE")._replace(member_id="")
+    both: list[Row] = [
+        PREPARE,
+        (0, r.join_parked("a-1")),
+        (0, r.join_parked("b-1")),
+        (0, answer),
+        COMPLETE,
+        STABLE,
+    ]
+    assert said(both, PARKED) == "the coordinator never answered the JoinGroup of b"
+    late: list[Row] = [PREPARE, (0, r.join_parked("a-1")), COMPLETE, (0, answer), STABLE]
+    assert said(late, PARKED) == HELD
+
+
+def test_at_the_end_a_phase_that_lasts_may_hold_requests_back() -> None:
+    verdicts = Verdicts()
+    checks = RequestChecks(verdicts)
+    checks.state_changed(r.state("Stable", "PreparingRebalance"))
+    checks.join_parked(r.join_parked("a-1"))
+    checks.finish()
+    assert verdicts.of[PARKED] == HELD
+    checks.state_changed(r.state("PreparingRebalance", "CompletingRebalance"))
+    checks.finish()
+    assert verdicts.of[PARKED] == "the coordinator never answered the JoinGroup of a"
+
+
+# -- membership ------------------------------------------------------------------------------------
+
+IN_GROUP: list[Row] = [
+    (0, r.started("a")),
+    (0, r.added("a-1")),
+    (0, r.join_answered("a-1")),
+    (0, r.taken("a-1")),
+]
+LIMIT_US = 1_000
+
+
+def silence(*rows: Row) -> bool:
+    """Whether the silent member was removed in time."""
+    return said([*IN_GROUP, *rows], SILENCE, LIMIT_US) == HELD
+
+
+def test_a_crashed_member_is_removed_within_its_session() -> None:
+    assert silence((5, r.crashed("a-1")), (5 + LIMIT_US, r.removed("a-1")))
+    assert not silence((5, r.crashed("a-1")), (6 + LIMIT_US, r.removed("a-1")))
+
+
+def test_a_paused_member_is_removed_within_its_session() -> None:
+    assert silence((5, r.paused("a-1")), (5 + LIMIT_US, r.resumed("a-1")))
+    assert not silence((5, r.paused("a-1")), (6 + LIMIT_US, r.resumed("a-1")))
+    assert silence((5, r.paused("a-1")), (9, r.removed("a-1")), (9_000, r.resumed("a-1")))
+    assert silence((5, r.paused("a-1", "slow-batch")), (9_000, r.resumed("a-1")))
+
+
+def test_a_second_pause_begins_its_own_silence() -> None:
+    assert silence((5, r.paused("a-1")), (900, r.resumed("a-1")), (1_800, r.resumed("a-1")))
+    assert silence(
+        (5, r.paused("a-1")), (900, r.resumed("a-1")), (901, r.paused("a-1")), (1_800, r.resumed("a-1"))
+    )
+
+
+def test_a_process_that_dies_while_it_stands_still_is_silent_since_then() -> None:
+    assert not silence((5, r.paused("a-1")), (900, r.crashed("a-1")), (6 + LIMIT_US, r.removed("a-1")))
+    assert silence((5, r.paused("a-1")), (900, r.crashed("a-1")), (5 + LIMIT_US, r.removed("a-1")))
+
+
+@pytest.mark.parametrize("answer", [r.join_answered("a-1"), r.sync_answered("a-1")])
+def test_a_response_begins_the_session_again(answer: TracedEvent) -> None:
+    assert silence((5, r.crashed("a-1")), (500, answer), (500 + LIMIT_US, r.removed("a-1")))
+    assert not silence((5, r.crashed("a-1")), (500, answer), (501 + LIMIT_US, r.removed("a-1")))
+
+
+def test_a_round_that_closes_begins_the_sessions_of_its_members() -> None:
+    closed = (500, COMPLETE[1])
+    assert silence((5, r.crashed("a-1")), closed, (500 + LIMIT_US, r.removed("a-1")))
+    assert not silence((5, r.crashed("a-1")), closed, (501 + LIMIT_US, r.removed("a-1")))
+    assert not silence((5, r.crashed("a-1")), (500, PREPARE[1]), (501 + LIMIT_US, r.removed("a-1")))
+
+
+def test_a_load_begins_the_sessions_of_the_members_that_were_written() -> None:
+    written = (1, STABLE[1])
+    moved: list[Row] = [(400, GroupDeleted("g", "unloaded")), (500, GroupCreated("g", "loaded"))]
+    assert silence(written, (5, r.crashed("a-1")), *moved, (500 + LIMIT_US, r.removed("a-1")))
+    assert not silence(written, (5, r.crashed("a-1")), *moved, (501 + LIMIT_US, r.removed("a-1")))
+    created: list[Row] = [(500, GroupCreated("g", "join"))]
+    assert not silence(written, (5, r.crashed("a-1")), *created, (501 + LIMIT_US, r.removed("a-1")))
+
+
+def test_a_member_whose_request_is_parked_has_no_session() -> None:
+    assert silence((1, r.join_parked("a-1")), (5, r.paused("a-1")), (9_000, r.resumed("a-1")))
+    assert silence((1, r.sync_parked("a-1")), (5, r.paused("a-1")), (9_000, r.resumed("a-1")))
+
+
+def test_a_static_member_that_is_back_is_silent_no_more() -> None:
+    assert silence((5, r.crashed("a-1")), (900, r.replaced("a-1", "a-2")), (9_000, r.removed("a-2")))
+
+
+def test_the_sentence_on_silence_names_both_times() -> None:
+    rows = [*IN_GROUP, (0, r.paused("a-1")), (2_500_000, r.resumed("a-1"))]
+    assert said(rows, SILENCE, 1_500_000) == (
+        "a was silent for 2.5 s and still in the group: session.timeout.ms and the way of a request are 1.5 s"
+    )
+    assert said(rows, SILENCE) == HELD, "nobody checks"
+
+
+class End:
+    """Who lives and who is a member when a run is over."""
+
+    def __init__(self) -> None:
+        self.verdicts = Verdicts()
+        self.members: set[str] = set()
+        self.checks = MembershipChecks(self.verdicts, self.members, RequestChecks(self.verdicts), LIMIT_US)
+
+    def verdict(self, settled: bool = True, now_us: int = 0) -> str:
+        self.checks.finish(now_us, settled)
+        return self.verdicts.of[MEMBERS_LIVE]
+
+
+def test_at_the_end_the_members_are_the_living() -> None:
+    end = End()
+    end.checks.started(r.started("a"))
+    end.checks.added(r.added("a-1"))
+    end.checks.completed(r.taken("a-1"))
+    assert end.verdict() == HELD
+    end.checks.started(r.started("b"))
+    assert end.verdict(settled=False) == HELD
+    assert end.verdict() == "b runs at the end, but is not in the group"
+
+
+@pytest.mark.parametrize("event", [r.closed("a-1"), r.crashed("a-1")])
+def test_at_the_end_no_member_is_dead(event: TracedEvent) -> None:
+    end = End()
+    end.checks.started(r.started("a"))
+    end.checks.added(r.added("a-1"))
+    if isinstance(event, type(r.crashed("a-1"))):
+        end.checks.crashed(0, event)
+    else:
+        end.checks.ended(r.closed("a-1"))
+    assert end.verdict() == "a-1 is in the group at the end, but no process has this id"
+
+
+def test_at_the_end_a_crashed_member_is_out_of_the_group() -> None:
+    for now_us, in_time in ((5 + LIMIT_US, True), (6 + LIMIT_US, False)):
+        end = End()
+        end.checks.started(r.started("a"))
+        end.checks.added(r.added("a-1"))
+        end.checks.crashed(5, r.crashed("a-1"))
+        end.verdict(settled=False, now_us=now_us)
+        assert (end.verdicts.of[SILENCE] == HELD) == in_time
+
+
+def test_a_replaced_id_is_a_member_no_more_and_is_loaded_until_the_new_one_is_written() -> None:
+    end = End()
+    end.checks.added(r.added("a-1"))
+    end.checks.state_changed(0, r.state("CompletingRebalance", "Stable"))
+    end.checks.replaced(r.replaced("a-1", "a-2"))
+    assert end.members == {"a-2"}
+    end.checks.group_deleted(GroupDeleted("g", "unloaded"))
+    assert end.members == {"a-1"}
+    end.checks.replaced(r.replaced("a-1", "a-3"))
+    end.checks.join_answered(r.join_answered("a-3", "NOT_COORDINATOR"))
+    end.checks.group_deleted(GroupDeleted("g", "unloaded"))
+    assert end.members == {"a-1"}
+    end.checks.replaced(r.replaced("a-1", "a-4"))
+    end.checks.join_answered(r.join_answered("a-4"))
+    end.checks.group_deleted(GroupDeleted("g", "unloaded"))
+    assert end.members == {"a-4"}
+
+
+@pytest.mark.parametrize(
+    ("state", "loaded"), [("Stable", True), ("Empty", True), ("PreparingRebalance", False)]
+)
+def test_a_group_is_written_when_it_is_stable_or_empty(state: str, loaded: bool) -> None:
+    end = End()
+    end.checks.added(r.added("a-1"))
+    end.checks.state_changed(0, r.state("", state))
+    end.checks.group_deleted(GroupDeleted("g", "unloaded"))
+    assert end.members == ({"a-1"} if loaded else set())
+    end.checks.group_deleted(GroupDeleted("g", "expired"))
+    assert end.members == set()
+
+
+# -- ownership -------------------------------------------------------------------------------------
+
+BOTH: list[Row] = [
+    (0, r.started("a")), (0, r.started("b")), (0, r.added("a-1")), (0, r.added("b-1")),
+]  # fmt: skip
+A_HAS_IT = (0, r.taken("a-1", "t-0"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([A_HAS_IT, (0, r.taken("b-1", "t-0"))], "t-0 is owned by a and b in generation 1"),
+        ([A_HAS_IT, (0, r.taken("b-1", "t-1"))], HELD),
+        ([A_HAS_IT, (0, r.taken("b-1", "t-0", generation=2))], HELD),  # a does not know it yet
+        (
+            [A_HAS_IT, (0, r.taken("b-1", "t-0", generation=2)), (0, r.taken("a-1", generation=2))],
+            "t-0 is owned by a and b in generation 2",
+        ),
+        ([A_HAS_IT, (0, r.removed("a-1")), (0, r.taken("b-1", "t-0"))], HELD),  # a zombie
+        ([A_HAS_IT, (0, r.removed("b-1")), (0, r.taken("b-1", "t-0"))], HELD),
+        ([A_HAS_IT, (0, r.revoked("a-1", "t-0")), (0, r.taken("b-1", "t-0"))], HELD),
+        ([A_HAS_IT, (0, r.crashed("a-1")), (0, r.taken("b-1", "t-0"))], HELD),
+        ([A_HAS_IT, (0, r.taken("a-1", "t-0"))], HELD),  # once more the same one
+    ],
+)
+def test_owners_of_one_generation(rows: list[Row], sentence: str) -> None:
+    assert said([*BOTH, *rows], ONE_OWNER) == sentence
+
+
+def test_two_owners_are_looked_at_once_more_at_the_end() -> None:
+    rows = [*BOTH, A_HAS_IT, (0, r.removed("b-1")), (0, r.taken("b-1", "t-0")), (0, r.added("b-1"))]
+    checks = check(rows)
+    assert checks.verdicts[ONE_OWNER] == HELD
+    checks._ownership.finish()
+    assert checks.verdicts[ONE_OWNER] == "t-0 is owned by a and b in generation 1"
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([(0, r.sync_answered("a-1", "t-0")), A_HAS_IT], HELD),
+        (
+            [(0, r.sync_answered("a-1", "t-1")), A_HAS_IT],
+            "a owns t-0 in generation 1, which assigns it to others or to nobody",
+        ),
+        ([(0, r.sync_answered("a-1", error="x")), A_HAS_IT], HELD),
+        ([(0, r.sync_answered("a-1", generation=2)), A_HAS_IT], HELD),  # not completed yet
+        ([(0, r.sync_answered("a-1")), (0, r.taken("a-1"))], HELD),
+    ],
+)
+def test_members_own_what_they_were_assigned(rows: list[Row], sentence: str) -> None:
+    assert said([*BOTH, *rows], ASSIGNED_ONLY) == sentence
+
+
+@pytest.mark.parametrize("cause", sorted(RESETS))
+def test_after_a_reset_partitions_are_lost_before_another_generation_is_completed(cause: str) -> None:
+    reset = (0, r.rejoin("a-1", cause))
+    again = (0, r.taken("a-1", generation=2))
+    assert said([*BOTH, A_HAS_IT, reset, (0, r.lost("a", "t-0")), again], LOST_IS_GONE) == HELD
+    assert said([*BOTH, A_HAS_IT, reset, again], LOST_IS_GONE) == (
+        f"a completed generation 2 and still owned t-0, which it had lost ({cause})"
+    )
+    assert said([*BOTH, A_HAS_IT, reset, (0, r.revoked("a-1", "t-0"))], LOST_IS_GONE) == (
+        f"a revoked t-0, which it had lost before ({cause})"
+    )
+    part = [*BOTH, (0, r.taken("a-1", "t-0", "t-1")), reset, (0, r.lost("a", "t-0")), again]
+    assert "still owned t-1" in said(part, LOST_IS_GONE)
+    nothing = [*BOTH, reset, A_HAS_IT, (0, r.taken("a-1", generation=2))]
+    assert said(nothing, LOST_IS_GONE) == HELD, "there was nothing to lose"
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([(0, r.rejoin("a-1", "group-rebalancing")), (0, r.taken("a-1", generation=2))], HELD),
+        ([(0, r.revoked("a-1", "t-0"))], HELD),
+        (
+            [(0, r.taken("a-2", generation=2))],
+            "a completed generation 2 and still owned t-0, which it had lost (it has a new member id)",
+        ),
+        (
+            [(0, r.revoked("a-2", "t-0"))],
+            "a revoked t-0, which it had lost before (it has a new member id)",
+        ),
+        (
+            [(0, r.revoked("a-1", "t-0", generation=-1))],
+            "a revoked t-0, which it had lost before (it has a new member id)",
+        ),
+        ([(0, r.revoked("a-2", "t-9"))], HELD),  # it never had it
+        ([(0, r.taken("a-1", "t-1", generation=0))], HELD),  # a look-up of an earlier round
+    ],
+)
+def test_a_member_revokes_only_as_long_as_it_is_one(rows: list[Row], sentence: str) -> None:
+    assert said([*BOTH, A_HAS_IT, *rows], LOST_IS_GONE) == sentence
+
+
+def test_a_process_works_on_what_it_owns_at_the_end() -> None:
+    checks = check([*BOTH, (0, r.taken("a-1", "t-0", "t-1"))])
+    checks._ownership.check_work("a", {"t-0"})
+    assert checks.verdicts[WORKS_ON_OWN] == HELD
+    checks._ownership.check_work("a", {"t-0", "t-2"})
+    assert checks.verdicts[WORKS_ON_OWN] == "a processes t-2 at the end, but does not own them"
+    checks = check([])
+    checks._ownership.check_work("x", {"t-0"})
+    assert checks.verdicts[WORKS_ON_OWN] == "x processes t-0 at the end, but does not own them"
+
+
+# -- states and verdicts ---------------------------------------------------------------------------
+
+
+def test_the_coordinator_that_broke_off_is_said() -> None:
+    checks = check([(0, OperationFailed("g", None, 7, "KeyError"))])
+    assert checks.verdicts[NO_OPERATION_FAILED] == "the coordinator broke off in generation 7: KeyError"
+    assert NO_OPERATION_FAILED not in check([]).verdicts
+
+
+def test_the_first_sentence_stays() -> None:
+    verdicts = Verdicts()
+    verdicts.violated(PARKED, "one")
+    verdicts.violated(PARKED, "two")
+    assert verdicts.of[PARKED] == "one"
+    assert (listed(["a", "b", "c"]), listed(["a", "b", "c", "d"])) == ("a, b, c", "a, b, c and 1 more")

@@ -1,0 +1,140 @@
+"""A static leader that comes back does not assign (KIP-814): what the check excuses, and what it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
+from groupstorm.storms.checks.verdicts import HELD, NO_NEW_ASSIGNMENT, OWNED_AT_END
+from groupstorm.storms.settling import kafkas_own
+from groupstorm.trace.events.coordinator import GroupStateChanged, MemberReplaced
+from groupstorm.trace.events.scenario import PartitionsCreated
+from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
+
+STATIC: dict[str, Any] = {
+    **FIXED,
+    "group.instance.id": "ordinal",
+    "settle_timeout_ms": 60_000,
+    "start_ms": 1000,
+}
+NEW = {"at_ms": 60_000, "do": "add-partitions", "topic": "topic-0", "partitions": 4}
+RESTART = {"at_ms": 70_000, "do": "restart", "members": "all"}
+
+
+def verdicts(result: Storm) -> dict[str, str]:
+    return dict(result.figures.invariants or {})
+
+
+def test_partitions_that_a_returning_static_leader_does_not_assign_are_said_to_be_kafkas_own() -> None:
+    said = verdicts(storm(scenario([START, NEW, RESTART], members=2, partitions=2, **STATIC)))
+    assert kafkas_own(said) == said[OWNED_AT_END]
+    assert said[OWNED_AT_END].startswith(
+        f"{NO_NEW_ASSIGNMENT} for topic-0-2, topic-0-3: no owner until another round, since member-"
+    )
+    assert "(KIP-814)" in said[OWNED_AT_END]
+
+
+@pytest.mark.parametrize(
+    ("steps", "members"),
+    [
+        ([START, NEW, {**RESTART, "at_ms": 400_000}], 2),  # the leader has seen them before it restarts
+        ([START, {**NEW, "at_ms": 71_500}, {**RESTART, "at_ms": 60_000}], 2),  # and after it came back
+        ([START, NEW, RESTART, {"at_ms": 90_000, "do": "add"}], 2),  # another round
+    ],
+)
+def test_new_partitions_are_owned_if_the_leader_assigns(steps: list[dict[str, Any]], members: int) -> None:
+    settings = {**STATIC, "settle_timeout_ms": 600_000}
+    assert set(verdicts(storm(scenario(steps, members=members, partitions=2, **settings))).values()) == {HELD}
+
+
+def changed(state: str, leader: str) -> GroupStateChanged:
+    return GroupStateChanged("g", "", state, 1, "", None, "range", leader, 2)
+
+
+def returned(previous: str) -> MemberReplaced:
+    return MemberReplaced("g", "m", "new", previous, "m", 1)
+
+
+CREATED = PartitionsCreated("g", ("t",), ("t-2", "t-3"))
+ROUND = [changed("CompletingRebalance", "old"), changed("Stable", "old")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "missing", "excused"),
+    [
+        ([*ROUND, CREATED, returned("old")], ["t-2", "t-3"], True),
+        ([*ROUND, CREATED, returned("old")], ["t-3"], True),
+        ([CREATED, *ROUND, returned("old")], ["t-3"], True),
+        ([*ROUND, CREATED, returned("old")], ["t-1", "t-3"], False),  # t-1 was there before
+        ([*ROUND, CREATED, returned("other")], ["t-2"], False),  # not the leader
+        ([*ROUND, returned("old"), CREATED], ["t-2"], False),  # the leader sees them
+        ([*ROUND, CREATED, returned("old"), changed("PreparingRebalance", "new")], ["t-2"], False),
+        ([*ROUND, CREATED, returned("old"), *ROUND], ["t-2"], False),  # a round has assigned them
+        ([*ROUND, CREATED, changed("PreparingRebalance", "old"), returned("old"), ROUND[1]], ["t-2"], False),
+        ([*ROUND, returned("old"), CREATED, returned("new")], ["t-2"], True),  # it restarts once more
+        ([*ROUND, CREATED], ["t-2"], False),
+    ],
+)
+def test_only_partitions_that_the_leader_does_not_miss_are_excused(
+    rows: list[Any], missing: list[str], excused: bool
+) -> None:
+    followed = SkippedAssignments()
+    for row in rows:
+        if isinstance(row, GroupStateChanged):
+            followed.state_changed(row)
+        elif isinstance(row, MemberReplaced):
+            followed.replaced(row)
+        else:
+            followed.partitions_created(row)
+    assert (followed.reason(missing) is not None) == excused
+
+
+def test_nothing_else_may_be_broken() -> None:
+    said = {OWNED_AT_END: f"{NO_NEW_ASSIGNMENT} for t-1", "group_settles": HELD}
+    assert kafkas_own(said) == said[OWNED_AT_END]
+    assert kafkas_own({**said, "group_settles": "it did not"}) is None
+    assert kafkas_own({OWNED_AT_END: "2 partitions have no owner at the end"}) is None
+    assert kafkas_own({OWNED_AT_END: HELD}) is None
+
+
+OLD_CLIENTS = {"aiokafka": "roundrobin", "kafka-python": "range"}
+
+
+@pytest.mark.parametrize("client", OLD_CLIENTS)
+def test_a_leader_of_an_older_client_does_not_know_that_it_leads(client: str) -> None:
+    """JoinGroup below version 9: it does not see partitions either that come after it is back."""
+    settings = {**STATIC, "client_profile": client, "partition.assignment.strategy": OLD_CLIENTS[client]}
+    settings |= {"session.timeout.ms": 30_000, "metadata.max.age.ms": 20_000}
+    said = verdicts(
+        storm(scenario([START, {**RESTART, "at_ms": 50_000}, NEW], members=2, partitions=2, **settings))
+    )
+    assert kafkas_own(said) == said[OWNED_AT_END]
+    assert "does not know that it leads (JoinGroup below version 9, KIP-814)" in said[OWNED_AT_END]
+
+
+@pytest.mark.parametrize("client", ["librdkafka", "franz-go", "java"])
+@pytest.mark.parametrize("back_ms", [50_000, 70_000])
+def test_the_other_clients_see_new_partitions_unless_a_static_leader_comes_back_after_them(
+    client: str, back_ms: int
+) -> None:
+    """Every librdkafka member watches its topics (12 s with a metadata age of 20 s, on Kafka 4.3.1, where two
+    members restarted at 10 s and the topic grew at 20 s). franz-go runs its assignor whatever it is told."""
+    settings = {**STATIC, "client_profile": client, "metadata.max.age.ms": 20_000}
+    settings["partition.assignment.strategy"] = "cooperative-sticky"
+    result = storm(
+        scenario([START, {**RESTART, "at_ms": back_ms}, NEW], members=2, partitions=2, **settings), seed=3
+    )
+    if client != "franz-go" and back_ms == 70_000:
+        assert kafkas_own(verdicts(result)) is not None
+    else:
+        assert set(verdicts(result).values()) == {HELD}
+
+
+def test_a_librdkafka_follower_asks_for_a_round_when_its_topic_grows() -> None:
+    settings = {**FIXED, "client_profile": "librdkafka", "metadata.max.age.ms": 20_000}
+    result = storm(scenario([{**START, "over_ms": 20_000}, NEW], members=3, partitions=2, **settings))
+    [(_, computed), *_] = result.events("assignment_computed")
+    asked = result.events("rejoin_requested", cause="metadata-changed")
+    assert {event.member for _, event in asked} - {computed.member}, "not the leader alone"

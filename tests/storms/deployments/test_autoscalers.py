@@ -1,0 +1,214 @@
+"""Decisions of the HorizontalPodAutoscaler and KEDA's Kafka scaler, worked out by hand from their rules."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupstorm.storms.deployments.horizontal import HorizontalAutoscaler, ScalingRules, recommended
+from groupstorm.storms.deployments.kafka_scaler import KafkaTrigger, partition_lag, scaler_metric
+from groupstorm.storms.deployments.scaling_gains import Gain, ScalingGains
+from tests.storms.deployments.pods_over_time import pods_over_time
+from tests.storms.storms_in_memory import START, Storm, scenario, storm
+
+DEFAULTS = ScalingRules(
+    least=1, most=100, target=100, tolerance_percent=10, up_window_ms=0, down_window_ms=300_000,
+    up_pods=4, up_percent=100, down_percent=100, period_ms=15_000,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("metric", "replicas", "wanted"),
+    [
+        (1000, 10, 10), (1100, 10, 10), (1101, 10, 12), (900, 10, 10), (899, 10, 9), (1, 1, 1), (0, 3, 0),
+        (250, 1, 3),
+    ],
+)  # fmt: skip
+def test_the_tolerance_of_ten_per_cent(metric: int, replicas: int, wanted: int) -> None:
+    assert recommended(metric, replicas, DEFAULTS) == wanted
+
+
+def test_scaling_up_at_most_doubles_or_adds_four_in_fifteen_seconds() -> None:
+    scaler = HorizontalAutoscaler(DEFAULTS)
+    replicas = 1
+    found = []
+    for second in range(0, 75, 15):
+        replicas = scaler.decide(second * 1000, replicas, 100_000)
+        found.append(replicas)
+    assert found == [5, 10, 20, 40, 80], "1 + 4, then twice as many each time"
+
+
+def test_two_decisions_within_a_period_share_its_allowance() -> None:
+    scaler = HorizontalAutoscaler(DEFAULTS)
+    assert scaler.decide(0, 1, 100_000) == 5
+    assert scaler.decide(5_000, 5, 100_000) == 5, "the period began with one pod: it may have five in all"
+    assert scaler.decide(15_000, 5, 100_000) == 10
+
+
+def test_scaling_down_waits_for_the_highest_number_of_five_minutes() -> None:
+    scaler = HorizontalAutoscaler(DEFAULTS)
+    assert scaler.decide(0, 10, 1_000) == 10
+    assert scaler.decide(150_000, 10, 500) == 10
+    assert scaler.decide(299_000, 10, 200) == 10
+    assert scaler.decide(301_000, 10, 200) == 5, "the ten of the beginning have left the window; five is next"
+    assert scaler.decide(451_000, 5, 200) == 2
+
+
+def test_a_scale_up_window_takes_the_lowest_number() -> None:
+    scaler = HorizontalAutoscaler(DEFAULTS._replace(up_window_ms=60_000))
+    assert scaler.decide(0, 2, 200) == 2
+    assert scaler.decide(30_000, 2, 1_000) == 2
+    assert scaler.decide(61_000, 2, 1_000) == 6, "ten are wanted, four may be added"
+
+
+def test_a_percentage_limits_scaling_down() -> None:
+    scaler = HorizontalAutoscaler(DEFAULTS._replace(down_window_ms=0, down_percent=10))
+    assert scaler.decide(0, 20, 100) == 18
+    assert scaler.decide(14_000, 18, 100) == 18
+    assert scaler.decide(15_000, 18, 100) == 16
+
+
+@given(st.lists(st.tuples(st.integers(1, 60_000), st.integers(0, 50_000)), max_size=40))
+def test_it_stays_within_its_bounds(readings: list[tuple[int, int]]) -> None:
+    rules = DEFAULTS._replace(least=2, most=30)
+    scaler, replicas, now_ms = HorizontalAutoscaler(rules), 2, 0
+    for delay_ms, metric in readings:
+        now_ms += delay_ms
+        decided = scaler.decide(now_ms, replicas, metric)
+        assert 2 <= decided <= 30
+        assert decided <= max(2 * replicas, replicas + 4)
+        replicas = decided
+
+
+PLAIN = KafkaTrigger(threshold=10, allow_idle=False, only_with_lag=False, even=False)
+
+
+@pytest.mark.parametrize(
+    ("lags", "trigger", "metric"),
+    [
+        ([5, 5, 5, 5], PLAIN, 20),
+        ([1000, 0, 0, 0], PLAIN, 40),
+        ([1000, 0, 0, 0], PLAIN._replace(only_with_lag=True), 10),
+        ([1000, 0, 0, 0], PLAIN._replace(allow_idle=True), 1000),
+        ([0, 0, 0, 0], PLAIN, 0),
+        # six partitions: 1, 2, 3 or 6 consumers share them evenly
+        ([7] * 6, PLAIN._replace(even=True), 60),
+        ([4] * 6, PLAIN._replace(even=True), 30),
+        ([1000] * 6, PLAIN._replace(even=True), 60),
+        ([0] * 6, PLAIN._replace(even=True), 0),
+    ],
+)
+def test_the_metric_of_the_kafka_scaler(lags: list[int], trigger: KafkaTrigger, metric: int) -> None:
+    assert scaler_metric(lags, trigger) == metric
+
+
+def test_a_partition_without_a_committed_offset_counts_as_one_record() -> None:
+    assert (partition_lag(500, -1), partition_lag(500, 480)) == (1, 20)
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=30), st.integers(1, 500), st.booleans())
+def test_never_more_replicas_than_partitions(lags: list[int], threshold: int, only_with_lag: bool) -> None:
+    metric = scaler_metric(lags, KafkaTrigger(threshold, False, only_with_lag, False))
+    # the cap compares whole quotients, as KEDA does: a remainder rounds up to one replica more
+    assert math.ceil(metric / threshold) <= len(lags) + 1
+    assert metric // threshold <= (sum(lag > 0 for lag in lags) if only_with_lag else len(lags))
+
+
+STEPS: list[dict[str, Any]] = [START, {"at_ms": 60_000, "do": "autoscale", "for_ms": 900_000}]
+SCALED: dict[str, Any] = {
+    "poll_interval_ms": 500, "partition.assignment.strategy": "cooperative-sticky",
+    "deployment": "deployment",
+    "start_ms": 10_000, "ready_ms": 1_000, "members": 2, "partitions": 8, "min_replicas": 2,
+    "max_replicas": 20,
+}  # fmt: skip
+
+
+def steps_of(rates: list[tuple[int, int]]) -> list[dict[str, Any]]:
+    """Factors of the rate of records from a minute on."""
+    return [{"at": f"{minute}m", "factor": factor} for minute, factor in rates]
+
+
+def scaled(**settings: Any) -> Storm:
+    result = storm(scenario(STEPS, **{**SCALED, **settings}))
+    assert set((result.figures.invariants or {}).values()) == {"held"}
+    return result
+
+
+def changes(result: Storm) -> list[tuple[int, str, str]]:
+    return [
+        ((time_us - 60_000_000) // 1000, event.cause, event.detail.partition(" processes")[0])
+        for time_us, event in result.events("step_taken")
+        if event.cause in ("scale-up", "scale-down") and event.member is None
+    ]
+
+
+@pytest.mark.parametrize("kind", ["hpa", "keda"])
+def test_lag_above_the_threshold_starts_pods_and_its_end_stops_them(kind: str) -> None:
+    """Ten times the records for five minutes: more than two pods can process."""
+    over_time = steps_of([(0, 1), (2, 10), (7, 0)])
+    result = scaled(
+        autoscaler=kind, lag_threshold=500, record_rate=20, process_ms=10, record_rate_over_time=over_time,
+        scale_down_stabilization_ms=60_000,
+    )  # fmt: skip
+    found = changes(result)
+    ups = [one for one in found if one[1] == "scale-up"]
+    assert ups[0][2].startswith("from 2 to")
+    assert found[-1][1] == "scale-down"
+    assert found[-1][2].endswith("to 2")
+    assert max(pods.running - pods.terminating for pods in pods_over_time(result, 0)) > 2
+    if kind == "keda":
+        assert max(pods.running - pods.terminating for pods in pods_over_time(result, 0)) <= 8
+
+
+def test_a_fixed_fleet_is_not_scaled() -> None:
+    assert changes(scaled(autoscaler="none", lag_threshold=1, record_rate=20)) == []
+
+
+def test_keda_scales_to_zero_after_the_cooldown_and_from_zero_at_the_next_poll() -> None:
+    over_time = steps_of([(0, 1), (3, 0), (10, 1)])
+    result = scaled(
+        autoscaler="keda", min_replicas=0, lag_threshold=1_000, cooldown_ms=120_000,
+        polling_interval_ms=30_000, record_rate=5, record_rate_over_time=over_time,
+        scale_down_stabilization_ms=30_000, **{"auto.commit.interval.ms": 1_000},
+    )  # fmt: skip
+    found = [(at_ms // 1000, change) for at_ms, _, change in changes(result)]
+    to_zero = next(at_s for at_s, change in found if change.endswith("to 0"))
+    assert 180 - 60 + 120 <= to_zero <= 180 - 60 + 120 + 60
+    from_zero = next(at_s for at_s, change in found if change == "from 0 to 1")
+    assert 540 <= from_zero <= 540 + 31
+
+
+def test_exact_and_computed_traces_of_autoscaling_are_equal() -> None:
+    settings = {
+        **SCALED, "autoscaler": "keda", "lag_threshold": 300, "record_rate": 20, "process_ms": 10,
+        "record_rate_over_time": steps_of([(0, 1), (2, 8), (5, 0)]), "scale_down_stabilization_ms": 60_000,
+    }  # fmt: skip
+    found = [storm(scenario(STEPS, **settings), exact=exact).rows for exact in (False, True)]
+    assert found[0] == found[1]
+
+
+def test_the_gain_of_a_scale_up_counts_against_the_rate_before_it() -> None:
+    gains = ScalingGains()
+    assert gains.read(0, 0) is None
+    assert gains.read(15_000_000, 1_500) is None
+    assert gains.scaled(4, 8) is None
+    # 100 records a second before; 120 s later 9,000 more than the 12,000 of the old rate
+    assert gains.read(75_000_000, 4_000) is None
+    assert gains.read(135_000_000, 22_500) == Gain(4, 8, 9_000, 120_000_000)
+    assert gains.read(150_000_000, 25_000) is None
+
+
+def test_scale_ups_in_succession_count_as_one_and_a_scale_down_ends_them() -> None:
+    gains = ScalingGains()
+    gains.read(0, 0)
+    gains.read(10_000_000, 1_000)
+    gains.scaled(2, 4)
+    gains.read(20_000_000, 1_500)
+    gains.scaled(4, 6)
+    gains.read(40_000_000, 3_000)
+    assert gains.scaled(6, 3) == Gain(2, 6, 2_000 - 3_000, 30_000_000)
+    assert gains.scaled(3, 2) is None

@@ -1,0 +1,24 @@
+"""Every way to replace pods gives the same trace whether or not heartbeats are simulated one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.storms.scenario.files import load
+from tests.storms.test_equal_traces import assert_equal_traces
+
+ALL = str(Path(__file__).parent / "all-deployments.yaml")
+
+
+@pytest.mark.parametrize("variant", load(ALL).variants)
+def test_exact_and_computed_traces_are_equal(variant: str) -> None:
+    assert_equal_traces(ALL, variant, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 10))
+@pytest.mark.parametrize("variant", load(ALL).variants)
+def test_exact_and_computed_traces_are_equal_on_ten_seeds(variant: str, seed: int) -> None:
+    assert_equal_traces(ALL, variant, seed)

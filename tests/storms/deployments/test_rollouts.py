@@ -1,0 +1,214 @@
+"""Rollouts worked out by hand: who polls for the first time, who gets SIGTERM, and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.problems import InputError
+from tests.storms.deployments.pods_over_time import pods_over_time, starts_and_stops
+from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
+
+BEGIN_US = 60_000_000
+BY_HAND = {
+    **FIXED,
+    "partition.assignment.strategy": "cooperative-sticky",
+    "poll_interval_ms": 100,
+    "start_ms": 10_000,
+    "ready_ms": 5_000,
+    "stop_grace_ms": 1_000,
+}
+
+
+def rollout(do: str = "rolling-restart", step: dict[str, Any] | None = None, **settings: Any) -> Storm:
+    steps = [START, {"at_ms": 60_000, "do": do, **(step or {})}]
+    members = {"members": 4, "partitions": 12, **BY_HAND, **settings}
+    result = storm(scenario(steps, **members))
+    assert set((result.figures.invariants or {}).values()) == {"held"}
+    return result
+
+
+def ended(result: Storm) -> tuple[str, int]:
+    """How the rollout ended, and after how many milliseconds."""
+    [(time_us, event)] = [
+        found
+        for found in result.events("step_taken")
+        if found[1].cause in ("rollout-complete", "rollout-stuck")
+    ]
+    return event.cause, (time_us - BEGIN_US) // 1000
+
+
+def test_a_deployment_with_the_default_quarter() -> None:
+    """4 pods, 25 %: surge 1, unavailable 1. A new pod takes 10 s to poll and 5 s more to be available."""
+    result = rollout(deployment="deployment", max_surge="25%", max_unavailable="25%")
+    assert starts_and_stops(result, BEGIN_US) == [
+        # 4 old: one new may start; 4 available, 3 are enough: one old stops, and a second new one starts
+        (0, "SIGTERM", "member-0"),
+        (10_000, "polls", "member-0-v2"),
+        (10_000, "polls", "member-1-v2"),
+        # both are available after 15 s: each lets one old pod stop, which lets a new one start
+        (15_000, "SIGTERM", "member-1"),
+        (15_000, "SIGTERM", "member-2"),
+        (25_000, "polls", "member-2-v2"),
+        (25_000, "polls", "member-3-v2"),
+        (30_000, "SIGTERM", "member-3"),
+    ]
+    assert ended(result) == ("rollout-complete", 30_000)
+
+
+def test_a_deployment_without_surge_starts_new_pods_while_old_ones_still_terminate() -> None:
+    result = rollout(
+        deployment="deployment", max_surge=0, max_unavailable=1, start_ms=500, stop_grace_ms=20_000
+    )
+    first = starts_and_stops(result, BEGIN_US)[:3]
+    assert first == [
+        (0, "SIGTERM", "member-0"),
+        (500, "polls", "member-0-v2"),
+        (5_500, "SIGTERM", "member-1"),
+    ]
+    assert max(pods.running for pods in pods_over_time(result, BEGIN_US)) > 4, "terminating pods do not count"
+
+
+def test_without_a_readiness_probe_old_pods_stop_before_the_new_ones_poll() -> None:
+    """A container runs after 2 s and polls after 10 s: Kubernetes does not wait for the latter."""
+    result = rollout(
+        deployment="deployment", max_surge=1, max_unavailable=0, ready_when="runs", ready_ms=2_000
+    )
+    stops = [(time_ms, pod) for time_ms, what, pod in starts_and_stops(result, BEGIN_US) if what == "SIGTERM"]
+    assert stops == [(2_000 * (number + 1), f"member-{number}") for number in range(4)]
+    polls = [time_ms for time_ms, what, _ in starts_and_stops(result, BEGIN_US) if what == "polls"]
+    assert polls == [10_000, 12_000, 14_000, 16_000]
+    assert ended(result) == ("rollout-complete", 8_000)
+    assert result.figures.nobody_consuming_seconds
+
+
+def test_a_stateful_set_goes_from_the_highest_ordinal_down_one_at_a_time() -> None:
+    result = rollout(deployment="statefulset", order="ordinal")
+    # each: 1 s until it closes (4 ms more: commit, LeaveGroup), 10 s start, 5 s ready
+    moments = starts_and_stops(result, BEGIN_US)
+    assert [(what, pod) for _, what, pod in moments] == [
+        (what, f"member-{ordinal}") for ordinal in (3, 2, 1, 0) for what in ("SIGTERM", "polls")
+    ]
+    assert [time_ms for time_ms, what, _ in moments if what == "SIGTERM"] == [0, 16_004, 32_008, 48_012]
+
+
+def test_a_stateful_sets_partition_keeps_the_lower_ordinals() -> None:
+    result = rollout(deployment="statefulset", update_partition=3)
+    assert {pod for _, _, pod in starts_and_stops(result, BEGIN_US)} == {"member-3"}
+
+
+def test_a_stateful_set_has_no_surge() -> None:
+    with pytest.raises(InputError, match="max_surge: 25% with deployment statefulset"):
+        rollout(deployment="statefulset", max_surge="25%")
+
+
+def test_surge_and_unavailable_together_without_kubernetes() -> None:
+    result = rollout(max_surge=1, max_unavailable=1)
+    assert starts_and_stops(result, BEGIN_US)[:4] == [
+        (0, "SIGTERM", "member-1"),
+        (10_000, "polls", "member-0-next"),
+        (11_004, "polls", "member-1"),
+        (15_000, "SIGTERM", "member-0"),
+    ]
+    for pods in pods_over_time(result, BEGIN_US):
+        assert 3 <= pods.running <= 5
+
+
+def test_recreate_stops_all_before_the_first_one_starts() -> None:
+    result = rollout("recreate", deployment="deployment")
+    moments = starts_and_stops(result, BEGIN_US)
+    assert [what for _, what, _ in moments] == ["SIGTERM"] * 4 + ["polls"] * 4
+    assert {time_ms for time_ms, what, _ in moments if what == "polls"} == {11_004}
+    assert result.figures.nobody_consuming_seconds > 10  # type: ignore[operator]
+
+
+def test_blue_green_doubles_the_fleet_before_the_old_one_stops() -> None:
+    result = rollout("blue-green")
+    moments = starts_and_stops(result, BEGIN_US)
+    assert [(time_ms, what) for time_ms, what, _ in moments] == [(10_000, "polls")] * 4 + [
+        (15_000, "SIGTERM")
+    ] * 4
+    assert max(pods.running for pods in pods_over_time(result, BEGIN_US)) == 8
+
+
+@pytest.mark.parametrize(("kind", "name"), [("deployment", "member-0-v2"), ("processes", "member-0")])
+def test_a_canary_pauses_after_its_first_pods(kind: str, name: str) -> None:
+    result = rollout("canary", {"count": 1, "for_ms": 700_000}, deployment=kind, max_surge=0)
+    moments = starts_and_stops(result, BEGIN_US)
+    polls = [(time_ms, pod) for time_ms, what, pod in moments if what == "polls"]
+    assert polls[0][1] == name
+    assert polls[1][0] - polls[0][0] >= 700_000 + 5_000, "available after 5 s, then the pause"
+    assert len(polls) == 4
+    assert ended(result)[0] == "rollout-complete", "a pause is not a lack of progress"
+
+
+def test_a_slow_drain_ends_with_sigkill_and_without_leave_group() -> None:
+    result = rollout(
+        drain_ms=40_000, termination_grace_ms=30_000, deployment="statefulset", update_partition=3
+    )
+    [(crashed_us, _)] = result.events("member_crashed")
+    assert crashed_us == BEGIN_US + 30_000_000
+    causes = [event.cause for _, event in result.events("member_removed")]
+    assert causes == ["session-expired"]
+
+
+def test_a_drain_within_its_grace_period_leaves() -> None:
+    result = rollout(
+        drain_ms=10_000, termination_grace_ms=30_000, deployment="statefulset", update_partition=3
+    )
+    assert not result.events("member_crashed")
+    [(left_us, removed)] = result.events("member_removed")
+    assert removed.cause == "left"
+    assert left_us == BEGIN_US + 1_000_000 + 10_000_000 + 3_000, "noticed, drained, commit, LeaveGroup"
+
+
+def test_a_drained_node_waits_for_the_budget() -> None:
+    result = rollout("drain-node", {"members": [0, 1]}, deployment="deployment")
+    moments = starts_and_stops(result, BEGIN_US)
+    # the second eviction is refused until the first pod's replacement is available (15 s)
+    assert moments == [
+        (0, "SIGTERM", "member-0"),
+        (10_000, "polls", "member-0-v2"),
+        (15_000, "SIGTERM", "member-1"),
+        (25_000, "polls", "member-1-v2"),
+    ]
+
+
+SENTRY: dict[str, Any] = {
+    "members": 1, "partitions": 1, "deployment": "deployment", "max_surge": "25%", "max_unavailable": "25%",
+    "ready_when": "assigned", "progress_deadline_ms": 600_000,
+}  # fmt: skip
+
+
+def test_a_pod_that_waits_for_the_only_partition_is_stuck_for_ever() -> None:
+    """sentry-kubernetes/charts#2238: 25 % of one pod, rounded down, is no pod that may be missing."""
+    result = rollout(**SENTRY)
+    assert ended(result) == ("rollout-stuck", 600_000)
+    [(_, stuck)] = result.events("step_taken", cause="rollout-stuck")
+    assert "member-0-v2 gets no partition while the old pod runs (1 partition in all)" in stuck.detail
+    assert not result.events("member_closed")
+
+
+@pytest.mark.parametrize("cure", [{"max_unavailable": 1}, {"max_surge": 0}, {"ready_when": "polls"}])
+def test_what_ends_that_deadlock(cure: dict[str, Any]) -> None:
+    assert ended(rollout(**{**SENTRY, **cure}))[0] == "rollout-complete"
+
+
+@pytest.mark.parametrize("kind", ["deployment", "statefulset", "processes"])
+@pytest.mark.parametrize(("surge", "unavailable"), [(0, 1), (0, 3), (2, 0), ("25%", "25%"), (3, 2)])
+def test_limits_hold_with_random_times(kind: str, surge: int | str, unavailable: int | str) -> None:
+    if kind == "statefulset":
+        surge = 0
+    if (surge, unavailable) == (0, 0):
+        return
+    result = rollout(
+        members=8, partitions=24, deployment=kind, max_surge=surge, max_unavailable=unavailable,
+        start_ms={"uniform": [1_000, 20_000]}, ready_ms={"uniform": [0, 9_000]},
+    )  # fmt: skip
+    most = {"25%": 2}.get(str(surge), surge)
+    fewest = {"25%": 2}.get(str(unavailable), unavailable)
+    for pods in pods_over_time(result, BEGIN_US):
+        assert pods.running - pods.terminating <= 8 + int(most)
+        assert pods.running >= 8 - int(fewest)
+    assert ended(result)[0] == "rollout-complete"

@@ -1,0 +1,276 @@
+"""What is read from manifests: workloads with Kubernetes' defaults, probes, Kafka settings, questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupstorm.problems import InputError
+from groupstorm.storms.manifests.choice import choose_consumer
+from groupstorm.storms.manifests.kafka_environment import property_named
+from groupstorm.storms.manifests.objects import read_objects
+from groupstorm.storms.manifests.plan import plan_rollout
+from tests.storms.manifests.manifest_files import GIVEN, consumer_of, plan_of, text_of, workload
+
+
+def env(**variables: object) -> dict[str, Any]:
+    return {"env": [{"name": name, "value": value} for name, value in variables.items()]}
+
+
+def test_kubernetes_defaults_of_a_deployment() -> None:
+    settings = plan_of(workload()).settings
+    expected = {
+        "members": 4, "deployment": "deployment", "max_surge": "25%", "max_unavailable": "25%",
+        "min_ready_ms": 0, "progress_deadline_ms": 600_000, "termination_grace_ms": 30_000,
+        "stop_grace_ms": 500, "ready_when": "runs", "ready_ms": 2_000,
+    }  # fmt: skip
+    assert {name: settings[name] for name in expected} == expected
+
+
+def test_kubernetes_defaults_of_a_stateful_set() -> None:
+    plan = plan_of(workload("StatefulSet"))
+    assert plan.step == "rolling-restart"
+    assert (plan.settings["max_surge"], plan.settings["max_unavailable"]) == (0, 1)
+    assert plan.settings["deployment"] == "statefulset"
+
+
+def test_what_a_deployment_says() -> None:
+    plan = plan_of(
+        workload(
+            replicas=60,
+            strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": "10%"}},
+            minReadySeconds=20,
+            progressDeadlineSeconds=120,
+            pod={"terminationGracePeriodSeconds": 90},
+            container={
+                "lifecycle": {"preStop": {"exec": {"command": ["sh", "-c", "sleep 15"]}}},
+                "readinessProbe": {"httpGet": {"port": 80}, "periodSeconds": 5, "successThreshold": 2},
+            },
+        )
+    )
+    expected = {
+        "members": 60, "max_surge": 3, "max_unavailable": "10%", "min_ready_ms": 20_000,
+        "progress_deadline_ms": 120_000, "termination_grace_ms": 90_000, "stop_grace_ms": 15_500,
+        "ready_when": "polls", "ready_ms": {"uniform": [5_000, 10_000]},
+    }  # fmt: skip
+    assert {name: plan.settings[name] for name in expected} == expected
+    assert any("readinessProbe" in sentence for sentence in plan.assumed)
+
+
+def test_a_probe_waits_for_its_initial_delay_if_that_is_longer_than_the_start() -> None:
+    probe = {"readinessProbe": {"httpGet": {"port": 80}, "initialDelaySeconds": 40, "periodSeconds": 10}}
+    assert plan_of(workload(container=probe)).settings["ready_ms"] == {"uniform": [30_000, 40_000]}
+
+
+def test_a_probe_that_looks_for_a_file_waits_for_partitions() -> None:
+    probe = {"startupProbe": {"exec": {"command": ["sh", "-c", "test -f /tmp/health.txt"]}}}
+    plan = plan_of(workload(container=probe))
+    assert plan.settings["ready_when"] == "assigned"
+    assert any("/tmp/health.txt" in sentence for sentence in plan.assumed)
+    assert plan_of(workload(container=probe), ready_when="polls").settings["ready_when"] == "polls"
+
+
+def test_recreate_is_a_step_of_its_own() -> None:
+    assert plan_of(workload(strategy={"type": "Recreate"})).step == "recreate"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("KAFKA_SESSION_TIMEOUT_MS", "session.timeout.ms"),
+        ("KAFKA_CONSUMER_SESSION_TIMEOUT_MS", "session.timeout.ms"),
+        ("CONSUMER_MAX_POLL_INTERVAL_MS", "max.poll.interval.ms"),
+        ("SESSION_TIMEOUT_MS", "session.timeout.ms"),
+        ("session.timeout.ms", "session.timeout.ms"),
+        ("SPRING_KAFKA_CONSUMER_PROPERTIES_SESSION_TIMEOUT_MS", "session.timeout.ms"),
+        ("spring.kafka.properties.session.timeout.ms", "session.timeout.ms"),
+        ("SPRING_KAFKA_CONSUMER_HEARTBEATINTERVAL", "heartbeat.interval.ms"),
+        ("spring.kafka.consumer.heartbeat-interval", "heartbeat.interval.ms"),
+        ("SPRING_KAFKA_CONSUMER_MAX_POLL_RECORDS", "max.poll.records"),
+        ("KAFKA_GROUP_ID", "group.id"),
+        ("KAFKA_CONSUMER_GROUP", "group.id"),
+        ("SPRING_KAFKA_CONSUMER_GROUPID", "group.id"),
+        ("KAFKA_TOPIC", "topic"),
+        ("TOPIC", None),
+        ("REQUEST_TIMEOUT_MS", None),
+        ("DATABASE_SESSION_TIMEOUT_MS", None),
+        ("PATH", None),
+        ("", None),
+    ],
+)
+def test_well_known_spellings(name: str, found: str | None) -> None:
+    assert property_named(name) == found
+
+
+def test_kafka_settings_of_env_config_map_and_arguments_with_their_places() -> None:
+    config_map = {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kafka"},
+        "data": {"KAFKA_SESSION_TIMEOUT_MS": "30000", "OTHER": "x"},
+    }  # fmt: skip
+    strategy = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
+    container = {
+        "envFrom": [{"configMapRef": {"name": "kafka"}}],
+        "env": [
+            {"name": "SPRING_KAFKA_CONSUMER_HEARTBEAT_INTERVAL", "value": "5s"},
+            {"name": "KAFKA_GROUP_INSTANCE_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "KAFKA_MAX_POLL_INTERVAL_MS", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+        ],
+        "args": [f"--partition.assignment.strategy={strategy}"],
+    }
+    plan = plan_of(config_map, workload(container=container))
+    expected = {
+        "session.timeout.ms": 30_000, "heartbeat.interval.ms": 5_000, "group.instance.id": "podname",
+        "partition.assignment.strategy": ["cooperative-sticky"],
+    }  # fmt: skip
+    assert {name: plan.settings[name] for name in expected} == expected
+    assert "max.poll.interval.ms" not in plan.settings
+    assert "session.timeout.ms=30000 (ConfigMap kafka: KAFKA_SESSION_TIMEOUT_MS)" in plan.read
+    assert "heartbeat.interval.ms=5000 (env SPRING_KAFKA_CONSUMER_HEARTBEAT_INTERVAL)" in plan.read
+    assert plan.consumer.unused == {}
+
+
+def test_the_command_line_goes_first() -> None:
+    plan = plan_of(workload(container=env(KAFKA_SESSION_TIMEOUT_MS="30000")), **{"session.timeout.ms": 9_000})
+    assert plan.settings["session.timeout.ms"] == 9_000
+    assert not any("session.timeout.ms" in sentence for sentence in plan.read + plan.assumed)
+
+
+def test_one_instance_id_for_all_pods_is_a_finding() -> None:
+    plan = plan_of(workload(container=env(KAFKA_GROUP_INSTANCE_ID="orders-1")))
+    assert "group.instance.id" not in plan.settings
+    assert any("FENCED_INSTANCE_ID" in sentence for sentence in plan.findings)
+
+
+def test_it_asks_for_everything_that_is_missing_at_once() -> None:
+    with pytest.raises(InputError) as asked:
+        plan_rollout(consumer_of(workload(replicas=None)), {})
+    for option in ("--set members=", "partitions=", "record_rate=", "start_ms="):
+        assert option in str(asked.value)
+
+
+@pytest.mark.parametrize(
+    ("objects", "wanted", "message"),
+    [
+        ([workload(name="a"), workload(name="b")], None, r"several workloads \(a, b\): .*--workload NAME"),
+        ([workload(), workload("StatefulSet")], None, r"\(Deployment/orders, StatefulSet/orders\)"),
+        ([workload(name="a"), workload(name="b")], "c", "--workload c: no such workload: m.yaml has a, b"),
+        ([{"kind": "Service", "metadata": {"name": "s"}}], None, "no Deployment and no StatefulSet in it"),
+        ([workload(replicas="four")], None, r"\(Deployment orders\).spec.replicas: 'four': expected a whole"),
+        ([workload(replicas=-1)], None, "spec.replicas: -1"),
+        ([workload(strategy={"rollingUpdate": {"maxSurge": "many"}})], None, "maxSurge: 'many': expected"),
+        ([workload(strategy={"type": "Sometimes"})], None, "type: 'Sometimes': expected RollingUpdate or"),
+        ([workload(pod={"containers": []})], None, "containers: missing"),
+        ([workload(pod={"containers": "app"})], None, "containers: 'app': expected a list"),
+        ([{"kind": "Deployment", "metadata": 7}], None, "metadata: 7: expected names with values"),
+    ],
+)  # fmt: skip
+def test_one_line_says_what_is_wrong(objects: list[Any], wanted: str | None, message: str) -> None:
+    with pytest.raises(InputError, match=message) as problem:
+        consumer_of(*objects, wanted=wanted)
+    assert "\n" not in str(problem.value)
+
+
+def test_the_consumer_is_the_one_with_kafka_settings_or_a_kafka_scaler() -> None:
+    web = workload(name="web")
+    with_settings = workload(name="worker", container=env(KAFKA_GROUP_ID="g"))
+    assert consumer_of(web, with_settings).workload.name == "worker"
+    scaler = {
+        "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "s"},
+        "spec": {"scaleTargetRef": {"name": "plain"}, "triggers": [{"type": "kafka"}]},
+    }  # fmt: skip
+    chosen = consumer_of(web, workload(name="plain"), scaler)
+    assert chosen.workload.name == "plain"
+    assert chosen.autoscaler is not None
+    assert chosen.unused == {"Deployment": 1}
+
+
+def test_items_of_a_list_and_empty_documents() -> None:
+    text = (
+        "---\n---\n" + text_of({"apiVersion": "v1", "kind": "List", "items": [workload()]}) + "---\n# end\n"
+    )
+    assert [str(one) for one in read_objects(text, "m.yaml")] == ["Deployment orders"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no Kubernetes object"),
+        ("a: [", "not YAML"),
+        ("kind: Deployment\nspec: {{ .Values.spec }}\n{{- end }}", "render it first, `helm template"),
+        ("[]", "expected names with values"),
+        ("a: 1", "kind: missing"),
+        ("kind: A\nkind: B", "second value under this key"),
+        ("!!python/object/apply:os.system [ls]", "not YAML"),
+    ],
+)
+def test_files_that_hold_no_objects(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_objects(text, "m.yaml")
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**40), 2**40), st.floats(), st.text(max_size=8),
+    st.sampled_from(["25%", "0", "Deployment", "Recreate", "RollingUpdate", "$(POD_NAME)", "5s", "/tmp/x"]),
+)  # fmt: skip
+JUNK = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+PATHS = st.sampled_from(
+    [
+        ("metadata",), ("spec",), ("spec", "replicas"), ("spec", "strategy"), ("spec", "updateStrategy"),
+        ("spec", "strategy", "rollingUpdate"), ("spec", "strategy", "rollingUpdate", "maxSurge"),
+        ("spec", "template"),
+        ("spec", "minReadySeconds"), ("spec", "progressDeadlineSeconds"), ("spec", "template", "metadata"),
+        ("spec", "template", "spec"), ("spec", "template", "spec", "containers"),
+        ("spec", "template", "spec", "containers", 0), ("spec", "template", "spec", "containers", 0, "env"),
+        ("spec", "template", "spec", "containers", 0, "envFrom"), ("kind",), ("apiVersion",),
+        ("spec", "template", "spec", "containers", 0, "readinessProbe"),
+        ("spec", "template", "spec", "containers", 0, "lifecycle"),
+        ("spec", "template", "spec", "containers", 0, "args"),
+        ("spec", "template", "spec", "terminationGracePeriodSeconds"), ("spec", "podManagementPolicy"),
+    ]
+)  # fmt: skip
+
+
+def problem_of(text: str) -> str | None:
+    """The InputError for a manifest; None if it is understood. Any other exception fails the test."""
+    try:
+        plan_rollout(choose_consumer(read_objects(text, "m.yaml"), "m.yaml", None), GIVEN)
+    except InputError as problem:
+        return str(problem)
+    return None
+
+
+@given(
+    st.sampled_from(["Deployment", "StatefulSet"]), st.lists(st.tuples(PATHS, JUNK), min_size=1, max_size=3)
+)
+def test_no_manifest_however_malformed_raises_anything_but_an_input_error(
+    kind: str, spoiled: list[tuple[tuple[str | int, ...], Any]]
+) -> None:
+    document: Any = workload(
+        kind, strategy={"rollingUpdate": {"maxSurge": 1}}, container=env(KAFKA_GROUP_ID="g")
+    )
+    for path, junk in spoiled:
+        here = document
+        try:
+            for step in path[:-1]:
+                here = here[step]
+            here[path[-1]] = junk
+        except (TypeError, KeyError, IndexError):
+            continue  # an earlier one has replaced what this one is in
+    found = problem_of(yaml.safe_dump(document))
+    assert found is None or "\n" not in found
+
+
+@given(st.text(max_size=200))
+def test_no_text_raises_anything_but_an_input_error(text: str) -> None:
+    with pytest.raises(InputError):
+        choose_consumer(read_objects(text, "m.yaml"), "m.yaml", None)

@@ -1,0 +1,97 @@
+"""Which settings tell configurations apart, and how far each one is from the defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupstorm.storms.choices import defaults_among
+from groupstorm.storms.scenario.files import ResolvedScenario, load
+from tests.storms.storms_in_memory import START, scenario
+
+
+def resolved(*steps: dict[str, Any], **settings: Any) -> ResolvedScenario:
+    return scenario([START, *steps], **settings).resolve(None, 0, {})
+
+
+def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
+    found = defaults_among(
+        {
+            "eager": resolved(**{"partition.assignment.strategy": ["range"]}),
+            "cooperative": resolved(**{"partition.assignment.strategy": ["cooperative-sticky"]}),
+        }
+    )
+    assert found is not None
+    assert found.has_them == "eager"
+    assert found.words == "partition.assignment.strategy=range"
+    assert found.distances["cooperative"].changes == 1
+
+
+def test_numbers_are_nearer_or_farther_by_their_ratio() -> None:
+    found = defaults_among({str(s): resolved(**{"session.timeout.ms": s * 1000}) for s in (15, 30, 45, 67)})
+    assert found is not None
+    assert found.words == "session.timeout.ms=45s"
+    assert sorted(found.distances, key=lambda name: found.distances[name]) == ["45", "67", "30", "15"]
+    assert found.has_them == "45"
+
+
+def test_the_defaults_are_those_of_the_client() -> None:
+    """aiokafka's session.timeout.ms is 10 s."""
+    clients = {"client_profile": ["aiokafka"]}
+    found = defaults_among(
+        {str(s): resolved(**clients, **{"session.timeout.ms": s * 1000}) for s in (10, 45)}
+    )
+    assert found is not None
+    assert found.has_them == "10"
+
+
+def test_what_befalls_a_group_is_no_choice() -> None:
+    short, long = resolved(failover_ms=1000), resolved(failover_ms=9000)
+    assert defaults_among({"short": short, "long": long}) is None
+    assert defaults_among({"four": resolved(members=4), "eight": resolved(members=8)}) is None
+    assert defaults_among({"same": short, "too": short}) is None
+
+
+def test_who_replaces_pods_has_no_default_but_how_many_at_once_has() -> None:
+    one, many = resolved(max_unavailable=1), resolved(max_unavailable=3)
+    found = defaults_among({"many": many, "one": one})
+    assert found is not None
+    assert found.has_them == "one"
+    pods = {"deployment": "statefulset", "group.instance.id": "podname", "max_unavailable": 2}
+    found = defaults_among({"static": resolved(**pods), "dynamic": resolved(deployment="deployment")})
+    assert found is not None
+    assert found.has_them == "dynamic"
+    assert found.words == "group.instance.id=none"
+
+
+def test_a_session_timeout_below_the_default_is_a_caution_with_the_longest_silence() -> None:
+    pause = {"at_ms": 60_000, "do": "pause", "members": [0], "for_ms": 12_000}
+    found = defaults_among(
+        {str(s): resolved(pause, **{"session.timeout.ms": s * 1000}) for s in (15, 45, 60)}
+    )
+    assert found is not None
+    assert list(found.cautions) == ["15"]
+    assert "silent for 12.0 s at the longest" in found.cautions["15"]
+    quiet = defaults_among({str(s): resolved(**{"session.timeout.ms": s * 1000}) for s in (15, 45)})
+    assert quiet is not None
+    assert "never silent" in quiet.cautions["15"]
+
+
+def test_a_poll_interval_below_the_default_is_a_caution() -> None:
+    found = defaults_among({str(s): resolved(**{"max.poll.interval.ms": s * 1000}) for s in (60, 300, 600)})
+    assert found is not None
+    assert list(found.cautions) == ["60"]
+    assert "longer than 60.0 s from poll() to poll()" in found.cautions["60"]
+
+
+def test_variants_of_presets_that_are_choices() -> None:
+    def of(preset: str) -> str | None:
+        loaded = load(preset)
+        found = defaults_among({name: loaded.resolve(name, 0, {}) for name in loaded.variants})
+        return None if found is None else found.has_them
+
+    assert of("rolling-deploy") == "eager"
+    assert of("deploy-and-crash") == "eager"
+    assert of("static-sizing") == "timeout-45s"
+    assert of("aligned-restarts") == "one-by-one"
+    for preset in ("coordinator-failover", "late-joiner-race", "poison-livelock", "autoscaler-flap"):
+        assert of(preset) is None

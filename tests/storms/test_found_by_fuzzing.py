@@ -1,0 +1,168 @@
+"""What comes in the middle of something else, and was lost: found by `groupstorm fuzz`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
+
+
+def broken(result: Storm) -> dict[str, str]:
+    return {name: said for name, said in (result.figures.invariants or {}).items() if said != "held"}
+
+
+def test_a_look_up_that_ends_during_on_partitions_revoked_begins_nothing() -> None:
+    """onPartitionsAssigned takes up to 4 s, and the next round comes before it has returned. The partition
+    was processed for ever by the member that had given it up."""
+    result = storm(
+        scenario(
+            [{**START, "over_ms": 8935}],
+            members=3,
+            topics=1,
+            partitions=1,
+            revoke_callback_ms=10,
+            assign_callback_ms={"uniform": [0, 4_000]},
+        ),
+        seed=92192560,
+    )
+    assert broken(result) == {}
+
+
+def test_a_short_loss_of_the_connection_within_a_longer_one_does_not_end_it() -> None:
+    """The member was back after 71 s, but what it had asked for before came after 160 s: it took partitions
+    of a generation that it had lost."""
+    steps = [
+        START,
+        {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000},
+        {"at_ms": 70_000, "do": "disconnect", "members": [1], "for_ms": 1_000},
+    ]
+    result = storm(scenario(steps, members=3, partitions=6, **FIXED))
+    [(lost_us, _)] = result.events("partitions_lost", member="member-1")
+    assert lost_us >= 160_000_000
+    assert broken(result) == {}
+
+
+def test_metadata_that_the_leader_refreshes_during_a_round_is_looked_at_after_it() -> None:
+    """The leader had assigned when its client saw the new partitions, and its round was not over. Nobody
+    owned the new partitions until the next round."""
+    result = storm(
+        scenario(
+            [
+                {**START, "over_ms": 19163},
+                {"at_ms": 18_000, "do": "add-partitions", "topic": "topic-2", "partitions": 14},
+            ],
+            members=2,
+            topics=3,
+            partitions=1,
+            coordinator_service_us=1000,
+            net_latency_ms={"uniform": [1, 900]},
+            **{"metadata.max.age.ms": 10_000},
+        ),
+        seed=411803233,
+    )
+    assert broken(result) == {}
+
+
+def test_metadata_that_comes_while_the_assignor_runs_is_new_to_the_leader() -> None:
+    """The assignor runs from 6 s to 12 s, the client refreshes its metadata at 10 s: the plan is of
+    before."""
+    settings: dict[str, Any] = {**FIXED, "assign_ms": 6_000, "metadata.max.age.ms": 10_000}
+    steps = [START, {"at_ms": 3_000, "do": "add-partitions", "topic": "topic-0", "partitions": 4}]
+    result = storm(scenario(steps, members=2, partitions=1, **settings))
+    [(asked_us, _)] = result.events("rejoin_requested", cause="metadata-changed")
+    assert 12_000_000 < asked_us < 13_000_000
+    assert broken(result) == {}
+
+
+def test_a_static_member_that_is_gone_has_a_new_session_when_a_round_closes_without_it() -> None:
+    """GroupMetadataManager.completeClassicGroupJoin starts the sessions of all members: member-2 never sends
+    its SyncGroup, and member-1, which crashed at 7 s, is in the group until 46 s + max.poll.interval.ms."""
+    settings = {**FIXED, "group.instance.id": "ordinal", "max.poll.interval.ms": 20_000}
+    steps = [
+        START,
+        {"at_ms": 1_000, "do": "crash", "members": [2]},
+        {"at_ms": 7_000, "do": "crash", "members": [1]},
+    ]
+    result = storm(scenario(steps, members=3, partitions=1, **settings))
+    assert broken(result) == {}
+    removed = {event.member: time_us for time_us, event in result.events("member_removed")}
+    assert removed["member-1"] > 65_000_000
+
+
+def test_a_session_that_ends_while_its_member_is_on_the_way_back_prolongs_the_run() -> None:
+    """The run was over 1 s after the lost connection came back. The coordinator expired the member in that
+    second, and the round that followed had not closed."""
+    steps = [START, {"at_ms": 179_151, "do": "disconnect", "members": [4], "for_ms": 1_000}]
+    settings = {
+        "client_profile": "franz-go",
+        "session.timeout.ms": 6_000,
+        "group.initial.rebalance.delay.ms": 100,
+        "append_latency_ms": 50,
+        "net_latency_ms": {"uniform": [1, 900]},
+        "tail_ms": 1_000,
+    }
+    result = storm(scenario(steps, members=5, partitions=1, **settings), seed=1242922380)
+    assert broken(result) == {}
+
+
+def test_a_parked_join_is_answered_without_a_member_id_if_the_group_cannot_be_written() -> None:
+    """The check of parked requests looked for the id, and took the response for none."""
+    steps = [START, {"at_ms": 0, "do": "failing-appends", "for_ms": 1_000}]
+    result = storm(scenario(steps, members=1, partitions=1, **FIXED, **{"group.instance.id": "ordinal"}))
+    answered = result.events("join_answered", error="COORDINATOR_NOT_AVAILABLE")
+    assert {event.member_id for _, event in answered} == {""}
+    assert broken(result) == {}
+
+
+def test_a_short_failover_within_a_longer_one_does_not_end_it() -> None:
+    """A process that started after the shorter one reached the coordinator that was down."""
+    steps = [
+        START,
+        {"at_ms": 30_000, "do": "coordinator-failover", "for_ms": 40_000},
+        {"at_ms": 40_000, "do": "coordinator-failover", "for_ms": 1_000},
+        {"at_ms": 50_000, "do": "add"},
+    ]
+    result = storm(scenario(steps, members=1, partitions=2, start_ms=0, **FIXED))
+    [(loaded_us, _)] = result.events("group_created", cause="loaded")
+    [(added_us, _)] = result.events("member_added", member="member-1")
+    assert 70_000_000 == loaded_us < added_us
+    assert broken(result) == {}
+
+
+def test_a_coordinator_does_not_load_an_id_that_was_not_written() -> None:
+    """member-0 comes back at 31.5 s under a new id, whose write takes 4 s; the coordinator dies at 33 s. The
+    group is loaded with the old id, and member-0 joins once more. The check had expected the new id."""
+    steps = [
+        START,
+        {"at_ms": 30_000, "do": "restart", "members": [0]},
+        {"at_ms": 31_000, "do": "slow-appends", "for_ms": 1_500, "append_ms": 4_000},
+        {"at_ms": 33_000, "do": "coordinator-failover", "for_ms": 5_000},
+    ]
+    settings = {"group.instance.id": "ordinal", "start_ms": 1_000, "stop_grace_ms": 500}
+    result = storm(scenario(steps, members=1, partitions=2, **FIXED, **settings))
+    first, second = (event.previous_member_id for _, event in result.events("member_replaced"))
+    assert first == second, "the id of before"
+    assert broken(result) == {}
+
+
+def test_nobody_removes_a_silent_member_while_there_is_no_coordinator() -> None:
+    """The check looked when the pause was over. The group was loaded 5 s later, and sessions began then."""
+    steps = [
+        START,
+        {"at_ms": 10_000, "do": "pause", "members": [0], "for_ms": 50_000},
+        {"at_ms": 15_000, "do": "coordinator-failover", "for_ms": 50_000},
+    ]
+    result = storm(scenario(steps, members=1, partitions=1, **FIXED))
+    assert not result.events("member_removed")
+    assert broken(result) == {}
+
+
+def test_a_coordinator_loads_a_round_whose_write_was_given_up() -> None:
+    """A write of 20 s outlasts offsets.commit.timeout.ms: the round fails, and is in the log all the same.
+    The coordinator that loads it knows the member. The check did not expect it in the group."""
+    steps = [
+        START,
+        {"at_ms": 1_000, "do": "slow-appends", "for_ms": 20_000, "append_ms": 20_000},
+        {"at_ms": 30_000, "do": "coordinator-failover", "for_ms": 1_000},
+    ]
+    assert broken(storm(scenario(steps, members=1, partitions=1))) == {}

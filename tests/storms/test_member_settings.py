@@ -1,0 +1,125 @@
+"""Settings of single members, and settings that a step rolls out."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.problems import InputError
+from groupstorm.storms.scenario.files import parse
+from tests.storms.storms_in_memory import scenario, storm
+
+START = {"at_ms": 0, "do": "start"}
+FIXED = {"members": 3, "partitions": 6, "net_latency_ms": 1, "poll_interval_ms": 10, "start_ms": 1000}
+
+
+def test_a_rule_gives_some_members_other_settings_and_a_later_rule_wins() -> None:
+    rules = [
+        {"members": [0, 1], "settings": {"session.timeout.ms": 20_000, "assign_callback_ms": 5}},
+        {"members": [1], "settings": {"session.timeout.ms": 30_000}, "instance": "twin"},
+    ]
+    settings = scenario([START], **FIXED, member_settings=rules).resolve(None, 1, {}).settings
+    assert [settings.of_member(n).integer("session.timeout.ms") for n in range(3)] == [20_000, 30_000, 45_000]
+    assert [settings.of_member(n).instance for n in range(3)] == [None, "twin", None]
+    callbacks = [settings.of_member(n).distribution("assign_callback_ms").largest_us for n in range(3)]
+    assert callbacks == [5000, 5000, 0]
+
+
+def test_a_rule_reaches_a_member_among_several_clients_with_that_clients_defaults() -> None:
+    rules = [{"members": [1], "settings": {"heartbeat.interval.ms": 2000}}]
+    settings = (
+        scenario(
+            [START],
+            **FIXED,
+            client_profile="java,aiokafka",
+            member_settings=rules,
+            **{"partition.assignment.strategy": "roundrobin"},
+        )
+        .resolve(None, 1, {})
+        .settings
+    )
+    assert [settings.of_member(n).integer("heartbeat.interval.ms") for n in range(2)] == [3000, 2000]
+    assert [settings.of_member(n).integer("session.timeout.ms") for n in range(2)] == [45_000, 10_000]
+
+
+def test_a_member_with_a_callback_of_its_own_takes_that_time() -> None:
+    rules = [{"members": [2], "settings": {"assign_callback_ms": 700}}]
+    result = storm(scenario([START], **FIXED, member_settings=rules))
+    took = {event.member: event.duration_us for _, event in result.events("partitions_assigned")}
+    assert took == {"member-0": 0, "member-1": 0, "member-2": 700_000}
+
+
+def test_two_processes_with_one_instance_id_fence_each_other() -> None:
+    """KIP-345: the coordinator replaces the first member, and fences it when it next asks."""
+    rules = [{"members": [1], "instance": "member-0"}]
+    settings = {**FIXED, "group.instance.id": "ordinal", "member_settings": rules}
+    steps = [{**START, "members": [0, 2]}, {"at_ms": 30_000, "do": "start", "members": [1]}]
+    result = storm(scenario(steps, **settings))
+    [(_, failed)] = result.events("member_failed")
+    assert (failed.member, failed.error) == ("member-0", "FENCED_INSTANCE_ID")
+
+
+def test_a_release_rolls_out_new_settings_and_the_resolved_scenario_keeps_them() -> None:
+    steps = [
+        START,
+        {"at_ms": 30_000, "do": "rolling-restart", "settings": {"partition.assignment.strategy": ["range"]}},
+        {"at_ms": 200_000, "do": "restart", "members": [0], "settings": {"assign_callback_ms": 9}},
+    ]
+    settings = {**FIXED, "partition.assignment.strategy": ["roundrobin", "range"]}
+    what = scenario(steps, **settings)
+    resolved = what.resolve(None, 1, {})
+    first, second = resolved.settings.release(1), resolved.settings.release(2)
+    assert first.names("partition.assignment.strategy") == ("range",)
+    assert second.names("partition.assignment.strategy") == ("range",)
+    assert second.distribution("assign_callback_ms").largest_us == 9000
+    assert parse(resolved.as_yaml(), "yaml", "x").resolve(None, None, {}).as_yaml() == resolved.as_yaml()
+    chosen = [event.protocol for _, event in storm(what).events("assignment_computed")]
+    assert chosen[0] == "roundrobin"
+    assert chosen[-1] == "range"
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({}, "expected a list"),
+        ([{"members": [0]}], "expected {members"),
+        ([{"members": [], "instance": "x"}], "a list of numbers of members"),
+        (
+            [{"members": [0], "settings": {"partitions": 3}}],
+            "1: settings: partitions: not a setting",
+        ),
+        (
+            [{"members": [0], "settings": {"session.timeout.ms": 1000}}],
+            "must be lower than session",
+        ),
+    ],
+)
+def test_rules_that_cannot_be(rules: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        scenario([START], **FIXED, member_settings=rules).resolve(None, 1, {})
+
+
+def test_variants_can_have_releases_of_their_own() -> None:
+    text = """
+    settings: {members: 3, partitions: 6, start_ms: 1s}
+    variants:
+      two-steps: {releases: [{session.timeout.ms: 20s}, {session.timeout.ms: 10s}]}
+      nothing-new: {}
+    steps:
+      - {at_ms: 0, do: start}
+      - {at_ms: 1m, do: rolling-restart}
+      - {at_ms: 5m, do: rolling-restart}
+    """
+    what = parse(text, "yaml", "f")
+    settings = what.resolve("two-steps", 1, {}).settings
+    assert [settings.release(n).integer("session.timeout.ms") for n in range(3)] == [45_000, 20_000, 10_000]
+    assert all(not step.settings for step in what.resolve("nothing-new", 1, {}).steps)
+    again = parse(what.resolve("two-steps", 1, {}).as_yaml(), "yaml", "x").resolve(None, None, {})
+    assert [step.release for step in again.steps] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("where", ["releases", "member_settings"])
+def test_a_file_cannot_name_code_for_some_members_either(where: str) -> None:
+    overlay: dict[str, object] = {"partition.assignment.strategy": ["os:system"]}
+    value = [overlay] if where == "releases" else [{"members": [0], "settings": overlay}]
+    with pytest.raises(InputError, match="cannot name code here"):
+        scenario([START], **FIXED, **{where: value}).resolve(None, 1, {})

@@ -1,0 +1,211 @@
+"""Partitions of the network, reconnect storms, the coordinator's writes, clocks that drift."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.problems import InputError
+from groupstorm.storms.fuzz.trial import compare
+from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
+
+SECOND = 1_000_000
+#: The group is Stable from 6.007 s on. The first heartbeat leaves 3 s after the SyncGroup response.
+COOPERATIVE: dict[str, Any] = {**FIXED, "partition.assignment.strategy": "cooperative-sticky"}
+
+
+def held(result: Storm) -> bool:
+    return set((result.figures.invariants or {}).values()) == {"held"}
+
+
+def partition(at_ms: int, for_ms: int, direction: str) -> dict[str, Any]:
+    return {"at_ms": at_ms, "do": "partition", "members": [1], "for_ms": for_ms, "direction": direction}
+
+
+def run(*steps: dict[str, Any], members: int = 3, **settings: Any) -> Storm:
+    what = scenario([START, *steps], members=members, partitions=6, **{**COOPERATIVE, **settings})
+    computed, exact = (storm(what, exact=exact) for exact in (False, True))
+    assert compare(computed.rows, exact.rows) == {}
+    return computed
+
+
+# -- partitions of the network ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", ["requests", "both"])
+def test_a_member_whose_requests_are_swallowed_is_removed_after_its_session(direction: str) -> None:
+    result = run(partition(60_000, 70_000, direction))
+    [(removed_us, removed)] = result.events("member_removed")
+    assert (removed.member, removed.cause) == ("member-1", "session-expired")
+    # a heartbeat left within the last 3 s before the partition
+    assert 102 * SECOND < removed_us <= 105_001_000
+    # it hears of it from the heartbeat that it sends when requests pass again, and answers take 2 ms
+    [(lost_us, lost)] = result.events("partitions_lost", member="member-1")
+    assert lost.cause == "UNKNOWN_MEMBER_ID"
+    assert lost_us == 130 * SECOND + 2_000
+    assert held(result)
+
+
+@pytest.mark.parametrize("direction", ["requests", "responses", "both"])
+def test_a_short_partition_goes_unnoticed(direction: str) -> None:
+    result = run(partition(60_000, 30_000, direction))
+    assert result.figures.generations == 1
+    assert not result.events("member_removed")
+    assert held(result)
+
+
+def test_a_member_whose_responses_are_swallowed_heartbeats_until_its_request_times_out() -> None:
+    """Its next heartbeat leaves at 60.008 s at the earliest. After request.timeout.ms without a response the
+    client closes the connection, and the coordinator hears nothing more."""
+    result = run(partition(60_000, 100_000, "responses"))
+    [(removed_us, removed)] = result.events("member_removed")
+    assert (removed.member, removed.cause) == ("member-1", "session-expired")
+    # the last heartbeat: up to 30 s behind the first unanswered one, which leaves within 3 s; then 45 s
+    assert (60 + 27 + 45) * SECOND < removed_us < (60 + 33 + 45) * SECOND + 2_000
+    assert held(result)
+
+
+def test_a_member_that_does_not_hear_of_a_rebalance_holds_it_up_until_it_does() -> None:
+    """Heartbeats arrive and are answered with REBALANCE_IN_PROGRESS: member-1 sees that at 80 s."""
+    result = run(partition(60_000, 20_000, "responses"), {"at_ms": 61_000, "do": "add"}, start_ms=0)
+    [(asked_us, _), *_] = result.events("rejoin_requested", member="member-1", cause="group-rebalancing")
+    assert asked_us == 80_001_000
+    [(closed_us, _), *_] = [
+        (at_us, event)
+        for at_us, event in result.events("group_state_changed", state="CompletingRebalance")
+        if at_us > 61 * SECOND
+    ]
+    assert closed_us == 80_001_000 + 3_000, "a commit and its response, then JoinGroup"
+    assert held(result)
+
+
+def test_a_request_that_is_swallowed_arrives_when_the_network_passes_it() -> None:
+    """member-1 knows of the rebalance before requests stop at 64.5 s, and joins at its next poll()."""
+    late = {"poll_interval_ms": 10_000, "start_ms": 0}
+    steps = ({"at_ms": 61_000, "do": "add"}, partition(64_500, 20_000, "requests"))
+    result = run(*steps, members=3, **late)
+    joined = [at_us for at_us, _ in result.events("join_parked", member="member-1") if at_us > 61 * SECOND]
+    assert joined[0] == 84_500_000 + 3_000, "the commit that was swallowed, its response, then JoinGroup"
+    assert held(result)
+
+
+def test_a_request_that_waits_longer_than_its_time_out_is_given_up() -> None:
+    """member-1 has no response to its SyncGroup: after 5 s it closes the connection. It has no coordinator
+    until the network lets responses pass, and joins again."""
+    result = run(partition(6_007, 30_000, "responses"), **{"request.timeout.ms": 5_000})
+    taken = [at_us for at_us, _ in result.events("partitions_assigned", member="member-1")]
+    joined = [at_us for at_us, _ in result.events("join_parked", member="member-1")]
+    assert min(taken) > joined[1] > 36_007_000 > joined[0]
+    assert held(result)
+
+
+def test_overlapping_partitions_end_with_the_last() -> None:
+    result = run(partition(60_000, 90_000, "both"), partition(70_000, 1_000, "both"))
+    [(lost_us, _)] = result.events("partitions_lost", member="member-1")
+    assert lost_us == 150 * SECOND + 2_000
+    assert held(result)
+
+
+# -- reconnect storms ------------------------------------------------------------------------------
+
+
+def test_a_reconnect_storm_breaks_connections_again_and_again_and_costs_no_membership() -> None:
+    storm_of = {"at_ms": 60_000, "do": "reconnect-storm", "members": "all", "count": 5, "for_ms": 10_000}
+    result = run(storm_of)
+    assert result.figures.generations == 1
+    assert not result.events("member_removed")
+    heartbeats = {"Heartbeat": 3 * 5}  # each member sends one as soon as it is back
+    quiet = run()
+    more = (result.figures.requests or {})["Heartbeat"] - (quiet.figures.requests or {})["Heartbeat"]
+    assert more >= heartbeats["Heartbeat"] - 3 * 4  # in place of the regular ones
+    assert held(result)
+
+
+# -- the coordinator's writes ----------------------------------------------------------------------
+
+
+def test_a_slow_write_delays_the_end_of_a_round() -> None:
+    """The assignment is written before it is handed out: at 6.007 s the leader's SyncGroup arrives."""
+    slow = {"at_ms": 1_000, "do": "slow-appends", "for_ms": 10_000, "append_ms": 4_000}
+    [(stable_us, _)] = run(slow).events("group_state_changed", state="Stable")
+    assert stable_us == 6_007_000 + 4_000_000
+    [(stable_us, _)] = run({**slow, "for_ms": 5_000}).events("group_state_changed", state="Stable")
+    assert stable_us == 6_007_000, "the write begins after the step"
+
+
+def test_a_failing_write_makes_all_members_join_again_until_it_succeeds() -> None:
+    failing = {"at_ms": 1_000, "do": "failing-appends", "for_ms": 8_000}
+    result = run(failing)
+    failed = result.events("append_failed")
+    assert len(failed) >= 2
+    assert all(at_us < 9 * SECOND for at_us, _ in failed)
+    answered = {event.error for _, event in result.events("sync_answered") if event.error}
+    assert "COORDINATOR_NOT_AVAILABLE" in answered
+    [(stable_us, _)] = result.events("group_state_changed", state="Stable")
+    assert stable_us > 9 * SECOND
+    assert held(result)
+
+
+# -- clocks that drift -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ppm", "between_us"), [(0, 3_000_000), (100_000, 2_727_272), (-100_000, 3_333_333)])
+def test_a_drifting_clock_changes_the_time_between_heartbeats(ppm: int, between_us: int) -> None:
+    """1,000 s of heartbeats: as many as true time has intervals of the member's clock."""
+    result = run(members=1, least_duration_ms=1_000_000, clock_drift_ppm=ppm)
+    heartbeats = (result.figures.requests or {})["Heartbeat"]
+    assert heartbeats == pytest.approx(1_000_000_000 / between_us, abs=6)
+
+
+def test_only_the_member_with_the_fast_clock_leaves_earlier() -> None:
+    """max.poll.interval.ms of 30 s is over after 30 / 1.1 s on a clock that is fast by 10 %."""
+    rules = [{"members": [1], "settings": {"clock_drift_ppm": 100_000}}]
+    busy = {"at_ms": 60_000, "do": "busy", "members": [0, 1], "for_ms": 120_000}
+    result = run(busy, member_settings=rules, **{"max.poll.interval.ms": 30_000})
+    removed = {event.member: at_us for at_us, event in result.events("member_removed")}
+    assert removed == {"member-0": 90_001_000, "member-1": 60_000_000 + 27_272_727 + 1_000}
+
+
+def test_a_slow_clock_sees_new_partitions_later() -> None:
+    grown = {"at_ms": 60_000, "do": "add-partitions", "topic": "topic-0", "partitions": 8}
+    result = run(grown, clock_drift_ppm=-100_000, **{"metadata.max.age.ms": 90_000})
+    [(asked_us, _)] = result.events("rejoin_requested", cause="metadata-changed")
+    assert asked_us == 100_000_000
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (partition(1, 1, "sideways"), "direction: 'sideways': expected requests, responses, both"),
+        ({"at_ms": 1, "do": "slow-appends", "for_ms": 1}, "slow-appends needs append_ms"),
+        ({"at_ms": 1, "do": "reconnect-storm", "members": "all", "for_ms": 1}, "reconnect-storm needs count"),
+    ],
+)
+def test_steps_that_cannot_be(step: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        scenario([START, step]).resolve(None, 1, {})
+
+
+def test_exact_and_computed_traces_are_equal_through_all_of_them() -> None:
+    steps: list[dict[str, Any]] = [
+        {**START, "over_ms": 4_000},
+        {**partition(20_000, 25_000, "responses"), "members": [0, 1]},
+        {"at_ms": 30_000, "do": "rolling-restart"},
+        {"at_ms": 60_000, "do": "reconnect-storm", "members": [2, 3], "count": 7, "for_ms": 20_000},
+        {**partition(65_000, 80_000, "both"), "members": [0]},
+        {**partition(70_000, 80_000, "requests"), "members": [1]},
+        {"at_ms": 80_000, "do": "slow-appends", "for_ms": 50_000, "append_ms": 900},
+        {"at_ms": 200_000, "do": "failing-appends", "for_ms": 5_000},
+        {"at_ms": 201_000, "do": "add", "count": 2},
+    ]
+    rules = [
+        {"members": [1], "settings": {"clock_drift_ppm": 40_000}},
+        {"members": [2], "settings": {"clock_drift_ppm": -40_000}},
+    ]
+    what = scenario(steps, members=4, partitions=9, start_ms=2_000, ready_ms=0, member_settings=rules)
+    for seed in range(3):
+        computed, exact = (storm(what, seed, exact=each) for each in (False, True))
+        assert computed.rows == exact.rows
+        assert computed.figures == exact.figures
+        assert held(computed)

@@ -1,0 +1,68 @@
+"""When records arrive: ends of logs, against a look at every microsecond."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.scenario.record_rates import rates_of
+from groupstorm.storms.scenario.settings import Settings
+
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+PIECES = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 400_000_000)), min_size=1, max_size=4)
+
+
+def _logs(*rates: tuple[int, int]) -> RecordLogs:
+    return RecordLogs(lambda _: rates)
+
+
+def test_constant_rate() -> None:
+    logs = _logs((0, 100_000))
+    assert [logs.end(P0, us) for us in (0, 9_999, 10_000, 1_000_000)] == [0, 0, 1, 100]
+    assert logs.arrived_us(P0, 0) == 10_000
+    assert logs.next_change_us(0) is None
+
+
+def test_rates_that_change() -> None:
+    logs = _logs((0, 1_000_000), (5_000_000, 0), (7_000_000, 500))
+    assert logs.end(P0, 5_000_000) == logs.end(P0, 8_999_999) == 5_000
+    assert [logs.rate(P0, us) for us in (4_999_999, 5_000_000, 7_000_000)] == [1_000_000, 0, 500]
+    assert (logs.arrived_us(P0, 4_999), logs.arrived_us(P0, 5_000)) == (5_000_000, 9_000_000)
+    assert [logs.next_change_us(us) for us in (0, 5_000_000, 7_000_000)] == [5_000_000, 7_000_000, None]
+
+
+def test_log_without_records_stays_empty() -> None:
+    logs = _logs((0, 0))
+    assert logs.end(P0, 10**12) == 0
+    assert logs.arrived_us(P0, 0) is None
+
+
+def test_partitions_have_rates_of_their_own() -> None:
+    logs = RecordLogs(lambda tp: ((0, 1_000 * (tp.partition + 1)),))
+    assert (logs.end(P0, 5_000_000), logs.end(P1, 5_000_000)) == (5, 10)
+
+
+def test_rates_of_the_settings() -> None:
+    assert rates_of(Settings(("", {"record_rate": 7})), "t", 0) == ((0, 7_000),)
+
+
+@given(PIECES)
+def test_ends_are_the_sum_of_what_arrives_in_each_microsecond(pieces: list[tuple[int, int]]) -> None:
+    rates, from_us = [], 0
+    for width_us, rate in pieces:
+        rates.append((from_us, rate))
+        from_us += width_us
+    logs = _logs(*rates)
+    grown, seen = Fraction(0), 0
+    for now_us in range(from_us + 20):
+        end = grown.numerator // grown.denominator
+        assert logs.end(P0, now_us) == end
+        for offset in range(seen, end):
+            assert logs.arrived_us(P0, offset) == now_us
+        seen = end
+        grown += Fraction([rate for at, rate in rates if at <= now_us][-1], 10**9)

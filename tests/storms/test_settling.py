@@ -1,0 +1,174 @@
+"""A configuration that cannot settle is named, with what ends it; other failures are not taken for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.figures.overload import lag_growth
+from groupstorm.problems import InputError
+from groupstorm.storms.remedies import remedies_for_livelock, remedies_for_overload
+from groupstorm.storms.run import run
+from groupstorm.storms.settling import Rounds, Settling, finding
+from groupstorm.trace.events.coordinator import GroupStateChanged, MemberRemoved
+from tests.storms.storms_in_memory import scenario, storm
+
+MINUTE_US = 60_000_000
+START = {"at_ms": 0, "do": "start", "over_ms": 8000}
+LIVELOCK = {
+    "members": 30,
+    "partitions": 120,
+    "partition.assignment.strategy": ["cooperative-sticky"],
+    "poll_interval_ms": 400_000,
+    "group.initial.rebalance.delay.ms": 0,
+}
+
+
+class FakeWorld:
+    def __init__(self) -> None:
+        self.settled = False
+        self.committed: dict[TopicPartition, int] = {}
+
+
+def round_at(rounds: Rounds, minute: int) -> None:
+    event = GroupStateChanged("g", "PreparingRebalance", "CompletingRebalance", 1, "x", None, None, None, 1)
+    rounds.group_changed(event, minute * MINUTE_US)
+
+
+def test_rounds_without_progress_are_a_livelock() -> None:
+    world, rounds = FakeWorld(), Rounds()
+    round_at(rounds, 1)  # before the last step: not counted
+    world.committed = {TopicPartition("t", 0): 7, TopicPartition("t", 1): 9}
+    settling = Settling(world, rounds)
+    settling.steps_done(2 * MINUTE_US)
+    for minute in (5, 20, 40):
+        round_at(rounds, minute)
+    removed = MemberRemoved("g", "m", "m-1", None, 3, "rebalance-timeout")
+    rounds.group_changed(removed, 6 * MINUTE_US)
+    rounds.group_changed(removed, 7 * MINUTE_US)
+    assert settling.sentence(False, 62 * MINUTE_US) == (
+        "livelock: 3 rounds in an hour, no partition progressed; 2 times a member did not join a round "
+        "within the rebalance timeout (max.poll.interval.ms)"
+    )
+    world.committed = {TopicPartition("t", 0): 8, TopicPartition("t", 1): 9}
+    assert str(settling.sentence(False, 32 * MINUTE_US)).startswith(
+        "never at rest: 3 rounds in 30 minutes, t-1 never progressed"
+    )
+
+
+def test_two_rounds_are_no_livelock_and_a_late_rest_is_said() -> None:
+    world, rounds = FakeWorld(), Rounds()
+    settling = Settling(world, rounds)
+    settling.steps_done(0)
+    round_at(rounds, 5)
+    round_at(rounds, 6)
+    assert settling.sentence(False, 60 * MINUTE_US) is None
+    assert "settled late: the group came to rest 23 minutes" in str(settling.sentence(True, 23 * MINUTE_US))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "is_finding"),
+    [
+        ({"group_settles": "livelock: x", "parked_requests_answered": "y"}, True),
+        ({"group_settles": "livelock: x", "one_owner_per_generation": "held"}, True),
+        ({"group_settles": "livelock: x", "one_owner_per_generation": "two owners"}, False),
+        ({"group_settles": "the group had not settled when the scenario ended"}, False),
+        ({"group_settles": "held", "one_owner_per_generation": "two owners"}, False),
+        ({"group_settles": "held"}, False),
+    ],
+)
+def test_a_finding_is_nothing_that_no_configuration_can_break(
+    verdicts: dict[str, str], is_finding: bool
+) -> None:
+    assert (finding(verdicts) is not None) == is_finding
+
+
+def test_polls_rarer_than_the_poll_interval_never_settle_and_the_remedy_is_found() -> None:
+    what = scenario([START], **LIVELOCK)
+    stormed = storm(what, seed=0)
+    assert stormed.figures.invariants is not None
+    assert finding(stormed.figures.invariants) is not None
+    found = {remedy.setting: remedy for remedy in remedies_for_livelock(what.resolve(None, 0, {}))}
+    value = found["max.poll.interval.ms"].value
+    assert 300_000 < value <= 410_000
+    settled = storm(scenario([START], **LIVELOCK, **{"max.poll.interval.ms": value}), seed=0)
+    assert settled.figures.invariants is not None
+    assert not settled.figures.invariants["group_settles"].startswith(("livelock", "never"))
+
+
+def test_batches_that_outlast_the_poll_interval_are_mended_by_smaller_ones_too() -> None:
+    """500 records of 120 ms take 60 s, and 30 s are allowed: at most 250 records fit."""
+    slow = {
+        "members": 2, "partitions": 2, "process_ms": 120, "max.poll.interval.ms": 30_000, "record_rate": 4,
+        "least_duration_ms": 1_800_000, "start_ms": 1_000,
+    }  # fmt: skip
+    stalled = [START, {"at_ms": 60_000, "do": "pause", "members": [0, 1], "for_ms": 40_000}]
+    rates = [{"at": "0m", "factor": 1}, {"at": "2m", "factor": 50}, {"at": "5m", "factor": 1}]
+    what = scenario(stalled, **slow, record_rate_over_time=rates)
+    assert finding(storm(what, seed=0).figures.invariants or {}) is not None
+    found = {one.setting: one for one in remedies_for_livelock(what.resolve(None, 0, {}))}
+    assert found["max.poll.records"].is_upper_bound
+    assert 240 <= found["max.poll.records"].value <= 250
+    assert 60_000 <= found["max.poll.interval.ms"].value <= 62_000
+    assert "session.timeout.ms" not in found
+
+
+def test_max_poll_records_is_no_remedy_if_batches_are_short() -> None:
+    what = scenario([START], **LIVELOCK).resolve(None, 0, {})
+    assert [one.setting for one in remedies_for_livelock(what)] == ["max.poll.interval.ms"]
+
+
+def test_an_overload_names_how_many_members_keep_up() -> None:
+    """A member does 1,000 records a second, 35 partitions get 3,500."""
+    settings = {
+        "members": 2, "partitions": 35, "start_ms": 1_000, "settle_timeout_ms": 120_000,
+        "partition.assignment.strategy": ["cooperative-sticky"],
+    }  # fmt: skip
+    what = scenario([START], **settings)
+    ran = storm(what, seed=0)
+    assert lag_growth(ran.figures) == 1500
+    assert finding(ran.figures.invariants or {}) is None
+    found = {one.setting: one.value for one in remedies_for_overload(what.resolve(None, 0, {}))}
+    assert found == {"members": 4, "concurrency": 2}
+
+
+def test_a_group_that_the_broker_would_refuse_is_refused_before_the_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"group.max.size: 5: .*GROUP_MAX_SIZE_REACHED.*starts 10"):
+        run(scenario([START], **{"group.max.size": 5}).resolve(None, 1, {}), tmp_path / "x")
+    clients = {"client_profile": ["aiokafka", "franz-go"]}
+    with pytest.raises(InputError, match=r"aiokafka: roundrobin; franz-go: cooperative-sticky"):
+        run(scenario([START], **clients).resolve(None, 1, {}), tmp_path / "x")
+    anyway = scenario([START], members=2, if_never_settled="report", **clients).resolve(None, 1, {})
+    assert "INCONSISTENT_GROUP_PROTOCOL" in (run(anyway, tmp_path / "y").figures.errors or {})
+
+
+def test_a_round_that_fails_while_its_member_is_away_from_poll_revokes_nothing() -> None:
+    """The heartbeat thread leaves before the application polls: its listener hears of lost ones only."""
+    settings = {
+        "members": 5,
+        "partitions": 20,
+        "poll_interval_ms": 60_000,
+        "max.poll.interval.ms": 30_000,
+        "start_ms": 5_000,
+    }
+    ran = storm("rolling-deploy", 4, "cooperative", settings=settings)
+    verdicts = ran.figures.invariants or {}
+    assert finding(verdicts) is not None
+    assert verdicts["lost_partitions_are_given_up"] == "held"
+    assert (ran.figures.max_poll_interval_exceeded or 0) > 20
+
+
+def test_a_member_that_leaves_during_its_revocation_loses_its_partitions_afterwards() -> None:
+    """onPartitionsRevoked outlasts max.poll.interval.ms: onPartitionsAssigned is called nevertheless, with
+    nothing new, and onPartitionsLost at the next poll()."""
+    settings = {
+        "members": 3,
+        "partitions": 6,
+        "revoke_callback_ms": 40_000,
+        "max.poll.interval.ms": 30_000,
+        "start_ms": 5_000,
+    }
+    verdicts = storm("rolling-deploy", 0, "cooperative", settings=settings).figures.invariants or {}
+    assert verdicts["lost_partitions_are_given_up"] == "held"

@@ -1,0 +1,119 @@
+"""Records on which an application works for long, and records that kill it; machines; garbage collections."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.problems import InputError
+from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.scenario.slow_record_settings import read_slow_records
+from groupstorm.storms.world.slow_records import SlowRecordTimes
+from tests.storms.storms_in_memory import Storm, scenario, storm
+
+SECOND = 1_000_000
+START = {"at_ms": 0, "do": "start"}
+FIXED = {
+    "members": 2,
+    "partitions": 2,
+    "net_latency_ms": 1,
+    "process_ms": 1,
+    "record_rate": 10,
+    "start_ms": 1000,
+    "least_duration_ms": 400_000,
+    "partition.assignment.strategy": ["cooperative-sticky"],
+    "if_never_settled": "report",
+}
+TP = TopicPartition("topic-0", 0)
+
+
+def with_record(entry: dict[str, Any], **settings: Any) -> Storm:
+    return storm(scenario([START], **{**FIXED, **settings}, slow_records=[{"partition": 0, **entry}]))
+
+
+def times(*entries: dict[str, Any]) -> SlowRecordTimes:
+    return SlowRecordTimes(read_slow_records("x", list(entries)), RecordLogs(lambda _: ((0, 1_000_000),)))
+
+
+def test_a_single_record_by_offset_or_by_time_and_every_so_many() -> None:
+    found = times({"partition": 0, "offset": 7, "takes": "2s"}, {"every": 5, "takes": "1s"})
+    assert found.extra_us(TP, 0, 11) == ((0, SECOND), (5, SECOND), (7, 2 * SECOND), (10, SECOND))
+    assert found.extra_us(TopicPartition("topic-0", 1), 6, 10) == ()
+    assert [found.next_offset(TP, first) for first in (0, 1, 6, 8)] == [0, 5, 7, 10]
+    # A thousand records a second: the first one that arrives after two minutes.
+    assert times({"partition": 0, "at": "2m", "takes": 5}).next_offset(TP, 0) == 120_000
+
+
+def test_attempts_pauses_and_the_dead_letter_add_up() -> None:
+    entry = {"partition": 0, "offset": 0, "takes": "10s", "retries": 2, "pause": "3s"}
+    assert times(entry).extra_us(TP, 0, 1) == ((0, 36 * SECOND),)
+    assert times({**entry, "then": "dead-letter"}).extra_us(TP, 0, 1) == ((0, 46 * SECOND),)
+
+
+def test_a_slow_record_holds_its_own_partition_up_and_no_other() -> None:
+    figures = with_record({"at": "1m", "takes": "100s"}).figures
+    assert figures.generations == 1
+    assert figures.staleness_max_seconds == pytest.approx(100, abs=2)
+    assert figures.lag_peak == pytest.approx(1000, abs=30), "ten records a second for 100 s"
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_record_slower_than_the_poll_interval_costs_a_membership_each_time_it_is_met(exact: bool) -> None:
+    """The owner leaves after 60 s; the record follows its partition to the next owner, who leaves, too."""
+    settings = {**FIXED, "max.poll.interval.ms": 60_000}
+    what = scenario([START], **settings, slow_records=[{"partition": 0, "at": "1m", "takes": "100s"}])
+    left = [at_us for at_us, event in storm(what, exact=exact).events("member_removed", cause="left")]
+    assert left[0] == pytest.approx(120 * SECOND, abs=SECOND)
+    assert len(left) > 3
+    assert all(55 * SECOND < later - earlier < 130 * SECOND for earlier, later in pairwise(left))
+
+
+def test_a_record_that_kills_follows_its_partition_until_nobody_is_left() -> None:
+    entry = {"at": "1m", "takes": "1s", "then": "crash"}
+    alone = with_record(entry)
+    assert len(alone.events("member_crashed")) == 2
+    again = with_record(entry, restart_failed=True)
+    assert len(again.events("member_crashed")) > 3
+    assert len(again.events("step_taken", cause="restart-failed")) > 3
+
+
+def test_a_machine_makes_its_members_slower() -> None:
+    """20 ms a record and ten records a second are a fifth of a member's time, ten times that are too much."""
+    settings = {**FIXED, "process_ms": 20, "settle_timeout_ms": 0, "least_duration_ms": 100_000}
+    slow = storm(scenario([START], **settings, machines=[{"members": [1], "factor": 10}]))
+    quick = storm(scenario([START], **settings))
+    assert (quick.figures.lag_peak or 0) < 20
+    # 100 s at 10 a second, of which a member with 200 ms a record processes 5 a second.
+    assert slow.figures.lag_peak == pytest.approx(500, abs=60)
+
+
+def test_garbage_collections_pause_the_process_by_counter() -> None:
+    settings = {**FIXED, "gc_pause_ms": 300, "gc_interval_ms": 9_700, "least_duration_ms": 100_000}
+    result = storm(scenario([START], **settings))
+    paused = [at_us for at_us, event in result.events("member_paused", member="member-0")]
+    assert paused[0] == 9_700_000
+    assert {later - earlier for earlier, later in pairwise(paused)} == {10 * SECOND}
+    assert {event.duration_us for _, event in result.events("member_paused")} == {300_000}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("slow_records", [{"partition": 0, "takes": "1s"}], "1: .*expected {partition"),
+        ("slow_records", [{"every": 0, "takes": "1s"}], "every: 0"),
+        ("slow_records", [{"every": 9, "takes": "1s", "then": "crash"}], "name one record"),
+        ("slow_records", [{"partition": 0, "offset": 1, "takes": "soon"}], "takes: 'soon'"),
+        ("slow_records", [{"partition": 0, "offset": 1, "takes": 1, "colour": 1}], "colour: no such field"),
+        ("slow_records", [{"partition": 0, "offset": 1, "takes": 1, "then": "wait"}], "then: 'wait'"),
+        ("machines", [{"members": [0]}], "expected {members"),
+        ("machines", [{"members": [0], "factor": 0}], "more than 0"),
+        ("machines", [{"members": [0], "factor": 2}, {"members": [0], "factor": 3}], "on another machine"),
+    ],
+)
+def test_what_cannot_be_is_refused(name: str, value: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message) as refused:
+        scenario([START], **{**FIXED, name: value}).resolve(None, 1, {})
+    assert name in str(refused.value)

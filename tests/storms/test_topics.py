@@ -1,0 +1,123 @@
+"""Topics that are created, grow and are deleted, and members that subscribe to them by a pattern."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.problems import InputError
+from groupstorm.storms.world.topics import Topics
+from tests.storms.storms_in_memory import Storm, scenario, storm
+
+START = {"at_ms": 0, "do": "start"}
+CREATE = {"at_ms": 60_000, "do": "create-topic", "topic": "topic-new", "partitions": 6}
+FIXED = {
+    "members": 3,
+    "partitions": 6,
+    "net_latency_ms": 1,
+    "poll_interval_ms": 10,
+    "partition.assignment.strategy": ["cooperative-sticky"],
+    "metadata.max.age.ms": 30_000,
+}
+
+
+def owned_at_end(result: Storm, topic: str) -> dict[str, str]:
+    """Partition -> owner, from the rows of ownership alone."""
+    owner: dict[str, str] = {}
+    for _, _, event in result.rows:
+        kind = type(event).__name__
+        if kind in ("PartitionsRevoked", "PartitionsLost"):
+            for name in event.partitions:
+                if owner.get(name) == event.member:
+                    del owner[name]
+        elif kind == "PartitionsAssigned":
+            owner |= dict.fromkeys(event.partitions, event.member)
+    return {name: member for name, member in owner.items() if name.rpartition("-")[0] == topic}
+
+
+def test_topics_know_what_was_when_and_count_only_what_members_subscribe_to() -> None:
+    topics = Topics({"a": 2}, lambda name: name != "other")
+    assert topics.grow("b", 1, 10) == (TopicPartition("b", 0),)
+    assert topics.grow("other", 3, 15) == ()
+    assert topics.grow("a", 3, 20) == (TopicPartition("a", 2),)
+    assert topics.delete("b", 30) == (TopicPartition("b", 0),)
+    assert topics.delete("b", 31) == ()
+    then = [sorted(topics.at(time)) for time in (9, 10, 15, 30)]
+    assert then == [["a"], ["a", "b"], ["a", "b", "other"], ["a", "other"]]
+    assert [str(partition) for partition in topics.partitions] == ["a-0", "a-1", "a-2"]
+    assert topics.created_us(TopicPartition("a", 2)) == 20
+    assert topics.created_us(TopicPartition("a", 0)) == 0
+    assert topics.deleted("b")
+    topics.grow("b", 2, 40)
+    assert not topics.deleted("b")
+
+
+def test_members_with_a_pattern_take_a_new_topic_at_their_next_metadata_refresh() -> None:
+    steps = [START, CREATE, {**CREATE, "at_ms": 61_000, "topic": "elsewhere"}]
+    result = storm(scenario(steps, **FIXED, topic_pattern="topic-.*"))
+    owners = owned_at_end(result, "topic-new")
+    assert len(owners) == 6
+    assert set(owners.values()) == {"member-0", "member-1", "member-2"}
+    assert owned_at_end(result, "elsewhere") == {}
+    asked = result.events("rejoin_requested", cause="subscription-changed")
+    # All three refreshed when they joined, at 4 ms, and so 60 s later.
+    assert {at_us // 1000 for at_us, _ in asked} == {60_004}
+
+
+def test_one_created_topic_costs_one_round_since_members_refresh_before_they_join() -> None:
+    """KAFKA-7126: members that joined at different times refresh at different times."""
+    spread = [{**START, "over_ms": 20_000}, CREATE]
+    settings = {**FIXED, "members": 8, "metadata.max.age.ms": 30_000}
+    java, librdkafka = (
+        storm(scenario(spread, **settings, topic_pattern="topic-.*", client_profile=profile))
+        for profile in ("java", "librdkafka")
+    )
+
+    def rounds_after_creation(result: Storm) -> int:
+        changes = result.events("group_state_changed", state="CompletingRebalance")
+        return sum(at_us > 60_000_000 for at_us, _ in changes)
+
+    assert rounds_after_creation(java) == 1
+    assert rounds_after_creation(librdkafka) > 1
+
+
+def test_without_a_pattern_a_new_topic_changes_nothing() -> None:
+    result = storm(scenario([START, CREATE], **FIXED, tail_ms=100_000))
+    assert result.figures.generations == 1
+
+
+@pytest.mark.parametrize("pattern", [None, "topic-.*"])
+@pytest.mark.parametrize("auto_commit", [False, True])
+def test_a_deleted_topic_is_given_up_and_its_offsets_are_gone(pattern: str | None, auto_commit: bool) -> None:
+    steps = [START, {"at_ms": 60_000, "do": "delete-topic", "topic": "topic-1"}]
+    settings = {**FIXED, "max.poll.interval.ms": 20_000, "enable.auto.commit": auto_commit}
+    result = storm(scenario(steps, **settings, topics=2, topic_pattern=pattern, tail_ms=90_000))
+    assert owned_at_end(result, "topic-1") == {}
+    assert len(owned_at_end(result, "topic-0")) == 6
+    assert result.figures.invariants is not None
+    assert set(result.figures.invariants.values()) == {"held"}
+    cause = "metadata-changed" if pattern is None else "subscription-changed"
+    [first, *_] = [at_us for at_us, _ in result.events("rejoin_requested", cause=cause)]
+    assert first < 61_000_000, "their next fetch is refused, and they refresh metadata"
+    joined = [at_us for at_us, _ in result.events("join_parked") if at_us > 60_000_000]
+    # The commit before the JoinGroup is refused with UNKNOWN_TOPIC_OR_PARTITION, which a Java client takes
+    # for a passing error: it tries again until max.poll.interval.ms is over (onJoinPrepare).
+    assert (joined[0] - first) // 1_000_000 == (20 if auto_commit else 0)
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ({"do": "create-topic", "topic": "a b", "partitions": 1}, "'a b'"),
+        ({"do": "delete-topic", "topic": "topic-9"}, "'topic-9'"),
+        ({"do": "create-topic", "topic": "x"}, "needs partitions"),
+    ],
+)
+def test_topics_that_cannot_be(step: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        scenario([START, {"at_ms": 5, **step}]).resolve(None, 1, {})
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match=r"topic_pattern: '\(': no regular expression"):
+        scenario([START], topic_pattern="(").resolve(None, 1, {})

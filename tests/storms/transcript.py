@@ -1,0 +1,99 @@
+"""Storms as transcripts: a small world, and the rows of its members and of its coordinator.
+
+A transcript is a file of three parts: a comment, which says what the world shows and derives its times; the
+steps and settings, as YAML; behind ``----`` the rows from the first step on. Each row begins with its time in
+milliseconds. All members start at 0, and `start.txt` derives the times until they have their partitions.
+
+Settings that a transcript does not name are those of `WORLD`, under which times can be derived by hand: one
+millisecond from a process to the coordinator and back again, no time for the work of the coordinator and for
+writes, no records and no commits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from groupstorm.storms.scenario.files import parse
+from groupstorm.trace.rows import event_name
+from tests.storms.storms_in_memory import FIXED, Storm, storm
+
+WORLD: dict[str, Any] = {
+    **FIXED,
+    "record_rate": 0,
+    "enable.auto.commit": False,
+    "partition.assignment.strategy": ["range"],
+    "partitions": 2,
+    "members": 2,
+    "start_ms": 10_000,
+    "stop_grace_ms": 500,
+    "ready_ms": 5_000,
+    "tail_ms": 1_000,
+}
+
+#: The fields that a transcript shows of each kind of row; other kinds are not shown.
+SHOWN: dict[str, tuple[str, ...]] = {
+    "step_taken": ("member", "cause", "detail"),
+    "partitions_created": ("partitions",),
+    "group_state_changed": ("state", "generation", "cause"),
+    "member_pending": ("member",),
+    "member_added": ("member", "instance", "cause"),
+    "member_replaced": ("member", "instance"),
+    "member_removed": ("member", "cause"),
+    "join_parked": ("member",),
+    "member_started": ("member",),
+    "rejoin_requested": ("member", "cause"),
+    "partitions_revoked": ("member", "partitions", "cause"),
+    "partitions_lost": ("member", "partitions", "cause"),
+    "partitions_assigned": ("member", "generation", "partitions"),
+    "member_paused": ("member", "cause"),
+    "member_resumed": ("member",),
+    "member_crashed": ("member", "partitions"),
+    "member_closed": ("member", "cause"),
+    "member_failed": ("member", "error"),
+    "scenario_ended": (),
+}
+
+DIVIDER = "----\n"
+
+
+def play(text: str) -> str:
+    """The transcript with the rows of its world as it is now."""
+    question, divider, _ = text.partition(DIVIDER)
+    assert divider, "a transcript has its rows behind a line of ----"
+    steps = yaml.safe_load(question)["steps"]
+    return question + divider + rows(run(question), steps[0]["at_ms"] if steps else 0)
+
+
+def run(text: str, exact: bool = False) -> Storm:
+    """The storm of a transcript."""
+    written = yaml.safe_load(text.partition(DIVIDER)[0])
+    document = {
+        "name": "transcript",
+        "settings": WORLD | written.get("settings", {}),
+        "steps": [{"at_ms": 0, "do": "start"}, *written["steps"]],
+    }
+    loaded = parse(yaml.safe_dump(document), "yaml", "transcript")
+    ran = storm(loaded, seed=written.get("seed", 1), exact=exact)
+    broken = {name: said for name, said in (ran.figures.invariants or {}).items() if said != "held"}
+    assert broken == {}
+    return ran
+
+
+def rows(ran: Storm, from_ms: int) -> str:
+    """The rows that a transcript shows, one line each, from a time on."""
+    lines = []
+    for time_us, _, event in ran.rows:
+        kind: type = type(event)
+        name = event_name(kind)
+        if name in SHOWN and time_us >= from_ms * 1000:
+            fields = (f"{field}={_shown(getattr(event, field))}" for field in SHOWN[name])
+            lines.append(" ".join((f"{time_us / 1000:>10.3f}", name, *fields)).rstrip())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(part.removeprefix("topic-") for part in value) or "-"
+    return str(value).replace(" ", "_")

@@ -1,0 +1,87 @@
+"""Stop signals come behind the block that holds them, whichever thread the system gives them to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import pytest
+
+from groupstorm.held_signals import stop_signals_held
+
+DEADLINE_S = 60
+
+
+class Stopped(Exception):
+    pass
+
+
+@contextmanager
+def raising(number: signal.Signals) -> Iterator[None]:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise Stopped
+
+    before = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+@contextmanager
+def noticed() -> Iterator[socket.socket]:
+    """A socket that has a byte for each signal that Python knows of, whichever thread it came to."""
+    ours, pythons = socket.socketpair()
+    with ours, pythons:
+        pythons.setblocking(False)
+        ours.settimeout(DEADLINE_S)
+        before = signal.set_wakeup_fd(pythons.fileno())
+        try:
+            yield ours
+        finally:
+            signal.set_wakeup_fd(before)
+
+
+def kill_in_block(number: signal.Signals, known: socket.socket | None, steps: list[str]) -> None:
+    with stop_signals_held():
+        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), number)
+        if known is not None:
+            known.recv(1)
+        steps.append("behind it")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("with_thread", [False, True])
+def test_a_signal_waits_until_the_block_ends(number: signal.Signals, with_thread: bool) -> None:
+    done, steps = threading.Event(), list[str]()
+    if with_thread:
+        threading.Thread(target=done.wait, daemon=True).start()
+    try:
+        with noticed() as known, raising(number), pytest.raises(Stopped):
+            kill_in_block(number, known if with_thread else None, steps)
+    finally:
+        done.set()
+    assert steps == ["behind it"]
+
+
+def test_without_a_signal_everything_is_as_before() -> None:
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with stop_signals_held():
+        pass
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []) & {signal.SIGINT, signal.SIGTERM}
+
+
+def test_a_process_of_the_block_never_receives_them() -> None:
+    show = "import signal; print(sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, []))))"
+    with stop_signals_held():
+        shown = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == f"[{int(signal.SIGINT)}, {int(signal.SIGTERM)}]"

@@ -1,0 +1,78 @@
+"""docs/testing.md says what `groupstorm.broker` takes and does."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+import groupstorm
+from groupstorm import testing
+from groupstorm.coordinator.classic.states import DEAD
+from groupstorm.testing.control import KEPT_EVENTS, METHODS
+from groupstorm.testing.real import RealBroker
+from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S
+from groupstorm.trace.events.group_states import GroupState
+from tests.generated_pages import DOCS
+
+PAGE = (DOCS / "testing.md").read_text("utf-8")
+
+
+def first_cells(head: str) -> str:
+    """The first column of the table with this head."""
+    table = PAGE.partition(head)[2].partition("\n\n")[0]
+    return "\n".join(line.split(" | ")[0] for line in table.splitlines())
+
+
+def test_the_arguments_are_those_of_the_function() -> None:
+    named = set(re.findall(r"`(\w+)=", first_cells("| argument | |")))
+    assert named == set(inspect.signature(groupstorm.broker).parameters)
+
+
+def test_the_marker_takes_the_same_arguments() -> None:
+    from groupstorm.testing.chosen import EMULATOR_ONLY, EVERYWHERE
+
+    of_the_function = set(inspect.signature(groupstorm.broker).parameters) - {"port"}
+    assert {*EVERYWHERE, *EMULATOR_ONLY} == of_the_function
+
+
+def test_the_calls_that_make_things_go_wrong_are_those_of_the_broker() -> None:
+    named = set(re.findall(r"`broker\.(\w+)\(", first_cells("| call | what happens |")))
+    calls = {
+        name
+        for name, call in inspect.getmembers(testing.Broker, inspect.isfunction)
+        if not name.startswith("_") and getattr(RealBroker, name) is call  # which refuses it
+    }
+    assert named == calls
+
+
+def test_the_page_names_every_attribute_of_a_group() -> None:
+    named = set(re.findall(r"`group\.(\w+)", first_cells("| attribute | |")))
+    shown = {name for name, value in inspect.getmembers(testing.Group) if isinstance(value, property)} | {
+        "committed"
+    }
+    assert named == shown
+
+
+@pytest.mark.parametrize("state", [*map(str, GroupState), DEAD])
+def test_every_state_is_named(state: str) -> None:
+    row = next(line for line in PAGE.splitlines() if line.startswith("| `group.state` |"))
+    assert f"`{state}`" in row
+
+
+def test_the_methods_over_http_are_those_of_the_control_interface() -> None:
+    rows = re.findall(r"^\| (`(?:GET|POST|DELETE) /.*?) \|", PAGE, re.MULTILINE)
+    listed = {title for row in rows for title in re.findall(r"`([A-Z]+ [^`?]+)", row)}
+    assert listed == {method.title for method in METHODS}
+    assert f"the last {KEPT_EVENTS:,}" in PAGE
+
+
+def test_waiting_ends_after_as_long_as_the_page_says() -> None:
+    assert f"`timeout_s` is {DEFAULT_TIMEOUT_S:g}" in PAGE
+    assert f"`timeout_ms` ({DEFAULT_TIMEOUT_S * 1000:g})" in PAGE
+
+
+def test_every_import_of_the_page_is_exported() -> None:
+    for names in re.findall(r"from groupstorm\.testing import ([\w, ]+)", PAGE):
+        assert set(names.split(", ")) <= set(testing.__all__)

@@ -1,0 +1,166 @@
+"""One rule for all readers of a trace: what is ignored, what is refused, and the place that is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from groupstorm.cli.commands import app
+from groupstorm.problems import InputError
+from groupstorm.storms.run import run
+from groupstorm.storms.scenario.files import load
+from groupstorm.trace import writer as writer_module
+from groupstorm.trace.parquet import arrow_schema
+from groupstorm.trace.reader import check_version, read_entries, read_rows
+from groupstorm.trace.schema import VERSION_KEY, Source
+from groupstorm.trace.writer import open_writer
+from tests.figures.synthetic import trace as synthetic_trace
+
+ROW: dict[str, Any] = {"seq": 0, "time_us": 0, "source": "world", "event": "scenario_ended", "group": "g"}
+NEXT = ROW | {"seq": 1, "time_us": 3}
+
+
+def lines(*rows: object) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"nonsense\n", "line 1: not JSON: Expecting value"),
+        (lines(ROW, []), "line 2: not a row of a trace: expected a JSON object"),
+        (lines(ROW) + b"\x00\xff\xfe\n", "line 2: not a line of text: invalid start byte"),
+        (b"PAR1\x15\x04\x15\x80\x80" * 99, "line 1: not a line of text"),
+        (lines(ROW) + b"[" * 100_000, "line 2: not JSON: maximum recursion depth"),
+        (lines(ROW) + lines(NEXT)[:30], "line 2: the file ends inside this line: the run that wrote it"),
+        (lines(ROW, {"seq": 1, "time_us": 1}), "line 2: not a row of a trace: row 1 (None): source: None"),
+        (
+            lines(ROW, NEXT | {"time_us": "soon"}),
+            "line 2: not a row of a trace: row 1 (scenario_ended): time_us",
+        ),
+        (lines(NEXT, NEXT | {"seq": 2, "time_us": 2}), "line 2: not a row of a trace: row 2"),
+        (lines(ROW, ROW), "line 2: not a row of a trace: row 0 (scenario_ended): seq: 0: expected"),
+        (lines(ROW, NEXT | {"event": "step_taken"}), "row 1 (step_taken): cause: None: expected a text"),
+        (
+            lines({VERSION_KEY: 2}, ROW),
+            "version 2 of the trace schema; this groupstorm reads version 1: use the groupstorm that wrote",
+        ),
+    ],
+)
+def test_what_is_no_trace_is_refused_with_its_line(tmp_path: Path, content: bytes, expected: str) -> None:
+    file = tmp_path / "trace.jsonl"
+    file.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        list(read_rows(file))
+    assert str(caught.value).startswith(f"{file}: ")
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_columns_and_events_are_ignored_in_lines(tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    unknown = NEXT | {"event": "lunch"}
+    file.write_bytes(lines(ROW | {"colour": "red", "member": None}, unknown))
+    assert list(read_rows(file)) == [ROW, unknown]
+    assert [entry is None for _, entry in read_entries(file)] == [False, True]
+
+
+def test_unknown_columns_are_ignored_in_parquet(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
+    from pyarrow import parquet
+
+    file = tmp_path / "trace.parquet"
+    schema = arrow_schema().append(pyarrow.field("colour", pyarrow.string()))
+    for version, accepted in (("1", True), ("2", False)):
+        schema = schema.with_metadata({VERSION_KEY: version})
+        parquet.write_table(pyarrow.Table.from_pylist([ROW | {"colour": "red"}], schema), file)
+        if accepted:
+            assert list(read_rows(file)) == [ROW]
+            continue
+        with pytest.raises(InputError, match=f"{file}: version 2 of the trace schema; .* reads version 1"):
+            list(read_rows(file))
+    parquet.write_table(pyarrow.table({"seq": ["one"]}), file)
+    with pytest.raises(InputError, match=f"{file}: column seq: string: expected int64"):
+        check_version(file)
+    file.write_bytes(lines(ROW))
+    with pytest.raises(InputError, match=f"{file}: not a Parquet file"):
+        list(read_rows(file))
+
+
+def test_lines_state_every_version_but_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "trace.jsonl"
+
+    def write() -> str:
+        writer = open_writer(tmp_path, "trace", "jsonl")
+        for row in synthetic_trace(0, actions=1)[:2]:
+            writer.add(*row)
+        writer.close()
+        return file.read_text("utf-8")
+
+    first = write()
+    assert VERSION_KEY not in first
+    file.write_bytes(lines({VERSION_KEY: 1}) + first.encode())
+    assert len(list(read_rows(file))) == 2
+    check_version(file)
+    monkeypatch.setattr(writer_module, "SCHEMA_VERSION", 2)
+    assert write() == f'{{"{VERSION_KEY}":2}}\n{first}'
+    with pytest.raises(InputError, match="version 2"):
+        check_version(file)
+
+
+def _with_binary(text: bytes) -> bytes:
+    return text + b"\x80\x81\n"
+
+
+def _cut_off(text: bytes) -> bytes:
+    return text[:-7]
+
+
+def _another_version(text: bytes) -> bytes:
+    return lines({VERSION_KEY: 7}) + text
+
+
+def _with_a_column(text: bytes) -> bytes:
+    return text.replace(b'{"seq":3,', b'{"seq":3,"colour":"red",')
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (_with_binary, r"trace.jsonl: line \d+: not a line of text"),
+        (_cut_off, r"trace.jsonl: line \d+: the file ends inside this line"),
+        (_another_version, r"trace.jsonl: version 7 of the trace schema; this groupstorm reads version 1"),
+        (_with_a_column, None),
+    ],
+)
+@pytest.mark.parametrize("command", [["trace"], ["analyze", "--engine", "local", "--json"], ["replay"]])
+def test_every_command_reads_by_the_same_rule(
+    tmp_path: Path, command: list[str], change: Callable[[bytes], bytes], expected: str | None
+) -> None:
+    """`analyze` on Spark: tests/pipeline/test_read.py."""
+    folder = tmp_path / "run"
+    run(load("rolling-deploy").resolve("static", 0, {"members": 2, "partitions": 2}), folder)
+    file = folder / "trace.jsonl"
+    file.write_bytes(change(file.read_bytes()))
+    result = CliRunner().invoke(app, [command[0], str(folder), *command[1:]])
+    if expected is None:
+        assert result.exit_code == 0, result.output
+        return
+    assert isinstance(result.exception, InputError)
+    with pytest.raises(InputError, match=expected):
+        raise result.exception
+
+
+def test_rows_keep_their_sources(tmp_path: Path) -> None:
+    writer = open_writer(tmp_path, "trace", "jsonl")
+    rows = synthetic_trace(1)
+    for row in rows:
+        writer.add(*row)
+    writer.close()
+    assert [entry for _, entry in read_entries(tmp_path)] == rows
+    assert {source for _, source, _ in rows} == set(Source)
