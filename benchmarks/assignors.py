@@ -1,12 +1,12 @@
-"""How long a leader thinks, ours beside Kafka's Java: subscriptions as bytes in, assignments as bytes out.
+"""The time of a leader, ours beside Kafka's Java: subscriptions as bytes in, assignments as bytes out.
 
-    python -m benchmarks.assignors [--small] [--only WORD]... [--assignor NAME]... [--without-java]
+python -m benchmarks.assignors [--small] [--only WORD]... [--assignor NAME]... [--without-java]
 
-CPU milliseconds, the least of ``--repeat`` runs: Kafka's of the calling thread, warmed up, ours of the
-process; the two take turns. Three rounds follow one another in a group: empty start, one more
-member, a tenth of the members gone. Our memory of earlier rounds starts empty with each empty start
-and is warm after it, as a leader's is; ``cold`` is a leader who takes over and has seen nothing.
-Where Kafka has the assignor, the answers must be equal, byte by byte, or the benchmark fails.
+The figures are CPU milliseconds, the least of ``--repeat`` runs: Kafka's of the calling thread, after a
+warm-up, ours of the process; the two take turns. Three rounds follow one another in a group: empty start,
+one more member, a tenth of the members gone. Our leader memory is empty before each empty start and warm
+after it, as a leader's is; ``cold`` is a leader with an empty memory in each round. If Kafka has the
+assignor, the answers must be equal, byte by byte, or the benchmark fails.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from benchmarks.assignorspeed.java import KAFKAS, JavaLeader, Patience, before_kafka_9987, digest
-from benchmarks.assignorspeed.rounds import PHASES, Group, Names, Round, Size, Subscribed
+from benchmarks.assignorspeed.java import KAFKAS, JavaLeader, WarmUp, before_kafka_9987, digest
+from benchmarks.assignorspeed.rounds import PHASES, BenchmarkGroup, Names, Round, Size, Subscribed
 from groupstorm.assignors import registry
-from groupstorm.assignors.leader import perform_assignment
-from groupstorm.assignors.leadermemory import LeaderMemory
+from groupstorm.assignors.leader import LeaderMemory, perform_assignment
 from tests.oracle.build import Built, OracleUnavailable, build
 
 _OURS = ("optimal-sticky", "constrained-cooperative-sticky", "two-phase-sticky", "stream-join-sticky")
 _UNEQUAL = (*KAFKAS, "optimal-sticky")
-#: Whom we compare an assignor with that Kafka does not have.
+#: Kafka's assignor that stands beside one of ours that Kafka does not have.
 _PEER = {"optimal-sticky": "sticky"}
 
 _MILLION = tuple(Size(2000, 1_000_000, topics, names) for topics in (500, 100) for names in Names)
@@ -57,7 +56,7 @@ class Times(NamedTuple):
 
 
 class Row(NamedTuple):
-    """``memory_mib``: the peak above the input; ``equal``: None where there is nothing to be equal to."""
+    """``memory_mib``: the peak above the input; ``equal``: None if Kafka has no such assignor."""
 
     size: Size
     assignor: str
@@ -68,7 +67,7 @@ class Row(NamedTuple):
 
 def measure(size: Size, name: str, repeat: int, java: JavaLeader | None) -> Row:
     """One assignor at one size."""
-    group = Group(size, registry.get(name))
+    group = BenchmarkGroup(size, registry.get(name))
     timed = group.timed()
     peer = name if name in KAFKAS else _PEER.get(name)
     equal: bool | None = None
@@ -76,7 +75,7 @@ def measure(size: Size, name: str, repeat: int, java: JavaLeader | None) -> Row:
         java = None
     else:
         # another assignor's history is not this one's
-        asked = timed if peer == name else Group(size, registry.get(peer)).timed()
+        asked = timed if peer == name else BenchmarkGroup(size, registry.get(peer)).timed()
         digests = java.load(peer, group.topics, {phase: round_.members for phase, round_ in asked.items()})
         if peer == name:
             equal = all(digests[phase] == digest(round_.answer) for phase, round_ in timed.items())
@@ -99,9 +98,9 @@ def measure(size: Size, name: str, repeat: int, java: JavaLeader | None) -> Row:
     return Row(size, name, times, memory_mib, equal)
 
 
-def _run_ms(group: Group, round_: Round, memory: LeaderMemory) -> float:
+def _run_ms(group: BenchmarkGroup, round_: Round, memory: LeaderMemory) -> float:
     gc.collect()
-    gc.freeze()  # what the benchmark holds, the collector need not look at while a leader thinks
+    gc.freeze()  # so that the collector does not visit the benchmark's own objects during the measurement
     start = time.process_time_ns()
     answer = perform_assignment(group.assignor, group.topics, round_.members, memory)
     elapsed = time.process_time_ns() - start
@@ -111,7 +110,7 @@ def _run_ms(group: Group, round_: Round, memory: LeaderMemory) -> float:
     return elapsed / 1e6
 
 
-def _peak_mib(group: Group) -> float:
+def _peak_mib(group: BenchmarkGroup) -> float:
     """The most that all rounds with one memory take, the subscriptions that come in not counted."""
     gc.collect()
     tracemalloc.start()
@@ -152,8 +151,8 @@ def print_row(row: Row) -> None:
 def print_documents(built: Built, java: JavaLeader, small: bool) -> None:
     """What the design documents argue with, in Java both."""
     size = SMALL[0] if small else EQUAL[0]
-    group = Group(size, registry.get("sticky"))
-    with JavaLeader(before_kafka_9987(built), java.patience) as old:
+    group = BenchmarkGroup(size, registry.get("sticky"))
+    with JavaLeader(before_kafka_9987(built), java.warm_up) as old:
         old.load("sticky", group.topics, {phase: round_.members for phase, round_ in group.timed().items()})
         times = ", ".join(f"{phase} {old.run_ms(phase):,.1f}" for phase in PHASES)
     print(f"\nKAFKA-9987: sticky of kafka-clients 2.5.0, {size}: {times} ms")
@@ -166,20 +165,20 @@ def print_documents(built: Built, java: JavaLeader, small: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0; 1 where an answer is not Kafka's."""
+    """0; 1 if an answer differs from Kafka's."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--small", action="store_true", help="small groups and no long warm-up: a quick look")
     parser.add_argument("--only", action="append", default=[], help="sizes whose name contains this")
     parser.add_argument("--assignor", action="append", default=[], help="this one only")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--patience", type=float, default=10.0, help="seconds to warm up one round of Java")
+    parser.add_argument("--warm-up", type=float, default=10.0, help="seconds to warm up one round of Java")
     parser.add_argument("--without-java", action="store_true")
     options = parser.parse_args(arguments)
-    patience = Patience(0.2 if options.small else 3.0, options.patience)
+    warm_up = WarmUp(0.2 if options.small else 3.0, options.warm_up)
     built = None if options.without_java else _find_java()
     equal = True
     with ExitStack() as stack:
-        java = None if built is None else stack.enter_context(JavaLeader(built, patience))
+        java = None if built is None else stack.enter_context(JavaLeader(built, warm_up))
         print_head()
         for size in SMALL if options.small else (*EQUAL, *UNEQUAL):
             if not all(word in str(size) for word in options.only):

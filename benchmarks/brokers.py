@@ -12,7 +12,7 @@ from pathlib import Path
 
 from groupstorm.clients.brokers.contract import BrokerContext, RunningBroker
 from groupstorm.clients.brokers.jvm import jvm
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.protocol.endpoints import Endpoint
 
 KAFKA = "Kafka (JVM)"
 EMULATOR = "groupstorm"

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from kio.serial import entity_reader, entity_writer
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.server.codec import decoder, encoder, request_type, response_types
-from groupstorm.coordinator.server.codec.shape import MILLISECOND, shapes_of
+from groupstorm.protocol.codec import decoder, encoder, request_type, response_types
+from groupstorm.protocol.codec.shape import MILLISECOND, shapes_of
 
 
 class Row(NamedTuple):

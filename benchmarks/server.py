@@ -20,16 +20,16 @@ from benchmarks.brokers import KAFKA, brokers, cpu_seconds
 from groupstorm.assignors.userdata import Subscription, encode_subscription
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.generation import Generation
+from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import join_group, sync_group
 from groupstorm.clients.wire.admin import await_coordinator
-from groupstorm.clients.wire.cluster import Cluster
-from groupstorm.clients.wire.connection import Connection
-from groupstorm.clients.wire.group_requests import EXCHANGES
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.connection import BrokerConnection
+from groupstorm.clients.wire.group_requests import REQUEST_CODECS
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroup, JoinGroupResponse, SyncGroup, SyncGroupResponse
-from groupstorm.coordinator.server.codec import decoder, encoder, request_type, response_types
-from groupstorm.coordinator.server.config import Endpoint
+from groupstorm.protocol.codec import decoder, encoder, request_type, response_types
+from groupstorm.protocol.endpoints import Endpoint
 
 _HEARTBEAT, _VERSION = 12, 4
 _GROUP = "benchmark"
@@ -90,7 +90,7 @@ def _answer() -> bytes:
     return struct.pack(">i", len(payload)) + payload
 
 
-async def _member(connection: Connection, number: int) -> Generation:
+async def _member(connection: BrokerConnection, number: int) -> Generation:
     """Through one round of the group."""
     config = ConsumerConfig(_GROUP, f"member-{number}", ())
     member_id = ""
@@ -109,8 +109,8 @@ async def _member(connection: Connection, number: int) -> Generation:
     return Generation(joined.generation, joined.member_id)
 
 
-async def _ask(connection: Connection, request: JoinGroup | SyncGroup) -> object:
-    exchange = EXCHANGES[type(request)]
+async def _ask(connection: BrokerConnection, request: JoinGroup | SyncGroup) -> object:
+    exchange = REQUEST_CODECS[type(request)]
     answer = await connection.ask(
         exchange.api, exchange.api.highest, lambda types: exchange.write(types, request), _TIMEOUT_MS
     )
@@ -118,10 +118,10 @@ async def _ask(connection: Connection, request: JoinGroup | SyncGroup) -> object
 
 
 async def _form_group(endpoint: Endpoint, members: int) -> list[Generation]:
-    cluster = Cluster((endpoint,), "benchmark", _TIMEOUT_MS)
+    cluster = ClusterClient((endpoint,), "benchmark", _TIMEOUT_MS)
     await await_coordinator(cluster, _GROUP)
     cluster.close()
-    connections = [await Connection.open(endpoint, "benchmark", _TIMEOUT_MS) for _ in range(members)]
+    connections = [await BrokerConnection.open(endpoint, "benchmark", _TIMEOUT_MS) for _ in range(members)]
     formed = await asyncio.gather(*(_member(one, number) for number, one in enumerate(connections)))
     for connection in connections:
         connection.close()

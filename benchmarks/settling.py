@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from benchmarks.brokers import KAFKA, brokers
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
-from groupstorm.clients.wire.cluster import Cluster
+from groupstorm.clients.wire.cluster import ClusterClient
 
 #: How members divide partitions, and what the row says.
 STRATEGIES = {"eager": "range", "cooperative": "cooperative-sticky"}
@@ -88,7 +88,7 @@ def _settle(pipe: Connection, address: str, topic: str, consumers: int, protocol
 
 async def _measure(broker: RunningBroker, case: Case, topic: str) -> float:
     """Raises TimeoutError for a group that does not settle."""
-    cluster = Cluster(broker.bootstrap, "benchmark", 60_000)
+    cluster = ClusterClient(broker.bootstrap, "benchmark", 60_000)
     await create_topics(cluster, {topic: case.consumers})
     await await_coordinator(cluster, f"group-of-{topic}")
     cluster.close()

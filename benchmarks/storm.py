@@ -29,9 +29,9 @@ from typing import NamedTuple
 
 import yaml
 
-from groupstorm.storms import clock
 from groupstorm.storms.run import run
-from groupstorm.storms.scenario import ResolvedScenario, parse
+from groupstorm.storms.scenario.files import ResolvedScenario, parse
+from groupstorm.storms.world import clock
 
 REBALANCES = 20
 HOUR_MS = 3_600_000

@@ -19,14 +19,14 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
-from groupstorm.assignors.streams.costs import CrossRack, Racks, inputs
+from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, inputs
 from groupstorm.assignors.streams.model import (
     HIGH_AVAILABILITY_COSTS,
     Config,
-    Group,
     Placement,
     Solver,
     Strategy,
+    StreamsGroup,
 )
 from groupstorm.assignors.streams.rackaware import Optimisation
 from groupstorm.assignors.streams.reading import StreamsCase, read_case
@@ -150,14 +150,14 @@ def _run(asked: StreamsCase) -> Took:
     return _optimise(group, config, placement)
 
 
-def _unused(group: Group) -> Group:
+def _unused(group: StreamsGroup) -> StreamsGroup:
     """The same group with nothing remembered of it."""
-    return Group(group.tasks, group.clients, group.filled, group.end_offset_sums)
+    return StreamsGroup(group.tasks, group.clients, group.filled, group.end_offset_sums)
 
 
-def _optimise(group: Group, config: Config, placement: Placement) -> Took:
+def _optimise(group: StreamsGroup, config: Config, placement: Placement) -> Took:
     """With the fast solver, whatever the size. The racks are read before, as Kafka's are."""
-    cross_rack = CrossRack(Racks(group), inputs)
+    cross_rack = CrossRack(TaskRacks(group), inputs)
     for task in range(len(group.tasks)):
         cross_rack.row(task)
     costs = HIGH_AVAILABILITY_COSTS.configured(config)

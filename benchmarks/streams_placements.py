@@ -15,16 +15,16 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from groupstorm.assignors.streams.costs import CrossRack, Racks, changelogs, inputs
-from groupstorm.assignors.streams.flow import Network
+from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, changelogs, inputs
+from groupstorm.assignors.streams.flow import FlowNetwork
 from groupstorm.assignors.streams.highavailability import high_availability
 from groupstorm.assignors.streams.ids import TaskId
 from groupstorm.assignors.streams.model import (
-    Client,
     Config,
-    Group,
     StandbyPlacement,
     Strategy,
+    StreamsClient,
+    StreamsGroup,
     Task,
     TaskPartition,
 )
@@ -40,7 +40,7 @@ class Figures(NamedTuple):
     racks: int
 
 
-def clusters(seed: int, count: int) -> Iterator[Group]:
+def clusters(seed: int, count: int) -> Iterator[StreamsGroup]:
     """Three to five racks, two replicas, one thread a client, one input and one changelog a task."""
     for number in range(count):
         generator = random.Random(f"placements:{seed}:{number}")
@@ -56,18 +56,18 @@ def clusters(seed: int, count: int) -> Iterator[Group]:
             for one in range(generator.randint(3, 15))
         ]
         clients = [
-            Client(UUID(int=one + 1), 1, generator.choice(names), fresh_elsewhere=True)
+            StreamsClient(UUID(int=one + 1), 1, generator.choice(names), fresh_elsewhere=True)
             for one in range(generator.randint(4, 12))
         ]
         ends = dict.fromkeys(range(len(tasks)), _NOTHING)
-        yield Group(tasks, clients, range(len(clients)), ends)
+        yield StreamsGroup(tasks, clients, range(len(clients)), ends)
 
 
-def placed(group: Group, placement: StandbyPlacement) -> Figures:
+def placed(group: StreamsGroup, placement: StandbyPlacement) -> Figures:
     """One standby for each task."""
     config = Config(num_standby_replicas=1, strategy=Strategy.MIN_TRAFFIC, standby_placement=placement)
     found = high_availability(group, config).placement
-    racks = Racks(group)
+    racks = TaskRacks(group)
     owners = found.owners()
     followers = {task: client for client, tasks in enumerate(found.standby) for task in tasks}
     pairs = [(racks.numbers[owners[task]], racks.numbers[followers[task]]) for task in followers]
@@ -78,19 +78,19 @@ def placed(group: Group, placement: StandbyPlacement) -> Figures:
     )
 
 
-def costs_of_totals(group: Group) -> tuple[int, int]:
+def costs_of_totals(group: StreamsGroup) -> tuple[int, int]:
     """Cross-rack inputs at the least: with the totals that the assignor settles first, and with any."""
     config = Config(strategy=Strategy.MIN_TRAFFIC, traffic_cost=1, non_overlap_cost=0)
-    cross_rack = CrossRack(Racks(group), inputs)
+    cross_rack = CrossRack(TaskRacks(group), inputs)
     settled = high_availability(group, config).placement
     return cross_rack.total(settled.active, range(len(group.tasks))), _least(group, cross_rack)
 
 
-def _least(group: Group, cross_rack: CrossRack) -> int:
+def _least(group: StreamsGroup, cross_rack: CrossRack) -> int:
     """Every client gets its share rounded down; the rest go, one each, where they cost the least."""
     floor = len(group.tasks) // len(group.clients)
     dear = len(group.tasks) + 1
-    network = Network()
+    network = FlowNetwork()
     source, sink = network.add_node(), network.add_node()
     racks = {}
     for rack, clients in sorted(Counter(cross_rack.racks.numbers).items()):

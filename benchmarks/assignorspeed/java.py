@@ -15,7 +15,7 @@ from struct import pack
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from groupstorm.assignors.leader import Member
+from groupstorm.assignors.leader import JoinedMember
 from tests.oracle.build import CACHE, SOURCES, Built, OracleUnavailable
 from tests.oracle.jvm import Jvm
 
@@ -27,7 +27,7 @@ _WARM_UP_RUNS = 3
 _HEAP = "6g"
 
 
-class Patience(NamedTuple):
+class WarmUp(NamedTuple):
     """How long a round is warmed up: three runs and ``at_least_s``, unless that takes ``at_most_s``."""
 
     at_least_s: float
@@ -37,14 +37,14 @@ class Patience(NamedTuple):
 class JavaLeader:
     """A JVM with Kafka's assignors."""
 
-    def __init__(self, built: Built, patience: Patience) -> None:
+    def __init__(self, built: Built, warm_up: WarmUp) -> None:
         self._jvm = Jvm(built, "speed", heap=_HEAP)
-        self.patience = patience
+        self.warm_up = warm_up
         self._slow: dict[str, float] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="groupstorm-speed-")
 
     def load(
-        self, assignor: str, topics: Mapping[str, int], rounds: Mapping[str, Sequence[Member]]
+        self, assignor: str, topics: Mapping[str, int], rounds: Mapping[str, Sequence[JoinedMember]]
     ) -> dict[str, str]:
         """Hand over the rounds and warm up on each; returns the digests of Kafka's answers."""
         self._ask({"do": "clear"})
@@ -61,9 +61,9 @@ class JavaLeader:
     def _warm_up(self, name: str) -> None:
         start = time.monotonic()
         runs: list[float] = []
-        while len(runs) < _WARM_UP_RUNS or time.monotonic() - start < self.patience.at_least_s:
+        while len(runs) < _WARM_UP_RUNS or time.monotonic() - start < self.warm_up.at_least_s:
             runs.append(self.run_ms(name))
-            if time.monotonic() - start > self.patience.at_most_s:
+            if time.monotonic() - start > self.warm_up.at_most_s:
                 if len(runs) < _WARM_UP_RUNS:
                     self._slow[name] = min(runs)
                 return
@@ -120,7 +120,7 @@ def before_kafka_9987(built: Built) -> Built:
     return Built(built.java, os.pathsep.join([str(jar), built.classpath]))
 
 
-def _round_bytes(topics: Mapping[str, int], members: Sequence[Member]) -> bytes:
+def _round_bytes(topics: Mapping[str, int], members: Sequence[JoinedMember]) -> bytes:
     parts = [pack(">i", len(topics))]
     parts += [_string(topic) + pack(">i", count) for topic, count in topics.items()]
     parts.append(pack(">i", len(members)))

@@ -1,8 +1,4 @@
-"""Groups as the benchmark plays them: who joins with which bytes, round after round.
-
-Three rounds are timed: an empty start, one more member, a tenth of the members gone. A cooperative
-group settles in between, in a round that is not timed.
-"""
+"""The groups of the benchmark: the members and their subscriptions as bytes, round after round."""
 
 from __future__ import annotations
 
@@ -12,8 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol, subscription_user_data
-from groupstorm.assignors.leader import Member, perform_assignment
-from groupstorm.assignors.leadermemory import LeaderMemory
+from groupstorm.assignors.leader import JoinedMember, LeaderMemory, perform_assignment
 from groupstorm.assignors.userdata import Assignment, Subscription, decode_assignment, encode_subscription
 
 PHASES = ("empty start", "one more", "10% leave")
@@ -50,14 +45,14 @@ class Size(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What the leader is asked; ``phase`` None: the group settles, nobody times it."""
+    """A leader's question; ``phase`` None: the group settles, untimed."""
 
     phase: str | None
-    members: list[Member]
+    members: list[JoinedMember]
     answer: dict[str, bytes]
 
 
-class Group:
+class BenchmarkGroup:
     """One group with one assignor: its topics, and the rounds that it goes through."""
 
     def __init__(self, size: Size, assignor: Assignor) -> None:
@@ -98,7 +93,7 @@ class Group:
 
     def _subscriptions(
         self, present: Sequence[str], last: Mapping[str, Assignment], generation: int
-    ) -> list[Member]:
+    ) -> list[JoinedMember]:
         return [
             (member, None, encode_subscription(self._subscription(member, last.get(member), generation)))
             for member in present

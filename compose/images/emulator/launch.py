@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The emulator as Kafka's properties say, in a container.
+"""The emulator in a container, with the settings of Kafka's properties file.
 
-Without a host in `listeners` that is every address of the container: who reaches it from outside is decided
-by whoever publishes its port.
+If `listeners` has no host, the emulator listens on every address of the container. Whether others reach it
+depends on the ports that the user publishes.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from groupstorm.coordinator import config as groups
-from groupstorm.coordinator.server import config as broker
-from groupstorm.coordinator.server import logs, service
-from groupstorm.coordinator.server.assembly import make_broker
-from groupstorm.coordinator.server.broker import Broker
-from groupstorm.coordinator.server.changes import Change
+from groupstorm.broker import console_log, service
+from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.broker import Broker
+from groupstorm.broker.changes import Change
+from groupstorm.broker.settings import SETTINGS
 from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
 
 PROPERTIES = Path("/etc/kafka/kafka.properties")
 
@@ -32,16 +32,16 @@ STARTED = "Kafka Server started"
 
 def main(properties: Path = PROPERTIES) -> None:
     """Serves until SIGINT or SIGTERM."""
-    place, options, left_out = understood(read(properties.read_text("utf-8")))
+    serve_options, options, left_out = understood(read(properties.read_text("utf-8")))
     if left_out:
         print(f"options of Kafka's that mean nothing here: {', '.join(left_out)}", flush=True)
 
     def make(journal: Sequence[Change], now_ms: int) -> Broker:
         return make_broker(options, {}, journal=journal, now_ms=now_ms)
 
-    logs.configure()
+    console_log.configure()
     try:
-        service.serve(make, place, say_ready)
+        service.serve(make, serve_options, say_ready)
     except InputError as problem:
         sys.exit(f"groupstorm: {problem}")
 
@@ -56,23 +56,20 @@ def _unescaped(match: re.Match[str]) -> str:
     return "\n" if match[1] == "n" else match[1]
 
 
-def understood(settings: Mapping[str, str]) -> tuple[service.Place, dict[str, str], list[str]]:
-    """Where to listen, the options that the emulator has, and the names of those that it has not.
-
-    Of Kafka's several listeners it has the first, which is the clients'.
-    """
+def understood(settings: Mapping[str, str]) -> tuple[service.ServeOptions, dict[str, str], list[str]]:
+    """The options of `groupstorm.broker.service`, the settings that the emulator takes, and the names of the
+    others. The emulator listens where the first of Kafka's listeners does, which is the clients'."""
     listeners = settings.get("listeners", "PLAINTEXT://:9092")
-    name, host, port = _first(listeners)
-    known = groups.OPTIONS.keys() | broker.OPTIONS.keys()
-    options = {option: value for option, value in settings.items() if option in known}
+    listener, host, port = _first(listeners)
+    options = {name: value for name, value in settings.items() if name in SETTINGS}
     if advertised := options.get("advertised.listeners"):
-        options["advertised.listeners"] = _address(advertised, name)
-    left_out = sorted(settings.keys() - known - {"listeners"})
-    return service.Place(host or EVERYWHERE, port, f"listeners={listeners}"), options, left_out
+        options["advertised.listeners"] = _address(advertised, listener)
+    left_out = sorted(settings.keys() - options.keys() - {"listeners"})
+    return service.ServeOptions(host or EVERYWHERE, port, f"listeners={listeners}"), options, left_out
 
 
 def _first(listeners: str) -> tuple[str, str, int]:
-    """Its name, host and port."""
+    """Name, host and port of the first listener."""
     name, _, address = listeners.split(",", maxsplit=1)[0].strip().partition("://")
     host, _, port = address.rpartition(":")
     return name, host.strip("[]"), int(port)
@@ -84,7 +81,7 @@ def _address(listeners: str, name: str) -> str:
     return addresses.get(name) or next(iter(addresses.values()))
 
 
-def say_ready(endpoints: Sequence[broker.Endpoint]) -> None:
+def say_ready(endpoints: Sequence[Endpoint]) -> None:
     print(f"[groupstorm {endpoints[0].host}:{endpoints[0].port}] {STARTED}", flush=True)
 
 
