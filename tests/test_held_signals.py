@@ -19,7 +19,7 @@ from groupstorm.held_signals import stop_signals_held
 DEADLINE_S = 60
 
 
-class Stopped(Exception):
+class Stopped(SystemExit):
     pass
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents, RunningBroker
@@ -17,8 +17,8 @@ from groupstorm.clients.wire.admin import (
 )
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.held_signals import stop_signals_held
 from groupstorm.problems import InputError
+from groupstorm.stoppable import run_stoppable
 from groupstorm.storms.live.clock import Spawn
 from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.live.real_clients.parts import client_parts
@@ -82,12 +82,7 @@ def play(
     if clients is not None:
         clients.check_settings(scenario.settings)
     accumulator = FiguresAccumulator()
-    with ExitStack() as stack:
-        with stop_signals_held():  # in the middle of this a signal would leave half an event loop
-            playing = _play(scenario, open_broker, Tee(sink, accumulator), progress, clients)
-            stack.callback(playing.close)
-            runner = stack.enter_context(asyncio.Runner())
-        runner.run(playing)
+    run_stoppable(_play(scenario, open_broker, Tee(sink, accumulator), progress, clients))
     return accumulator.figures()
 
 
