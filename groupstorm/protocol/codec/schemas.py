@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import datetime
 import sys
+from importlib import import_module
 from dataclasses import fields
 from functools import cache
 from typing import Any
 
 from kio.index import load_request_schema, load_response_schema
+from kio.schema.index import api_key_map, schema_name_map
 
 from groupstorm.protocol.codec.shape import KioType
 
@@ -21,13 +23,26 @@ NO_THROTTLE = datetime.timedelta(0)
 @cache
 def request_type(api_key: int, version: int) -> KioType:
     """kio's class of a request. Raises kio's KioIndexError for a version that Kafka does not have."""
+    _import_package(api_key, version)
     return load_request_schema(api_key, version)
 
 
 @cache
 def response_types(api_key: int, version: int) -> ResponseTypes:
     """The classes of one response in one version."""
+    _import_package(api_key, version)
     return ResponseTypes(load_response_schema(api_key, version))
+
+
+def _import_package(api_key: int, version: int) -> None:
+    """Import the package before its modules.
+
+    The package imports both of its modules. If one thread imports the request's module first and another one
+    the response's, each waits for a lock that the other one holds, and Python raises an error in one of them.
+    """
+    name = api_key_map.get(api_key)
+    if name is not None and version in schema_name_map[name]:
+        import_module(f"kio.schema.{name}.v{version}")
 
 
 class ResponseTypes:
