@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import datetime
 import sys
-from importlib import import_module
 from dataclasses import fields
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from kio.index import load_request_schema, load_response_schema
