@@ -18,7 +18,7 @@ from typing import Any, Final
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-def run_stoppable(main: Coroutine[Any, Any, None]) -> None:
+def run_stoppable(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run ``main`` in a loop of its own, as asyncio.run does; a stop signal cancels it at its next await.
 
     What the signal's handler raised is raised when the loop is closed, also if ``main`` ended all the same.
@@ -36,10 +36,8 @@ def run_stoppable(main: Coroutine[Any, Any, None]) -> None:
         task = asyncio.current_task()
         assert task is not None
         tasks.append(task)
-        if stops:  # before this task began
-            main.close()
-            raise stops[0]
-        await main
+        if not stops:
+            await main()
 
     with _stop_signals_passed_to(stop):
         try:
@@ -48,8 +46,6 @@ def run_stoppable(main: Coroutine[Any, Any, None]) -> None:
         except asyncio.CancelledError:
             if not stops:
                 raise
-        finally:
-            main.close()
     if stops:
         raise stops[0]
 

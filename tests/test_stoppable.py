@@ -60,7 +60,7 @@ class Work:
 def test_a_signal_in_a_nested_task_lets_every_task_close(number: signal.Signals) -> None:
     work = Work(lambda: send(number))
     with raising(number), pytest.raises(Stopped):
-        run_stoppable(work.main())
+        run_stoppable(work.main)
     assert sorted(work.ended) == ["inner", "innermost", "main", "other"]
     assert work.ended[-1] == "main"
 
@@ -71,7 +71,7 @@ def test_a_signal_in_a_callback_of_the_loop_is_no_error_of_the_loop() -> None:
 
     work = Work(interrupt)
     with raising(signal.SIGINT), pytest.raises(Stopped):
-        run_stoppable(work.main())
+        run_stoppable(work.main)
     assert work.ended[-1] == "main"
 
 
@@ -80,7 +80,7 @@ def test_a_signal_while_the_loop_waits_wakes_it() -> None:
     timer = threading.Timer(0.05, send, [signal.SIGINT])
     work = Work(timer.start)
     with raising(signal.SIGINT), pytest.raises(Stopped):
-        run_stoppable(work.main())
+        run_stoppable(work.main)
     timer.join()
     assert work.ended[-1] == "main"
 
@@ -98,7 +98,7 @@ def test_a_second_signal_does_not_stop_the_closing() -> None:
     before = signal.signal(signal.SIGINT, first_only)
     try:
         with pytest.raises(Stopped):
-            run_stoppable(work.main())
+            run_stoppable(work.main)
     finally:
         signal.signal(signal.SIGINT, before)
     assert work.ended[-1] == "main"
@@ -109,7 +109,20 @@ def test_a_signal_in_the_last_step_is_raised_all_the_same() -> None:
         send(signal.SIGTERM)
 
     with raising(signal.SIGTERM), pytest.raises(Stopped):
-        run_stoppable(main())
+        run_stoppable(main)
+
+
+def test_after_a_signal_before_the_loop_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Runner(asyncio.Runner):
+        def __enter__(self) -> Runner:
+            send(signal.SIGINT)
+            return super().__enter__()
+
+    monkeypatch.setattr(asyncio, "Runner", Runner)
+    work = Work(lambda: None)
+    with raising(signal.SIGINT), pytest.raises(Stopped):
+        run_stoppable(work.main)
+    assert work.ended == []
 
 
 async def failing() -> None:
@@ -126,7 +139,7 @@ def test_without_a_signal_it_is_asyncio_run(
 ) -> None:
     handlers = [signal.getsignal(number) for number in NUMBERS]
     with pytest.raises(error):
-        run_stoppable(main())
+        run_stoppable(main)
     assert [signal.getsignal(number) for number in NUMBERS] == handlers
 
 
@@ -136,7 +149,7 @@ def test_in_another_thread_than_the_main_one() -> None:
     async def main() -> None:
         done.append("main")
 
-    thread = threading.Thread(target=run_stoppable, args=[main()])
+    thread = threading.Thread(target=run_stoppable, args=[main])
     thread.start()
     thread.join()
     assert done == ["main"]

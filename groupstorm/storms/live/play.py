@@ -82,7 +82,7 @@ def play(
     if clients is not None:
         clients.check_settings(scenario.settings)
     accumulator = FiguresAccumulator()
-    run_stoppable(_play(scenario, open_broker, Tee(sink, accumulator), progress, clients))
+    run_stoppable(lambda: _play(scenario, open_broker, Tee(sink, accumulator), progress, clients))
     return accumulator.figures()
 
 

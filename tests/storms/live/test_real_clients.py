@@ -72,9 +72,11 @@ def test_unmodified_consumers_play_a_scenario(name: str, tmp_path: Path) -> None
     """Two members, one is restarted, in one round or two; the records that were written are processed."""
     figures = played(scenario(name), name, tmp_path / "run")
     assert set((figures.invariants or {}).values()) == {"held"}
-    assert figures.generations in (2, 3, 4)
-    assert figures.dual_owner_seconds == 0
     seen = rows(tmp_path / "run")
+    # kafka-python's poll() that ends during a round loses the response: its leader joins once more
+    again = sum(row.get("cause") == "leader-rejoined" for row in seen) if name == "kafka-python" else 0
+    assert figures.generations - again in (2, 3, 4)
+    assert figures.dual_owner_seconds == 0
     times = [row["time_us"] for row in seen]
     assert times == sorted(times)
     counts = Counter(row["event"] for row in seen if row["source"] == "member")
