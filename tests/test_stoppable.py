@@ -113,12 +113,12 @@ def test_a_signal_in_the_last_step_is_raised_all_the_same() -> None:
 
 
 def test_after_a_signal_before_the_loop_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Runner(asyncio.Runner):
-        def __enter__(self) -> Runner:
-            send(signal.SIGINT)
-            return super().__enter__()
+    def runner() -> asyncio.Runner:
+        send(signal.SIGINT)
+        return runner_type()
 
-    monkeypatch.setattr(asyncio, "Runner", Runner)
+    runner_type = asyncio.Runner
+    monkeypatch.setattr(asyncio, "Runner", runner)
     work = Work(lambda: None)
     with raising(signal.SIGINT), pytest.raises(Stopped):
         run_stoppable(work.main)
