@@ -28,6 +28,7 @@ class Reason(StrEnum):
     SESSION = "session"
     RESTART = "restart"
     METADATA = "metadata"
+    STATIC_LEADER = "static leader"
     SLOW = "slow"
     INITIAL_DELAY = "initial delay"
     SECOND_ROUND = "second round"
@@ -40,6 +41,7 @@ WORDS: Mapping[Reason, str] = {
     Reason.SESSION: "silent members whose session has to expire (session.timeout.ms)",
     Reason.RESTART: "processes on their way back",
     Reason.METADATA: "members that have not refreshed their metadata yet (metadata.max.age.ms)",
+    Reason.STATIC_LEADER: "a static leader that is back and does not assign until the next round (KIP-814)",
     Reason.SLOW: "join phases that wait for a slow member",
     Reason.INITIAL_DELAY: "group.initial.rebalance.delay.ms",
     Reason.SECOND_ROUND: "the second round of cooperative rebalances",
@@ -89,6 +91,8 @@ class _Phase(NamedTuple):
     state: str
     reason: Reason
     who: str = ""
+    #: Whether the group's leader has come back and does not assign partitions that existed before.
+    is_skipped: bool = False
 
 
 _NEW = "had it, as it was new"
@@ -121,6 +125,9 @@ class GapReasons:
         self._expired_us = -1
         self._removed = ""
         self._removed_us = -1
+        self._leader: str | None = None
+        #: Whether the leader of the present generation has restarted under its group.instance.id.
+        self._leader_is_back = False
         self._us: dict[Reason, int] = {}
         self._slowest: tuple[str, int] | None = None
         self._longest: Gap | None = None
@@ -131,6 +138,7 @@ class GapReasons:
             events.GroupStateChanged: self._state_changed,
             events.JoinParked: self._joined,
             events.MemberRemoved: self._member_removed,
+            events.MemberReplaced: self._member_replaced,
             member_events.PartitionsAssigned: self._assigned,
             member_events.PartitionsRevoked: self._revoked,
             member_events.PartitionsLost: self._lost,
@@ -191,8 +199,14 @@ class GapReasons:
             reason = Reason.ASSIGN
         elif event.cause == Cause.SESSION_EXPIRED:
             reason = Reason.SESSION
-        self._phases.append(_Phase(self._since_us, now_us, self._state, reason, who))
-        self._state, self._since_us = event.state, now_us
+        self._phase_over(now_us, reason, who)
+        self._state, self._leader_is_back = event.state, False
+        if event.state == GroupState.COMPLETING_REBALANCE:
+            self._leader = event.leader
+
+    def _phase_over(self, now_us: int, reason: Reason, who: str) -> None:
+        self._phases.append(_Phase(self._since_us, now_us, self._state, reason, who, self._leader_is_back))
+        self._since_us = now_us
 
     def _join_phase_over(self, now_us: int, cause: str) -> tuple[Reason, str]:
         """What the join phase that ends now has waited for: the last member to join, or to be removed."""
@@ -215,6 +229,15 @@ class GapReasons:
         self._removed, self._removed_us = event.member, now_us
         if event.cause == Cause.SESSION_EXPIRED:
             self._expired_us = now_us
+
+    def _member_replaced(self, now_us: int, event: events.MemberReplaced) -> None:
+        """A static member is back. If it leads a Stable group, it is told to skip the assignor."""
+        if event.previous_member_id != self._leader:
+            return
+        self._leader = event.member_id
+        if self._state == GroupState.STABLE:
+            self._phase_over(now_us, Reason.CALLBACK, "")
+            self._leader_is_back = True
 
     def _assigned(self, now_us: int, event: member_events.PartitionsAssigned) -> None:
         for partition in event.partitions:
@@ -268,11 +291,12 @@ class GapReasons:
         self, from_us: int, to_us: int, ending: str, came_back: bool
     ) -> Iterable[tuple[Reason, str, int]]:
         """The phases of the group that lie in the gap: reason, member that it waited for, microseconds."""
-        phases = [_Phase(max(from_us, self._since_us), to_us, self._state, Reason.CALLBACK)]
+        now = _Phase(self._since_us, to_us, self._state, Reason.CALLBACK, "", self._leader_is_back)
+        phases = [_clipped(now, from_us)]
         for phase in reversed(self._phases):
             if phase.to_us <= from_us:
                 break
-            phases.append(phase._replace(from_us=max(phase.from_us, from_us)))
+            phases.append(_clipped(phase, from_us))
         phases.reverse()
         had_round = False
         for number, phase in enumerate(phases):
@@ -281,6 +305,13 @@ class GapReasons:
             if phase.to_us > phase.from_us:
                 reason = _reason(phase, ending, came_back, had_round, is_last)
                 yield reason, phase.who, phase.to_us - phase.from_us
+
+
+def _clipped(phase: _Phase, from_us: int) -> _Phase:
+    """The part of a phase that lies in a gap. A leader that is back knows partitions that came after it."""
+    if phase.from_us >= from_us:
+        return phase
+    return phase._replace(from_us=from_us, is_skipped=False)
 
 
 def _reason(phase: _Phase, ending: str, came_back: bool, had_round: bool, is_last: bool) -> Reason:
@@ -293,6 +324,8 @@ def _reason(phase: _Phase, ending: str, came_back: bool, had_round: bool, is_las
         return Reason.SECOND_ROUND if handed_on else phase.reason
     if phase.state == GroupState.COMPLETING_REBALANCE:
         return Reason.ASSIGN
+    if phase.is_skipped and ending == _NEW:
+        return Reason.STATIC_LEADER
     if phase.state == GroupState.STABLE and (phase.reason is Reason.SESSION or (is_last and had_round)):
         return phase.reason
     return _reason_at_rest(phase.state, ending, came_back or not had_round)

@@ -1,0 +1,69 @@
+"""Why new partitions have no owner yet: nobody has seen them, or a leader is back and does not assign."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.figures.reasons import Reason, Reasons
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.rows import TracedEvent
+from tests.figures.test_reasons import G, assigned, divided, in_seconds, state
+
+CREATED = world_events.PartitionsCreated(G, ("t",), ("p2",))
+#: A round, so that the group's leader is known.
+LED_BY_A: list[tuple[float, TracedEvent]] = [
+    (2, state("PreparingRebalance", "member-updated")),
+    (2, state("CompletingRebalance", "all-joined")._replace(leader="a-1")),
+    (2, state("Stable", "assigned")),
+]
+
+
+def back(member: str) -> events.MemberReplaced:
+    return events.MemberReplaced(G, member, f"{member}-2", f"{member}-1", member, 1)
+
+
+def grown(*rows: tuple[float, TracedEvent]) -> Reasons:
+    return divided(*LED_BY_A, *sorted([(10, CREATED), *rows], key=lambda row: row[0]), end_s=100)
+
+
+@pytest.mark.parametrize(
+    ("member", "at_s", "expected"),
+    [
+        ("a", 30, {Reason.METADATA: 20, Reason.STATIC_LEADER: 70}),
+        ("a", 5, {Reason.METADATA: 90}),  # it sees what is created later
+        ("b", 30, {Reason.METADATA: 90}),
+    ],
+)
+def test_a_leader_that_came_back_after_they_were_created_does_not_assign_them(
+    member: str, at_s: float, expected: dict[Reason, float]
+) -> None:
+    assert in_seconds(grown((at_s, back(member)))) == expected
+
+
+def test_the_next_round_assigns_them() -> None:
+    found = grown(
+        (30, back("a")),
+        (60, state("PreparingRebalance", "new-member")),
+        (61, state("CompletingRebalance", "all-joined")._replace(leader="a-2")),
+        (62, state("Stable", "assigned")),
+        (63, assigned("a", "p2")),
+    )
+    assert in_seconds(found) == {
+        Reason.METADATA: 20,
+        Reason.STATIC_LEADER: 30,
+        Reason.REJOIN: 1,
+        Reason.ASSIGN: 1,
+        Reason.CALLBACK: 1,
+    }
+    assert found.longest is not None
+    assert found.longest.sentence().endswith(
+        "the time went to a static leader that is back and does not assign until the next round (KIP-814); "
+        "a took it"
+    )
+
+
+def test_a_second_return_of_the_same_leader_changes_nothing() -> None:
+    again = back("a")._replace(member_id="a-3", previous_member_id="a-2")
+    found = grown((30, back("a")), (50, again))
+    assert in_seconds(found) == {Reason.METADATA: 20, Reason.STATIC_LEADER: 70}
