@@ -69,10 +69,12 @@ def compare_sentences(
     variants: Runs,
     weights: Mapping[str, float] | None = None,
     reasons: Mapping[str, Sequence[Reasons]] | None = None,
+    circumstances: Mapping[str, Collection[str]] | None = None,
 ) -> list[str]:
     """A few sentences on the runs (one per seed) of each variant.
 
     ``weights``: see `ranking`. ``reasons``: why partitions were un-owned in each run, if known.
+    ``circumstances``: what befell the group -> the variants that it befell; only these are ranked together.
 
     Of a Kafka Streams application also whether it came to balance, and what crossed racks. Works for any
     number of variants and for figures that are null or zero.
@@ -83,7 +85,7 @@ def compare_sentences(
     lead = DOWN if of_tasks else UNOWNED
     unfit = unfit_variants(variants)
     fit = {name: runs for name, runs in variants.items() if name not in unfit}
-    sentences = [_verdict_sentence(rank(fit, weights), fit)] if len(fit) > 1 else []
+    sentences = _verdict_sentences(fit, weights, circumstances or {"": list(fit)})
     if not fit and len(variants) > 1:
         sentences.append("There is no best variant: none of them can be ranked.")
     sentences += [f"{UNFIT} {name}: {why}." for name, why in unfit.items() if len(variants) > 1]
@@ -101,6 +103,22 @@ def compare_sentences(
         sentences.append(f"Within the spread of the seeds: {listed(in_spread)}.")
     sentences += reasons_sentences(reasons or {})
     return [sentence for sentence in sentences if sentence]
+
+
+def _verdict_sentences(
+    variants: Runs, weights: Mapping[str, float] | None, circumstances: Mapping[str, Collection[str]]
+) -> list[str]:
+    """One for each circumstance under which there are several variants to choose from."""
+    sentences = []
+    for words, names in circumstances.items():
+        alike = {name: variants[name] for name in names if name in variants}
+        sentence = _verdict_sentence(rank(alike, weights), alike)
+        if sentence and len(circumstances) > 1:
+            sentence = f"With {words}: {sentence[0].lower()}{sentence[1:]}"
+        sentences.append(sentence)
+    if len(circumstances) > 1 and len(variants) > 1 and not any(sentences):
+        sentences.append("There is no best variant: they differ in what befalls the group.")
+    return sentences
 
 
 def _verdict_sentence(verdict: Verdict | None, variants: Runs) -> str:

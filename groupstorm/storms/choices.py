@@ -24,6 +24,23 @@ PLATFORM: Final = frozenset(
 CHOSEN: Final = PLATFORM | {"leave_on_close"}
 #: Spelled as Kafka's, but no choice: they are what the topics or the processes are like.
 GIVEN: Final = frozenset({"commit.interval.ms", "replication.factor"})
+#: What befalls a group: nobody chooses it, so configurations that differ in it are not ranked together.
+BEFALLS: Final = (
+    "failover_ms",
+    "late_join_ms",
+    "pause_ms",
+    "slow_batch_ms",
+    "arrival_ms",
+    "record_rate",
+    "record_skew",
+    "record_rate_over_time",
+    "gc_pause_ms",
+    "gc_interval_ms",
+    "clock_drift_ppm",
+    "net_latency_ms",
+    "append_latency_ms",
+    "coordinator_service_us",
+)
 SESSION: Final = "session.timeout.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
 #: Steps that keep heartbeats from the coordinator for a time, without an end of the process.
@@ -56,6 +73,20 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
             if (cautions := [_CAUTIONS[setting](one) for setting in _shorter(one, defaults)])
         },
     )
+
+
+def by_circumstances(configurations: Mapping[str, ResolvedScenario]) -> dict[str, list[str]]:
+    """What befalls some configurations and not all -> the names of those that it befalls, in their order."""
+    written = {name: dict(one.settings.written()) for name, one in configurations.items()}
+    first = next(iter(written.values()), {})
+    differing = [
+        name for name in BEFALLS if any(one.get(name) != first.get(name) for one in written.values())
+    ]
+    groups: dict[str, list[str]] = {}
+    for name, one in written.items():
+        words = ", ".join(f"{setting}={_shown(setting, one[setting])}" for setting in differing)
+        groups.setdefault(words, []).append(name)
+    return groups
 
 
 def _shorter(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from groupstorm.figures.comparison import compare_sentences
 from groupstorm.figures.recommendation import recommendation
 from groupstorm.problems import InputError
-from groupstorm.storms.choices import defaults_among
+from groupstorm.storms.choices import by_circumstances, defaults_among
 from groupstorm.storms.run import Run, run
 from groupstorm.storms.run_folder import RunFolder, remove_run, write_json
 from groupstorm.storms.scenario.files import is_name, load
@@ -109,7 +109,10 @@ def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float
     """The answer on the runs of each variant."""
     figures = {name: [run.figures for run in runs] for name, runs in variants.items()}
     return compare_sentences(
-        figures, weights, {name: [run.reasons for run in runs] for name, runs in variants.items()}
+        figures,
+        weights,
+        {name: [run.reasons for run in runs] for name, runs in variants.items()},
+        by_circumstances({name: runs[0].scenario for name, runs in variants.items()}),
     )
 
 
