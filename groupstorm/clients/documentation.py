@@ -132,6 +132,12 @@ def _cooperative_commits(profile: ClientProfile) -> str:
     return "before they join again" if profile.commits_before_cooperative_join else "when they revoke"
 
 
+def _fetches_during_round(profile: ClientProfile) -> str:
+    if not profile.has_cooperative:
+        return ""
+    return "yes" if profile.fetches_during_round else "no"
+
+
 def _cooperative_user_data(profile: ClientProfile) -> str:
     if not profile.has_cooperative:
         return ""
@@ -167,6 +173,7 @@ _PROFILE_ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
         lambda profile: "while the application works, too" if profile.commits_between_polls else "in poll()",
     ),
     ("cooperative members commit", _cooperative_commits),
+    ("cooperative members process during a round", _fetches_during_round),
     (
         "heartbeats between JoinGroup's and SyncGroup's responses",
         lambda profile: "yes" if profile.heartbeats_while_syncing else "no",

@@ -45,6 +45,8 @@ from groupstorm.clients.operations import (
     Disconnected,
     FindCoordinator,
     Operation,
+    PauseFetching,
+    ResumeFetching,
     RunCallback,
     Send,
     StopProcessing,
@@ -79,6 +81,7 @@ class Membership(MemberSession):
         "_assignment_bytes",
         "_assignors",
         "_last_assignments",
+        "_paused",
         "_refresh_topics",
         "is_leader",
         "owned",
@@ -97,6 +100,8 @@ class Membership(MemberSession):
         super().__init__(config, topics, emit)
         self._refresh_topics = refresh_topics
         self.owned: tuple[TopicPartition, ...] = ()
+        #: Whether poll() hands out no records because a round is under way.
+        self._paused = False
         self.is_leader = False
         self.rebalance_protocol = common_rebalance_protocol(assignors)
         self._assignors: Mapping[str | None, Assignor] = {assignor.name: assignor for assignor in assignors}
@@ -142,8 +147,14 @@ class Membership(MemberSession):
         self.request_rejoin(RejoinCause.FIRST_JOIN)
         while self.failure is None:
             if not self.rejoin_needed:
+                if self._paused:
+                    self._paused = False
+                    yield ResumeFetching(self.owned)
                 yield _AWAIT_POLL
                 continue
+            if self.owned and not self._paused and not self.config.profile.fetches_during_round:
+                self._paused = True
+                yield PauseFetching(self.owned)
             if not self.coordinator_known:
                 yield FindCoordinator()
                 self.coordinator_known = True

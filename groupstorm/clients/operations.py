@@ -82,6 +82,18 @@ class StopProcessing(NamedTuple):
     partitions: tuple[TopicPartition, ...]
 
 
+class PauseFetching(NamedTuple):
+    """Hand out no records of these partitions, which the member keeps. Result: None."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+class ResumeFetching(NamedTuple):
+    """Hand out records of these partitions again. Result: None."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
 class CommitPositions(NamedTuple):
     """Commit the positions of all owned partitions. Result: the first `Error`, or `Disconnected`."""
 
@@ -106,5 +118,14 @@ class Assign(NamedTuple):
 
 
 Operation = (
-    Send | FindCoordinator | AwaitPoll | Backoff | RunCallback | StopProcessing | CommitPositions | Assign
+    Send
+    | FindCoordinator
+    | AwaitPoll
+    | Backoff
+    | RunCallback
+    | StopProcessing
+    | PauseFetching
+    | ResumeFetching
+    | CommitPositions
+    | Assign
 )

@@ -82,6 +82,8 @@ class ClientProfile:
     heartbeat_timer_waits_for_response: bool = False
     #: True: a member joins again at the application's next poll(). False: a task or thread joins at once.
     rejoins_at_poll: bool = True
+    #: Whether poll() hands out records of partitions that a cooperative member keeps during a round.
+    fetches_during_round: bool = True
     #: Whether a cooperative member commits before it joins again; False: only when it gives partitions up.
     commits_before_cooperative_join: bool = True
     #: Whether a thread or task of the library commits while the application works; False: poll() commits.
@@ -165,6 +167,7 @@ _KAFKA_PYTHON = ClientProfile(
     cooperative_user_data=CooperativeUserData.NONE,
     eager_sends_generation=False,
     reasons={CLOSING: ""},
+    fetches_during_round=False,  # KafkaConsumer._poll returns nothing unless the coordinator is done
     refreshes_before_join=True,
 )
 _AIOKAFKA = ClientProfile(

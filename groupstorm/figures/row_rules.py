@@ -13,7 +13,6 @@ from groupstorm.figures.settling import ASSIGNMENT
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
-from groupstorm.trace.events import streams as streams_events
 from groupstorm.trace.events.group_states import GroupState
 
 #: `rejoin_requested` with this cause: the member has left because max.poll.interval.ms passed without a poll.
@@ -75,8 +74,8 @@ class RowRules:
             member_events.MemberPaused: self._paused,
             member_events.MemberResumed: self._resumed,
             member_events.ProcessingRatesChanged: self._processing_changed,
-            streams_events.PartitionsPaused: self._paused,
-            streams_events.PartitionsResumed: self._resumed,
+            member_events.PartitionsPaused: self._paused,
+            member_events.PartitionsResumed: self._resumed,
             member_events.MemberClosed: self._closed,
             member_events.MemberFailed: self._failed,
         }
@@ -200,12 +199,12 @@ class RowRules:
         self._ownership.end(event.member, event.partitions, event.positions, now_us, origin=origin)
 
     def _paused(
-        self, now_us: int, event: member_events.MemberPaused | streams_events.PartitionsPaused
+        self, now_us: int, event: member_events.MemberPaused | member_events.PartitionsPaused
     ) -> None:
         self._ownership.pause(event.member, event.partitions, event.positions, now_us)
 
     def _resumed(
-        self, now_us: int, event: member_events.MemberResumed | streams_events.PartitionsResumed
+        self, now_us: int, event: member_events.MemberResumed | member_events.PartitionsResumed
     ) -> None:
         self._ownership.resume(event.member, event.partitions, event.positions, now_us)
 

@@ -119,6 +119,10 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
         f"{_who(row):10} stands still ({row['cause']}), {row['duration_us'] / 1e6:g} s"
     ),
     "member_resumed": lambda row: f"{_who(row):10} goes on with {_some(row['partitions'])}",
+    "partitions_paused": lambda row: (
+        f"{_who(row):10} fetches nothing from {_some(row['partitions'])} for now"
+    ),
+    "partitions_resumed": lambda row: f"{_who(row):10} fetches again from {_some(row['partitions'])}",
     "processing_rates_changed": lambda row: (
         f"{_who(row):10} now processes {_rates(row)} records a second of {_some(row['partitions'])}"
     ),

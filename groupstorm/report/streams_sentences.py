@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from groupstorm.figures.wording import dollars, listed, size
+from groupstorm.figures.wording import dollars, size
 
 Row = Mapping[str, Any]
 
@@ -78,8 +78,6 @@ SENTENCES: Mapping[str, Callable[[Row], str]] = {
     "standby_caught_up": lambda row: (
         f"{_on(row)} has caught up with {row['task']}: {size(row['bytes'])} in {_seconds(row['duration_us'])}"
     ),
-    "partitions_paused": lambda row: f"{_on(row)} does not fetch {listed(row['partitions'])} yet",
-    "partitions_resumed": lambda row: f"{_on(row)} fetches {listed(row['partitions'])}",
     "follow_up_scheduled": _scheduled,
     "follow_up_due": lambda row: f"{_on(row)} asks for a rebalance: {row['cause']}",
     "subscription_version_changed": lambda row: (

@@ -21,10 +21,13 @@ from groupstorm.clients.operations import (
     CommitPositions,
     Disconnected,
     FindCoordinator,
+    PauseFetching,
+    ResumeFetching,
     RunCallback,
     Send,
     StopProcessing,
 )
+from groupstorm.clients.profiles import profile
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     JoinGroup,
@@ -268,3 +271,29 @@ def test_cooperative_only_if_every_assignor_is() -> None:
 def test_settings_that_kafka_refuses_are_refused() -> None:
     with pytest.raises(InputError, match=r"heartbeat\.interval\.ms"):
         ConsumerConfig("g", "c", ("t",), heartbeat_interval_ms=45_000)
+
+
+def test_a_library_whose_poll_returns_nothing_during_a_round() -> None:
+    """From the poll() that joins to the one in which nothing is left to do, both rounds of it."""
+    consumer = ScriptedConsumer(profile=profile("kafka-python"))
+    consumer.join(T0, T1)
+    consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
+    assert consumer.answer() == PauseFetching((T0, T1))
+    assert consumer.answer() == CommitPositions()
+    consumer.answer(Error.NONE)
+    consumer.answer(JOINED._replace(generation=2))
+    assert consumer.answer(synced(T0)) == RunCallback(CallbackKind.REVOKED, (T1,), "assignment")
+    assert consumer.answer() == RunCallback(CallbackKind.ASSIGNED, (), "assignment")
+    assert consumer.answer() == CommitPositions(), "the second round: paused already"
+    consumer.answer(Error.NONE)
+    consumer.answer(JOINED._replace(generation=3))
+    assert consumer.answer(synced(T0)) == RunCallback(CallbackKind.ASSIGNED, (), "assignment")
+    assert consumer.answer() == ResumeFetching((T0,))
+    assert consumer.answer() == AwaitPoll()
+
+
+def test_a_member_without_partitions_has_nothing_to_pause() -> None:
+    consumer = ScriptedConsumer(profile=profile("kafka-python"))
+    consumer.join()
+    consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
+    assert isinstance(consumer.answer(), Send)

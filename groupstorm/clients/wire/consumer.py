@@ -26,6 +26,8 @@ from groupstorm.clients.operations import (
     Disconnected,
     FindCoordinator,
     Operation,
+    PauseFetching,
+    ResumeFetching,
     RunCallback,
     Send,
     StopProcessing,
@@ -308,6 +310,26 @@ class WireConsumer:
         await self._application.at_poll()
         self.positions.stop(operation.partitions)
 
+    async def _pause_fetching(self, operation: PauseFetching) -> None:
+        self.positions.stop(operation.partitions)
+        self._fetching_changed(events.PartitionsPaused, operation.partitions)
+
+    async def _resume_fetching(self, operation: ResumeFetching) -> None:
+        self.positions.resume(operation.partitions)
+        self._fetching_changed(events.PartitionsResumed, operation.partitions)
+
+    def _fetching_changed(
+        self,
+        event: type[events.PartitionsPaused | events.PartitionsResumed],
+        partitions: Sequence[TopicPartition],
+    ) -> None:
+        begun = tuple([tp for tp in partitions if self.positions.position(tp) is not None])
+        if begun:
+            positions = self.positions.offsets_of(begun).positions
+            member_id = self.membership.generation.member_id
+            names = tuple(map(str, begun))
+            self._emit(event(self.config.group_id, self.config.client_id, member_id, names, positions))
+
     async def _commit_positions(self, _: CommitPositions) -> Error | Disconnected:
         return await self._commits.commit()
 
@@ -382,6 +404,8 @@ _CARRIES_OUT: Mapping[type[Operation], Callable[[WireConsumer, Any], Awaitable[A
     Backoff: WireConsumer._back_off,
     RunCallback: WireConsumer._run_callback,
     StopProcessing: WireConsumer._stop_processing,
+    PauseFetching: WireConsumer._pause_fetching,
+    ResumeFetching: WireConsumer._resume_fetching,
     CommitPositions: WireConsumer._commit_positions,
     Assign: WireConsumer._assign,
 }

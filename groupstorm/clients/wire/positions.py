@@ -62,6 +62,10 @@ class Positions:
         self._catch_up(self)
         self._stopped.update(partitions)
 
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """Process these again."""
+        self._stopped.difference_update(partitions)
+
     def move_to(self, partition: TopicPartition, position: Position) -> None:
         """Continue at ``position``, if the partition is still owned."""
         if partition in self._positions:

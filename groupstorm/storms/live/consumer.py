@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -169,12 +169,22 @@ class RealConsumer:
         if isinstance(event, events.PartitionsAssigned):
             self._begin(event, now_us)
         elif isinstance(event, events.PartitionsRevoked | events.PartitionsLost | events.MemberCrashed):
-            gone = set(event.partitions)
-            self.work.drop(tuple(tp for tp in self.work.partitions if str(tp) in gone), now_us)
+            self.work.drop(self._named(event.partitions), now_us)
+        elif isinstance(event, events.PartitionsPaused):
+            self.work.stop(self._named(event.partitions), now_us)
+            self.rates.stop()
+        elif isinstance(event, events.PartitionsResumed):
+            self.work.resume_some(self._named(event.partitions), now_us)
         self._world.trace(Source.MEMBER, event)
+        if isinstance(event, events.PartitionsResumed):
+            self.rates.changed(began=True)
         if isinstance(event, events.PartitionsAssigned):
             self.rates.changed(began=bool(event.partitions))
             self.polls.follow()
+
+    def _named(self, partitions: Collection[str]) -> tuple[TopicPartition, ...]:
+        """Those of the partitions of these names that the process works on."""
+        return tuple([partition for partition in self.work.partitions if str(partition) in partitions])
 
     def _processing_changed(
         self, partitions: tuple[str, ...], positions: tuple[int, ...], rates: tuple[int, ...]

@@ -14,10 +14,10 @@ from groupstorm.clients.streams.assignor import StreamsPartitionAssignor
 from groupstorm.clients.streams.changelogs import ChangelogReader
 from groupstorm.clients.streams.directory import StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
-from groupstorm.storms.record_positions import names
 from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.followups import FollowUps
 from groupstorm.storms.world.consumer import VirtualConsumer
+from groupstorm.storms.world.fetch_pauses import pause_fetching, resume_fetching
 from groupstorm.trace.events import streams as events
 
 CLOSE = "close"
@@ -176,11 +176,7 @@ class StreamThread:
         waiting = [
             part for task in topology.reading(begun) if task not in ready for part in topology.inputs[task]
         ]
-        paused = tuple(part for part in waiting if part in begun)
-        if paused:
-            positions = self.work.stop(paused, self._application.clock.now_us)
-            group, member_id = self._application.group, self.consumer.membership.generation.member_id
-            self._emit(events.PartitionsPaused(group, self.name, member_id, names(paused), positions))
+        pause_fetching(self.consumer, [part for part in waiting if part in begun])
         self._run_restored()
 
     def _run_restored(self) -> None:
@@ -192,13 +188,7 @@ class StreamThread:
         ]
         if not ready:
             return
-        standing = tuple(
-            part for task in ready for part in topology.inputs[task] if self.work.stands_still(part)
-        )
-        if standing:
-            positions = self.work.resume_some(standing, now_us)
-            group, member_id = application.group, self.consumer.membership.generation.member_id
-            self._emit(events.PartitionsResumed(group, self.name, member_id, names(standing), positions))
+        resume_fetching(self.consumer, [part for task in ready for part in topology.inputs[task]])
         for task in ready:
             self.tasks.run(task, now_us)
             application.task_runs(task, self.name, self.work)

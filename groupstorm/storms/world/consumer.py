@@ -22,6 +22,8 @@ from groupstorm.clients.operations import (
     CommitPositions,
     FindCoordinator,
     Operation,
+    PauseFetching,
+    ResumeFetching,
     RunCallback,
     Send,
     StopProcessing,
@@ -38,6 +40,7 @@ from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.draws import ApplicationDraws
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.fetch_pauses import pause_fetching, resume_fetching
 from groupstorm.storms.world.garbage_collections import GarbageCollections
 from groupstorm.storms.world.metadata import ClientMetadata
 from groupstorm.storms.world.pauses import Pauses
@@ -352,6 +355,14 @@ class VirtualConsumer:
         self.periodic_requests.settle_commits()
         self.work.stop(operation.partitions, self.clock.now_us)
 
+    def _pause_fetching(self, operation: PauseFetching) -> None:
+        pause_fetching(self, operation.partitions)
+        self.rates.stop()
+
+    def _resume_fetching(self, operation: ResumeFetching) -> None:
+        if resume_fetching(self, operation.partitions):
+            self.rates.changed(began=True)
+
     def _assign(self, operation: Assign) -> Any:
         plan, duration_us = run_assignor(self, operation, self._metadata.topics(), self._environment)
         self.periodic_requests.hold_heartbeats(duration_us)
@@ -434,6 +445,8 @@ _CARRIES_OUT: Mapping[type[Operation], Callable[[VirtualConsumer, Any], Any]] = 
     Backoff: VirtualConsumer._back_off,
     RunCallback: VirtualConsumer._run_callback,
     StopProcessing: VirtualConsumer._stop_processing,
+    PauseFetching: VirtualConsumer._pause_fetching,
+    ResumeFetching: VirtualConsumer._resume_fetching,
     CommitPositions: VirtualConsumer._commit_positions,
     Assign: VirtualConsumer._assign,
 }

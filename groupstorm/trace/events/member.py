@@ -121,6 +121,30 @@ class MemberResumed(NamedTuple):
     positions: tuple[int, ...]
 
 
+class PartitionsPaused(NamedTuple):
+    """The member owns these partitions and fetches nothing from them.
+
+    A Streams thread restores the state of their tasks first (KafkaConsumer.pause()). The poll() of a
+    kafka-python consumer returns nothing while a round is under way.
+    """
+
+    group: str
+    member: str
+    member_id: str
+    partitions: tuple[str, ...]
+    positions: tuple[int, ...]
+
+
+class PartitionsResumed(NamedTuple):
+    """The member fetches from these partitions again (KafkaConsumer.resume())."""
+
+    group: str
+    member: str
+    member_id: str
+    partitions: tuple[str, ...]
+    positions: tuple[int, ...]
+
+
 class ProcessingRatesChanged(NamedTuple):
     """From now on the member gets from ``positions`` on by ``rates``, but not beyond the ends of the logs.
 
@@ -167,6 +191,8 @@ Event = (
     | MemberCrashed
     | MemberPaused
     | MemberResumed
+    | PartitionsPaused
+    | PartitionsResumed
     | ProcessingRatesChanged
     | MemberClosed
     | MemberFailed

@@ -134,26 +134,6 @@ class StandbyCaughtUp(NamedTuple):
     duration_us: int
 
 
-class PartitionsPaused(NamedTuple):
-    """KafkaConsumer.pause(): the thread owns them, and restores the state of their tasks first."""
-
-    group: str
-    member: str
-    member_id: str
-    partitions: tuple[str, ...]
-    positions: tuple[int, ...]
-
-
-class PartitionsResumed(NamedTuple):
-    """KafkaConsumer.resume(): the thread processes them."""
-
-    group: str
-    member: str
-    member_id: str
-    partitions: tuple[str, ...]
-    positions: tuple[int, ...]
-
-
 class FollowUpScheduled(NamedTuple):
     """An assignment makes its thread ask for another rebalance, in ``duration_us``.
 
@@ -199,8 +179,6 @@ Event = (
     | TaskClosed
     | StandbyStarted
     | StandbyCaughtUp
-    | PartitionsPaused
-    | PartitionsResumed
     | FollowUpScheduled
     | FollowUpDue
     | SubscriptionVersionChanged

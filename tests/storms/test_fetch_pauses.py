@@ -1,0 +1,51 @@
+"""A library whose poll() returns nothing while a cooperative round is under way (kafka-python)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
+
+SECOND = 1_000_000
+
+
+def joined_by_a_second(library: str) -> Storm:
+    """member-0 owns two partitions; member-1 joins at 60 s. The leader's assignor takes 2 s.
+
+    The first round takes 2 s. member-0 joins again at once, member-1 with its heartbeat, 3 s after the
+    response to its first JoinGroup. So the second round ends 5 s after member-0's poll().
+    """
+    settings = {
+        "members": 1,
+        "partitions": 2,
+        "record_rate": 100,
+        "process_ms": 1,
+        "start_ms": 0,
+        "assign_ms": 2000,
+        "partition.assignment.strategy": ["cooperative-sticky"],
+        "group.initial.rebalance.delay.ms": 0,
+        "client_profile": [library],
+    }
+    return storm(scenario([START, {"at_ms": 60_000, "do": "add", "count": 1}], **{**FIXED, **settings}))
+
+
+def test_a_member_processes_nothing_from_its_poll_to_the_end_of_both_rounds() -> None:
+    run = joined_by_a_second("kafka-python")
+    (paused_us, paused), (resumed_us, resumed) = (
+        run.events("partitions_paused", member="member-0")[0],
+        run.events("partitions_resumed", member="member-0")[0],
+    )
+    assert paused.partitions == ("topic-0-0", "topic-0-1")
+    (kept,) = resumed.partitions
+    assert resumed.positions == (paused.positions[paused.partitions.index(kept)],)
+    assert resumed_us - paused_us == pytest.approx(5 * SECOND, abs=0.05 * SECOND)
+    ended = [event.generation for _, event in run.events("sync_answered", member="member-0")]
+    assert len(ended) == 3, "its own round, and two because of member-1"
+    assert run.figures.records_duplicated == 0
+    assert run.figures.lag_peak == pytest.approx(2 * 100 * 5, abs=50), "two logs of 100 a second for 5 s"
+
+
+def test_other_members_go_on_with_what_they_keep() -> None:
+    run = joined_by_a_second("java")
+    assert run.events("partitions_paused") == []
+    assert run.figures.lag_peak == pytest.approx(100 * 3, abs=50), "one partition without an owner for 3 s"
