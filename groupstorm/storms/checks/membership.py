@@ -74,7 +74,6 @@ class MembershipChecks:
     def group_deleted(self, event: coordinator_events.GroupDeleted) -> None:
         """The group has no members; a coordinator that loads it has those of its last record."""
         self._members.clear()
-        self._replaced.clear()
         if event.cause == "unloaded":
             self._members.update(self._written)
 
@@ -84,7 +83,6 @@ class MembershipChecks:
         (GroupMetadataManager.completeClassicGroupJoin)."""
         if event.state in (GroupState.STABLE, GroupState.EMPTY):
             self._written = frozenset(self._members)
-            self._replaced.clear()
         elif event.state == GroupState.COMPLETING_REBALANCE:
             self._closed_us = time_us
 

@@ -24,13 +24,11 @@ RESETS = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_
 class Holding:
     """What one process owns, by its own rows."""
 
-    __slots__ = ("calls", "generation", "member_id", "name", "partitions", "reset_cause", "shared")
+    __slots__ = ("calls", "generation", "member_id", "name", "partitions", "reset_cause")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.partitions: set[str] = set()
-        #: Those of them that another process owns as well.
-        self.shared: set[str] = set()
         #: The last generation that it completed, and under which id.
         self.generation = -1
         self.member_id = ""
@@ -48,6 +46,8 @@ class OwnershipChecks:
         self._members = members
         self._holdings: dict[str, Holding] = {}
         self._holders: dict[str, list[Holding]] = {}
+        #: The partitions that several processes have owned at a time: no others can have two owners.
+        self._shared: set[str] = set()
         self._assigned: dict[str, tuple[int, tuple[str, ...]]] = {}
 
     # -- what the coordinator says ---------------------------------------------------------------
@@ -80,8 +80,7 @@ class OwnershipChecks:
             holding.generation, holding.member_id = event.generation, event.member_id
         for partition in event.partitions:
             self._add(holding, partition)
-        if holding.shared:
-            self._check_shared(holding)
+        self._check_shared(holding)
         self._check_assigned(holding)
 
     def given_up(self, event: events.PartitionsRevoked | events.PartitionsLost) -> None:
@@ -90,7 +89,7 @@ class OwnershipChecks:
             event.partitions
         ):
             self._check_revoked(holding, event)
-        holding.calls = isinstance(event, events.PartitionsRevoked) and event.cause == "assignment"
+        holding.calls = event.cause == "assignment"
         for partition in event.partitions:
             self._remove(holding, partition)
         if holding.reset_cause and not holding.partitions:
@@ -107,8 +106,7 @@ class OwnershipChecks:
     def finish(self) -> None:
         """Look at all owners once more."""
         for holding in self._holdings.values():
-            if holding.shared:
-                self._check_shared(holding)
+            self._check_shared(holding)
             self._check_assigned(holding)
 
     def check_work(self, name: str, works_on: set[str]) -> None:
@@ -129,24 +127,18 @@ class OwnershipChecks:
             return
         holders.append(holding)
         if len(holders) > 1:
-            for each in holders:
-                each.shared.add(partition)
+            self._shared.add(partition)
 
     def _remove(self, holding: Holding, partition: str) -> None:
         holding.partitions.discard(partition)
-        holding.shared.discard(partition)
         holders = self._holders.get(partition, [])
         if holding in holders:
             holders.remove(holding)
-            if len(holders) == 1:
-                holders[0].shared.discard(partition)
 
     def _check_shared(self, holding: Holding) -> None:
         """No two members of one generation own a partition. Processes that the coordinator has removed are
         no members any more: they may not know it yet."""
-        if holding.member_id not in self._members:
-            return
-        for partition in sorted(holding.shared):
+        for partition in sorted(holding.partitions & self._shared):
             names = sorted(
                 each.name
                 for each in self._holders[partition]

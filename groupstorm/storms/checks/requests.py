@@ -73,4 +73,3 @@ class RequestChecks:
             if due:
                 names = listed(sorted(set(due.values())))
                 self._verdicts.violated(PARKED, f"the coordinator never answered the {api} of {names}")
-                due.clear()

@@ -21,7 +21,7 @@ class SkippedAssignments:
     """Follows the leader of the group and the partitions that are created. ``joins_before_v9``: whether the
     member of this name joins with JoinGroup below version 9."""
 
-    def __init__(self, joins_before_v9: Callable[[str], bool] = lambda _: False) -> None:
+    def __init__(self, joins_before_v9: Callable[[str], bool]) -> None:
         self._joins_before_v9 = joins_before_v9
         self._state = ""
         self._leader: str | None = None

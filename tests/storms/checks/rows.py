@@ -68,9 +68,11 @@ def taken(member_id: str, *partitions: str, generation: int = 1) -> member.Parti
     return member.PartitionsAssigned("g", name(member_id), member_id, generation, partitions, (), 0)
 
 
-def revoked(member_id: str, *partitions: str, generation: int = 1) -> member.PartitionsRevoked:
+def revoked(
+    member_id: str, *partitions: str, generation: int = 1, cause: str = "rebalance"
+) -> member.PartitionsRevoked:
     process = name(member_id)
-    return member.PartitionsRevoked("g", process, member_id, generation, partitions, (), (), 0, "rebalance")
+    return member.PartitionsRevoked("g", process, member_id, generation, partitions, (), (), 0, cause)
 
 
 def lost(process: str, *partitions: str) -> member.PartitionsLost:

@@ -173,8 +173,8 @@ def test_a_static_member_that_is_back_is_silent_no_more() -> None:
 
 def test_the_sentence_on_silence_names_both_times() -> None:
     rows = [*IN_GROUP, (0, r.paused("a-1")), (2_500_000, r.resumed("a-1"))]
-    assert said(rows, SILENCE, 1_500_000) == (
-        "a was silent for 2.5 s and still in the group: session.timeout.ms and the way of a request are 1.5 s"
+    assert said(rows, SILENCE, 1_000_000) == (
+        "a was silent for 2.5 s and still in the group: session.timeout.ms and the way of a request are 1 s"
     )
     assert said(rows, SILENCE) == HELD, "nobody checks"
 
@@ -344,6 +344,7 @@ def test_after_a_reset_partitions_are_lost_before_another_generation_is_complete
             [(0, r.revoked("a-1", "t-0", generation=-1))],
             "a revoked t-0, which it had lost before (it has a new member id)",
         ),
+        ([(0, r.revoked("a-1", "t-0", generation=0))], HELD),  # -1 alone is no generation
         ([(0, r.revoked("a-2", "t-9"))], HELD),  # it never had it
         ([(0, r.taken("a-1", "t-1", generation=0))], HELD),  # a look-up of an earlier round
     ],

@@ -49,7 +49,7 @@ def test_new_partitions_are_owned_if_the_leader_assigns(steps: list[dict[str, An
     assert set(verdicts(storm(scenario(steps, members=members, partitions=2, **settings))).values()) == {HELD}
 
 
-def changed(state: str, leader: str) -> GroupStateChanged:
+def changed(state: str, leader: str | None) -> GroupStateChanged:
     return GroupStateChanged("g", "", state, 1, "", None, "range", leader, 2)
 
 
@@ -58,7 +58,8 @@ def returned(previous: str) -> MemberReplaced:
 
 
 CREATED = PartitionsCreated("g", ("t",), ("t-2", "t-3"))
-ROUND = [changed("CompletingRebalance", "old"), changed("Stable", "old")]
+#: Only the first row says who leads if the rows are inferred from what a real broker answers.
+ROUND = [changed("CompletingRebalance", "old"), changed("Stable", None)]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ ROUND = [changed("CompletingRebalance", "old"), changed("Stable", "old")]
 def test_only_partitions_that_the_leader_does_not_miss_are_excused(
     rows: list[Any], missing: list[str], excused: bool
 ) -> None:
-    followed = SkippedAssignments()
+    followed = SkippedAssignments(joins_before_v9=lambda _: False)
     for row in rows:
         if isinstance(row, GroupStateChanged):
             followed.state_changed(row)

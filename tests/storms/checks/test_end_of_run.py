@@ -1,0 +1,208 @@
+"""The checks at the end of a run, on a world written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.checks.verdicts import (
+    ASSIGNED_ONLY,
+    CO_PARTITIONED,
+    HELD,
+    MEMBERS_LIVE,
+    OWNED_AT_END,
+    PARKED,
+    SETTLES,
+    SILENCE,
+    WORKS_ON_OWN,
+    Verdicts,
+)
+from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted, MemberUpdated
+from groupstorm.trace.events.scenario import PartitionsCreated, StepTaken
+from tests.storms.checks import rows as r
+from tests.storms.checks.rows import Row, check
+
+LIMIT_US = 1_000
+T0, T1, U0, U1 = (TopicPartition(topic, number) for topic in ("t", "u") for number in (0, 1))
+
+
+@dataclass
+class Work:
+    partitions: tuple[TopicPartition, ...] = ()
+
+
+@dataclass
+class Process:
+    name: str
+    work: Work
+    started: bool = True
+
+
+@dataclass
+class World:
+    """What the checks ask of a world when the run is over."""
+
+    works: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    settled: bool = True
+    unanswered: Sequence[str] = ()
+    partitions: tuple[TopicPartition, ...] = ()
+
+    @property
+    def consumers(self) -> dict[str, Process]:
+        return {name: Process(name, Work(partitions)) for name, partitions in self.works.items()}
+
+
+def broken(
+    rows: Sequence[Row], world: World, now_us: int = 0, silence_us: int | None = None
+) -> dict[str, str]:
+    checks = check(rows, silence_us)
+    checks.finish(world, now_us)
+    return checks.violations
+
+
+A_OWNS_T0: list[Row] = [(0, r.started("a")), (0, r.added("a-1")), (0, r.taken("a-1", "t-0"))]
+
+
+def test_a_settled_group_whose_members_own_everything_breaks_nothing() -> None:
+    assert broken(A_OWNS_T0, World({"a": (T0,)}, partitions=(T0,))) == {}
+
+
+def test_a_group_that_has_not_settled_is_found() -> None:
+    assert broken([], World(settled=False)) == {SETTLES: "the group had not settled when the scenario ended"}
+
+
+def test_a_request_of_a_phase_that_has_ended_is_due_at_the_end() -> None:
+    rows: list[Row] = [
+        (0, r.state("Empty", "PreparingRebalance", 0, "new-member")),
+        (0, r.join_parked("a-1")),
+        (0, r.state("PreparingRebalance", "CompletingRebalance", 1, "all-joined")),
+    ]
+    assert broken(rows, World()) == {PARKED: "the coordinator never answered the JoinGroup of a"}
+
+
+def test_requests_that_processes_still_wait_for_are_found() -> None:
+    sentence = "still parked at the end: requests of a, b"
+    assert broken([], World(unanswered=("b", "a", "b"))) == {PARKED: sentence}
+
+
+def test_an_assignment_that_was_answered_after_the_generation_is_held_against_the_owners() -> None:
+    rows: list[Row] = [*A_OWNS_T0, (0, r.sync_answered("a-1", "t-1"))]
+    assert broken(rows, World({"a": (T0,)})) == {
+        ASSIGNED_ONLY: "a owns t-0 in generation 1, which assigns it to others or to nobody"
+    }
+
+
+def test_a_process_that_works_on_what_it_does_not_own_is_found() -> None:
+    assert broken(A_OWNS_T0, World({"a": (T0, T1)})) == {
+        WORKS_ON_OWN: "a processes t-1 at the end, but does not own them"
+    }
+
+
+def test_a_partition_that_nobody_works_on_is_found_if_any_process_has_started() -> None:
+    assert broken(A_OWNS_T0, World({"a": (T0,)}, partitions=(T0, T1, U0))) == {
+        OWNED_AT_END: "2 partitions have no owner at the end, t-1 among them"
+    }
+    assert broken([], World(partitions=(T0,))) == {}
+
+
+def test_a_static_leader_that_comes_back_excuses_partitions_that_were_created_before_only() -> None:
+    """Unless it says otherwise, a member joins with JoinGroup version 9 or above (KIP-814)."""
+    leads = r.state("PreparingRebalance", "CompletingRebalance", 1, "all-joined")._replace(leader="a-1")
+    rows: list[Row] = [
+        (0, r.started("a")),
+        (0, r.added("a-1")),
+        (0, r.state("Empty", "PreparingRebalance", 0, "new-member")),
+        (0, leads),
+        (0, r.state("CompletingRebalance", "Stable")),
+        (0, PartitionsCreated("g", ("t",), ("t-0",))),
+        (0, r.replaced("a-1", "a-2")),
+        (0, PartitionsCreated("g", ("t",), ("t-1",))),
+        (0, r.taken("a-2")),
+    ]
+    assert broken(rows, World({"a": ()}, partitions=(T0,)))[OWNED_AT_END].startswith(
+        "no new assignment for t-0"
+    )
+    assert broken(rows, World({"a": ()}, partitions=(T1,))) == {
+        OWNED_AT_END: "1 partitions have no owner at the end, t-1 among them"
+    }
+
+
+# -- joins of topics -------------------------------------------------------------------------------
+
+
+def torn(works: dict[str, tuple[TopicPartition, ...]]) -> str:
+    checks = InvariantChecks(joins=True)
+    checks.finish(World(works), 0)
+    return checks.verdicts[CO_PARTITIONED]
+
+
+def test_one_process_owns_the_partitions_of_one_number_if_topics_are_joined() -> None:
+    assert torn({"a": (T0, U0), "b": (T1, U1)}) == HELD
+    assert torn({"a": (T0, U1), "b": (T1, U0)}) == "2 joins are torn apart: t-0 is with a, u-0 with b"
+    assert torn({"a": (T0, U0, T1), "b": (U1,)}) == "1 joins are torn apart: t-1 is with a, u-1 with b"
+
+
+def test_joins_are_checked_only_if_topics_are_joined() -> None:
+    assert CO_PARTITIONED not in InvariantChecks().verdicts
+    assert CO_PARTITIONED not in Verdicts().of
+    assert broken([], World({"a": (T0,), "b": (U0,)})).keys() == {WORKS_ON_OWN}
+
+
+# -- members and coordinators ----------------------------------------------------------------------
+
+WRITTEN: list[Row] = [
+    (0, r.started("a")),
+    (0, r.added("a-1")),
+    (0, r.state("CompletingRebalance", "Stable")),
+]
+UNLOADED: Row = (0, GroupDeleted("g", "unloaded"))
+
+
+def test_the_next_coordinator_knows_a_static_member_by_the_id_with_which_it_was_answered() -> None:
+    back: list[Row] = [*WRITTEN, (0, r.replaced("a-1", "a-2")), (0, r.join_answered("a-2"))]
+    assert MEMBERS_LIVE not in broken([*back, UNLOADED, (0, r.taken("a-2"))], World())
+    outside = "a runs at the end, but is not in the group"
+    assert broken([*WRITTEN, UNLOADED, (0, r.taken("a-2"))], World())[MEMBERS_LIVE] == outside
+
+
+def test_a_member_that_a_coordinator_has_loaded_is_one_though_its_round_did_not_close() -> None:
+    rows: list[Row] = [(0, r.started("a")), (0, r.added("a-1")), UNLOADED, (0, r.taken("a-1"))]
+    assert MEMBERS_LIVE in broken(rows, World())
+    assert MEMBERS_LIVE not in broken([*rows, (0, MemberUpdated("g", "a", "a-1", 1))], World())
+
+
+@pytest.mark.parametrize("at_end_us", [LIMIT_US, LIMIT_US + 1])
+def test_a_member_that_was_never_answered_is_silent_since_it_crashed(at_end_us: int) -> None:
+    rows: list[Row] = [(0, r.started("a")), (0, r.added("a-1")), (0, r.crashed("a-1"))]
+    found = broken(rows, World(settled=False), at_end_us, LIMIT_US)
+    assert (SILENCE in found) == (at_end_us > LIMIT_US)
+
+
+def test_nobody_removes_a_member_while_there_is_no_coordinator() -> None:
+    silent: list[Row] = [*WRITTEN, (0, r.crashed("a-1"))]
+
+    def is_found(*rows: Row) -> bool:
+        return SILENCE in broken([*silent, *rows], World(settled=False), 9_000, LIMIT_US)
+
+    assert is_found((10, StepTaken("g", None, "pause", "")))
+    dies: Row = (10, StepTaken("g", None, "coordinator-failover", ""))
+    assert not is_found(dies)
+    assert not is_found(dies, (8_000, GroupDeleted("g", "unloaded")), (8_000, GroupCreated("g", "loaded")))
+    assert is_found(dies, (7_999, GroupDeleted("g", "unloaded")), (7_999, GroupCreated("g", "loaded")))
+
+
+def test_an_old_id_that_is_put_back_has_a_new_session() -> None:
+    """The new id of a static member could not be written. The coordinator puts the old one back, which
+    nobody uses any more, and begins its session (GroupMetadataManager, KIP-345)."""
+    rows: list[Row] = [
+        *WRITTEN,
+        (5, r.crashed("a-1")),
+        (900, r.replaced("a-1", "a-2")),
+        (950, r.replaced("a-2", "a-1")),
+        (950 + LIMIT_US, r.removed("a-1")),
+    ]
+    assert check(rows, LIMIT_US).verdicts[SILENCE] == HELD
