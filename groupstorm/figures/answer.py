@@ -42,11 +42,11 @@ def _moved(figures: Figures) -> str:
     moved = f"{counted(figures.moves, 'partition')} moved"
     if figures.moves_wasted is None:
         return moved
-    if figures.moves_wasted == 0:
-        return f"{moved}, as few as a balanced group can do with"
+    if figures.moves_wasted > 0:
+        return f"{moved}, {figures.moves_wasted:,} of them needlessly"
     if figures.moves_wasted < 0:
         return f"{moved}, {-figures.moves_wasted:,} fewer than balance would have taken"
-    return f"{moved}, {figures.moves_wasted:,} of them needlessly"
+    return f"{moved}, as few as a balanced group can do with"
 
 
 def _records(figures: Figures) -> str:

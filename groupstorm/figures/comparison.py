@@ -102,7 +102,7 @@ def compare_sentences(
     if in_spread:
         sentences.append(f"Within the spread of the seeds: {listed(in_spread)}.")
     sentences += reasons_sentences(reasons or {})
-    return [sentence for sentence in sentences if sentence]
+    return sentences
 
 
 def _verdict_sentences(
@@ -112,18 +112,19 @@ def _verdict_sentences(
     sentences = []
     for words, names in circumstances.items():
         alike = {name: variants[name] for name in names if name in variants}
-        sentence = _verdict_sentence(rank(alike, weights), alike)
-        if sentence and len(circumstances) > 1:
+        verdict = rank(alike, weights)
+        if verdict is None:
+            continue
+        sentence = _verdict_sentence(verdict, alike)
+        if len(circumstances) > 1:
             sentence = f"With {words}: {sentence[0].lower()}{sentence[1:]}"
         sentences.append(sentence)
-    if len(circumstances) > 1 and len(variants) > 1 and not any(sentences):
+    if len(circumstances) > 1 and len(variants) > 1 and not sentences:
         sentences.append("There is no best variant: they differ in what befalls the group.")
     return sentences
 
 
-def _verdict_sentence(verdict: Verdict | None, variants: Runs) -> str:
-    if verdict is None:
-        return ""
+def _verdict_sentence(verdict: Verdict, variants: Runs) -> str:
     seeds = max(len(runs) for runs in variants.values())
     medians = f" (medians of {seeds} seeds)" if seeds > 1 else " (one seed; --seeds 5 shows the spread)"
     basis = f"by {verdict.by}{medians}"
@@ -201,7 +202,7 @@ def _differences(variants: Runs, said: Collection[str]) -> tuple[list[_Differenc
         times = (most - least) / measure.noticed_among(every)
         if times < 1 or most - least < NOTICED_SHARE * abs(most):
             continue
-        if len(every) > len(variants) and all_within_spread(list(spreads.values())):
+        if all_within_spread(list(spreads.values())):
             in_spread.append(measure.phrase)
         else:
             found.append(_Difference(measure, times, spreads))

@@ -60,7 +60,7 @@ class _Frontier:
             at = base + rate * now_us
             reached = max(reached, at)
         end = self.log_base + self.log_rate * now_us
-        return end - reached if end > reached else 0
+        return max(0, end - reached)
 
     def distances(self, now_us: int) -> tuple[Distance, ...]:
         """From the log's end to the furthest position that is known, and to each owner's line."""
@@ -102,8 +102,7 @@ class LagCurve:
 
     def create(self, partition: str, now_us: int, log: Line) -> None:
         """The partition exists from now on; nobody has to process what its log holds already."""
-        if now_us != self._now_us:
-            self._move_to(now_us)
+        self._move_to(now_us)
         end = log.exact(now_us)
         frontier = _Frontier(now_us, end, end, [log], log.base(), log.rate, seen_us=now_us)
         self._frontiers[partition] = frontier
@@ -131,9 +130,6 @@ class LagCurve:
         if frontier.created_us == log.from_us and not frontier.owners:
             self._created += log.position * NANO - frontier.furthest
             frontier.furthest = frontier.begun = log.position * NANO
-            frontier.logs.clear()
-        elif frontier.logs[-1].from_us == log.from_us:
-            frontier.logs.pop()
         frontier.logs.append(log)
         base = log.base()
         self._logs_base += base - frontier.log_base
@@ -157,8 +153,7 @@ class LagCurve:
 
         How far they were processed since their creation, and the lag.
         """
-        if now_us != self._now_us:
-            self._move_to(now_us)
+        self._move_to(now_us)
         self._instant_over()
         processed = self._logs_base + self._logs_rate * now_us - self._created - self._value
         return self._processed_before + processed, self._value
@@ -177,7 +172,6 @@ class LagCurve:
     def begin_window(self, from_us: int) -> None:
         """The peak so far counts no more; there is no change yet to recover from."""
         self._move_to(from_us)
-        self._instant_over()
         self._peak = self._marked_us = None
         self._see(self._value)
         self._begin_ages(from_us)

@@ -46,6 +46,11 @@ def test_of_more_than_four_values_the_least_and_the_most_are_named() -> None:
         "under the others for something between."
     )
     gaps = [figures(unowned_max_seconds=value) for value in (10, 20, 30, 40, 50)]
+    lines = said(**dict(zip("abcd", gaps, strict=False)))
+    assert (
+        "Longest single gap: a 10.0 s, b 20.0 s (2.0 times), c 30.0 s (3.0 times), d 40.0 s (4.0 times)."
+        in lines
+    )
     lines = said(**dict(zip("abcde", gaps, strict=True)))
     assert "Longest single gap: a 10.0 s, e 50.0 s (5.0 times), the others between." in lines
 
@@ -129,9 +134,25 @@ def test_a_variant_whose_consumers_died_is_named_and_not_ranked() -> None:
     )
     alone = said(a=unowned(100), c=dead)
     assert not any(line.startswith("Best") for line in alone)
-    assert not any(line.startswith("Not ranked") for line in said(c=dead))
+    assert alone[0].startswith("Not ranked is c: ")
+    one = said(c=dead)
+    assert one[0].startswith("Under c partitions were un-owned")
+    assert not any(line.startswith("Not ranked") for line in one)
     both = said(c=dead, d=replace(dead, unowned_partition_seconds=900.0))
     assert both[0] == "There is no best variant: none of them can be ranked."
+
+
+def test_a_difference_is_named_if_seeds_do_not_explain_it() -> None:
+    def gap(seconds: float) -> Figures:
+        return figures(unowned_partition_seconds=100, unowned_max_seconds=seconds)
+
+    apart = compare_sentences({"a": [gap(10), gap(12)], "b": [gap(40), gap(50)]})
+    assert apart[-1] == "Longest single gap: a 11.0 s, b 45.0 s (4.1 times)."
+    mixed = compare_sentences({"a": [gap(10), gap(50)], "b": [gap(20), gap(70)]})
+    assert mixed[-2:] == [
+        "Nothing else differs by so much that a person would notice.",
+        "Within the spread of the seeds: longest single gap.",
+    ]
 
 
 def test_seeds_are_counted_and_ties_within_them_said() -> None:
@@ -246,6 +267,19 @@ def test_of_tasks_the_comparison_speaks_of_downtime_and_balance() -> None:
         "A stable assignment came under a 40.0 s after the change (1 probing rebalance, but not in 1 of 3 "
         "seeds), under b never (3 probing rebalances)."
     )
+
+
+def test_of_a_group_without_tasks_beside_an_application_no_probing_is_counted() -> None:
+    lines = said(a=unowned(1), b=streams(3))
+    assert (
+        "A stable assignment came under a never (0 probing rebalances), under b never (3 probing rebalances)."
+        in lines
+    )
+
+
+def test_traffic_without_a_price_has_no_sentence() -> None:
+    lines = said(a=streams(cross_rack_bytes=2_000_000_000), b=streams(cross_rack_usd=0.18))
+    assert not any(line.startswith("From rack to rack") for line in lines)
 
 
 def test_of_racks_the_comparison_speaks_of_traffic_and_its_price() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.figures import figures_by_group
-from groupstorm.figures.coordinator_view import is_cooperative
+from groupstorm.figures.coordinator_view import CoordinatorView, is_cooperative
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.rows import as_mapping, values
 from groupstorm.trace.schema import Source
@@ -65,6 +65,16 @@ def test_which_protocols_are_cooperative() -> None:
     assert not is_cooperative("stream-join-sticky")
     assert not is_cooperative("range")
     assert not is_cooperative(None)
+
+
+def test_a_group_is_eager_until_its_protocol_is_known() -> None:
+    """A trace that begins in the middle of a generation."""
+    view = CoordinatorView()
+    view.answered("a-id", ["t-0"])
+    assert view.joins("a-id") == ("t-0",)
+    view.protocol_chosen("cooperative-sticky")
+    view.answered("a-id", ["t-0"])
+    assert view.joins("a-id") == ()
 
 
 def test_groups_of_one_trace_are_apart_and_end_with_it() -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.figures.by_group import Window, figures_by_group
+from groupstorm.figures.figures_from import figures_from_us
 from groupstorm.problems import InputError
 from groupstorm.storms.run import run, run_without_trace
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
+from groupstorm.trace.events.scenario import ScenarioStarted
 from groupstorm.trace.reader import read_rows
 
 SCENARIO = """
@@ -51,6 +53,14 @@ def test_it_is_part_of_what_is_replayed() -> None:
     again = parse(one.as_yaml(), "yaml", "again").resolve(None, None, {})
     assert again.written() == one.written()
     assert "figures_from" not in resolved().written()
+
+
+def test_without_a_time_above_zero_the_first_row_says_nothing() -> None:
+    def of(detail: str) -> int | None:
+        return figures_from_us(ScenarioStarted("g", detail, (), 0, 0))
+
+    assert of('{"figures_from": 1}') == 1000
+    assert [of(detail) for detail in ('{"figures_from": 0}', "{}", "[]", "not JSON")] == [None] * 4
 
 
 def test_what_is_no_time_is_refused() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from groupstorm.figures import FiguresAccumulator
+from groupstorm.figures.causes import Origin, Origins
+from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.schema import Source
@@ -252,3 +254,15 @@ def test_a_poll_timeout_is_counted_and_breaks_off() -> None:
     trace.end(20)
     assert costs(trace) == (0, 0, 1, 5, 0)
     assert trace.figures().max_poll_interval_exceeded == 1
+
+
+def test_an_id_that_a_static_member_was_given_belongs_to_its_process_like_the_first() -> None:
+    """The process stops without a LeaveGroup. The coordinator removes its last id when the next one runs."""
+    origins = Origins()
+    origins.member_added("m", "m-1")
+    origins.member_replaced("m", "m-2")
+    origins.step_taken(10, world_events.StepTaken("g", "m", "stop", "SIGTERM"))
+    origins.member_started("m")
+    origins.partitions_changed()
+    origins.member_removed(50, events.MemberRemoved("g", "m", "m-2", "i", 1, "session-expired"))
+    assert (origins.origin, origins.deploys, origins.crashes) == (Origin.DEPLOY, 1, 0)

@@ -130,6 +130,7 @@ def test_ratios(value: float, least: float, words: str) -> None:
             "; tasks were down for 4.0 s in all, 3.0 s at the longest; 1.5 kB were restored before tasks "
             "could run; a stable assignment came 0 s and 2 probing rebalances after the first change.",
         ),
+        ({"probing_rebalances": 0, "task_downtime_seconds": 4.0}, "; at no time did every task run; "),
         (
             {"probing_rebalances": 0, "task_downtime_seconds": 0.0, "task_downtime_max_seconds": 0.0},
             "; no task was ever down; ",
@@ -274,6 +275,7 @@ def test_the_knee_of_a_goal_is_where_all_larger_values_meet_it(met: list[bool], 
         ([1, 2, 3, 4, 5], [4, 3, 2, 1, 0], None),
         ([1, 2, 3], [5, 5, 5], None),
         ([7, 7, 7], [1, 2, 3], None),
+        ([0, 0.5, 1], [0, 0.9, 1], 1),
         ([0, 10, 100], [0, 20, 100], 1),
         ([0, 50, 100], [0, 0.9, 1], 1),
         ([0, 10, 20], [0, 0, 5], 1),

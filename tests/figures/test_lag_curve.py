@@ -1,0 +1,73 @@
+"""The lag's curve to the microsecond and the billionth of a record, where rows fall on its ends."""
+
+from __future__ import annotations
+
+from groupstorm.figures.lag import LagCurve
+from groupstorm.figures.record_model import NANO, Line
+
+#: One record arrives in a microsecond, or is processed in one.
+RATE = NANO
+
+
+def test_what_was_processed_and_what_waits_add_up_exactly() -> None:
+    curve = LagCurve()
+    curve.create("t", 0, Line(0, 0, RATE))
+    curve.start("t", Line(0, 0, RATE // 4))
+    assert curve.processed_and_waiting(8) == (2 * NANO, 6 * NANO)
+    curve.delete("t", 10)
+    assert curve.processed_and_waiting(10) == (10 * NANO // 4, 0), "what was processed stays processed"
+
+
+def test_records_of_before_a_partition_was_created_count_neither_as_processed_nor_as_lag() -> None:
+    curve = LagCurve()
+    curve.create("t", 5, Line(0, 0, RATE))
+    assert curve.processed_and_waiting(5) == (0, 0)
+    assert curve.processed_and_waiting(7) == (0, 2 * NANO)
+
+
+def test_the_lag_has_to_come_back_to_what_it_was_before_the_first_row_of_all() -> None:
+    curve = LagCurve()
+    curve.mark(0)
+    curve.create("t", 0, Line(0, 0, 1))
+    assert curve.finish(1) == (None, None), "a billionth of a record is left"
+
+
+def test_a_window_begins_with_the_lag_of_that_time() -> None:
+    """The lag was 10 records at 10 us and none from 20 us on: a window from 25 us on has no lag."""
+    curve = LagCurve()
+    curve.create("t", 0, Line(0, 0, RATE))
+    curve.begin_peak(0)
+    curve.start("t", Line(0, 10, 2 * RATE))
+    curve.begin_window(25)
+    assert curve.finish(30) == (0, None)
+
+
+def test_the_lag_with_which_a_window_begins_counts_though_a_row_of_that_time_ends_it() -> None:
+    curve = LagCurve()
+    curve.create("t", 0, Line(0, 0, RATE))
+    curve.begin_peak(0)
+    curve.begin_window(10)
+    curve.delete("t", 10)
+    assert curve.finish(12) == (10 * NANO, None)
+
+
+def test_the_last_rows_of_all_count() -> None:
+    """The owner's line was at 10 records, but it stops at 4: six wait, at the end only."""
+    curve = LagCurve()
+    curve.create("t", 0, Line(0, 0, RATE))
+    owner = Line(0, 0, RATE)
+    curve.start("t", owner)
+    curve.begin_peak(0)
+    curve.stop("t", 10, owner, 4)
+    assert curve.finish(10) == (6 * NANO, None)
+
+
+def test_a_deleted_partition_without_records_that_waited_has_no_age() -> None:
+    curve = LagCurve()
+    curve.create("t", 0, Line(0, 0, 0))
+    curve.begin_peak(0)
+    curve.delete("t", 5)
+    assert curve.ages() == {"t": 0}
+    curve.create("t", 7, Line(0, 0, 0))
+    curve.finish(9)
+    assert curve.ages() == {"t": 0}
