@@ -248,9 +248,7 @@ class LagCurve:
                 known = self._courses[distances] = course(distances, self._now_us)
             frontier.slope, frontier.bends = known
             self._slope += frontier.slope
-            value = min(distances)[0]
-            if value > 0:
-                self._value += value
+            self._value += max(0, min(distances)[0])
             for time_us, change in frontier.bends:
                 if time_us in self._bends:
                     self._bends[time_us] += change

@@ -60,8 +60,7 @@ class Measure(NamedTuple):
 
     def noticed_among(self, runs: Iterable[Figures]) -> float:
         """The least difference that counts between ``runs``."""
-        records = max((run.records_processed or 0 for run in runs), default=0)
-        return max(self.noticed, self.of_records * records)
+        return max([self.noticed, *(self.of_records * (run.records_processed or 0) for run in runs)])
 
 
 _S, _MS, _N, _B = Unit.SECONDS, Unit.MILLISECONDS, Unit.COUNT, Unit.BYTES

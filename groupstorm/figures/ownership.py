@@ -183,15 +183,15 @@ class Ownership:
             return
         for partition in self.partitions.values():
             if partition.gap_from_us is not None:
-                partition.gap_from_us += max(0, now_us - max(deleted_us, partition.gap_from_us))
+                partition.gap_from_us += now_us - max(deleted_us, partition.gap_from_us)
         if self._nobody_from_us is not None:
-            self._nobody_from_us += max(0, now_us - max(deleted_us, self._nobody_from_us))
+            self._nobody_from_us += now_us - max(deleted_us, self._nobody_from_us)
 
     def begin_window(self, from_us: int) -> None:
         """Drop all sums so far; gaps and pauses that last are counted from ``from_us`` on."""
         for partition in self.partitions.values():
             self._account(partition, from_us)
-            if partition.gap_from_us is not None and partition.gap_from_us < from_us:
+            if partition.gap_from_us is not None:
                 passed_us = from_us - partition.gap_from_us
                 partition.gap_callback_us = max(0, partition.gap_callback_us - passed_us)
                 partition.gap_from_us = from_us
@@ -202,7 +202,7 @@ class Ownership:
         self._gaps = GapSums()
         self.last_change_us = None
         if self._nobody_from_us is not None:
-            self._nobody_from_us = max(self._nobody_from_us, from_us)
+            self._nobody_from_us = from_us
         if self.lag is None:
             return
         self.lag.begin_window(from_us)

@@ -116,6 +116,10 @@ def test_a_difference_counts_if_a_person_would_notice_it(
         assert lines[-1].startswith(sentence)
 
 
+def test_milliseconds_are_shown_as_seconds() -> None:
+    assert BY_KEY["rebalance"].show(1_000_000) == "16 min 40 s"
+
+
 def test_what_is_noticed_of_records_grows_with_the_records() -> None:
     lag, again = BY_KEY["lag"], BY_KEY["duplicates"]
     few, many = figures(records_processed=1_000), figures(records_processed=50_000_000)

@@ -54,6 +54,18 @@ def test_a_partition_that_is_created_again_has_other_records() -> None:
     assert figures.staleness_max_seconds == 2.9  # the record at offset 70 came at 7.1 s
 
 
+def test_a_partition_that_is_created_again_was_revoked_from_nobody() -> None:
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.take(0, "a", 1, "t-0", "t-1")
+    trace.revoke(7, "a", 1, "t-0")
+    delete(trace, 10, "t-0")
+    create(trace, 20, "t-0")
+    trace.take(22, "a", 2, "t-0")
+    trace.end(30)
+    assert trace.figures().revoked_and_returned == 0
+
+
 def test_an_assignment_is_complete_when_the_last_partition_without_an_owner_is_deleted() -> None:
     trace = Trace()
     trace.scenario("t-0", "t-1")

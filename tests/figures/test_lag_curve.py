@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.figures.lag import LagCurve
+from groupstorm.figures.lag import LagCurve, course
 from groupstorm.figures.record_model import NANO, Line
 
 #: One record arrives in a microsecond, or is processed in one.
@@ -60,6 +60,21 @@ def test_the_last_rows_of_all_count() -> None:
     curve.begin_peak(0)
     curve.stop("t", 10, owner, 4)
     assert curve.finish(10) == (6 * NANO, None)
+
+
+def test_a_window_forgets_the_ages_of_partitions_that_were_deleted_before() -> None:
+    curve = LagCurve()
+    curve.create("t", 0, Line(0, 0, RATE))
+    curve.begin_peak(0)
+    curve.delete("t", 10)
+    assert curve.ages() == {"t": 9}, "its first record came at 1 us"
+    curve.begin_window(20)
+    assert curve.ages() == {}
+
+
+def test_a_log_that_comes_from_behind_lags_from_the_microsecond_on_in_which_it_is_ahead() -> None:
+    """Nine parts of a record behind, five more each microsecond: from 100 us on 0, 0, 1 and 6."""
+    assert course(((-9, 5),), 100) == (0, ((101, 1), (102, 4)))
 
 
 def test_a_deleted_partition_without_records_that_waited_has_no_age() -> None:

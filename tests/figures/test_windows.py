@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.by_group import Window, figures_by_group
+from groupstorm.figures.ownership import Ownership
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import as_mapping, values
 from groupstorm.trace.schema import Source
@@ -50,6 +51,50 @@ def test_a_change_of_before_the_window_does_not_count_though_the_group_settles_i
     trace.end(20)
     assert since(trace, 8).rounds_per_change == 1
     assert since(trace, 10).rounds_per_change is None
+
+
+def owned_by_a(*partitions: str) -> Ownership:
+    """From 0 us on."""
+    ownership = Ownership()
+    ownership.begin_scenario(0, 1, 0)
+    ownership.create(partitions, 0)
+    ownership.assign("a", partitions, None, 0, 0)
+    return ownership
+
+
+def test_two_owners_and_pauses_that_last_until_the_window_count_from_then_on() -> None:
+    ownership = owned_by_a("t-0", "t-1")
+    ownership.assign("b", ["t-0"], None, 0, 3)
+    ownership.pause("a", ["t-1"], None, 4)
+    ownership.begin_window(10)
+    ownership.finish(17)
+    assert (ownership.dual_us, ownership.paused_us) == (7, 7)
+
+
+def test_of_a_callback_the_rest_counts_in_the_window() -> None:
+    for callback_us, rest_us in ((5, 0), (10, 0), (12, 2), (90, 5)):
+        ownership = owned_by_a("t-0")
+        ownership.end("a", ["t-0"], None, 0, callback_us)
+        ownership.begin_window(10)
+        ownership.assign("b", ["t-0"], None, 0, 15)
+        ownership.finish(20)
+        assert ownership.paused_us == rest_us
+
+
+def test_the_worst_partition_of_a_window_is_that_of_its_own_gaps() -> None:
+    """In the window t-1 alone has no owner, for a microsecond; t-2 was deleted before."""
+    ownership = owned_by_a("t-0", "t-1", "t-2")
+    for number, partition in enumerate(("t-0", "t-2")):
+        ownership.end("a", [partition], None, 2)
+        ownership.assign("b", [partition], None, 0, 3 + number)
+    ownership.delete(["t-2"], 5)
+    ownership.begin_window(10)
+    ownership.end("a", ["t-1"], None, 12)
+    ownership.assign("b", ["t-1"], None, 0, 13)
+    ownership.finish(20)
+    gaps = ownership.unowned()
+    assert gaps is not None
+    assert (gaps.total, gaps.longest_of) == (1, "t-1")
 
 
 def test_the_last_row_of_a_window_is_the_one_at_its_end() -> None:
