@@ -348,9 +348,7 @@ class Ownership:
         """A gap ends with the new owner ``member``, or None at the end of the trace."""
         if partition.gap_from_us is None:
             return
-        gap_us = now_us - partition.gap_from_us
-        if self._deleted_us is not None:
-            gap_us = self._existing_until(now_us, partition.gap_from_us) - partition.gap_from_us
+        gap_us = self._existing_until(now_us, partition.gap_from_us) - partition.gap_from_us
         partition.gap_from_us = None
         if gap_us == 0:
             return

@@ -120,11 +120,10 @@ class GapReasons:
         self._state: str = GroupState.EMPTY
         self._since_us = 0
         self._now_us = 0
-        self._round_cause = ""
         self._last_joiner = ""
-        self._expired_us = -1
+        self._expired_us: int | None = None
         self._removed = ""
-        self._removed_us = -1
+        self._removed_us: int | None = None
         self._leader: str | None = None
         #: Whether the leader of the present generation has restarted under its group.instance.id.
         self._leader_is_back = False
@@ -189,8 +188,7 @@ class GapReasons:
             self._unowned.discard(partition)
 
     def _state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
-        if event.state == GroupState.PREPARING_REBALANCE and self._state != event.state:
-            self._round_cause = event.cause
+        if event.state == GroupState.PREPARING_REBALANCE:
             self._last_joiner = ""
         reason, who = Reason.CALLBACK, ""
         if self._state == GroupState.PREPARING_REBALANCE:
@@ -351,15 +349,9 @@ def reasons_sentences(variants: Mapping[str, Sequence[Reasons]]) -> list[str]:
             by_shares.setdefault(_shares(runs), []).append(name)
     parts = [f"under {listed(names)} {shares}" for shares, names in by_shares.items()]
     sentences = [f"Where un-owned time went: {'; '.join(parts)}."] if parts else []
-    gaps = {name: longest_gap(runs) for name, runs in variants.items()}
-    worst = max(
-        (name for name in gaps if gaps[name] is not None),
-        key=lambda name: _lasted(gaps[name]),
-        default=None,
-    )
-    if worst is not None:
-        gap = gaps[worst]
-        assert gap is not None
+    gaps = [(name, gap) for name, runs in variants.items() if (gap := longest_gap(runs)) is not None]
+    if gaps:
+        worst, gap = max(gaps, key=lambda pair: _lasted(pair[1]))
         sentences.append(f"Longest gap, under {worst}: {gap.sentence()}.")
     return sentences
 
@@ -369,8 +361,8 @@ def longest_gap(runs: Sequence[Reasons]) -> Gap | None:
     return max((run.longest for run in runs if run.longest is not None), key=_lasted, default=None)
 
 
-def _lasted(gap: Gap | None) -> int:
-    return 0 if gap is None else gap.to_us - gap.from_us
+def _lasted(gap: Gap) -> int:
+    return gap.to_us - gap.from_us
 
 
 def _shares(runs: Sequence[Reasons]) -> str:

@@ -13,6 +13,7 @@ from groupstorm.figures.comparison import compare_sentences, one_run_each
 from groupstorm.figures.measures import BY_KEY
 from groupstorm.figures.ranking import has_tasks, parse_ranking, rank
 from groupstorm.figures.spread import Spread
+from groupstorm.problems import InputError
 
 NOTHING = FiguresAccumulator().figures()
 
@@ -186,7 +187,26 @@ def test_a_winner_is_better_by_what_a_person_notices(other: float, best: tuple[s
     assert verdict.by == "un-owned time"
 
 
+def test_of_several_figures_the_verdict_names_all() -> None:
+    def by(weights: dict[str, float]) -> str:
+        runs = one_run_each({name: figures(moves=1, lag_peak=2, generations=3) for name in "ab"})
+        verdict = rank(runs, weights)
+        assert verdict is not None
+        return verdict.by
+
+    assert by({"moves": 1, "lag": 1}) == "partitions moved and peak lag in records together"
+    assert by({"moves": 1, "unowned": 1}) == "partitions moved", "the other one has no value"
+
+
+def test_a_weight_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match="expected a weight above 0"):
+        parse_ranking("lag=0")
+
+
 def test_a_winner_is_better_by_a_tenth() -> None:
+    edge = rank(one_run_each({"a": unowned(5400), "b": unowned(6000)}))
+    assert edge is not None
+    assert edge.best == ("a",), "a tenth of the larger one is enough"
     near = rank(one_run_each({"a": unowned(6000), "b": unowned(6660)}))
     far = rank(one_run_each({"a": unowned(6000), "b": unowned(6670)}))
     assert near is not None

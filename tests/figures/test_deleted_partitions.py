@@ -92,3 +92,15 @@ def test_what_members_had_of_it_does_not_count_in_the_balance() -> None:
     assert figures.imbalance_max == 2
     assert (figures.moves, figures.moves_wasted) == (1, 0)
     assert figures.rounds_per_change == 1
+
+
+def test_a_gap_of_a_group_that_is_deleted_ends_with_the_group() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.take(0, "a", 1, "t-0")
+    trace.crash(10, "a", 1, "t-0")
+    trace.delete(14, "expired")
+    trace.end(60)
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds == 4
+    assert figures.nobody_consuming_seconds == 4

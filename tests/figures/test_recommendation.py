@@ -84,6 +84,32 @@ def test_many_that_are_as_good_are_counted() -> None:
     assert said[0].startswith("Recommendation: a. As good are 4 others: of")
 
 
+def test_three_that_are_as_good_are_named() -> None:
+    variants = {name: runs(300) for name in ("a", "b", "c", "d")}
+    said = recommendation(variants, defaults(a=0, b=1, c=1, d=1), UNOWNED)
+    assert said[0].startswith("Recommendation: a. As good are b, c and d: of")
+
+
+def test_two_seeds_have_a_spread() -> None:
+    said = recommendation({"a": runs(300, 310), "b": runs(900, 910)}, defaults(a=1, b=0), UNOWNED)
+    assert said[1].startswith("It costs (medians of 2 seeds, with their range): ")
+
+
+def test_what_a_person_just_notices_is_told_once_for_figures_that_say_nearly_the_same() -> None:
+    """A gap of 10 s and one of 15 s; lag and staleness are of one family."""
+    plain = figures(
+        unowned_partition_seconds=900, unowned_max_seconds=15, lag_peak=90_000, staleness_max_seconds=90
+    )
+    other = figures(
+        unowned_partition_seconds=300, unowned_max_seconds=10, lag_peak=10_000, staleness_max_seconds=10
+    )
+    said = recommendation({"plain": [plain], "other": [other]}, defaults(plain=0, other=1), UNOWNED)
+    assert said[-1] == (
+        "Against the defaults (plain) it buys: the oldest unprocessed record 90.0 s -> 10.0 s; longest "
+        "single gap 15.0 s -> 10.0 s. For that nothing gets noticeably worse."
+    )
+
+
 def test_one_seed_has_no_spread() -> None:
     said = recommendation({"a": runs(300), "b": runs(900)}, defaults(a=1, b=0), UNOWNED)
     assert "one seed: no spread is known" in said[1]

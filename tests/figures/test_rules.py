@@ -149,6 +149,13 @@ def test_latency_ends_with_the_last_first_answer() -> None:
     assert figures.rebalance_latency_avg_ms == (4500 + 1000) / 2
 
 
+def test_a_round_of_one_instant_has_a_latency_of_zero() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.round(1, 1, {"a": ("t-0",)})
+    assert trace.figures().rebalance_latency_max_ms == 0
+
+
 def test_rounds_per_change_counts_until_the_group_is_settled() -> None:
     """A new member under the cooperative protocol: one round to revoke, one to assign (KIP-429)."""
     trace = Trace()

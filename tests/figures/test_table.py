@@ -97,6 +97,7 @@ def test_percentiles_are_nearest_ranks() -> None:
     assert percentile([], 95) == 0
     assert nearest_rank(20, 95) == 19
     assert nearest_rank(21, 95) == 20
+    assert nearest_rank(1000, 50) == 500
 
 
 def test_every_event_type_has_one_name() -> None:

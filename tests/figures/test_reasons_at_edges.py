@@ -1,0 +1,100 @@
+"""Why partitions were un-owned: rows that fall on one instant, and rounds within one gap."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.figures.reasons import GapReasons, Reason, Reasons, reasons_sentences
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.schema import Source
+from tests.figures.test_reasons import G, assigned, divided, in_seconds, joined, revoked, state
+
+
+def crashed(member: str, *partitions: str) -> member_events.MemberCrashed:
+    return member_events.MemberCrashed(G, member, member, 1, partitions, (), ())
+
+
+def test_a_partition_that_changes_hands_within_an_instant_was_not_unowned() -> None:
+    found = divided((10, revoked("a", "assignment", "p0")), (10, assigned("b", "p0")), end_s=20)
+    assert found == Reasons({}, None, None)
+
+
+def test_a_round_that_was_over_when_the_gap_began_has_no_part_in_it() -> None:
+    found = divided(
+        (10, state("PreparingRebalance", "new-member")),
+        (12, state("CompletingRebalance", "all-joined")),
+        (12, state("Stable", "assigned")),
+        (12, crashed("a", "p0")),
+        end_s=20,
+    )
+    assert in_seconds(found) == {Reason.RESTART: 8}
+
+
+@pytest.mark.parametrize(
+    ("new_owner", "expected"),
+    [
+        ("a", {Reason.RESTART: 2 + 17, Reason.REJOIN: 1 + 1}),
+        ("b", {Reason.RESTART: 2, Reason.SESSION: 17, Reason.REJOIN: 1 + 1}),
+    ],
+)
+def test_between_two_rounds_the_group_waits_for_the_owner_if_it_comes_back(
+    new_owner: str, expected: dict[Reason, float]
+) -> None:
+    found = divided(
+        (10, crashed("a", "p0")),
+        (12, state("PreparingRebalance", "new-member")),
+        (13, state("CompletingRebalance", "all-joined")),
+        (13, state("Stable", "assigned")),
+        (30, state("PreparingRebalance", "new-member")),
+        (31, state("CompletingRebalance", "all-joined")),
+        (31, state("Stable", "assigned")),
+        (31, assigned(new_owner, "p0")),
+    )
+    assert in_seconds(found) == expected
+
+
+def test_of_two_join_phases_that_took_as_long_the_first_is_named() -> None:
+    rows: list[tuple[float, TracedEvent]] = []
+    for begin_s, who in ((10, "x"), (100, "y")):
+        rows += [
+            (begin_s, state("PreparingRebalance", "new-member")),
+            (begin_s + 50, joined(who)),
+            (begin_s + 50, state("CompletingRebalance", "all-joined")),
+            (begin_s + 50, state("Stable", "assigned")),
+        ]
+    assert divided(*rows, end_s=200).slowest == ("x", 50_000_000)
+
+
+def of_rows(*rows: tuple[float, TracedEvent]) -> Reasons:
+    gaps = GapReasons()
+    for at_s, event in rows:
+        gaps.add(int(at_s * 1_000_000), Source.WORLD, event)
+    return gaps.reasons()
+
+
+def test_gaps_count_from_the_first_instant_at_which_all_partitions_have_owners() -> None:
+    """a gives p0 up before p1 has an owner, so that b's gap from 5 s to 6 s does not count."""
+    found = of_rows(
+        (0, world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)),
+        (1, assigned("a", "p0")),
+        (2, revoked("a", "rebalance", "p0")),
+        (3, assigned("b", "p1")),
+        (5, revoked("b", "rebalance", "p1")),
+        (6, assigned("b", "p1")),
+        (9, assigned("a", "p0")),
+    )
+    assert found == Reasons({}, None, None)
+
+
+def test_without_a_first_row_gaps_count_from_the_start() -> None:
+    found = of_rows((0, assigned("a", "p0")), (0, revoked("a", "rebalance", "p0")), (10, assigned("b", "p0")))
+    assert sum(found.us.values()) == 10_000_000
+
+
+def test_at_most_two_reasons_are_named() -> None:
+    runs = {"v": [Reasons({Reason.SESSION: 40, Reason.REJOIN: 30, Reason.ASSIGN: 30})]}
+    [sentence] = reasons_sentences(runs)
+    assert sentence.startswith("Where un-owned time went: under v 40 % to ")
+    assert sentence.count("30 %") == 1
