@@ -86,3 +86,63 @@ def test_groups_of_one_trace_are_apart_and_end_with_it() -> None:
     assert found["g"].generations == 2
     assert found["g"].unowned_partition_seconds == 1 + 28
     assert found["h"].settled_after_ms is None
+
+
+def one_member(protocol: str) -> Trace:
+    """a owns both partitions from 3 s on."""
+    trace = Trace(has_member_rows=False)
+    trace.scenario("t-0", "t-1")
+    trace.start(0, "a")
+    trace.state_to(0, "PreparingRebalance", 0, "new-member", "a-id")
+    trace.state_to(3, "CompletingRebalance", 1, protocol=protocol)
+    trace.join(3, "a", 1)
+    trace.state_to(3, "Stable", 1)
+    trace.sync(3, "a", 1, "t-0", "t-1")
+    return trace
+
+
+def test_an_eager_member_owns_nothing_from_the_joingroup_on_that_the_coordinator_parks() -> None:
+    trace = one_member("range")
+    trace.park(10, "a", 1)
+    trace.state_to(10, "PreparingRebalance", 1)
+    trace.state_to(14, "CompletingRebalance", 2)
+    trace.join(14, "a", 2)
+    trace.state_to(14, "Stable", 2)
+    trace.sync(15, "a", 2, "t-0", "t-1")
+    assert trace.figures().unowned_partition_seconds == 5 + 5
+
+
+def test_an_eager_member_owns_nothing_either_from_a_joingroup_on_that_is_answered_at_once() -> None:
+    """A follower whose metadata has not changed joins a Stable group: there is no round."""
+    trace = one_member("range")
+    trace.join(10, "a", 1)
+    trace.sync(12, "a", 1, "t-0", "t-1")
+    assert trace.figures().unowned_partition_seconds == 2 + 2
+
+
+def test_a_cooperative_member_that_gets_a_partition_back_gave_it_up_in_vain() -> None:
+    trace = one_member("cooperative-sticky")
+    trace.sync(10, "a", 1, "t-0")
+    trace.sync(12, "a", 1, "t-0", "t-1")
+    figures = trace.figures()
+    assert (figures.unowned_partition_seconds, figures.revoked_and_returned) == (2, 1)
+
+
+def test_the_second_half_of_a_cooperative_rebalance_is_no_change_of_its_own() -> None:
+    """b's arrival takes one round. In it a gives t-1 up, for which it joins again (KIP-429): nobody syncs in
+    that round, and it takes another one."""
+    trace = one_member("cooperative-sticky")
+    trace.start(10, "b")
+    for at_s, generation, cause, by, plan in (
+        (10, 2, "new-member", "b-id", {"a": ("t-0",), "b": ()}),
+        (12, 3, "member-updated", "a-id", {}),
+        (14, 4, "rebalance-timeout", "", {"a": ("t-0",), "b": ("t-1",)}),
+    ):
+        trace.state_to(at_s, "PreparingRebalance", generation - 1, cause, by, "cooperative-sticky")
+        trace.state_to(at_s, "CompletingRebalance", generation, protocol="cooperative-sticky")
+        for member in ("a", "b"):
+            trace.join(at_s, member, generation)
+        trace.state_to(at_s, "Stable", generation)
+        for member, partitions in plan.items():
+            trace.sync(at_s, member, generation, *partitions)
+    assert trace.figures().rounds_per_change == 1

@@ -104,3 +104,43 @@ def test_a_gap_of_a_group_that_is_deleted_ends_with_the_group() -> None:
     figures = trace.figures()
     assert figures.unowned_partition_seconds == 4
     assert figures.nobody_consuming_seconds == 4
+
+
+def test_a_deletion_is_a_change_from_which_the_group_settles() -> None:
+    """a's arrival takes one generation, the deletion takes two: after the first a asks to join again."""
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.start(0, "a")
+    trace.round(1, 1, {"a": ("t-0", "t-1")})
+    delete(trace, 10, "t-1")
+    trace.round(12, 2, {"a": ("t-0",)})
+    trace.rejoin(12, "a")
+    trace.round(13, 3, {"a": ("t-0",)})
+    assert trace.figures().rounds_per_change == 1.5
+
+
+def test_the_lag_recovers_from_a_deletion() -> None:
+    """Ten seconds without an owner and five to catch up at 20 a second, as after any change."""
+    trace = Trace()
+    trace.scenario("t-0", "t-1", record_rate=10, process_rate=30)
+    trace.start(0, "a")
+    trace.round(0, 1, {"a": ("t-0", "t-1")})
+    delete(trace, 10, "t-1")
+    trace.revoke(10, "a", 1, "t-0", at=100)
+    trace.round(20, 2, {"a": ("t-0",)}, at=100)
+    trace.end(60)
+    assert trace.figures().lag_recovery_seconds == 15
+
+
+def test_what_follows_a_deletion_is_no_cost_of_a_deployment() -> None:
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.take(0, "a", 1, "t-0", "t-1")
+    trace.step(5, "rolling-restart", None, "")
+    delete(trace, 10, "t-1")
+    trace.revoke(12, "a", 1, "t-0")
+    trace.take(14, "a", 2, "t-0")
+    trace.end(20)
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds == 2
+    assert figures.deploy_unowned_partition_seconds == 0

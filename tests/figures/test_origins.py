@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from groupstorm.figures import FiguresAccumulator
-from groupstorm.figures.causes import Origin, Origins
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
@@ -257,12 +256,13 @@ def test_a_poll_timeout_is_counted_and_breaks_off() -> None:
 
 
 def test_an_id_that_a_static_member_was_given_belongs_to_its_process_like_the_first() -> None:
-    """The process stops without a LeaveGroup. The coordinator removes its last id when the next one runs."""
-    origins = Origins()
-    origins.member_added("m", "m-1")
-    origins.member_replaced("m", "m-2")
-    origins.step_taken(10, world_events.StepTaken("g", "m", "stop", "SIGTERM"))
-    origins.member_started("m")
-    origins.partitions_changed()
-    origins.member_removed(50, events.MemberRemoved("g", "m", "m-2", "i", 1, "session-expired"))
-    assert (origins.origin, origins.deploys, origins.crashes) == (Origin.DEPLOY, 1, 0)
+    """The process stops without a LeaveGroup. Its id expires while the next process has not joined yet."""
+    trace = two_members()
+    trace.add(5, Source.COORDINATOR, events.MemberReplaced("g", "a", "a-2", "a-id", "i", 1))
+    trace.step(10, "stop", "a", "SIGTERM")
+    trace.revoke(10, "a", 1, "t-0", cause="close")
+    trace.add(50, Source.MEMBER, member_events.MemberStarted("g", "a", "i", ("t",)))
+    trace.add(55, Source.COORDINATOR, events.MemberRemoved("g", "a", "a-2", "i", 1, "session-expired"))
+    trace.round(57, 2, {"b": ("t-0", "t-1")})
+    trace.end(60)
+    assert costs(trace) == (1, 47, 0, 0, 0)

@@ -267,3 +267,15 @@ def test_records_that_a_member_gets_more_than_another() -> None:
     trace.round(6, 2, {"a": (), "b": ()})
     trace.end(10)
     assert trace.figures().imbalance_records_max == 180
+
+
+def test_one_record_is_progress_in_a_generation_that_was_complete_before_there_were_records() -> None:
+    trace = Trace()
+    trace.scenario("t-0", record_rate=0, process_rate=1)
+    trace.start(0, "a")
+    trace.round(1, 1, {"a": ("t-0",)})
+    trace.logs(5, {"t-0": (0, 10)})
+    trace.revoke(9, "a", 1, "t-0", at=1)
+    trace.round(10, 2, {"a": ("t-0",)}, at=1)
+    trace.end(20)
+    assert trace.figures().generations_without_progress_max == 0
