@@ -18,6 +18,7 @@ from groupstorm.storms.checks.verdicts import (
     NO_OPERATION_FAILED,
     OWNED_AT_END,
     TIMER_OUTLIVED_GROUP,
+    WRITE_OUTLIVED_MEMBER,
 )
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import GroupState
@@ -55,9 +56,9 @@ _REMOVED: Final[Mapping[str, str]] = {
 
 
 #: How the verdicts on such things begin.
-_KAFKAS_OWN: Final[Mapping[str, str]] = {
-    OWNED_AT_END: NO_NEW_ASSIGNMENT,
-    NO_OPERATION_FAILED: TIMER_OUTLIVED_GROUP,
+_KAFKAS_OWN: Final[Mapping[str, tuple[str, ...]]] = {
+    OWNED_AT_END: (NO_NEW_ASSIGNMENT,),
+    NO_OPERATION_FAILED: (TIMER_OUTLIVED_GROUP, WRITE_OUTLIVED_MEMBER),
 }
 
 
@@ -66,7 +67,7 @@ def kafkas_own(verdicts: Mapping[str, str]) -> str | None:
     not that."""
     broken = {name: verdict for name, verdict in verdicts.items() if verdict != HELD}
     if not broken or any(
-        not verdict.startswith(_KAFKAS_OWN.get(name, "-")) for name, verdict in broken.items()
+        not verdict.startswith(_KAFKAS_OWN.get(name, ())) for name, verdict in broken.items()
     ):
         return None
     return "; ".join(broken.values()) or None

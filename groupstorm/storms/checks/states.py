@@ -11,6 +11,7 @@ from groupstorm.storms.checks.verdicts import (
     STATES,
     TIMER_OUTLIVED_GROUP,
     TRANSITIONS,
+    WRITE_OUTLIVED_MEMBER,
     Verdicts,
 )
 from groupstorm.trace.events import coordinator as events
@@ -45,6 +46,8 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
 
 #: How an exception ends that Kafka's coordinator throws as well: it closes the round of an empty group.
 _ROUND_OF_NOBODY: Final = "cannot leave Empty because of 'no-members'"
+#: How another one begins: the id of a static member that could not be written is not in the group any more.
+_REPLACED_ONCE_MORE: Final = "cannot replace member "
 
 
 class StateChecks:
@@ -85,5 +88,11 @@ class StateChecks:
                 f"{TIMER_OUTLIVED_GROUP}: the write that created the group had failed, the group was created "
                 "again, and the round of the former one was closed in it; Kafka's coordinator throws there, "
                 "too, and goes on (ClassicGroup.initNextGeneration)"
+            )
+        elif event.detail.startswith(_REPLACED_ONCE_MORE):
+            sentence = (
+                f"{WRITE_OUTLIVED_MEMBER}: the new id of a static member could not be written, and the "
+                "member had come back under another one by then; Kafka's coordinator throws there, too, and "
+                "goes on (ClassicGroup.replaceStaticMember)"
             )
         self._verdicts.violated(NO_OPERATION_FAILED, sentence)

@@ -43,6 +43,9 @@ NO_NEW_ASSIGNMENT: Final = "no new assignment"
 #: Begins the verdict on an operation that broke off as Kafka's does.
 TIMER_OUTLIVED_GROUP: Final = "a timer outlived its group"
 
+#: Begins it, too: a static member came back while the write of its last id was failing.
+WRITE_OUTLIVED_MEMBER: Final = "a write outlived its member"
+
 #: In the verdicts only if the coordinator emitted `OperationFailed`.
 NO_OPERATION_FAILED: Final = "no_operation_failed"
 
