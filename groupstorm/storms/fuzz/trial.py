@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from types import FrameType
 from typing import Any, Final
 
@@ -113,7 +113,7 @@ def compare(computed: Rows, exact: Rows) -> dict[str, str]:
         if time_us != exact_us or ours != theirs:
             if time_us == exact_us and sorted(map(repr, ours)) == sorted(map(repr, theirs)):
                 return {}
-            own, other = (entries[0][2] for entries in (ours, theirs))
+            own, other = _first_difference(ours, theirs)
             return {
                 EQUAL_TRACES: f"at {time_us / 1000:g} ms the computed trace has {own}, "
                 f"at {exact_us / 1000:g} ms the exact one has {other}"
@@ -121,6 +121,15 @@ def compare(computed: Rows, exact: Rows) -> dict[str, str]:
     if len(computed) != len(exact):
         return {EQUAL_TRACES: f"the computed trace has {len(computed)} rows, the exact one {len(exact)}"}
     return {}
+
+
+def _first_difference(ours: Rows, theirs: Rows) -> tuple[Any, Any]:
+    """The first events of two instants that differ; None if an instant has no more."""
+    return next(
+        (None if own is None else own[2], None if other is None else other[2])
+        for own, other in zip_longest(ours, theirs)
+        if own != other
+    )
 
 
 def _instants(rows: Rows) -> Iterator[tuple[int, list[tuple[int, str, Any]]]]:
