@@ -15,7 +15,7 @@ from groupstorm.coordinator.classic.sessions import expiring_member
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import HANDLERS, GroupCoordinator, Handler
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
 from groupstorm.coordinator.messages import OffsetCommit
 from groupstorm.coordinator.offset_requests import check_commit, handle_commit
 from groupstorm.coordinator.pending_writes import Write
@@ -91,12 +91,19 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         self, group: str, member_id: str, group_instance_id: str | None, generation: int, now_ms: int
     ) -> Error | None:
         """The error with which `handle` would answer this Heartbeat, for drivers with very many of them; None
-        if the answer has to wait for a write: then only `handle` can give it."""
+        if the answer has to wait for a write: then only `handle` can give it, and the member's session has
+        started again."""
         shard = self._shard
-        if group in shard.writes:
-            return None
         shard.now_ms = now_ms
-        return heartbeat(shard, group, member_id, group_instance_id, generation)
+        error = heartbeat(shard, group, member_id, group_instance_id, generation)
+        waits = (error is NO_ERROR or error is REBALANCE_IN_PROGRESS) and group in shard.writes
+        return None if waits else error
+
+    def last_write(self, group: str) -> Write | None:
+        """The last write of the group that is under way: it holds back the responses that wait; None if none
+        is. To look at only."""
+        writes = self._shard.writes.of_group(group)
+        return writes[-1] if writes else None
 
     def out_of_touch(self, group: str, member_id: str, contact_ms: int, now_ms: int) -> None:
         """The heartbeats of a member that ``last_contact`` called `IN_TOUCH` have stopped. The last of them

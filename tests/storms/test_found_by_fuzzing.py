@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from groupstorm.storms.scenario.files import Scenario
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 
 def broken(result: Storm) -> dict[str, str]:
     return {name: said for name, said in (result.figures.invariants or {}).items() if said != "held"}
+
+
+def in_both_modes(what: Scenario, seed: int = 1) -> Storm:
+    """The run, which is the same if every heartbeat is simulated."""
+    computed, exact = storm(what, seed), storm(what, seed, exact=True)
+    assert computed.rows == exact.rows
+    assert broken(computed) == {}
+    return computed
 
 
 def test_a_look_up_that_ends_during_on_partitions_revoked_begins_nothing() -> None:
@@ -166,3 +175,83 @@ def test_a_coordinator_loads_a_round_whose_write_was_given_up() -> None:
         {"at_ms": 30_000, "do": "coordinator-failover", "for_ms": 1_000},
     ]
     assert broken(storm(scenario(steps, members=1, partitions=1))) == {}
+
+
+def test_a_write_that_fails_behind_a_slow_one_refuses_what_arrives_until_then() -> None:
+    """The slow write ends at 13 s, and with it the one of 8.1 s that fails. The heartbeat of 11 s was taken
+    for one that was answered without an error."""
+    steps = [
+        START,
+        {"at_ms": 2_984, "do": "slow-appends", "for_ms": 1_000, "append_ms": 10_000},
+        {"at_ms": 4_000, "do": "failing-appends", "for_ms": 7_000},
+    ]
+    result = in_both_modes(scenario(steps, members=1, partitions=1), seed=0)
+    assert result.events("requests_counted", api="Heartbeat", error="COORDINATOR_NOT_AVAILABLE")
+
+
+def test_every_heartbeat_is_refused_whose_answer_waits_for_a_write() -> None:
+    """A round opens while a write of 20 s is under way: members learn of it when the write ends. Heartbeats
+    behind the first one were taken for accepted."""
+    steps = [
+        START,
+        {"at_ms": 1_000, "do": "restart", "members": [2]},
+        {"at_ms": 60_000, "do": "rolling-restart"},
+        {"at_ms": 90_000, "do": "slow-appends", "for_ms": 1_000, "append_ms": 20_000},
+    ]
+    settings = {
+        "heartbeat.interval.ms": 1_000,
+        "enable.auto.commit": False,
+        "net_latency_ms": {"uniform": [1, 900]},
+        "max_unavailable": 3,
+    }
+    in_both_modes(scenario(steps, members=3, partitions=1, **settings), seed=0)
+
+
+def test_a_heartbeat_that_is_refused_does_not_prolong_the_session() -> None:
+    """member-5 learns after 30 s that its generation is over. It had sent heartbeats of that generation until
+    then: the session of 10 s that the round of 22 s began ends."""
+    steps = [
+        {**START, "over_ms": 17_177},
+        {"at_ms": 10_000, "do": "partition", "members": [5], "direction": "responses", "for_ms": 20_000},
+    ]
+    settings = {"client_profile": "aiokafka", "group.instance.id": "ordinal"}
+    result = in_both_modes(scenario(steps, members=6, partitions=1, **settings), seed=0)
+    [(removed_us, _)] = result.events("member_removed", member="member-5", cause="session-expired")
+    [(closed_us, _)] = result.events("group_state_changed", cause="rebalance-timeout")
+    assert removed_us == closed_us + 10_000_000
+
+
+def test_a_session_that_would_end_while_there_is_no_coordinator_brings_none_back() -> None:
+    """The timer of a session was due 340 ms after the coordinator had died: the next one was there at once,
+    and not after a second."""
+    steps = [
+        START,
+        {"at_ms": 179_622, "do": "coordinator-failover", "for_ms": 1_694},
+        {"at_ms": 231_053, "do": "coordinator-failover", "for_ms": 1_000},
+    ]
+    result = in_both_modes(scenario(steps, members=1, partitions=1), seed=0)
+    assert [time_us for time_us, _ in result.events("group_deleted")] == [181_316_000, 232_053_000]
+
+
+def test_a_background_commit_without_positions_does_not_prolong_the_session() -> None:
+    """member-2 never learns where to start: its background commits have nothing to say, and are not sent."""
+    steps = [
+        {**START, "over_ms": 13_595},
+        {"at_ms": 11_519, "do": "partition", "members": [2], "direction": "responses", "for_ms": 120_000},
+    ]
+    settings = {"append_latency_ms": 500, "net_latency_ms": {"uniform": [0.1, 100]}}
+    result = in_both_modes(scenario(steps, members=3, partitions=3, **settings), seed=588649730)
+    assert result.events("member_removed", member="member-2", cause="session-expired")
+
+
+def test_the_last_commit_before_a_pause_does_not_count_after_the_first_one_behind_it() -> None:
+    """member-1 commits at 204 s, cannot for a second, and commits at 212 s. At 215 s the commit of 204 s was
+    taken for the later one."""
+    steps = [
+        START,
+        {"at_ms": 70_000, "do": "partition", "members": [2], "direction": "both", "for_ms": 145_000},
+        {"at_ms": 206_000, "do": "partition", "members": [1], "direction": "both", "for_ms": 1_000},
+    ]
+    result = in_both_modes(scenario(steps, members=3, partitions=3), seed=0)
+    [(_, lost)] = result.events("partitions_lost", member="member-2")
+    assert lost.committed > (21_000,)

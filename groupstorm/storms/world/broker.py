@@ -66,8 +66,8 @@ class VirtualBroker:
 
     ``last_contact`` answers the coordinator's question about a session that is about to end (None: every
     heartbeat is delivered). ``on_group_change`` receives the events after which heartbeats may be answered
-    differently, ``on_failing_write`` the time at which a write that has begun will fail, with the responses
-    that wait for it. ``fails_over``: the coordinator keeps what it wrote, for its successor. ``requests``
+    differently; ``on_failing_write`` is called when a write begins that will fail, with the responses that
+    wait for it. ``fails_over``: the coordinator keeps what it wrote, for its successor. ``requests``
     counts the responses by API and error.
     """
 
@@ -85,7 +85,6 @@ class VirtualBroker:
         "clock",
         "coordinator",
         "requests",
-        "write_fails_us",
     )
 
     def __init__(
@@ -96,7 +95,7 @@ class VirtualBroker:
         trace: TraceBuffer,
         last_contact: LastContact | None,
         on_group_change: Callable[[coordinator_events.Event], None],
-        on_failing_write: Callable[[int], None],
+        on_failing_write: Callable[[], None],
         fails_over: bool = False,
     ) -> None:
         self.clock = clock
@@ -104,8 +103,6 @@ class VirtualBroker:
         self._trace = trace
         self._on_group_change = on_group_change
         self._on_failing_write = on_failing_write
-        #: When the last write that fails has failed.
-        self.write_fails_us = 0
         self._append_latency_ms = settings.integer("append_latency_ms")
         self._service_us = settings.integer("coordinator_service_us")
         self._slow_append_ms = self._appends_slow_until_us = self._appends_fail_until_us = 0
@@ -130,7 +127,8 @@ class VirtualBroker:
     def heartbeat(self, config: ConsumerConfig, generation: Generation) -> Error | None:
         """A heartbeat of ``generation`` has arrived: the error of its response.
 
-        None if the response has to wait for a write: then only `handle` can give it.
+        None if the response has to wait for a write: then only `handle` can give it, and the session has
+        started again.
         """
         now_ms = self.clock.now_us // 1000
         error = self.coordinator.heartbeat(
@@ -173,9 +171,19 @@ class VirtualBroker:
         takes_ms = self._slow_append_ms if now_us < self._appends_slow_until_us else self._append_latency_ms
         if now_us >= self._appends_fail_until_us:
             return takes_ms, None
-        self.write_fails_us = max(self.write_fails_us, now_us + takes_ms * 1000)
-        self._on_failing_write(self.write_fails_us)
+        self._on_failing_write()
         return takes_ms, Error.NOT_ENOUGH_REPLICAS
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a write is under way, behind which the coordinator holds responses back."""
+        return self.coordinator.last_write(GROUP) is not None
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the responses that the coordinator holds back now will say that a write has failed."""
+        write = self.coordinator.last_write(GROUP)
+        return write is not None and write.error is not None
 
     def slow_appends(self, until_us: int, append_ms: int) -> None:
         """Writes that begin before ``until_us`` take so long; a later call overrides an earlier one."""
@@ -195,8 +203,10 @@ class VirtualBroker:
         return None if deadline_ms is None else deadline_ms * 1000
 
     def fire_timers(self) -> None:
-        """Let the coordinator do what is due now."""
+        """Let the coordinator do what is due now. What would be due while there is none passes."""
         if self._down_until_us is not None:
+            if self.clock.now_us < self._down_until_us:
+                return
             self._down_until_us = None
             self._carry_out(self.coordinator.move([GROUP], self.clock.now_us // 1000))
             return

@@ -101,7 +101,7 @@ class Environment:
             self.trace,
             None if exact else self.sessions.last_contact_ms,
             self._group_changed,
-            self.sessions.write_fails_at,
+            self.sessions.write_will_fail,
             any(step.do == COORDINATOR_FAILOVER for step in scenario.steps),
         )
         self.network = Network(self.clock, self.broker, latency, scenario.seed)

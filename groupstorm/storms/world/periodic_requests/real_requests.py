@@ -80,6 +80,8 @@ class RealRequests:
         ):
             schedule.forget(k)
             return
+        if self._broker.is_writing:
+            self._make_next_real(schedule, k)  # it may arrive before this one is answered
         if schedule.api == HEARTBEAT:
             self._heartbeat_arrives(schedule, k)
         else:
@@ -87,27 +89,32 @@ class RealRequests:
 
     def _heartbeat_arrives(self, schedule: RequestSchedule, k: int) -> None:
         error = self._broker.heartbeat(self._config, schedule.generation)
+        if error is None or error is NO_ERROR or error is REBALANCE_IN_PROGRESS:
+            self.in_touch = False  # the coordinator has started the session again
+        elif not schedule.refused:
+            schedule.refused = k
         if error is not None:
-            self._heartbeat_answered(schedule, k, error)
+            self._answered(schedule, k, error)
         else:
             request = self._membership.heartbeat(schedule.generation)
             self._broker.handle(request, partial(self._heartbeat_responded, schedule, k))
 
     def _heartbeat_responded(self, schedule: RequestSchedule, k: int, response: Response) -> None:
         assert isinstance(response, HeartbeatResponse)
-        self._heartbeat_answered(schedule, k, response.error)
-
-    def _heartbeat_answered(self, schedule: RequestSchedule, k: int, error: Error) -> None:
-        """The coordinator has answered a real heartbeat."""
-        if error is NO_ERROR or error is REBALANCE_IN_PROGRESS:
-            self.in_touch = False  # the coordinator has started the session again
-        self._answered(schedule, k, error)
+        self._answered(schedule, k, response.error)
 
     def _commit_arrives(self, schedule: RequestSchedule, k: int) -> None:
         positions = self._work.loop.polled_positions(schedule.sent_us(k))
         if positions:
             request = commit_request(self._config, positions, schedule.generation)
             self._broker.handle(request, partial(self._commit_responded, schedule, k, positions))
+            if not schedule.refused and not self._broker.is_failing:
+                self._accept(schedule, k, positions)  # its answer may wait for a write, and says no more
+
+    def _accept(self, schedule: RequestSchedule, k: int, positions: Mapping[TopicPartition, int]) -> None:
+        if schedule.settled < k:
+            schedule.settled = k
+            self._records.commit(positions)
 
     def _commit_responded(
         self,
@@ -119,7 +126,9 @@ class RealRequests:
         assert isinstance(response, OffsetCommitResponse)
         error = first_error(response)
         if error is NO_ERROR:
-            self._records.commit(positions)
+            self._accept(schedule, k, positions)
+        elif error is not Error.COORDINATOR_NOT_AVAILABLE and not schedule.refused:
+            schedule.refused = k  # at once; a write that failed says COORDINATOR_NOT_AVAILABLE
         self._answered(schedule, k, error)
 
     def _answered(self, schedule: RequestSchedule, k: int, error: Error) -> None:
@@ -130,13 +139,17 @@ class RealRequests:
         latency_us = connection.periodic_response_latency_us(schedule.sent_us(k))
         leaves_us = connection.response_passes_us(self._clock.now_us)
         self._clock.at(leaves_us + latency_us, self._receive, schedule, error)
+        self._make_next_real(schedule, k)
+
+    def _make_next_real(self, schedule: RequestSchedule, k: int) -> None:
+        """Let the request behind the k-th arrive if it is sent: its answer may say more than the k-th's."""
         if not self._exact and k + 1 not in schedule.real:
             schedule.real += (k + 1,)
             clock = self._clock
             clock.at(max(schedule.sent_us(k + 1), clock.now_us), self._send_next, schedule, k + 1)
 
     def _send_next(self, schedule: RequestSchedule, k: int) -> None:
-        """The request behind one that was answered with an error: mostly its series has ended by now."""
+        """The request behind a real one: mostly its series has ended by now."""
         if schedule.is_sent(k):
             clock = self._clock
             clock.at(max(schedule.arrival_us(k), clock.now_us), self._arrive, schedule, k)

@@ -126,6 +126,7 @@ class PeriodicRequests:
         if not self._membership.owned:
             return  # a member that owns nothing has nothing to commit, and sends nothing
         if self._config.enable_auto_commit and self._commits is None and self._sender.reachable():
+            self.settle_commits()  # a commit of the new series may become real, and must not come first
             interval_us = self._timers.us(self._config.auto_commit_interval_ms)
             self._commits = self._open(OFFSET_COMMIT, self._clock.now_us, interval_us)
 
@@ -201,7 +202,7 @@ class PeriodicRequests:
         if heartbeats is not None and heartbeats.cut_us is None:
             k = heartbeats.last_sent(by_us - heartbeats.latency_most_us)
             sent_ms = heartbeats.sent_us(k) // 1000
-            if k and sent_ms > deadline_ms - self.session_timeout_ms:
+            if k and not heartbeats.refused and sent_ms > deadline_ms - self.session_timeout_ms:
                 apart_us = heartbeats.most_apart_us()
                 self._real_requests.in_touch = apart_us < self.session_timeout_ms * 1000
                 return IN_TOUCH if self._real_requests.in_touch else sent_ms
@@ -214,9 +215,14 @@ class PeriodicRequests:
 
     def _last_arrival_us(self, by_us: int) -> int | None:
         ended = [
-            s.arrival_us(s.arrived) for s in (self._last_heartbeats, self._last_commits) if s is not None
+            s.arrival_us(k)
+            for s in (self._last_heartbeats, self._last_commits)
+            if s is not None and (k := s.accepted(s.arrived))
         ]
-        running = [(s, s.last_arrived(by_us)) for s in (self._heartbeats, self._commits) if s is not None]
+        commits = self._commits if self._work.partitions else None  # without positions it says nothing
+        running = [
+            (s, s.accepted(s.last_arrived(by_us))) for s in (self._heartbeats, commits) if s is not None
+        ]
         return max([*ended, *(s.arrival_us(k) for s, k in running if k)], default=None)
 
     @property
@@ -239,17 +245,9 @@ class PeriodicRequests:
         if self._commits is not None:
             self._real_requests.make_real(self._commits, self._commits.first_arriving(now_us))
 
-    def make_real_until(self, until_us: int) -> None:
-        """A write fails at ``until_us``: the responses to what arrives by then wait for it, and say so."""
-        for schedule in (self._heartbeats, self._commits):
-            if schedule is not None:
-                self._make_real_until(schedule, until_us)
-
-    def _make_real_until(self, schedule: RequestSchedule, until_us: int) -> None:
-        k = schedule.first_arriving(self._clock.now_us)
-        while schedule.arrival_us(k) <= until_us:
-            self._real_requests.make_real(schedule, k)
-            k += 1
+    def write_will_fail(self) -> None:
+        """A write has begun that fails: the responses to what arrives by then wait for it, and say so."""
+        self.make_next_real(generation_over=True)
 
     # -- a series begins and ends ----------------------------------------------------------------
 
@@ -269,8 +267,8 @@ class PeriodicRequests:
             self._real_requests.simulate_each(schedule)
         elif not self._broker.is_current(generation):
             self._real_requests.make_real(schedule, 1)  # the group has moved on before the member could know
-        elif self._broker.write_fails_us > self._clock.now_us:
-            self._make_real_until(schedule, self._broker.write_fails_us)
+        elif self._broker.is_failing:
+            self._real_requests.make_real(schedule, 1)
         return schedule
 
     def _end_heartbeats(self) -> None:
@@ -288,7 +286,7 @@ class PeriodicRequests:
         elif last and schedule.arrives_after(last, now_us):
             self._real_requests.make_real(schedule, last)  # it is under way
             arrived = last - 1
-        if arrived:
+        if arrived > schedule.empty:
             schedule.arrived = arrived
             if schedule.api == OFFSET_COMMIT:
                 self._last_commits = schedule

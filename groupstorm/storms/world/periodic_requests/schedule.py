@@ -40,6 +40,7 @@ class RequestSchedule:
         "lateness",
         "positions",
         "real",
+        "refused",
         "settled",
         "start_us",
     )
@@ -68,6 +69,8 @@ class RequestSchedule:
         self.cut_us: int | None = None
         #: The requests that were made real: one or two.
         self.real: tuple[int, ...] = ()
+        #: The first request that the coordinator refused, and all behind it: no contact (0: none).
+        self.refused = 0
         #: So many background commits came before there was a position: they had nothing to commit.
         self.empty = 0
         #: The last background commit whose positions count.
@@ -154,6 +157,13 @@ class RequestSchedule:
         if self.lateness is not None:
             self.lateness.works(self._last_due(now_us) + 1, share, most_us)
             self._drawn = 0
+
+    def accepted(self, k: int) -> int:
+        """The last request up to the k-th that was contact with the coordinator (0: none): it had something
+        to say, and the coordinator has not refused it."""
+        if 0 < self.refused <= k:
+            k = self.refused - 1
+        return k if k > self.empty else 0
 
     def forget(self, k: int) -> None:
         """The k-th request was to be made real, but was not sent or was lost."""

@@ -29,7 +29,7 @@ class Requests(Protocol):
 
     def make_next_real(self, generation_over: bool) -> None: ...
 
-    def make_real_until(self, until_us: int) -> None: ...
+    def write_will_fail(self) -> None: ...
 
 
 class RequestingProcess(Protocol):
@@ -104,10 +104,10 @@ class SessionArbiter:
         elif isinstance(event, events.MemberReplaced):
             self._member_gone(event.previous_member_id)
 
-    def write_fails_at(self, time_us: int) -> None:
-        """The coordinator has begun a write that fails then: what arrives until then is refused with it."""
+    def write_will_fail(self) -> None:
+        """The coordinator has begun a write that fails: what arrives until then is refused with it."""
         for process in tuple(self._processes.values()):
-            process.periodic_requests.make_real_until(time_us)
+            process.periodic_requests.write_will_fail()
 
     def _member_gone(self, member_id: str) -> None:
         requests = self.by_member_id.pop(member_id, None)
