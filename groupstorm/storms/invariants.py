@@ -30,6 +30,7 @@ from groupstorm.storms.checks.verdicts import (
     Verdicts,
     listed,
 )
+from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import PARTITION, Step
 from groupstorm.trace.events import coordinator as coordinator_events
@@ -100,6 +101,7 @@ class InvariantChecks:
 
     ``silence_us``: after which silence a member must have been removed, None if that cannot be said.
     ``joins_before_v9``: of a member's name, whether it joins with JoinGroup below version 9.
+    ``appends``: how the coordinator's writes end (None: at once).
     ``causes_known``: the coordinator itself has emitted its events; else they are inferred from responses.
     """
 
@@ -109,6 +111,7 @@ class InvariantChecks:
         silence_us: int | None = None,
         causes_known: bool = True,
         joins_before_v9: Callable[[str], bool] = lambda _: False,
+        appends: Appends | None = None,
     ) -> None:
         self._verdicts = Verdicts(joins)
         self.verdicts = self._verdicts.of
@@ -116,24 +119,25 @@ class InvariantChecks:
         self._states = StateChecks(self._verdicts, causes_known)
         self._requests = RequestChecks(self._verdicts)
         self._ownership = OwnershipChecks(self._verdicts, members)
-        self._membership = MembershipChecks(self._verdicts, members, self._requests, silence_us)
+        self._membership = MembershipChecks(
+            self._verdicts, members, self._requests, silence_us, appends or Appends()
+        )
         self._skipped_assignments = SkippedAssignments(joins_before_v9)
         self._time_us = 0
         self._checks: dict[type, Callable[[Any], None]] = {
             coordinator_events.GroupCreated: self._created,
-            coordinator_events.GroupDeleted: self._membership.group_deleted,
+            coordinator_events.GroupDeleted: self._deleted,
             coordinator_events.GroupStateChanged: self._state_changed,
             coordinator_events.OperationFailed: self._states.operation_failed,
             coordinator_events.MemberAdded: self._membership.added,
             coordinator_events.MemberReplaced: self._replaced,
-            coordinator_events.MemberUpdated: self._membership.updated,
             coordinator_events.MemberRemoved: self._removed,
-            coordinator_events.JoinParked: self._requests.join_parked,
+            coordinator_events.JoinParked: self._join_parked,
             coordinator_events.JoinAnswered: self._join_answered,
-            coordinator_events.SyncParked: self._requests.sync_parked,
+            coordinator_events.SyncParked: self._sync_parked,
             coordinator_events.SyncAnswered: self._sync_answered,
             scenario_events.PartitionsCreated: self._skipped_assignments.partitions_created,
-            scenario_events.StepTaken: self._membership.step_taken,
+            scenario_events.StepTaken: self._step_taken,
             member_events.MemberStarted: self._started,
             member_events.RejoinRequested: self._ownership.rejoin_requested,
             member_events.PartitionsAssigned: self._assigned,
@@ -179,6 +183,9 @@ class InvariantChecks:
         self._states.group_created(event)
         self._membership.created(self._time_us, event)
 
+    def _deleted(self, event: coordinator_events.GroupDeleted) -> None:
+        self._membership.group_deleted(self._time_us, event)
+
     def _replaced(self, event: coordinator_events.MemberReplaced) -> None:
         self._membership.replaced(event)
         self._skipped_assignments.replaced(event)
@@ -187,15 +194,25 @@ class InvariantChecks:
         self._membership.removed(self._time_us, event)
         self._requests.member_gone(event.member_id)
 
+    def _join_parked(self, event: coordinator_events.JoinParked) -> None:
+        self._requests.join_parked(event)
+        self._membership.join_parked(self._time_us, event)
+
     def _join_answered(self, event: coordinator_events.JoinAnswered) -> None:
         self._requests.join_answered(event)
         self._membership.answered(self._time_us, event.member_id)
-        self._membership.join_answered(event)
+
+    def _sync_parked(self, event: coordinator_events.SyncParked) -> None:
+        self._requests.sync_parked(event)
+        self._membership.sync_parked(self._time_us, event)
 
     def _sync_answered(self, event: coordinator_events.SyncAnswered) -> None:
         self._requests.sync_answered(event)
         self._membership.answered(self._time_us, event.member_id)
         self._ownership.sync_answered(event)
+
+    def _step_taken(self, event: scenario_events.StepTaken) -> None:
+        self._membership.step_taken(self._time_us, event)
 
     def _started(self, event: member_events.MemberStarted) -> None:
         self._membership.started(event)

@@ -177,6 +177,26 @@ def test_a_coordinator_loads_a_round_whose_write_was_given_up() -> None:
     assert broken(storm(scenario(steps, members=1, partitions=1))) == {}
 
 
+def test_a_member_that_came_back_within_a_round_is_loaded_under_its_old_id() -> None:
+    """member-2 takes its place in a round that closes at 62 s and is never written. The coordinator of 80 s
+    knows its old id, and fences it. The check had taken the answered JoinGroup for a write of the new id."""
+    steps = [
+        START,
+        {"at_ms": 1_000, "do": "rolling-restart"},
+        {"at_ms": 80_000, "do": "coordinator-failover", "for_ms": 473},
+    ]
+    settings = {
+        "group.instance.id": "ordinal",
+        "start_ms": {"uniform": [1_000, 30_000]},
+        "stop_grace_ms": {"uniform": [0, 10_000]},
+        "max_surge": 2,
+    }
+    result = storm(scenario(steps, members=3, partitions=1, **settings), seed=23795185)
+    [(fenced_us, _)] = result.events("join_answered", error="FENCED_INSTANCE_ID")
+    assert fenced_us > 80_000_000
+    assert broken(result) == {}
+
+
 def test_a_write_that_fails_behind_a_slow_one_refuses_what_arrives_until_then() -> None:
     """The slow write ends at 13 s, and with it the one of 8.1 s that fails. The heartbeat of 11 s was taken
     for one that was answered without an error."""

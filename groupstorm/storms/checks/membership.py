@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from groupstorm.storms.checks.requests import RequestChecks
 from groupstorm.storms.checks.verdicts import COORDINATOR_FAILOVER, MEMBERS_LIVE, SILENCE, Verdicts, listed
+from groupstorm.storms.checks.written_members import Appends, WrittenMembers
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as events
 from groupstorm.trace.events import scenario as scenario_events
@@ -24,11 +25,17 @@ class MembershipChecks:
     """Follows the members of the group and the processes that live.
 
     ``silence_us``: how long a member may be silent at most, the latency of its last request included; None
-    if nobody checks. ``members`` is shared with the other checks: the ids that are in the group.
+    if nobody checks. ``members`` is shared with the other checks: the ids that are in the group. ``appends``:
+    how the coordinator's writes end.
     """
 
     def __init__(
-        self, verdicts: Verdicts, members: set[str], requests: RequestChecks, silence_us: int | None
+        self,
+        verdicts: Verdicts,
+        members: set[str],
+        requests: RequestChecks,
+        silence_us: int | None,
+        appends: Appends,
     ) -> None:
         self._verdicts = verdicts
         self._members = members
@@ -37,10 +44,9 @@ class MembershipChecks:
         self._living: dict[str, _Process] = {}
         #: The names and ids of the crashed that are still in the group, and since when they are silent.
         self._crashed: dict[str, tuple[str, int]] = {}
-        #: The members of the last round that was completed: those that another coordinator would load.
-        self._written: frozenset[str] = frozenset()
-        #: New ids of static members that are not written yet, and the old ones.
-        self._replaced: dict[str, str] = {}
+        self._log = WrittenMembers(members, appends)
+        #: The members that the next coordinator will load.
+        self._loaded: frozenset[str] = frozenset()
         #: When the coordinator last answered a member that is silent.
         self._answered_us: dict[str, int] = {}
         #: Whether there is no coordinator: then nobody removes a member.
@@ -56,13 +62,8 @@ class MembershipChecks:
     def replaced(self, event: coordinator_events.MemberReplaced) -> None:
         self._members.discard(event.previous_member_id)
         self._members.add(event.member_id)
-        self._replaced[event.member_id] = event.previous_member_id
+        self._log.replaced(event)
         self._crashed.pop(event.previous_member_id, None)
-
-    def updated(self, event: coordinator_events.MemberUpdated) -> None:
-        """A member has joined again. A coordinator may have loaded it although its round did not close: the
-        write of the round took longer than its requests waited for it (offsets.commit.timeout.ms)."""
-        self._members.add(event.member_id)
 
     def removed(self, time_us: int, event: coordinator_events.MemberRemoved) -> None:
         member_id = event.member_id
@@ -71,24 +72,23 @@ class MembershipChecks:
             self._check_silence(time_us, *crashed, member_id)
         self._members.discard(member_id)
 
-    def group_deleted(self, event: coordinator_events.GroupDeleted) -> None:
+    def group_deleted(self, time_us: int, event: coordinator_events.GroupDeleted) -> None:
         """The group has no members; a coordinator that loads it has those of its last record."""
         self._members.clear()
         if event.cause == "unloaded":
-            self._members.update(self._written)
+            self._members.update(self._loaded if self._down else self._log.at(time_us))
 
     def state_changed(self, time_us: int, event: coordinator_events.GroupStateChanged) -> None:
-        """A group that becomes Stable or Empty is written with its members. A round that closes begins the
-        sessions of all its members, also of static ones that did not join
+        """A round that closes begins the sessions of all its members, also of static ones that did not join
         (GroupMetadataManager.completeClassicGroupJoin)."""
-        if event.state in (GroupState.STABLE, GroupState.EMPTY):
-            self._written = frozenset(self._members)
-        elif event.state == GroupState.COMPLETING_REBALANCE:
+        self._log.state_changed(time_us, event)
+        if event.state == GroupState.COMPLETING_REBALANCE:
             self._closed_us = time_us
 
     def created(self, time_us: int, event: coordinator_events.GroupCreated) -> None:
         """A coordinator that loads a group begins the sessions of its members."""
         self._down = False
+        self._log.created(time_us, event)
         if event.cause == "loaded":
             self._answered_us.update(dict.fromkeys(self._members, time_us))
 
@@ -96,16 +96,18 @@ class MembershipChecks:
         """A response to a JoinGroup or SyncGroup: the member's session begins again."""
         self._answered_us[member_id] = time_us
 
-    def join_answered(self, event: coordinator_events.JoinAnswered) -> None:
-        """A static member that came back is answered when its new id is written."""
-        previous_id = self._replaced.pop(event.member_id, "")
-        if event.error is None and previous_id in self._written:
-            self._written = self._written - {previous_id} | {event.member_id}
+    def join_parked(self, time_us: int, event: coordinator_events.JoinParked) -> None:
+        self._log.join_parked(time_us, event)
 
-    def step_taken(self, event: scenario_events.StepTaken) -> None:
+    def sync_parked(self, time_us: int, event: coordinator_events.SyncParked) -> None:
+        self._log.sync_parked(time_us, event)
+
+    def step_taken(self, time_us: int, event: scenario_events.StepTaken) -> None:
         """The coordinator dies; the rows of its successor begin when it has loaded the group."""
-        if event.cause == COORDINATOR_FAILOVER:
+        self._log.step_taken(time_us, event)
+        if event.cause == COORDINATOR_FAILOVER and not self._down:
             self._down = True
+            self._loaded = self._log.at(time_us)
 
     # -- what processes say ----------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.profiles import LATENESS
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.storms.assignor_work import AssignorWork
+from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.invariants import InvariantChecks, longest_silence_us
 from groupstorm.storms.record_logs import RecordLogs
 from groupstorm.storms.record_positions import Records
@@ -82,7 +83,10 @@ class Environment:
         latency = settings.distribution("net_latency_ms")
         silence_us = longest_silence_us(settings, scenario.steps)
         self.invariants = InvariantChecks(
-            settings.flag("joins"), silence_us, joins_before_v9=self._joins_before_v9
+            settings.flag("joins"),
+            silence_us,
+            joins_before_v9=self._joins_before_v9,
+            appends=Appends(settings.integer("append_latency_ms"), scenario.steps),
         )
         self.trace = TraceBuffer(self.clock, Tee(sink, self.invariants))
         names, pattern = topic_names(settings), settings.optional_text("topic_pattern")

@@ -21,9 +21,14 @@ def check(rows: Sequence[Row], silence_us: int | None = None) -> InvariantChecks
 
 
 def state(
-    before: str, after: str, generation: int = 1, cause: str = "assigned"
+    before: str,
+    after: str,
+    generation: int = 1,
+    cause: str = "assigned",
+    member_id: str | None = None,
+    leader: str | None = None,
 ) -> coordinator.GroupStateChanged:
-    return coordinator.GroupStateChanged("g", before, after, generation, cause, None, None, None, 1)
+    return coordinator.GroupStateChanged("g", before, after, generation, cause, member_id, None, leader, 1)
 
 
 def name(member_id: str) -> str:

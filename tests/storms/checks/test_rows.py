@@ -20,13 +20,14 @@ from groupstorm.storms.checks.verdicts import (
     Verdicts,
     listed,
 )
+from groupstorm.storms.checks.written_members import Appends
 from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted, OperationFailed
 from groupstorm.trace.rows import TracedEvent
 from tests.storms.checks import rows as r
 from tests.storms.checks.rows import Row, check
 
 PREPARE = (0, r.state("Stable", "PreparingRebalance", 1, "left"))
-COMPLETE = (0, r.state("PreparingRebalance", "CompletingRebalance", 2, "all-joined"))
+COMPLETE = (0, r.state("PreparingRebalance", "CompletingRebalance", 2, "all-joined", leader="a-1"))
 STABLE = (0, r.state("CompletingRebalance", "Stable", 2, "assigned"))
 
 
@@ -154,12 +155,12 @@ def test_a_round_that_closes_begins_the_sessions_of_its_members() -> None:
 
 
 def test_a_load_begins_the_sessions_of_the_members_that_were_written() -> None:
-    written = (1, STABLE[1])
+    written: list[Row] = [COMPLETE, (1, r.sync_parked("a-1")), (1, r.sync_answered("a-1")), (1, STABLE[1])]
     moved: list[Row] = [(400, GroupDeleted("g", "unloaded")), (500, GroupCreated("g", "loaded"))]
-    assert silence(written, (5, r.crashed("a-1")), *moved, (500 + LIMIT_US, r.removed("a-1")))
-    assert not silence(written, (5, r.crashed("a-1")), *moved, (501 + LIMIT_US, r.removed("a-1")))
+    assert silence(*written, (5, r.crashed("a-1")), *moved, (500 + LIMIT_US, r.removed("a-1")))
+    assert not silence(*written, (5, r.crashed("a-1")), *moved, (501 + LIMIT_US, r.removed("a-1")))
     created: list[Row] = [(500, GroupCreated("g", "join"))]
-    assert not silence(written, (5, r.crashed("a-1")), *created, (501 + LIMIT_US, r.removed("a-1")))
+    assert not silence(*written, (5, r.crashed("a-1")), *created, (501 + LIMIT_US, r.removed("a-1")))
 
 
 def test_a_member_whose_request_is_parked_has_no_session() -> None:
@@ -185,7 +186,8 @@ class End:
     def __init__(self) -> None:
         self.verdicts = Verdicts()
         self.members: set[str] = set()
-        self.checks = MembershipChecks(self.verdicts, self.members, RequestChecks(self.verdicts), LIMIT_US)
+        requests = RequestChecks(self.verdicts)
+        self.checks = MembershipChecks(self.verdicts, self.members, requests, LIMIT_US, Appends())
 
     def verdict(self, settled: bool = True, now_us: int = 0) -> str:
         self.checks.finish(now_us, settled)
@@ -223,37 +225,6 @@ def test_at_the_end_a_crashed_member_is_out_of_the_group() -> None:
         end.checks.crashed(5, r.crashed("a-1"))
         end.verdict(settled=False, now_us=now_us)
         assert (end.verdicts.of[SILENCE] == HELD) == in_time
-
-
-def test_a_replaced_id_is_a_member_no_more_and_is_loaded_until_the_new_one_is_written() -> None:
-    end = End()
-    end.checks.added(r.added("a-1"))
-    end.checks.state_changed(0, r.state("CompletingRebalance", "Stable"))
-    end.checks.replaced(r.replaced("a-1", "a-2"))
-    assert end.members == {"a-2"}
-    end.checks.group_deleted(GroupDeleted("g", "unloaded"))
-    assert end.members == {"a-1"}
-    end.checks.replaced(r.replaced("a-1", "a-3"))
-    end.checks.join_answered(r.join_answered("a-3", "NOT_COORDINATOR"))
-    end.checks.group_deleted(GroupDeleted("g", "unloaded"))
-    assert end.members == {"a-1"}
-    end.checks.replaced(r.replaced("a-1", "a-4"))
-    end.checks.join_answered(r.join_answered("a-4"))
-    end.checks.group_deleted(GroupDeleted("g", "unloaded"))
-    assert end.members == {"a-4"}
-
-
-@pytest.mark.parametrize(
-    ("state", "loaded"), [("Stable", True), ("Empty", True), ("PreparingRebalance", False)]
-)
-def test_a_group_is_written_when_it_is_stable_or_empty(state: str, loaded: bool) -> None:
-    end = End()
-    end.checks.added(r.added("a-1"))
-    end.checks.state_changed(0, r.state("", state))
-    end.checks.group_deleted(GroupDeleted("g", "unloaded"))
-    assert end.members == ({"a-1"} if loaded else set())
-    end.checks.group_deleted(GroupDeleted("g", "expired"))
-    assert end.members == set()
 
 
 # -- ownership -------------------------------------------------------------------------------------

@@ -1,0 +1,130 @@
+"""What the log of the group holds, on rows written by hand: who is loaded after which write."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.storms.checks.written_members import Appends, WrittenMembers
+from groupstorm.storms.scenario.steps import Step
+from groupstorm.trace.events.coordinator import GroupCreated
+from groupstorm.trace.events.scenario import StepTaken
+from tests.storms.checks import rows as r
+
+CLOSED = r.state("PreparingRebalance", "CompletingRebalance", 2, "all-joined", leader="a-1")
+STABLE = r.state("CompletingRebalance", "Stable", 2)
+ROUND = r.state("Stable", "PreparingRebalance", 2, "static-member", member_id="a-2")
+
+
+def log_of(*members: str, latency_ms: int = 10, steps: tuple[Step, ...] = ()) -> WrittenMembers:
+    return WrittenMembers(set(members), Appends(latency_ms, steps))
+
+
+def closed(*members: str) -> WrittenMembers:
+    """A round has closed."""
+    log = log_of(*members)
+    log.state_changed(0, CLOSED)
+    return log
+
+
+def test_a_round_is_written_when_its_leader_has_assigned() -> None:
+    log = closed("a-1", "b-1")
+    log.sync_parked(1_000, r.sync_parked("b-1"))
+    assert log.at(1_000_000) == set()
+    log.sync_parked(5_999, r.sync_parked("a-1"))
+    assert log.at(14_999) == set(), "the coordinator counts in milliseconds"
+    assert log.at(15_000) == {"a-1", "b-1"}
+
+
+def test_a_leader_that_syncs_in_a_stable_group_writes_nothing() -> None:
+    log = closed("a-1")
+    log.state_changed(0, STABLE)
+    log.sync_parked(0, r.sync_parked("a-1"))
+    assert log.at(1_000_000) == set()
+
+
+def test_a_group_without_members_is_written() -> None:
+    log = closed("a-1")
+    log.sync_parked(0, r.sync_parked("a-1"))
+    log.state_changed(20_000, r.state("PreparingRebalance", "Empty", 3, "no-members"))
+    assert log.at(29_999) == {"a-1"}
+    assert log.at(30_000) == set()
+
+
+def test_a_group_that_is_created_is_written_and_one_that_is_loaded_is_not() -> None:
+    for cause, loaded in (("join", set()), ("loaded", {"a-1"})):
+        log = closed("a-1")
+        log.sync_parked(0, r.sync_parked("a-1"))
+        log.created(20_000, GroupCreated("g", cause))
+        assert log.at(30_000) == loaded
+
+
+def back(log: WrittenMembers, members: set[str]) -> None:
+    """a comes back at 50 ms."""
+    log.replaced(r.replaced("a-1", "a-2"))
+    members.symmetric_difference_update({"a-1", "a-2"})
+    log.join_parked(50_000, r.join_parked("a-2"))
+
+
+@pytest.mark.parametrize(
+    ("state", "loaded"), [("Stable", {"a-2", "b-1"}), ("CompletingRebalance", {"a-1", "b-1"})]
+)
+def test_the_new_id_of_a_static_member_is_written_at_once_if_the_group_is_stable(
+    state: str, loaded: set[str]
+) -> None:
+    members = {"a-1", "b-1"}
+    log = WrittenMembers(members, Appends(10))
+    log.state_changed(0, CLOSED)
+    log.sync_parked(0, r.sync_parked("a-1"))
+    if state == "Stable":
+        log.state_changed(10_000, STABLE)
+    back(log, members)
+    assert log.at(59_999) == {"a-1", "b-1"}
+    assert log.at(60_000) == loaded
+
+
+def test_a_static_member_that_opens_a_round_is_not_written_before_its_end() -> None:
+    members = {"a-1"}
+    log = WrittenMembers(members, Appends(10))
+    log.state_changed(0, CLOSED)
+    log.sync_parked(0, r.sync_parked("a-1"))
+    log.state_changed(10_000, STABLE)
+    back(log, members)
+    log.state_changed(50_000, ROUND)
+    assert log.at(1_000_000) == {"a-1"}
+
+
+def test_a_member_that_only_joins_again_is_not_written() -> None:
+    log = closed("a-1")
+    log.state_changed(0, STABLE)
+    log.join_parked(0, r.join_parked("a-1"))
+    assert log.at(1_000_000) == set()
+
+
+def taken(do: str) -> StepTaken:
+    return StepTaken("g", None, do, "")
+
+
+def test_a_write_that_fails_is_not_in_the_log_and_a_slow_one_holds_up_those_behind_it() -> None:
+    steps = (
+        Step(30, "failing-appends", for_ms=10),
+        Step(20, "slow-appends", for_ms=10, append_ms=100),
+    )
+    log = log_of("a-1", steps=steps)
+    log.state_changed(0, CLOSED)
+    log.step_taken(20_000, taken("slow-appends"))
+    log.sync_parked(29_999, r.sync_parked("a-1"))
+    log.step_taken(30_000, taken("failing-appends"))
+    log.state_changed(39_999, r.state("PreparingRebalance", "Empty", 3, "no-members"))
+    assert log.at(128_999) == set()
+    assert log.at(129_000) == {"a-1"} == log.at(1_000_000)
+    log.state_changed(40_000, r.state("PreparingRebalance", "Empty", 3, "no-members"))
+    assert log.at(1_000_000) == set()
+
+
+def test_other_steps_do_not_change_writes() -> None:
+    log = log_of("a-1", steps=(Step(20, "slow-appends", for_ms=10, append_ms=100),))
+    log.state_changed(0, CLOSED)
+    log.step_taken(0, taken("failing-appends"))
+    log.step_taken(0, taken("pause"))
+    log.sync_parked(0, r.sync_parked("a-1"))
+    assert log.at(10_000) == {"a-1"}
