@@ -210,6 +210,7 @@ class InvariantChecks:
         self._requests.sync_answered(event)
         self._membership.answered(self._time_us, event.member_id)
         self._ownership.sync_answered(event)
+        self._skipped_assignments.sync_answered(event)
 
     def _step_taken(self, event: scenario_events.StepTaken) -> None:
         self._membership.step_taken(self._time_us, event)

@@ -1,10 +1,15 @@
-"""Partitions that nobody owns since a static leader came back: Kafka's own behaviour, and its exact limits.
+"""Partitions that nobody owns since a static member came back: Kafka's own behaviour, and its exact limits.
 
-If the leader of a Stable group restarts under the same group.instance.id, the coordinator gives it the old
-assignment and tells it to skip the assignor (KIP-814, GroupMetadataManager). The leader takes the topics that
-it sees then for those that it has assigned (ConsumerCoordinator.onLeaderElected). So it asks for no round for
-partitions that were created before it came back. With JoinGroup below version 9 the response names its old id
-as the leader: it does not know that it leads, and asks for no round for any partition.
+The coordinator gives a static member that comes back to a Stable group its assignment, and no round begins
+(GroupMetadataManager).
+
+* The leader is told to skip the assignor (KIP-814). It takes the topics that it sees then for those that it
+  has assigned (ConsumerCoordinator.onLeaderElected). So it asks for no round for partitions that were created
+  before it came back. With JoinGroup below version 9 the response names its old id as the leader: it does not
+  know that it leads, and asks for no round for any partition.
+* A cooperative assignment gives a partition that moves to nobody. Its owner gives it up and asks for the
+  round that assigns it (KIP-429). An owner that restarts before it has asked owns nothing that it could give
+  up, and asks for none (ConsumerCoordinator.onJoinComplete).
 """
 
 from __future__ import annotations
@@ -18,8 +23,9 @@ from groupstorm.trace.events.group_states import GroupState
 
 
 class SkippedAssignments:
-    """Follows the leader of the group and the partitions that are created. ``joins_before_v9``: whether the
-    member of this name joins with JoinGroup below version 9."""
+    """Follows the leader of the group, the static members that come back, the partitions that are created and
+    those that are assigned. ``joins_before_v9``: whether the member of this name joins with JoinGroup below
+    version 9."""
 
     def __init__(self, joins_before_v9: Callable[[str], bool]) -> None:
         self._joins_before_v9 = joins_before_v9
@@ -30,6 +36,12 @@ class SkippedAssignments:
         self._created: set[str] = set()
         #: Created before the leader came back.
         self._unseen: frozenset[str] = frozenset()
+        #: By member id, the last assignment and the one before: the member owned no others.
+        self._assignments: dict[str, list[tuple[str, ...]]] = {}
+        #: What this generation assigns.
+        self._assigned: set[str] = set()
+        #: What members had that came back in this generation, and the name of each.
+        self._had: dict[str, str] = {}
 
     def partitions_created(self, event: scenario_events.PartitionsCreated) -> None:
         self._created.update(event.partitions)
@@ -40,8 +52,19 @@ class SkippedAssignments:
         if event.state == GroupState.COMPLETING_REBALANCE:
             self._leader = event.leader
             self._returned = ""
+            self._assigned.clear()
+            self._had.clear()
+
+    def sync_answered(self, event: coordinator_events.SyncAnswered) -> None:
+        if event.error is None and event.partitions is not None:
+            self._assigned.update(event.partitions)
+            before = self._assignments.get(event.member_id, [])
+            self._assignments[event.member_id] = [*before[-1:], event.partitions]
 
     def replaced(self, event: coordinator_events.MemberReplaced) -> None:
+        if self._state == GroupState.STABLE:
+            for partitions in self._assignments.get(event.previous_member_id, ()):
+                self._had.update(dict.fromkeys(partitions, event.member))
         if event.previous_member_id != self._leader:
             return
         self._leader = event.member_id
@@ -51,17 +74,40 @@ class SkippedAssignments:
 
     def reason(self, without_owner: Collection[str]) -> str | None:
         """Why nobody owns these at the end; None if it has another reason."""
-        excused = self._created if self._joins_before_v9(self._returned) else self._unseen
-        if not self._returned or self._state != GroupState.STABLE or not excused.issuperset(without_owner):
+        if self._state != GroupState.STABLE:
             return None
-        why = (
-            "has restarted after they were created, and a static leader that comes back does not assign "
-            "(KIP-814)"
-        )
-        if not self._unseen.issuperset(without_owner):
-            why = "has restarted, and does not know that it leads (JoinGroup below version 9, KIP-814)"
-        partitions = listed(sorted(without_owner))
+        given_up = [self._had[each] for each in sorted(without_owner) if self._is_given_up(each)]
+        created = [each for each in sorted(without_owner) if not self._is_given_up(each)]
+        why = []
+        if given_up:
+            names = listed(sorted(set(given_up)))
+            why.append(
+                f"{names} restarted under the same group.instance.id before the round in which it would have "
+                "given them up, and asks for none (KIP-345, KIP-429)"
+            )
+        if created:
+            why.append(self._leader_does_not_assign(created))
+        if not all(why):
+            return None
         return (
-            f"{NO_NEW_ASSIGNMENT} for {partitions}: no owner until another round, since {self._returned}, "
-            f"the static leader, {why}"
+            f"{NO_NEW_ASSIGNMENT} for {listed(sorted(without_owner))}: no owner until another round, since "
+            + "; ".join(why)
+        )
+
+    def _is_given_up(self, partition: str) -> bool:
+        return partition in self._had and partition not in self._assigned
+
+    def _leader_does_not_assign(self, created: Collection[str]) -> str:
+        """Why the leader has not assigned these since they were created; "" if it has another reason."""
+        excused = self._created if self._joins_before_v9(self._returned) else self._unseen
+        if not self._returned or not excused.issuperset(created):
+            return ""
+        if self._unseen.issuperset(created):
+            return (
+                f"{self._returned}, the static leader, has restarted after they were created, and a static "
+                "leader that comes back does not assign (KIP-814)"
+            )
+        return (
+            f"{self._returned}, the static leader, has restarted, and does not know that it leads (JoinGroup "
+            "below version 9, KIP-814)"
         )

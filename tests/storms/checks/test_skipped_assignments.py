@@ -1,7 +1,8 @@
-"""A static leader that comes back does not assign (KIP-814): what the check excuses, and what it does not."""
+"""A static member that comes back asks for no round: what the check excuses, and what it does not."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
 from groupstorm.storms.checks.verdicts import HELD, NO_NEW_ASSIGNMENT, OWNED_AT_END
 from groupstorm.storms.settling import kafkas_own
-from groupstorm.trace.events.coordinator import GroupStateChanged, MemberReplaced
+from groupstorm.trace.events.coordinator import GroupStateChanged, MemberReplaced, SyncAnswered
 from groupstorm.trace.events.scenario import PartitionsCreated
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
@@ -57,6 +58,19 @@ def returned(previous: str) -> MemberReplaced:
     return MemberReplaced("g", "m", "new", previous, "m", 1)
 
 
+def reason_after(rows: list[Any], missing: list[str]) -> str | None:
+    followed = SkippedAssignments(joins_before_v9=lambda _: False)
+    take: dict[type, Callable[[Any], None]] = {
+        GroupStateChanged: followed.state_changed,
+        MemberReplaced: followed.replaced,
+        SyncAnswered: followed.sync_answered,
+        PartitionsCreated: followed.partitions_created,
+    }
+    for row in rows:
+        take[type(row)](row)
+    return followed.reason(missing)
+
+
 CREATED = PartitionsCreated("g", ("t",), ("t-2", "t-3"))
 #: Only the first row says who leads if the rows are inferred from what a real broker answers.
 ROUND = [changed("CompletingRebalance", "old"), changed("Stable", None)]
@@ -81,15 +95,58 @@ ROUND = [changed("CompletingRebalance", "old"), changed("Stable", None)]
 def test_only_partitions_that_the_leader_does_not_miss_are_excused(
     rows: list[Any], missing: list[str], excused: bool
 ) -> None:
-    followed = SkippedAssignments(joins_before_v9=lambda _: False)
-    for row in rows:
-        if isinstance(row, GroupStateChanged):
-            followed.state_changed(row)
-        elif isinstance(row, MemberReplaced):
-            followed.replaced(row)
-        else:
-            followed.partitions_created(row)
-    assert (followed.reason(missing) is not None) == excused
+    assert (reason_after(rows, missing) is not None) == excused
+
+
+def synced(member_id: str, *partitions: str, error: str | None = None) -> SyncAnswered:
+    return SyncAnswered("g", "m", member_id, 1, error, partitions)
+
+
+#: In the second round the leader gives up t-1; nobody has it before the third.
+GIVES_UP = [*ROUND, synced("a", "t-0", "t-1"), *ROUND, synced("a", "t-0"), synced("b")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "missing", "excused"),
+    [
+        ([*GIVES_UP, returned("a")], ["t-1"], True),
+        ([*GIVES_UP, returned("a")], ["t-0", "t-1"], False),  # t-0 is assigned
+        ([*GIVES_UP, returned("a")], ["t-1", "t-2"], False),  # t-2 never was
+        ([*GIVES_UP, CREATED, returned("a")], ["t-1", "t-2"], False),
+        ([*GIVES_UP, CREATED, returned("a"), returned("old")], ["t-1", "t-2"], True),  # the leader, too
+        (GIVES_UP, ["t-1"], False),  # a is still there
+        ([*GIVES_UP, returned("b")], ["t-1"], False),
+        ([*GIVES_UP, returned("a"), synced("b", "t-1")], ["t-1"], False),
+        ([*GIVES_UP, returned("a"), synced("b", "t-1", error="x")], ["t-1"], True),
+        ([*GIVES_UP, changed("PreparingRebalance", "old"), returned("a"), ROUND[1]], ["t-1"], False),
+        ([*GIVES_UP, returned("a"), *ROUND], ["t-1"], False),  # another round
+        ([*GIVES_UP, *ROUND, synced("a", "t-0"), returned("a")], ["t-1"], False),  # two rounds ago
+        ([*ROUND, synced("a", "t-1"), *ROUND, returned("a"), synced("new")], ["t-1"], True),  # synced late
+    ],
+)
+def test_only_partitions_that_a_returning_member_had_to_give_up_are_excused(
+    rows: list[Any], missing: list[str], excused: bool
+) -> None:
+    assert (reason_after(rows, missing) is not None) == excused
+
+
+def test_a_member_that_restarts_before_it_gives_up_a_partition_asks_for_no_round() -> None:
+    """member-0 has to give up one partition at 3.3 s, works on that until 6.3 s, and dies before."""
+    steps = [{**START, "over_ms": 5_292}, {"at_ms": 5_000, "do": "crash-restart", "members": [0]}]
+    settings = {
+        "group.instance.id": "ordinal",
+        "partition.assignment.strategy": "cooperative-sticky",
+        "group.initial.rebalance.delay.ms": 0,
+        "revoke_callback_ms": 3_000,
+        "start_ms": 0,
+    }
+    said = verdicts(storm(scenario(steps, members=2, partitions=2, **settings), seed=672309355))
+    assert kafkas_own(said) == said[OWNED_AT_END]
+    assert said[OWNED_AT_END] == (
+        "no new assignment for topic-0-1: no owner until another round, since member-0 restarted under the "
+        "same group.instance.id before the round in which it would have given them up, and asks for none "
+        "(KIP-345, KIP-429)"
+    )
 
 
 def test_nothing_else_may_be_broken() -> None:
