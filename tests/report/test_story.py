@@ -102,8 +102,8 @@ def test_the_story_of_a_streams_application(tmp_path: Path) -> None:
     assert re.search(
         r"traffic    changelog: [\d.]+ GB, [\d.]+ MB of it between racks \(\$0\.\d{4}\)", overview
     )
-    assert "does not fetch topic-0-0, topic-0-1" not in overview
-    assert "does not fetch topic-0-0, topic-0-1" in "\n".join(lines_of(rows, everything=True))
+    assert "fetches nothing from topic-0-0 topic-0-1" not in overview
+    assert "fetches nothing from topic-0-0 topic-0-1" in "\n".join(lines_of(rows, everything=True))
     of_instance = lines_of(rows, member="instance-1")
     assert any("follows 0_1, 6," in line for line in of_instance)
     assert not any("instance-0-StreamThread-1 suspends" in line for line in of_instance)
