@@ -185,7 +185,7 @@ def test_a_process_says_what_it_is() -> None:
     assert world.consumers == {}
     for act in (one.crash, one.stop):
         act()  # nothing is left to end
-    one.lose_coordinator(1_000)
+    one.faults.lose_coordinator(1_000)
     one.metadata_may_have_changed()
     until(world, 200_000)
 

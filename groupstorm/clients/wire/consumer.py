@@ -37,6 +37,7 @@ from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.commits import Commits, CommittedOffsets
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink, RequestObserver
 from groupstorm.clients.wire.event_emitter import EventEmitter, OnEvent
+from groupstorm.clients.wire.fetch_pauses import FetchPauses
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.leader import GroupLeader
 from groupstorm.clients.wire.offsets import OffsetLookup
@@ -86,6 +87,7 @@ class WireConsumer:
         self._watch = TopicWatch(config, self.cluster, self.membership, self._changed)
         self._leader = GroupLeader(self.membership, self._watch, self._application, clock, self._emitter)
         self.positions = Positions(self._application.catch_up)
+        self._fetch_pauses = FetchPauses(self.membership, self.positions, self._emit)
         self._running = asyncio.Event()
         self._running.set()
         self._link = CoordinatorLink(
@@ -311,24 +313,10 @@ class WireConsumer:
         self.positions.stop(operation.partitions)
 
     async def _pause_fetching(self, operation: PauseFetching) -> None:
-        self.positions.stop(operation.partitions)
-        self._fetching_changed(events.PartitionsPaused, operation.partitions)
+        self._fetch_pauses.pause(operation.partitions)
 
     async def _resume_fetching(self, operation: ResumeFetching) -> None:
-        self.positions.resume(operation.partitions)
-        self._fetching_changed(events.PartitionsResumed, operation.partitions)
-
-    def _fetching_changed(
-        self,
-        event: type[events.PartitionsPaused | events.PartitionsResumed],
-        partitions: Sequence[TopicPartition],
-    ) -> None:
-        begun = tuple([tp for tp in partitions if self.positions.position(tp) is not None])
-        if begun:
-            positions = self.positions.offsets_of(begun).positions
-            member_id = self.membership.generation.member_id
-            names = tuple(map(str, begun))
-            self._emit(event(self.config.group_id, self.config.client_id, member_id, names, positions))
+        self._fetch_pauses.resume(operation.partitions)
 
     async def _commit_positions(self, _: CommitPositions) -> Error | Disconnected:
         return await self._commits.commit()

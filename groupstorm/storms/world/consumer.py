@@ -38,6 +38,7 @@ from groupstorm.storms.world.application_polls import ApplicationPolls
 from groupstorm.storms.world.assignor_run import run_assignor
 from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.connection_faults import ConnectionFaults
 from groupstorm.storms.world.draws import ApplicationDraws
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.fetch_pauses import pause_fetching, resume_fetching
@@ -77,6 +78,7 @@ class VirtualConsumer:
         "config",
         "connection",
         "draws",
+        "faults",
         "index",
         "membership",
         "name",
@@ -140,6 +142,7 @@ class VirtualConsumer:
         self.connection = VirtualConnection(
             environment.network, self.name, incarnation, self.completed, self.timers
         )
+        self.faults = ConnectionFaults(self)
         self.draws = ApplicationDraws(self.clock, environment.seed, self.name, incarnation)
         self.periodic_requests = PeriodicRequests(
             environment.network,
@@ -221,38 +224,7 @@ class VirtualConsumer:
     def disconnect(self, duration_us: int) -> None:
         """Cut the process off from the broker; it goes on with the partitions that it owns."""
         if not self.pauses.lasts:
-            self.lose_coordinator(duration_us)
-
-    def lose_coordinator(self, duration_us: int) -> None:
-        """The connection to the coordinator breaks, and there is no other for so long."""
-        if not self.alive:
-            return
-        self.periodic_requests.cut_off()
-        self.membership.coordinator_known = False
-        self.connection.break_for(duration_us)
-        self.clock.after(duration_us, self._reconnected)
-
-    def partition(self, duration_us: int, direction: str) -> None:
-        """The network swallows requests, responses or both. The client does not know; it closes a connection
-        on which a request has had no response for request.timeout.ms."""
-        connection, until_us = self.connection, self.clock.now_us + duration_us
-        if direction != "requests":
-            connection.no_responses_until_us = max(connection.no_responses_until_us, until_us)
-        if direction == "responses":
-            self.clock.at(self._unanswered_us(), self._give_up_connection)
-        else:
-            connection.no_requests_until_us = max(connection.no_requests_until_us, until_us)
-            self.periodic_requests.stop()
-        self.clock.after(duration_us, self._reconnected)
-
-    def _unanswered_us(self) -> int:
-        """When request.timeout.ms has passed since the next heartbeat."""
-        return self.periodic_requests.next_heartbeat_us() + self.timers.us(self.config.request_timeout_ms)
-
-    def _give_up_connection(self) -> None:
-        until_us, now_us = self.connection.no_responses_until_us, self.clock.now_us
-        if now_us < until_us and self.membership.heartbeating:
-            self.lose_coordinator(until_us - now_us)
+            self.faults.lose_coordinator(duration_us)
 
     def metadata_may_have_changed(self) -> None:
         """Topics changed: the client sees it at its next metadata refresh."""
@@ -398,12 +370,6 @@ class VirtualConsumer:
     def nudge(self) -> None:
         """A rejoin may have become necessary: the application notices at its next poll()."""
         self.polls.nudge()
-
-    def _reconnected(self) -> None:
-        if self.alive and self.connection.passes:
-            self.membership.coordinator_known = True
-            self.periodic_requests.restart()
-            self.nudge()
 
     def _metadata_refreshed(self) -> None:
         if self.alive:

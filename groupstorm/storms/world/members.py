@@ -13,6 +13,7 @@ from groupstorm.storms.processing_rates import ProcessingRates
 from groupstorm.storms.record_positions import Records, Work, lag
 from groupstorm.storms.scenario_host import ConsumerProcess
 from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.connection_faults import ConnectionFaults
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.trace.events.group_states import GroupState
 
@@ -26,6 +27,7 @@ class MemberProcess(ConsumerProcess, Protocol):
     config: ConsumerConfig
     membership: Membership
     connection: VirtualConnection
+    faults: ConnectionFaults
     periodic_requests: PeriodicRequests
     rates: ProcessingRates
 
@@ -35,14 +37,6 @@ class MemberProcess(ConsumerProcess, Protocol):
         ...
 
     def metadata_may_have_changed(self) -> None: ...
-
-    def lose_coordinator(self, duration_us: int) -> None:
-        """The connection to the coordinator breaks, and there is no other for so long."""
-        ...
-
-    def partition(self, duration_us: int, direction: str) -> None:
-        """The network swallows what passes in this direction (`steps.DIRECTIONS`)."""
-        ...
 
     def fetches_unknown_partitions(self) -> None:
         """The process owns partitions that do not exist any more."""

@@ -56,7 +56,7 @@ class WorldSteps:
         for process in self._runner.chosen(step):
             member = self._world.member(process.name)
             self._runner.emit_step(step.do, member.name, f"no {step.direction} for {step.for_ms} ms")
-            member.partition(step.for_ms * 1000, step.direction)
+            member.faults.partition(step.for_ms * 1000, step.direction)
         self._wait(step)
 
     def _slow_appends(self, step: Step) -> None:

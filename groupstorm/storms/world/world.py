@@ -163,7 +163,7 @@ class World:
             backoff_ms = member.config.retry_backoff_ms
             asked = (until_us - now_us) // (backoff_ms * 1000)
             environment.broker.count(("FindCoordinator", Error.COORDINATOR_NOT_AVAILABLE.name), asked)
-            member.lose_coordinator(until_us - now_us + delay_within_us(backoff_ms))
+            member.faults.lose_coordinator(until_us - now_us + delay_within_us(backoff_ms))
 
     def slow_appends(self, until_us: int, append_ms: int) -> None:
         self._environment.broker.slow_appends(until_us, append_ms)

@@ -19,6 +19,7 @@ from groupstorm.storms.run import chosen_assignors
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import member as member_events
 from groupstorm.trace.schema import Source
 from tests.storms.storms_in_memory import MemorySink
 
@@ -86,6 +87,19 @@ def test_a_scenario_runs_against_the_emulator(variant: str) -> None:
     virtual = MemorySink()
     assert simulate(resolved, chosen_assignors(resolved), virtual).generations == figures.generations
     assert member_event_names(real) == member_event_names(virtual)
+
+
+def test_members_of_kafka_python_pause_during_rounds_in_real_time_too() -> None:
+    resolved = scenario(client_profile=["kafka-python"])
+    real, figures = played(resolved, emulated)
+    assert set((figures.invariants or {}).values()) == HELD
+    virtual = MemorySink()
+    simulate(resolved, chosen_assignors(resolved), virtual)
+    assert (
+        {"PartitionsPaused", "PartitionsResumed"} <= member_event_names(real) == member_event_names(virtual)
+    )
+    standing = [event for _, _, event in real.rows if isinstance(event, member_events.PartitionsResumed)]
+    assert all(offset >= 0 for event in standing for offset in event.positions)
 
 
 def member_event_names(memory: MemorySink) -> set[str]:
