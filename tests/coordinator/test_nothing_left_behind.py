@@ -61,6 +61,18 @@ def test_a_member_that_does_not_come_back_takes_its_session_along() -> None:
     assert world.coordinator.next_deadline() is None
 
 
+def test_a_group_that_moves_while_members_sync_waits_for_no_sync_any_more() -> None:
+    """The next coordinator loads the last Stable generation: only the member's session of 10 s counts."""
+    world = World(no_delay())
+    (first,) = world.stable(1, rebalance=5_000, session=10_000)
+    world.join(first, rebalance=5_000, session=10_000, protocols=(("range", b"more"),))
+    assert world.state == "CompletingRebalance"
+    assert world.coordinator.next_deadline() == 5_000
+    world.move()
+    assert world.state == "Stable"
+    assert world.coordinator.next_deadline() == 10_000
+
+
 def test_a_deleted_group_leaves_no_timer() -> None:
     world = World(no_delay())
     world.leave(*world.stable(2))

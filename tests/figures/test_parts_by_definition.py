@@ -131,6 +131,14 @@ def test_the_oldest_record_is_looked_for_at_every_microsecond(
     assert oldest_us(known_us, logs, furthest * NANO, lines, from_us, to_us) == oldest
 
 
+def test_a_record_arrives_in_the_microsecond_in_which_the_log_reaches_it() -> None:
+    grows, stands = Line(0, 10, 5), Line(0, 10, 0)
+    assert [arrived_us([grows], position) for position in (0, 1, 5, 6)] == [10, 11, 11, 12]
+    assert [arrived_us([stands], position) for position in (0, 1)] == [10, None]
+    jumps = [stands, Line(1, 50, 5)]
+    assert [arrived_us(jumps, position) for position in (1, NANO, NANO + 1)] == [50, 50, 51]
+
+
 def test_a_billionth_of_a_record_lags() -> None:
     """One record in 1,000 seconds arrives, and nobody moves: the lag is what the log holds."""
     curve = LagCurve()

@@ -252,9 +252,7 @@ class ClassicGroup:
     def elect_joined_leader(self) -> bool:
         """The leader leads if it has joined, or else the first member that has; False if no member can lead
         (ClassicGroup.maybeElectNewJoinedLeader)."""
-        if self.leader is None:
-            return False
-        if self.members[self.leader].join is not None:
+        if self.leader is not None and self.members[self.leader].join is not None:
             return True
         for member_id, member in self.members.items():
             if member.join is not None:
