@@ -275,3 +275,19 @@ def test_the_last_commit_before_a_pause_does_not_count_after_the_first_one_behin
     result = in_both_modes(scenario(steps, members=3, partitions=3), seed=0)
     [(_, lost)] = result.events("partitions_lost", member="member-2")
     assert lost.committed > (21_000,)
+
+
+def test_a_heartbeat_restarts_the_session_when_it_arrives_and_not_when_it_is_answered() -> None:
+    """The answer to member-0's heartbeat of 33 s waits for a write until 50 s. The coordinator had relied on
+    later heartbeats by then, and was not told that they had stopped at 50.5 s: member-0 stayed."""
+    steps = [
+        START,
+        {"at_ms": 30_000, "do": "slow-appends", "for_ms": 1_000, "append_ms": 20_000},
+        {"at_ms": 30_000, "do": "crash-restart", "members": [1]},
+        {"at_ms": 32_000, "do": "disconnect", "members": [0], "for_ms": 1_000},
+        {"at_ms": 50_500, "do": "crash", "members": [0]},
+    ]
+    settings = {"group.instance.id": "ordinal", "session.timeout.ms": 6_000, "start_ms": 0}
+    result = in_both_modes(scenario(steps, members=2, partitions=2, **FIXED, **settings))
+    [(removed_us, _)] = result.events("member_removed", member="member-0")
+    assert 50_500_000 < removed_us < 56_500_000

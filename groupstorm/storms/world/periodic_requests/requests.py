@@ -210,8 +210,9 @@ class PeriodicRequests:
         return None if last_us is None else last_us // 1000
 
     def silent_since_us(self) -> int | None:
-        """When the last request arrived; None while heartbeats flow, or if there was none."""
-        return None if self._heartbeats is not None else self._last_arrival_us(self._clock.now_us)
+        """When the last request arrived; None while accepted heartbeats flow, or if there was none."""
+        flow = self._heartbeats is not None and not self._heartbeats.refused
+        return None if flow else self._last_arrival_us(self._clock.now_us)
 
     def _last_arrival_us(self, by_us: int) -> int | None:
         ended = [
