@@ -139,6 +139,13 @@ def test_a_record_arrives_in_the_microsecond_in_which_the_log_reaches_it() -> No
     assert [arrived_us(jumps, position) for position in (1, NANO, NANO + 1)] == [50, 50, 51]
 
 
+def test_the_oldest_record_may_be_oldest_where_one_owner_overtakes_another() -> None:
+    """A record arrives each microsecond. One owner stands at 5; another one passes it at 15 us, twice as fast
+    as records arrive. The record at 5 came at 6 us: it is 9 us old then, and younger before and after."""
+    owners = [(5 * NANO, 0), (-25 * NANO, 2 * NANO)]
+    assert oldest_us(0, [Line(0, 0, NANO)], 5 * NANO, owners, 10, 20) == 9
+
+
 def test_a_billionth_of_a_record_lags() -> None:
     """One record in 1,000 seconds arrives, and nobody moves: the lag is what the log holds."""
     curve = LagCurve()

@@ -57,6 +57,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="./dev mutate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    left_out = "; ".join(
+        f"{name}: {', '.join(room.left_out)}" for name, room in ROOMS.items() if room.left_out
+    )
+    parser.epilog = f"Left out, since only slow tests run them:\n  {left_out}"
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"{', '.join(ROOMS)} (default: all)")
     parser.add_argument("--count", type=int, help="a sample of so many mutations per room (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="the same seed takes the same sample")
