@@ -143,7 +143,14 @@ def test_the_oldest_record_may_be_oldest_where_one_owner_overtakes_another() -> 
     """A record arrives each microsecond. One owner stands at 5; another one passes it at 15 us, twice as fast
     as records arrive. The record at 5 came at 6 us: it is 9 us old then, and younger before and after."""
     owners = [(5 * NANO, 0), (-25 * NANO, 2 * NANO)]
-    assert oldest_us(0, [Line(0, 0, NANO)], 5 * NANO, owners, 10, 20) == 9
+    assert oldest_us(0, [Line(0, 0, NANO)], 0, owners, 10, 20) == 9
+
+
+def test_the_oldest_record_is_looked_for_on_both_sides_of_the_instant_of_overtaking() -> None:
+    """Ten records a microsecond: the one behind offset 5 came at 1 us. The second owner passes between 15 and
+    16 us. At 16 us it is at 5.2, so that the record that waits still is the one of 1 us; then it is fast."""
+    owners = [(5 * NANO, 0), (-394_800_000_000, 25 * NANO)]
+    assert oldest_us(0, [Line(0, 0, 10 * NANO)], 0, owners, 10, 20) == 15
 
 
 def test_a_billionth_of_a_record_lags() -> None:

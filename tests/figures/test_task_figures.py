@@ -74,6 +74,8 @@ def test_a_task_that_two_threads_run_is_up_until_both_have_stopped() -> None:
 
 
 def test_without_an_instant_at_which_all_run_there_is_no_downtime() -> None:
+    twice = ((2, runs("0_0", "t2", "i2")), (4, stops("0_0")))
+    assert figures(*ALL_RUN[:2], *twice).task_downtime_seconds is None, "two threads run one task"
     found = figures(*ALL_RUN[:2])
     assert found.task_downtime_seconds is None
     assert found.restored_bytes is None
@@ -108,16 +110,19 @@ def test_imbalance_is_between_instances_that_are_there_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "expected"),
+    ("outcomes", "first_s", "expected"),
     [
-        (("stable",), 5.0),
-        (("probing", "stable"), 20.0),
-        (("stable", "probing"), None),
-        ((), None),
+        (("stable",), 15, 5.0),
+        (("stable",), 10, 0.0),
+        (("probing", "stable"), 15, 20.0),
+        (("stable", "probing"), 15, None),
+        ((), 15, None),
     ],
 )
-def test_converged_when_the_last_assignment_is_stable(outcomes: tuple[str, ...], expected: float) -> None:
-    """From the first change after the group had settled once, at 10 s; assignments at 15 s, 30 s."""
+def test_converged_when_the_last_assignment_is_stable(
+    outcomes: tuple[str, ...], first_s: int, expected: float
+) -> None:
+    """From the first change after the group had settled once, at 10 s; assignments 15 s after each other."""
     accumulator = FiguresAccumulator()
     accumulator.add(0, WORLD, world_events.TasksCreated(GROUP, ("0_0",)))
     accumulator.add(1, MEMBER, came("i1"))
@@ -128,7 +133,7 @@ def test_converged_when_the_last_assignment_is_stable(outcomes: tuple[str, ...],
     accumulator.add(10 * SECOND, COORDINATOR, added)
     for number, outcome in enumerate(outcomes):
         placed = events.TasksPlaced(GROUP, "t", 1, 0, outcome)
-        accumulator.add((15 * number + 15) * SECOND, MEMBER, placed)
+        accumulator.add((15 * number + first_s) * SECOND, MEMBER, placed)
     assert accumulator.figures().converged_after_seconds == expected
 
 
@@ -179,7 +184,7 @@ def test_rows_about_tasks_that_nobody_created_are_left_out() -> None:
     found = figures(
         *ALL_RUN, (10, runs("9_9")), (11, stops("9_9")), (12, stops("0_0", "t9")), (13, runs("0_0"))
     )
-    assert found.task_downtime_seconds == 0
+    assert found.task_downtime_seconds == found.task_downtime_max_seconds == 0
 
 
 def test_imbalance_counts_tasks_of_the_last_thread_that_took_them() -> None:
@@ -191,6 +196,10 @@ def test_imbalance_counts_tasks_of_the_last_thread_that_took_them() -> None:
         tasks=("0_0", "0_1", "1_0", "1_1"),
     )  # fmt: skip
     assert (apart.task_imbalance, apart.subtopology_imbalance) == (0, 2)
+    three = figures(
+        *here, (1, runs("0_0")), (1, runs("1_0")), (1, runs("2_0", "t2", "i2")), tasks=("0_0", "1_0", "2_0")
+    )
+    assert (three.task_imbalance, three.subtopology_imbalance) == (1, 1)
 
 
 def test_traffic_is_summed_and_priced() -> None:
