@@ -291,3 +291,16 @@ def test_a_heartbeat_restarts_the_session_when_it_arrives_and_not_when_it_is_ans
     result = in_both_modes(scenario(steps, members=2, partitions=2, **FIXED, **settings))
     [(removed_us, _)] = result.events("member_removed", member="member-0")
     assert 50_500_000 < removed_us < 56_500_000
+
+
+def test_requests_that_arrived_during_a_partition_do_not_arrive_again_after_it() -> None:
+    """member-2 gets no responses until 32 s, and sends commits all the time. At 32 s the first one of all
+    came to the coordinator once more, which refused it."""
+    steps = [
+        START,
+        {"at_ms": 7_000, "do": "partition", "members": [2], "direction": "responses", "for_ms": 25_000},
+        {"at_ms": 20_000, "do": "disconnect", "members": [6], "for_ms": 5_000},
+    ]
+    settings = {"client_profile": "aiokafka", "session.timeout.ms": 6_000, "topics": 3}
+    result = in_both_modes(scenario(steps, members=7, partitions=1, **settings), seed=0)
+    assert result.events("rejoin_requested", member="member-2", cause="group-rebalancing")

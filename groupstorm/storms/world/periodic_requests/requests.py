@@ -181,8 +181,9 @@ class PeriodicRequests:
             self._real_requests.make_real(self._heartbeats, 1)
         if self._sender.settled:
             self.follow_work()
+            former = self._commits  # it has gone on if only the responses were lost
             self.start_commits()
-            if self._commits is not None:
+            if self._commits is not None and self._commits is not former:
                 self._real_requests.make_real(self._commits, 1)
 
     def next_heartbeat_us(self) -> int:
