@@ -32,10 +32,14 @@ class UniformAssignor:
     name = "uniform"
 
     def assign(
-        self, topics: Mapping[str, TopicDescription], members: Mapping[str, MemberSpec]
+        self,
+        topics: Mapping[str, TopicDescription],
+        members: Mapping[str, MemberSpec],
+        *,
+        subscriptions_are_equal: bool | None = None,
     ) -> dict[str, Target]:
         """See `ServerAssignor`; it refuses only with ``bug_compat``."""
-        group = ServerGroup.of(topics, members, self.order)
+        group = ServerGroup.of(topics, members, self.order, subscriptions_are_equal)
         if not group.ids:
             return {}
         build = assign_homogeneous if group.is_homogeneous else assign_heterogeneous
@@ -58,10 +62,14 @@ class RangeAssignor:
     name = "range"
 
     def assign(
-        self, topics: Mapping[str, TopicDescription], members: Mapping[str, MemberSpec]
+        self,
+        topics: Mapping[str, TopicDescription],
+        members: Mapping[str, MemberSpec],
+        *,
+        subscriptions_are_equal: bool | None = None,
     ) -> dict[str, Target]:
         """See `ServerAssignor`; it never refuses."""
-        group = ServerGroup.of(topics, members, self.order)
+        group = ServerGroup.of(topics, members, self.order, subscriptions_are_equal)
         targets = assign_ranges(group) if group.ids else []
         return dict(zip(group.ids, targets, strict=True))
 

@@ -43,9 +43,16 @@ class ServerAssignor(Protocol):
     def name(self) -> str: ...
 
     def assign(
-        self, topics: Mapping[str, TopicDescription], members: Mapping[str, MemberSpec]
+        self,
+        topics: Mapping[str, TopicDescription],
+        members: Mapping[str, MemberSpec],
+        *,
+        subscriptions_are_equal: bool | None = None,
     ) -> dict[str, Target]:
         """New targets, an entry for every member; members count in the order of ``members``.
+
+        ``subscriptions_are_equal``: as the broker has counted them, which decides the algorithm; it counts
+        regular expressions and the topics that they match apart. None: compare the topics of ``members``.
 
         A new target lists topics and partitions as the record does. If a member's target does not change,
         its entry is the same mapping object. Raises `AssignmentRefused` if Kafka's assignor throws.

@@ -27,18 +27,24 @@ class ServerGroup:
     """The question to an assignor (GroupSpec and SubscribedTopicDescriber).
 
     ``ids`` are the members in the order in which they count; ``specs`` are their subscriptions and targets.
+    ``subscriptions_are_equal``: as the broker has counted them (SubscriptionType), None if it has not.
     """
 
     topics: Mapping[str, TopicDescription]
     ids: Sequence[str]
     specs: Sequence[MemberSpec]
     order: MapOrder
+    subscriptions_are_equal: bool | None = None
 
     @classmethod
     def of(
-        cls, topics: Mapping[str, TopicDescription], members: Mapping[str, MemberSpec], order: MapOrder
+        cls,
+        topics: Mapping[str, TopicDescription],
+        members: Mapping[str, MemberSpec],
+        order: MapOrder,
+        subscriptions_are_equal: bool | None = None,
     ) -> ServerGroup:
-        return cls(topics, list(members), list(members.values()), order)
+        return cls(topics, list(members), list(members.values()), order, subscriptions_are_equal)
 
     @cached_property
     def partitions(self) -> dict[UUID, int]:
@@ -60,6 +66,8 @@ class ServerGroup:
     @cached_property
     def is_homogeneous(self) -> bool:
         """Whether all members subscribe to the same names, existing or not (ModernGroup.subscriptionType)."""
+        if self.subscriptions_are_equal is not None:
+            return self.subscriptions_are_equal
         return len({frozenset(listed) for listed in {tuple(spec.topics) for spec in self.specs}}) == 1
 
     def subscribed_in_order(self, member: int) -> list[UUID]:

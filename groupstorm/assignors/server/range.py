@@ -19,12 +19,8 @@ from groupstorm.javahash import hash_order, uuid_hash
 def assign_ranges(group: ServerGroup) -> list[Target]:
     """New targets, one for each member of a group that has members."""
     members = sorted(range(len(group.ids)), key=lambda member: _rank(group, member))
-    subscribers: dict[UUID, list[int]] = {}
-    for member in members:
-        for topic in group.subscribed[member]:
-            subscribers.setdefault(topic, []).append(member)
     ranges: list[dict[UUID, range]] = [{} for _ in members]
-    for topic, sharing in subscribers.items():
+    for topic, sharing in _subscribers(group, members).items():
         floor, extras = divmod(group.partitions[topic], len(sharing))
         start = 0
         for place, member in enumerate(sharing):
@@ -33,6 +29,18 @@ def assign_ranges(group: ServerGroup) -> list[Target]:
                 ranges[member][topic] = range(start, end)
             start = end
     return _Listing(group, members[0]).targets(ranges)
+
+
+def _subscribers(group: ServerGroup, members: list[int]) -> dict[UUID, list[int]]:
+    """The members that share each topic. If subscriptions are called equal, that of the first member counts
+    for all, whatever the others subscribe to."""
+    if group.is_homogeneous:
+        return dict.fromkeys(group.subscribed[members[0]], members)
+    subscribers: dict[UUID, list[int]] = {}
+    for member in members:
+        for topic in group.subscribed[member]:
+            subscribers.setdefault(topic, []).append(member)
+    return subscribers
 
 
 def _rank(group: ServerGroup, member: int) -> tuple[bool, bytes]:
