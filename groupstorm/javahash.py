@@ -318,6 +318,11 @@ class TimelineHashMap(Generic[K, V]):
         """Key and value in Kafka's order."""
         return iter([(key, self._values[key]) for key in self.keys()])
 
+    def values(self) -> list[V]:
+        """The values in Kafka's order, a list of the caller's own."""
+        values = self._values
+        return [values[key] for key in self.keys()]
+
     def items_with(self, more: Mapping[K, V]) -> list[tuple[K, V]]:
         """Key and value as an older epoch is iterated: a slot's own, then those of ``more`` (keys of this
         map too: a snapshot's delta) that belong in it, last first (HistoricalIterator)."""

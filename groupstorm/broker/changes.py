@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from typing import NamedTuple
 
+from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (
     GroupMetadataRecord,
     GroupTombstone,
@@ -105,4 +106,5 @@ Change = (
     | GroupTombstone
     | OffsetCommitRecord
     | TransactionEndRecord
+    | ConsumerRecord
 )

@@ -11,7 +11,8 @@ import json
 import struct
 import typing
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
 import crc32c
@@ -68,6 +69,8 @@ def _plain(value: Any, blobs: list[bytes]) -> Any:
         return value.hex
     if isinstance(value, tuple | list):
         return [_plain(one, blobs) for one in value]
+    if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
+        return [[_plain(key, blobs), _plain(one, blobs)] for key, one in value.items()]
     return value
 
 
@@ -92,17 +95,24 @@ _Reader = Callable[[Any, list[bytes]], Any]
 def _reader(kind: Any) -> _Reader:
     """Reads what `_plain` makes of a value of this type."""
     arguments = [one for one in get_args(kind) if one is not type(None)]
-    if get_origin(kind) is tuple:
-        return _tuple_reader(arguments)
+    read_collection = _COLLECTIONS.get(get_origin(kind))
+    if read_collection is not None:
+        return read_collection(arguments)
     if arguments and get_origin(kind) is not dict:
         read = _reader(arguments[0])
         return lambda value, blobs: None if value is None else read(value, blobs)
+    return _plain_reader(kind)
+
+
+def _plain_reader(kind: Any) -> _Reader:
     if hasattr(kind, "_fields"):
         return _named_tuple_reader(kind)
     if kind is bytes:
         return lambda value, blobs: blobs[value]
     if kind is uuid.UUID:
         return lambda value, _: uuid.UUID(hex=value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return lambda value, _: kind(value)
     plain = dict if get_origin(kind) is dict else kind
     return lambda value, _: _checked(value, plain)
 
@@ -113,12 +123,25 @@ def _checked(value: Any, kind: type) -> Any:
     return value
 
 
+def _mapping_reader(arguments: list[Any]) -> _Reader:
+    """Pairs, as `_plain` writes a mapping whose keys are no texts; nothing at all is an empty object."""
+    read_key, read_value = map(_reader, arguments)
+    return lambda pairs, blobs: {read_key(one, blobs): read_value(other, blobs) for one, other in pairs or ()}
+
+
 def _tuple_reader(arguments: list[Any]) -> _Reader:
     if arguments[-1] is ...:
         read = _reader(arguments[0])
         return lambda value, blobs: tuple(read(one, blobs) for one in value)
     readers = [_reader(one) for one in arguments]
     return lambda value, blobs: tuple(read(one, blobs) for read, one in zip(readers, value, strict=True))
+
+
+_COLLECTIONS: dict[Any, Callable[[list[Any]], _Reader]] = {
+    tuple: _tuple_reader,
+    Sequence: lambda arguments: _tuple_reader([arguments[0], ...]),
+    Mapping: _mapping_reader,
+}
 
 
 def _named_tuple_reader(kind: Any) -> _Reader:

@@ -8,11 +8,12 @@ and have no effect.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from groupstorm.coordinator.consumer_config import ConsumerConfig
 from groupstorm.problems import InputError
 
 INT_MAX = 2**31 - 1
@@ -135,7 +136,7 @@ _ORDERED: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
-    """The options that have an effect on classic groups, in milliseconds and bytes."""
+    """The options that have an effect, in milliseconds and bytes; ``consumer``: on consumer groups."""
 
     initial_rebalance_delay_ms: int = 3_000
     min_session_timeout_ms: int = 6_000
@@ -146,6 +147,7 @@ class CoordinatorConfig:
     offsets_retention_ms: int = 7 * 24 * 60 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
     compatibility: Compatibility = Compatibility.REPAIRED
+    consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> CoordinatorConfig:
@@ -168,6 +170,7 @@ class CoordinatorConfig:
             offsets_retention_ms=parsed["offsets.retention.minutes"] * 60_000,
             offsets_retention_check_interval_ms=parsed["offsets.retention.check.interval.ms"],
             compatibility=Compatibility(parsed[COMPATIBILITY]),
+            consumer=ConsumerConfig.from_options(parsed),
         )
 
 

@@ -16,17 +16,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import cast
+from uuid import UUID
 
 from groupstorm.coordinator.classic.descriptions import handle_describe
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.heartbeats import handle_heartbeat
-from groupstorm.coordinator.classic.joins import handle_join
-from groupstorm.coordinator.classic.leaves import handle_leave
 from groupstorm.coordinator.classic.rebalances import InitialDelay, on_join_timer, on_sync_timer
 from groupstorm.coordinator.classic.replies import answer_join, answer_sync
 from groupstorm.coordinator.classic.sessions import on_session_timer
-from groupstorm.coordinator.classic.syncs import handle_sync
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer.changes import MEMBER_TIMERS
+from groupstorm.coordinator.consumer.descriptions import handle_describe_consumer_group
+from groupstorm.coordinator.consumer.fencing import on_member_timer
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.heartbeats import handle_consumer_heartbeat
+from groupstorm.coordinator.consumer.resolving import resolve_regexes
+from groupstorm.coordinator.consumer.subscriptions import request_refresh
 from groupstorm.coordinator.deletions import (
     delete_topics,
     handle_delete_group,
@@ -34,14 +38,18 @@ from groupstorm.coordinator.deletions import (
     on_expiration_timer,
     schedule_expiration,
 )
+from groupstorm.coordinator.dispatch import handle_heartbeat, handle_join, handle_leave, handle_sync
 from groupstorm.coordinator.effects import Effects, PendingReply
 from groupstorm.coordinator.error_responses import GroupRequest, error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt, broken_off
+from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.listing import handle_list
 from groupstorm.coordinator.loading import end_transaction, load, move, snapshot, unload
 from groupstorm.coordinator.messages import (
+    ConsumerGroupHeartbeat,
     DeleteGroup,
+    DescribeConsumerGroup,
     DescribeGroup,
     Heartbeat,
     JoinGroup,
@@ -60,7 +68,8 @@ from groupstorm.coordinator.offset_requests import handle_commit, handle_fetch, 
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendPolicy, Record, immediate, operation_error
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.timers import APPEND, EXPIRATION, JOIN, SESSION, Timer
+from groupstorm.coordinator.timers import APPEND, EXPIRATION, JOIN, MEMBER_SESSION, SESSION, Timer
+from groupstorm.coordinator.topics import Topic
 from groupstorm.coordinator.writes import on_append_timer, submit
 
 #: Handles one request on one group.
@@ -79,12 +88,14 @@ HANDLERS: dict[type, Handler] = cast(
         OffsetDelete: handle_offset_delete,
         DeleteGroup: handle_delete_group,
         DescribeGroup: handle_describe,
+        ConsumerGroupHeartbeat: handle_consumer_heartbeat,
+        DescribeConsumerGroup: handle_describe_consumer_group,
     },
 )
 
 
 class GroupCoordinator:
-    """Kafka's coordinator of classic groups, as a value that requests and time change."""
+    """Kafka's coordinator of groups, as a value that requests and time change."""
 
     def __init__(
         self,
@@ -117,6 +128,10 @@ class GroupCoordinator:
         if write is not None:
             write.refuse = lambda error: self._refuse(request, reply, operation_error(error))
             submit(shard, write)
+        while shard.background:
+            resolved = resolve_regexes(shard, *shard.background.pop(0))
+            if resolved is not None:
+                submit(shard, resolved)
         return shard.take_effects()
 
     def _refuse_broken(self, request: GroupRequest, reply: PendingReply) -> None:
@@ -171,8 +186,12 @@ class GroupCoordinator:
             submit(self._shard, write)
         return True
 
-    def _on_group_timer(self, group: ClassicGroup, timer: Timer) -> Write | None:
+    def _on_group_timer(self, group: AnyGroup, timer: Timer) -> Write | None:
         kind, _, name = timer.key
+        if isinstance(group, ConsumerGroup):
+            return on_member_timer(self._shard, group, timer) if kind in MEMBER_TIMERS else None
+        if kind in MEMBER_TIMERS:
+            return None  # it was set before the group changed its protocol
         if kind is SESSION:
             return on_session_timer(self._shard, group, name)
         if kind is JOIN:
@@ -205,6 +224,26 @@ class GroupCoordinator:
         unload(self._shard)
         return self._shard.take_effects()
 
+    def update_topics(self, changed: Mapping[str, Topic], removed: Sequence[str], now_ms: int) -> Effects:
+        """Topics were created or have grown (``changed``), or no longer exist (``removed``): their groups
+        look at their subscriptions again, and offsets of removed topics are deleted."""
+        shard = self._shard
+        shard.now_ms = now_ms
+        touched = set(shard.topics.update(changed, removed))
+        for _, group in shard.groups.items():
+            if isinstance(group, ConsumerGroup) and not touched.isdisjoint(group.subscribed):
+                request_refresh(group)
+        return self._submit(delete_topics(shard, removed))
+
+    def set_group_options(self, group: str, options: Mapping[str, int]) -> None:
+        """Give one group options of its own (GROUP resources of IncrementalAlterConfigs), all of them at
+        once; `InputError` names the option that is wrong."""
+        self._shard.group_options.set(group, options)
+
+    def group_options(self, group: str) -> Mapping[str, int]:
+        """The options that were set for this group."""
+        return self._shard.group_options.own(group)
+
     def on_topics_deleted(self, topics: Sequence[str], now_ms: int) -> Effects:
         """Topics were deleted: delete the offsets that groups have committed for them."""
         self._shard.now_ms = now_ms
@@ -222,7 +261,10 @@ class GroupCoordinator:
         member is new: then its five minutes end. If there is no such member, nothing changes.
         """
         known = self._shard.groups.get(group)
-        if known is not None and (member_id in known.pending_members or known.members.get(member_id)):
+        if isinstance(known, ConsumerGroup):
+            if member_id in known.members:
+                self._shard.timers.set(MEMBER_SESSION, group, member_id, now_ms)
+        elif known is not None and (member_id in known.pending_members or known.members.get(member_id)):
             self._shard.timers.set(SESSION, group, member_id, now_ms)
         return self.fire(now_ms)
 
@@ -239,8 +281,20 @@ class GroupCoordinator:
         return self._shard.groups.keys()
 
     def group(self, name: str) -> ClassicGroup | None:
-        """The group as it is now, to look at: only the coordinator changes it."""
+        """The classic group as it is now, to look at: only the coordinator changes it."""
+        return self._shard.classic_group(name)
+
+    def consumer_group(self, name: str) -> ConsumerGroup | None:
+        """The consumer group as it is now, to look at."""
+        return self._shard.consumer_group(name)
+
+    def any_group(self, name: str) -> AnyGroup | None:
+        """The group of whichever kind, to look at."""
         return self._shard.groups.get(name)
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of the topic with this id; None if there is none."""
+        return self._shard.topics.name(topic_id)
 
     def committed_offsets(self, group: str) -> dict[str, int]:
         """The group's committed offsets by partition, which Kafka prints as topic-partition."""

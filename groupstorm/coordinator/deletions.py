@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from groupstorm.coordinator.classic.changes import delete_group
-from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.offset_rules import (
+    BaseTime,
     expiration_base_time,
     validate_delete_group,
     validate_offset_delete,
 )
 from groupstorm.coordinator.classic.states import EMPTY
 from groupstorm.coordinator.classic.subscriptions import is_subscribed_to
+from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.migration import tombstones
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
+from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.messages import (
     DeleteGroup,
     DeleteGroupResponse,
@@ -48,7 +52,7 @@ def handle_offset_delete(shard: Shard, request: OffsetDelete, reply: PendingRepl
     results: list[tuple[str, int, Error]] = []
     gone: list[_Partition] = []
     for topic, partitions in request.topics.items():
-        subscribed = is_subscribed_to(group, topic, compatibility)
+        subscribed = _reads(group, topic, compatibility)
         error = Error.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else Error.NONE
         results += [(topic, partition, error) for partition in partitions]
         if not subscribed:
@@ -65,10 +69,23 @@ def handle_offset_delete(shard: Shard, request: OffsetDelete, reply: PendingRepl
     return _forgetting(shard, group.name, gone, AppendCause.OFFSETS_DELETED, on_written)
 
 
-def _check_offset_delete(request: OffsetDelete, group: ClassicGroup | None) -> Error:
+def _check_offset_delete(request: OffsetDelete, group: AnyGroup | None) -> Error:
     if not request.group:
         return Error.INVALID_GROUP_ID
-    return Error.GROUP_ID_NOT_FOUND if group is None else validate_offset_delete(group)
+    if group is None:
+        return Error.GROUP_ID_NOT_FOUND
+    return Error.NONE if isinstance(group, ConsumerGroup) else validate_offset_delete(group)
+
+
+def _reads(group: AnyGroup, topic: str, compatibility: Compatibility) -> bool:
+    """Whether members of the group read this topic."""
+    if isinstance(group, ConsumerGroup):
+        return group.is_subscribed_to(topic)
+    return is_subscribed_to(group, topic, compatibility)
+
+
+def _is_empty(group: AnyGroup) -> bool:
+    return not group.members if isinstance(group, ConsumerGroup) else group.state is EMPTY
 
 
 def _is_known(shard: Shard, group: str, topic: str, partition: int) -> bool:
@@ -97,7 +114,10 @@ def _forgetting(
 def handle_delete_group(shard: Shard, request: DeleteGroup, reply: PendingReply) -> Write | None:
     """Delete an empty group with all its offsets."""
     group = shard.groups.get(request.group)
-    error = Error.GROUP_ID_NOT_FOUND if group is None else validate_delete_group(group)
+    if isinstance(group, ConsumerGroup):
+        error = Error.NON_EMPTY_GROUP if group.members else Error.NONE
+    else:
+        error = Error.GROUP_ID_NOT_FOUND if group is None else validate_delete_group(group)
     if error or group is None:
         shard.answer(reply, DeleteGroupResponse(error))
         return None
@@ -116,18 +136,19 @@ def handle_delete_group(shard: Shard, request: DeleteGroup, reply: PendingReply)
     )
 
 
-def _ending(shard: Shard, group: ClassicGroup, write: Write, cause: Cause) -> Write:
+def _ending(shard: Shard, group: AnyGroup, write: Write, cause: Cause) -> Write:
     """The same write, which also deletes the group, unless a member has joined when the write is done."""
     forget, records = write.apply, list[Record](write.records)
 
     def apply() -> None:
         if forget is not None:
             forget()
-        if group.state is EMPTY:
+        if _is_empty(group):
             delete_group(shard, group, cause)
 
     write.apply = apply
-    write.records = [*records, GroupTombstone(group.name)]
+    ending = tombstones(group) if isinstance(group, ConsumerGroup) else [GroupTombstone(group.name)]
+    write.records = [*records, *ending]
     return write
 
 
@@ -164,23 +185,26 @@ def _expire(shard: Shard, name: str) -> Write | None:
     all_expired = True
     if group.name in shard.offsets:
         expired, all_expired = _expired_offsets(shard, group)
-    ends = all_expired and not waits_for_transaction and group.state is EMPTY
+    ends = all_expired and not waits_for_transaction and _is_empty(group)
     if not expired and not ends:
         return None
     write = _forgetting(shard, group.name, expired, AppendCause.EXPIRED)
     return _ending(shard, group, write, Cause.EXPIRED) if ends else write
 
 
-def _expired_offsets(shard: Shard, group: ClassicGroup) -> tuple[list[_Partition], bool]:
+def _expired_offsets(shard: Shard, group: AnyGroup) -> tuple[list[_Partition], bool]:
     """The expired offsets, and whether they are all (OffsetMetadataManager.cleanupExpiredOffsets)."""
     compatibility = shard.config.compatibility
-    base_time_ms = expiration_base_time(group, compatibility)
+    if isinstance(group, ConsumerGroup):
+        base_time_ms: BaseTime | None = _commit_time
+    else:
+        base_time_ms = expiration_base_time(group, compatibility)
     if base_time_ms is None:
         return [], False
     expired, all_expired = [], True
     for topic, partition, stored in shard.offsets.of_group(group.name):
         if (
-            not is_subscribed_to(group, topic, compatibility)
+            not _reads(group, topic, compatibility)
             and _is_over(shard, stored, base_time_ms(stored))
             and not shard.pending_offsets.is_pending(group.name, topic, partition)
         ):
@@ -188,6 +212,11 @@ def _expired_offsets(shard: Shard, group: ClassicGroup) -> tuple[list[_Partition
         else:
             all_expired = False
     return expired, all_expired
+
+
+def _commit_time(stored: StoredOffset) -> int:
+    """In a consumer group an offset of a topic that nobody reads ages since its commit."""
+    return stored.committed_at_ms
 
 
 def _is_over(shard: Shard, stored: StoredOffset, base_ms: int) -> bool:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
     DeleteGroup,
     DeleteGroupResponse,
+    DescribeConsumerGroup,
+    DescribeConsumerGroupResponse,
     DescribeGroup,
     DescribeGroupResponse,
     Heartbeat,
@@ -40,6 +44,8 @@ GroupRequest = (
     | OffsetDelete
     | DeleteGroup
     | DescribeGroup
+    | ConsumerGroupHeartbeat
+    | DescribeConsumerGroup
 )
 
 
@@ -65,6 +71,10 @@ def error_response(request: GroupRequest, error: Error) -> Response:
             response = DeleteGroupResponse(error)
         case DescribeGroup():
             response = DescribeGroupResponse(error, request.group, "", "", "")
+        case ConsumerGroupHeartbeat():
+            response = ConsumerGroupHeartbeatResponse(error)
+        case DescribeConsumerGroup():
+            response = DescribeConsumerGroupResponse(error, request.group)
     return response
 
 

@@ -5,23 +5,34 @@ Kafka: GroupMetadataManager.listGroups.
 
 from __future__ import annotations
 
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.messages import ListedGroup, ListGroups, ListGroupsResponse
 from groupstorm.coordinator.shard import Shard
 
-#: The type under which classic groups are listed (KIP-848).
+#: The types under which groups are listed (KIP-848).
 CLASSIC_TYPE = "classic"
+CONSUMER_TYPE = "consumer"
 
 
 def handle_list(shard: Shard, request: ListGroups, reply: PendingReply) -> None:
     states = {state.lower().strip() for state in request.states}
     types = {kind.lower().strip() for kind in request.types}
     listed = [
-        ListedGroup(group.name, group.protocol_type or "", group.state, CLASSIC_TYPE)
+        ListedGroup(group.name, _protocol_type(group), group.state, _type(group))
         for _, group in shard.groups.items()
         if group.committed
         and (not states or group.state.lower() in states)
-        and (not types or CLASSIC_TYPE in types)
+        and (not types or _type(group) in types)
     ]
     shard.answer(reply, ListGroupsResponse(Error.NONE, tuple(listed)))
+
+
+def _type(group: AnyGroup) -> str:
+    return CONSUMER_TYPE if isinstance(group, ConsumerGroup) else CLASSIC_TYPE
+
+
+def _protocol_type(group: AnyGroup) -> str:
+    return CONSUMER_TYPE if isinstance(group, ConsumerGroup) else group.protocol_type or ""

@@ -9,7 +9,12 @@ from collections.abc import Iterable
 
 from groupstorm.coordinator.classic.group_records import restored_group, simple_group
 from groupstorm.coordinator.classic.moving import on_group_loaded, unload_group
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.moving import on_consumer_group_loaded, unload_consumer_group
+from groupstorm.coordinator.consumer.records import ConsumerRecord
+from groupstorm.coordinator.consumer.replay import replay
 from groupstorm.coordinator.failures import attempt
+from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
@@ -35,6 +40,9 @@ def load(shard: Shard, records: Iterable[Record]) -> list[Write]:
 
 def _on_loaded(shard: Shard, name: str) -> list[Write]:
     group = shard.groups[name]
+    if isinstance(group, ConsumerGroup):
+        on_consumer_group_loaded(shard, group)
+        return []
     write = attempt(shard, name, None, on_group_loaded, (shard, group))
     return [] if write is None else [write]
 
@@ -51,6 +59,16 @@ def _replay(shard: Shard, record: Record) -> None:
             _replay_offset(shard, record)
         case TransactionEndRecord(producer_id, is_commit):
             apply_transaction_end(shard, producer_id, is_commit)
+        case _:
+            _replay_consumer(shard, record)
+
+
+def _replay_consumer(shard: Shard, record: ConsumerRecord) -> None:
+    shard.note_written([record])
+    group = replay(shard, record)
+    if group is not None:
+        group.take_undo()
+        group.committed = True
 
 
 def _replay_offset(shard: Shard, record: OffsetCommitRecord) -> None:
@@ -76,10 +94,13 @@ def move(shard: Shard, names: Iterable[str]) -> list[Write]:
         group = shard.groups.get(name)
         if group is None:
             continue
-        unload_group(shard, group)
+        _unload(shard, group)
         written = shard.written.get(name)
         if written is not None:
             shard.groups.put(name, restored_group(written))
+        elif name in shard.written_consumer:
+            for record in written_records(shard, name):
+                _replay_consumer(shard, record)
         elif name in shard.offsets or shard.pending_offsets.of_group(name):
             shard.groups.put(name, simple_group(name, shard.now_ms))
         else:
@@ -101,7 +122,13 @@ def snapshot(shard: Shard) -> list[Record]:
         for producer_id, group, topic, partition, stored in shard.pending_offsets.rows()
     ]
     offsets = [record for _, record in sorted(numbered, key=lambda row: row[0])]
-    return [*shard.written.values(), *offsets]
+    consumer = [record for name in shard.written_consumer for record in written_records(shard, name)]
+    return [*shard.written.values(), *consumer, *offsets]
+
+
+def written_records(shard: Shard, name: str) -> list[ConsumerRecord]:
+    """The written records of a consumer group, in an order in which they can be replayed."""
+    return list(shard.written_consumer.get(name, {}).values())
 
 
 def _offset_record(
@@ -114,7 +141,14 @@ def _offset_record(
 def unload(shard: Shard) -> None:
     """The coordinator ends: answer every parked request."""
     for name in shard.groups.keys():  # noqa: SIM118
-        unload_group(shard, shard.groups[name])
+        _unload(shard, shard.groups[name])
+
+
+def _unload(shard: Shard, group: AnyGroup) -> None:
+    if isinstance(group, ConsumerGroup):
+        unload_consumer_group(shard, group)
+    else:
+        unload_group(shard, group)
 
 
 def end_transaction(shard: Shard, producer_id: int, is_commit: bool) -> Write:

@@ -1,4 +1,4 @@
-"""Requests and responses of the classic group protocol, as plain values.
+"""Requests and responses of the group protocols, as plain values.
 
 One type per request and per response, independent of the version on the wire:
 a request carries its ``version`` because Kafka's semantics depend on it, and a
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
+from uuid import UUID
 
 from groupstorm.coordinator.errors import Error
 
@@ -258,6 +259,74 @@ class ListGroupsResponse(NamedTuple):
     groups: tuple[ListedGroup, ...] = ()
 
 
+class ConsumerGroupHeartbeat(NamedTuple):
+    """ConsumerGroupHeartbeat 0-1 (KIP-848): join (epoch 0), heartbeat, leave (-1), leave for a while (-2).
+
+    None, and -1 for the rebalance timeout, mean: as in the last request. ``owned``: the partitions that the
+    member owns, by topic id.
+    """
+
+    group: str
+    member_id: str
+    member_epoch: int
+    group_instance_id: str | None = None
+    rack: str | None = None
+    rebalance_timeout_ms: int = -1
+    topics: tuple[str, ...] | None = None
+    regex: str | None = None
+    assignor: str | None = None
+    owned: tuple[tuple[UUID, tuple[int, ...]], ...] | None = None
+    version: int = 1
+    client_id: str = ""
+    client_host: str = "/127.0.0.1"
+
+
+class ConsumerGroupHeartbeatResponse(NamedTuple):
+    """``assignment``: topic id -> partitions; None: it has not changed."""
+
+    error: Error
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: Mapping[UUID, tuple[int, ...]] | None = None
+    error_message: str | None = None
+
+
+class DescribeConsumerGroup(NamedTuple):
+    """One group of a ConsumerGroupDescribe 0-1 request."""
+
+    group: str
+    version: int = 1
+
+
+class DescribedConsumerMember(NamedTuple):
+    """``assignment`` and ``target``: topic name -> partitions; ``is_classic``: it speaks the classic
+    protocol."""
+
+    member_id: str
+    instance: str | None
+    rack: str | None
+    epoch: int
+    client_id: str
+    client_host: str
+    topics: tuple[str, ...]
+    regex: str
+    assignment: Mapping[str, tuple[int, ...]]
+    target: Mapping[str, tuple[int, ...]]
+    is_classic: bool
+
+
+class DescribeConsumerGroupResponse(NamedTuple):
+    error: Error
+    group: str
+    state: str = ""
+    epoch: int = 0
+    assignment_epoch: int = 0
+    assignor: str = ""
+    members: tuple[DescribedConsumerMember, ...] = ()
+    error_message: str | None = None
+
+
 Request = (
     JoinGroup
     | SyncGroup
@@ -270,6 +339,8 @@ Request = (
     | DeleteGroup
     | DescribeGroup
     | ListGroups
+    | ConsumerGroupHeartbeat
+    | DescribeConsumerGroup
 )
 Response = (
     JoinGroupResponse
@@ -282,4 +353,6 @@ Response = (
     | DeleteGroupResponse
     | DescribeGroupResponse
     | ListGroupsResponse
+    | ConsumerGroupHeartbeatResponse
+    | DescribeConsumerGroupResponse
 )

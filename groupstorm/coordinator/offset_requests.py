@@ -12,9 +12,12 @@ Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffse
 from __future__ import annotations
 
 from groupstorm.coordinator.classic.changes import create_group, restart_session
+from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.offset_rules import validate_commit, validate_txn_commit
 from groupstorm.coordinator.classic.states import PREPARING_REBALANCE, STABLE
 from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.consumer import offset_rules as consumer_rules
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import NO_ERROR, Error
@@ -40,21 +43,24 @@ _NO_RETENTION = -1
 def handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> Write | None:
     """Store the offsets if the sender may commit; a member's commit counts as a heartbeat."""
     group = shard.groups.get(request.group)
-    error = validate_commit(group, request)
+    if isinstance(group, ConsumerGroup):
+        error = consumer_rules.validate_commit(group, shard.topics, request)
+    else:
+        error = validate_commit(group, request)
     if error:
         _refuse(shard, request, reply, error)
         return None
     if group is None:
         # The sender manages its partitions itself: its offsets get a group without members.
         group = create_group(shard, request.group, "offset-commit")
-    if group.state in (STABLE, PREPARING_REBALANCE):
+    if isinstance(group, ClassicGroup) and group.state in (STABLE, PREPARING_REBALANCE):
         restart_session(shard, group, group.members[request.member_id])
     return _store(shard, request, reply)
 
 
 def check_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> None:
-    """Handle a member's commit but for the offsets: they are neither stored nor emitted."""
-    group = shard.groups.get(request.group)
+    """Handle a classic member's commit but for the offsets: they are neither stored nor emitted."""
+    group = shard.classic_group(request.group)
     error = validate_commit(group, request)
     if error or group is None:
         shard.answer(reply, error_response(request, error))
@@ -70,7 +76,10 @@ def check_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> No
 def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingReply) -> Write | None:
     """Keep the offsets until the transaction ends. It does not count as a heartbeat."""
     group = shard.groups.get(request.group)
-    error = validate_txn_commit(group, request)
+    if isinstance(group, ConsumerGroup):
+        error = consumer_rules.validate_txn_commit(group, shard.topics, request)
+    else:
+        error = validate_txn_commit(group, request)
     if error:
         _refuse(shard, request, reply, error)
         return None
@@ -165,7 +174,13 @@ def handle_fetch(shard: Shard, request: OffsetFetch, reply: PendingReply) -> Non
     With ``require_stable`` the answer waits for the group's writes under way. It has the offsets that were
     committed when the request came.
     """
-    known = shard.committed_group(request.group) is not None
+    group = shard.committed_group(request.group)
+    if isinstance(group, ConsumerGroup):
+        error = consumer_rules.validate_fetch(group, request)
+        if error:
+            shard.answer(reply, error_response(request, error))
+            return
+    known = group is not None
     if request.topics is None:
         offsets = shard.offsets
         rows = (

@@ -30,6 +30,7 @@ class Write:
         "name",
         "records",
         "refuse",
+        "revert",
     )
 
     def __init__(
@@ -47,6 +48,8 @@ class Write:
         self.apply = apply
         #: Answers the request behind this write with an error, unless the request has its answer.
         self.refuse: Callable[[Error], None] | None = None
+        #: Takes back what the records have changed already, if they cannot be written.
+        self.revert: Callable[[], None] | None = None
         #: Groups that exist only if this write succeeds.
         self.created: list[ClassicGroup] = []
         #: Answers of operations without records that came after this write.

@@ -1,7 +1,7 @@
 """The records that the coordinator writes to the offsets topic, and the policy of their appends.
 
 Records are values: nothing here makes bytes of them. Kafka: GroupMetadataValue,
-OffsetCommitValue.
+OffsetCommitValue; those of consumer groups stand in `consumer.records`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset
 
@@ -75,7 +76,7 @@ class TransactionEndRecord(NamedTuple):
     is_commit: bool
 
 
-Record = GroupMetadataRecord | GroupTombstone | OffsetCommitRecord | TransactionEndRecord
+Record = GroupMetadataRecord | GroupTombstone | OffsetCommitRecord | TransactionEndRecord | ConsumerRecord
 
 
 class AppendCause(StrEnum):
@@ -91,6 +92,10 @@ class AppendCause(StrEnum):
     OFFSETS_DELETED = "offsets-deleted"  # OffsetDelete
     GROUP_DELETED = "group-deleted"  # DeleteGroups
     EXPIRED = "expired"  # offsets.retention.minutes are over
+    MEMBER_HEARTBEAT = "member-heartbeat"  # a member of a consumer group joined, changed or came further
+    GROUP_DOWNGRADED = "group-downgraded"  # a consumer group becomes a classic one
+    MEMBERS_REMOVED = "members-removed"  # members of a consumer group left or were fenced
+    REGEXES_RESOLVED = "regexes-resolved"  # topics that match subscribed regular expressions
 
 
 #: The outcome of an append: the records of one write and their cause -> (delay in ms until it is committed,

@@ -3,16 +3,23 @@ this call, and the effects that the call collects. Kafka: GroupCoordinatorShard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Hashable, Sequence
+from uuid import UUID
 
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.records import ConsumerRecord
+from groupstorm.coordinator.consumer_config import GroupOptions
 from groupstorm.coordinator.effects import Effects, PendingReply, Reply
+from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.offsets import Offsets, PendingOffsets
 from groupstorm.coordinator.pending_writes import PendingWrites
 from groupstorm.coordinator.records import AppendPolicy, GroupMetadataRecord, GroupTombstone, Record
 from groupstorm.coordinator.timers import Timers
+from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import TimelineHashMap
 from groupstorm.trace.events.coordinator import Event
 
@@ -24,7 +31,9 @@ class Shard:
         "_events",
         "_replies",
         "append",
+        "background",
         "config",
+        "group_options",
         "groups",
         "member_ids",
         "now_ms",
@@ -32,9 +41,11 @@ class Shard:
         "pending_offsets",
         "records",
         "timers",
+        "topics",
         "whole_records",
         "writes",
         "written",
+        "written_consumer",
     )
 
     def __init__(
@@ -48,12 +59,19 @@ class Shard:
         self.member_ids = member_ids
         self.append = append
         self.whole_records = whole_records
-        self.groups: TimelineHashMap[str, ClassicGroup] = TimelineHashMap()
+        self.groups: TimelineHashMap[str, AnyGroup] = TimelineHashMap()
+        self.topics = Topics()
+        #: Options of single groups.
+        self.group_options = GroupOptions(config.consumer)
+        #: Regular expressions to resolve after this call, by group.
+        self.background: list[tuple[str, tuple[str, ...]]] = []
         self.offsets = Offsets()
         self.pending_offsets = PendingOffsets()
         #: The last written record of each group, which another coordinator would read. Kept only with
         #: ``whole_records``.
         self.written: dict[str, GroupMetadataRecord] = {}
+        #: The same of consumer groups: the last written record of each of a group's entries.
+        self.written_consumer: dict[str, dict[Hashable, ConsumerRecord]] = {}
         self.timers = Timers()
         self.writes = PendingWrites()
         self.now_ms = 0
@@ -77,11 +95,32 @@ class Shard:
             reply.done = True
             self._replies.append((reply.token, response))
 
-    def exists(self, group: ClassicGroup) -> bool:
+    def exists(self, group: AnyGroup) -> bool:
         """Whether the group of that name is still this one: a write may outlive its group."""
         return self.groups.get(group.name) is group
 
-    def committed_group(self, name: str) -> ClassicGroup | None:
+    def classic_group(self, name: str) -> ClassicGroup | None:
+        """The group, if it is a classic one."""
+        group = self.groups.get(name)
+        return group if isinstance(group, ClassicGroup) else None
+
+    def consumer_group(self, name: str) -> ConsumerGroup | None:
+        """The group, if it is a consumer group."""
+        group = self.groups.get(name)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def draw_uuid(self) -> str:
+        """A member id of a consumer group: a UUID as Kafka prints it (Uuid.randomUuid)."""
+        while True:
+            drawn = self.member_ids("").removeprefix("-")
+            try:
+                text = urlsafe_b64encode(UUID(drawn).bytes).decode().rstrip("=")
+            except ValueError:
+                return drawn  # a driver that counts its ids
+            if not text.startswith("-"):
+                return text
+
+    def committed_group(self, name: str) -> AnyGroup | None:
         """The group as reads see it."""
         group = self.groups.get(name)
         return group if group is not None and group.committed else None
@@ -93,3 +132,9 @@ class Shard:
                 self.written[record.group] = record
             elif isinstance(record, GroupTombstone):
                 self.written.pop(record.group, None)
+            elif isinstance(record, ConsumerRecord):
+                self.written_consumer.setdefault(record.group, {}).pop(record.key, None)
+                if not record.is_tombstone:
+                    self.written_consumer[record.group][record.key] = record
+                elif not self.written_consumer[record.group]:
+                    del self.written_consumer[record.group]

@@ -16,6 +16,7 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import HANDLERS, GroupCoordinator, Handler
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
+from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.messages import OffsetCommit
 from groupstorm.coordinator.offset_requests import check_commit, handle_commit
 from groupstorm.coordinator.pending_writes import Write
@@ -110,15 +111,15 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         arrived at ``contact_ms``; the session ends when its timeout has passed since then."""
         shard = self._shard
         shard.now_ms = now_ms
-        known = shard.groups.get(group)
+        known = shard.classic_group(group)
         member = None if known is None else known.members.get(member_id)
         if member is not None and shard.timers.deadline_of(SESSION, group, member_id) is None:
             until_ms = max(now_ms, contact_ms + member.session_timeout_ms)
             shard.timers.set(SESSION, group, member_id, until_ms)
 
-    def _on_group_timer(self, group: ClassicGroup, timer: Timer) -> Write | None:
+    def _on_group_timer(self, group: AnyGroup, timer: Timer) -> Write | None:
         kind, _, member_id = timer.key
-        if kind is SESSION and self._last_contact is not None:
+        if kind is SESSION and self._last_contact is not None and isinstance(group, ClassicGroup):
             member = expiring_member(group, member_id)
             if member is not None and self._was_heard_of(group, member, timer.deadline_ms):
                 return None

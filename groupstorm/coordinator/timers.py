@@ -15,6 +15,11 @@ class TimerKind(IntEnum):
     SYNC = 2  # members that have not synced go (sync-<group>)
     APPEND = 3  # a delayed append completes or times out
     EXPIRATION = 4  # offsets and empty groups are looked through (expire-group-metadata)
+    # of members of consumer groups
+    MEMBER_SESSION = 5  # the member is silent (Kafka: session-timeout-<group>-<member>)
+    MEMBER_REBALANCE = 6  # it does not give its partitions up (rebalance-timeout-<group>-<member>)
+    MEMBER_JOIN = 7  # a classic one does not join again (consumer-join-<group>-<member>)
+    MEMBER_SYNC = 8  # a classic one has joined and does not sync (consumer-sync-<group>-<member>)
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
@@ -23,6 +28,10 @@ JOIN: Final = TimerKind.JOIN
 SYNC: Final = TimerKind.SYNC
 APPEND: Final = TimerKind.APPEND
 EXPIRATION: Final = TimerKind.EXPIRATION
+MEMBER_SESSION: Final = TimerKind.MEMBER_SESSION
+MEMBER_REBALANCE: Final = TimerKind.MEMBER_REBALANCE
+MEMBER_JOIN: Final = TimerKind.MEMBER_JOIN
+MEMBER_SYNC: Final = TimerKind.MEMBER_SYNC
 
 
 _Key = tuple[TimerKind, str, str]

@@ -70,13 +70,28 @@ def _finish(shard: Shard, write: Write) -> None:
             _attempt(shard, write, write.apply, ())
     else:
         shard.emit(events.AppendFailed(write.group, error.name, write.cause))
+    if error is not None:
+        _take_back(shard, write, error)
     _complete(shard, write, error)
     if error is not None:
         for group in write.created:
             forget_group(shard, group, error)
+        if write.revert is not None:
+            write.revert()
     for request, reply, response in write.deferred:
         failed = None if error is None else error_response(request, operation_error(error))
         shard.answer(reply, failed or response)
+
+
+def _take_back(shard: Shard, write: Write, error: Error) -> None:
+    """The write failed: what its records changed goes back. Later writes of the group build on it, so they
+    fail with it (Kafka: CoordinatorRuntime reverts to the last snapshot)."""
+    if write.revert is None:
+        return
+    for later in reversed(shard.writes.of_group(write.group)):
+        if later.revert is not None and later.error is None:
+            later.revert()
+            later.revert, later.error = None, error
 
 
 def _complete(shard: Shard, write: Write, error: Error | None) -> None:

@@ -238,8 +238,11 @@ def test_all_offsets_are_fetched_with_null() -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        {"op": "chb"},
-        {"op": "group_config", "set": {}},
+        {"op": "group_config", "set": {"consumer.session.timeout.ms": "soon"}},
+        {"op": "group_config", "set": {"consumer.surprise": 1}},
+        {"op": "chb", "version": 2},
+        {"op": "chb", "owned": 7},
+        {"op": "chb", "topics": "t"},
         {"op": "nonsense"},
         {},
         {"op": 7},

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm.assignors.userdata import Subscription, encode_subscription
 from groupstorm.coordinator.classic.states import TRANSITIONS, mermaid, next_state
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
@@ -204,6 +205,15 @@ def _(world: World) -> None:
     world.take(Effects([], smaller.events, []))
 
 
+@story("Stable", "downgraded")
+def _(world: World) -> None:
+    """The member of the new protocol leaves a group whose other member speaks the classic one."""
+    subscription = encode_subscription(Subscription(("t",)))
+    world.step("chb", member="new", epoch=0, rebalance=10_000, topics=["t"], owned={})
+    world.join(member="old", protocols=(("range", subscription),))
+    world.step("chb", member="new", epoch=-1)
+
+
 @story("PreparingRebalance", "failed")
 def _(world: World) -> None:
     world.join(protocols=(("range", b""), ("range", b"")))
@@ -285,4 +295,8 @@ def test_append_causes_are_those_of_the_event() -> None:
         "offsets-deleted",
         "group-deleted",
         "expired",
+        "member-heartbeat",
+        "group-downgraded",
+        "members-removed",
+        "regexes-resolved",
     ]

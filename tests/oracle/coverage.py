@@ -83,7 +83,7 @@ class _Watched(GroupCoordinator):
 
     def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:
         if not isinstance(request, ListGroups):
-            group = self.group(request.group)
+            group = self.any_group(request.group)
             state = NO_GROUP if group is None else group.state.value
             self._coverage.requests[type(request).__name__, state] += 1
         return self._count(super().handle(request, now_ms, token))

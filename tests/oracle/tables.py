@@ -84,6 +84,7 @@ OUTSIDE_THE_COORDINATOR: dict[str, str] = {
 #: Transitions of `states.TRANSITIONS` that no script can take, and why.
 UNREACHABLE_TRANSITIONS: dict[tuple[str, str], str] = {
     ("Stable", "over-capacity"): "a group that is loaded, and scripts begin with none",
+    ("Stable", "downgraded"): "a consumer group becomes a classic one, and scripts of this kind have none",
     ("PreparingRebalance", "failed"): "not in Kafka 4.3.1, and scripts keep to the letter",
     ("CompletingRebalance", "failed"): "not in Kafka 4.3.1, and scripts keep to the letter",
     ("Stable", "failed"): "not in Kafka 4.3.1, and scripts keep to the letter",

@@ -8,6 +8,7 @@ from groupstorm.coordinator.classic.replies import answer_parked_join, answer_pa
 from groupstorm.coordinator.classic.states import next_state
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.messages import JoinGroupResponse
 from groupstorm.coordinator.records import group_append_error
 from groupstorm.coordinator.shard import Shard
@@ -40,12 +41,13 @@ def forget_group(shard: Shard, group: ClassicGroup, error: Error) -> None:
     shard.emit(events.GroupDeleted(group.name, Cause.APPEND_FAILED))
 
 
-def delete_group(shard: Shard, group: ClassicGroup, cause: Cause) -> None:
+def delete_group(shard: Shard, group: AnyGroup, cause: Cause) -> None:
     """The group ends, and its timers with it."""
     if not shard.exists(group):
         return
     shard.groups.remove(group.name)
-    cancel_timers(shard, group)
+    if isinstance(group, ClassicGroup):
+        cancel_timers(shard, group)
     shard.emit(events.GroupDeleted(group.name, cause))
 
 

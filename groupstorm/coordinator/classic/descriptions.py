@@ -24,10 +24,11 @@ _NOT_FOUND_SINCE = 6
 
 def handle_describe(shard: Shard, request: DescribeGroup, reply: PendingReply) -> None:
     group = shard.committed_group(request.group)
-    if group is not None:
+    if isinstance(group, ClassicGroup):
         shard.answer(reply, _describe(group))
     elif request.version >= _NOT_FOUND_SINCE:
-        message = f"Group {request.group} not found."
+        reason = "not found" if group is None else "is not a classic group"
+        message = f"Group {request.group} {reason}."
         response = DescribeGroupResponse(
             Error.GROUP_ID_NOT_FOUND, request.group, DEAD, "", "", error_message=message
         )

@@ -27,7 +27,7 @@ from groupstorm.trace.events.group_states import Cause
 
 def is_stalled(shard: Shard, name: str) -> bool:
     """Whether the group waits for something that neither a timer nor a write will bring about."""
-    group = shard.groups.get(name)
+    group = shard.classic_group(name)
     if group is None:
         return False
     if group.state is PREPARING_REBALANCE:
@@ -44,7 +44,7 @@ def fail_group(shard: Shard, name: str) -> Write | None:
     The new group keeps generation, protocol type and offsets. Writes under way find that their group is gone,
     and change nothing.
     """
-    group = shard.groups.get(name)
+    group = shard.classic_group(name)
     if group is None:
         return None
     cancel_timers(shard, group)

@@ -35,7 +35,7 @@ def heartbeat(
     member's session starts again."""
     if not group_name:
         return Error.INVALID_GROUP_ID
-    group = shard.groups.get(group_name)
+    group = shard.classic_group(group_name)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
     error = group.validate(member_id, group_instance_id)

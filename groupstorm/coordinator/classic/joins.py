@@ -36,7 +36,7 @@ _KNOWN_MEMBER_ID_SINCE = 4
 
 def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write | None:
     """Answer at once, or park the request in the group's round."""
-    group = shard.groups.get(request.group)
+    group = shard.classic_group(request.group)
     error = _check(shard, request, group)
     if error:
         return _refuse(shard, request, reply, error)
@@ -59,14 +59,28 @@ def _on_group_written(shard: Shard, request: JoinGroup, reply: PendingReply, err
 
 def _check(shard: Shard, request: JoinGroup, group: ClassicGroup | None) -> Error:
     """The error of a request that is refused in every state of the group."""
+    error = _check_fields(shard, request)
+    if not error and group is None and request.member_id != NO_MEMBER_ID:
+        return Error.UNKNOWN_MEMBER_ID
+    return error
+
+
+def _check_fields(shard: Shard, request: JoinGroup) -> Error:
+    """The error of a request that no group takes (GroupCoordinatorService.joinGroup)."""
     config = shard.config
     if not request.group:
         return Error.INVALID_GROUP_ID
     if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
         return Error.INVALID_SESSION_TIMEOUT
-    if group is None and request.member_id != NO_MEMBER_ID:
-        return Error.UNKNOWN_MEMBER_ID
     return NO_ERROR
+
+
+def refuse_outright(shard: Shard, request: JoinGroup, reply: PendingReply) -> bool:
+    """Answer a request that no group takes, whatever its kind; False if a group may take it."""
+    error = _check_fields(shard, request)
+    if error:
+        _refuse(shard, request, reply, error)
+    return bool(error)
 
 
 def _refuse(shard: Shard, request: JoinGroup, reply: PendingReply, error: Error) -> Write | None:

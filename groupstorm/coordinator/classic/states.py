@@ -62,6 +62,7 @@ TRANSITIONS: dict[GroupState, dict[Cause, GroupState]] = {
         Cause.SESSION_EXPIRED: PREPARING_REBALANCE,  # GMM.removeMemberAndUpdateClassicGroup
         Cause.SYNC_TIMEOUT: PREPARING_REBALANCE,  # GMM.expirePendingSync
         Cause.OVER_CAPACITY: PREPARING_REBALANCE,  # GMM.onLoaded
+        Cause.DOWNGRADED: PREPARING_REBALANCE,  # GMM.convertToClassicGroup
         Cause.FAILED: EMPTY,  # not in Kafka: failures.fail_group
     },
 }

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
     HeartbeatResponse,
     JoinGroup,
     JoinGroupResponse,
@@ -21,6 +24,9 @@ from groupstorm.coordinator.script.names import Names, is_name
 
 _NUMBER = re.compile(r"\$(?P<label>.*?)(?P<plus>[+-]\d+)?", re.DOTALL)
 PENDING = "PENDING"
+
+#: topic id -> partitions
+Assigned = Mapping[UUID, tuple[int, ...]]
 
 
 class InvalidStep(Exception):
@@ -40,12 +46,17 @@ class Client:
         self.members: tuple[str, ...] = ()
         self.assignment: bytes | None = None
         self.epoch = 0
+        #: What the last assignment of a consumer group said, and what the one before said that differed.
+        self.owned: Assigned = {}
+        self.owned_before: Assigned = {}
         self.last: str | None = None
 
     def sent(self, kind: str, request: Request) -> None:
         """A join or sync may be parked: until its answer comes, the last answer is pending."""
         if isinstance(request, JoinGroup | SyncGroup):
             self.last = f"{kind}:{PENDING}"
+        if isinstance(request, ConsumerGroupHeartbeat) and request.member_id:
+            self.member = request.member_id
 
     def answered(self, kind: str, member_id: str | None, response: Response, *, by_members: bool) -> None:
         """Remember an answer. ``member_id``: the one that the request used; ``by_members``: a
@@ -55,6 +66,8 @@ class Client:
                 self._joined(response)
             case SyncGroupResponse() if not response.error:
                 self.assignment = response.assignment
+            case ConsumerGroupHeartbeatResponse():
+                self._beat(kind, response)
             case LeaveGroupResponse() if not by_members:
                 if not any(member.error for member in response.members):
                     self.member = ""
@@ -62,6 +75,19 @@ class Client:
             self.last = f"{kind}:{response.error.name}"
             if response.error is Error.UNKNOWN_MEMBER_ID and member_id == self.member:
                 self.member = ""
+
+    def _beat(self, kind: str, response: ConsumerGroupHeartbeatResponse) -> None:
+        if response.member_id:
+            self.member = response.member_id
+        self.last = f"{kind}:{response.error.name}"
+        if response.error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID) or (
+            not response.error and response.member_epoch < 0
+        ):
+            self.epoch, self.owned, self.owned_before = 0, {}, {}
+        elif not response.error:
+            self.epoch = response.member_epoch
+            if response.assignment is not None and response.assignment != self.owned:
+                self.owned, self.owned_before = response.assignment, self.owned
 
     def _joined(self, response: JoinGroupResponse) -> None:
         if response.member_id:

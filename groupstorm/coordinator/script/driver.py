@@ -22,8 +22,10 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.script.clients import Clients
-from groupstorm.coordinator.script.names import Names
-from groupstorm.coordinator.script.requests import Scene, append_error, build_request
+from groupstorm.coordinator.script.names import Names, topic_uuid
+from groupstorm.coordinator.script.requests import append_error, build_request
+from groupstorm.coordinator.script.scene import Scene
+from groupstorm.coordinator.topics import Topic
 from groupstorm.trace.events.coordinator import Event
 
 #: More timers than this at one instant do not end by themselves.
@@ -73,12 +75,16 @@ class Driver:
         names: Names,
         member_ids: Callable[[str], str] | None = None,
         topics: Mapping[str, int] | None = None,
+        has_racks: bool = False,
         coordinator: Callable[..., GroupCoordinator] = GroupCoordinator,
         keeps_records: bool = False,
     ) -> None:
         self.now_ms = 0
         self.clients = Clients(names)
-        self.topics = dict(topics or {})
+        self.topics: dict[str, int] = {}
+        self._has_racks = has_racks
+        #: Topics as the cluster knows them: they never shrink.
+        self._partitions: dict[str, int] = {}
         self.append_delay_ms = 0
         self.append_error: Error | None = None
         self.appended: list[tuple[list[Record], AppendCause]] = []
@@ -90,11 +96,29 @@ class Driver:
         self.coordinator = coordinator(
             config, member_ids=member_ids or names.draw, append=self._append, **options
         )
+        self.change_topics(topics or {}, ())
 
     def _append(self, records: Sequence[Record], cause: AppendCause) -> tuple[int, Error | None]:
         if self._keeps_records:
             self.appended.append((list(records), cause))
         return self.append_delay_ms, self.append_error
+
+    def change_topics(self, changed: Mapping[str, int], removed: Sequence[str]) -> Outcome:
+        """A new metadata image: topics with their numbers of partitions, and topics that are gone."""
+        self.topics.update(changed)
+        for name, count in changed.items():
+            self._partitions[name] = max(count, self._partitions.get(name, 0))
+        created = {name: self._topic(name) for name in changed}
+        known = [name for name in removed if self.topics.pop(name, None) is not None]
+        for name in known:
+            del self._partitions[name]
+        return self.receive(self.coordinator.update_topics(created, known, self.now_ms))
+
+    def _topic(self, name: str) -> Topic:
+        """Partition p has replicas on brokers p and p + 1 of four, each in a rack of its own."""
+        count = self._partitions[name]
+        racks = tuple((f"rack{number % 4}", f"rack{(number + 1) % 4}") for number in range(count))
+        return Topic(topic_uuid(name), count, racks if self._has_racks else ())
 
     def request(self, step: Mapping[str, Any], label: str) -> Request:
         """The request of a step; `InvalidStep` if it cannot be made into one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 
 _NAME = re.compile(r"m\d+")
@@ -13,6 +14,12 @@ _NAME = re.compile(r"m\d+")
 def scenario_uuid(scenario_id: str | int, number: int) -> uuid.UUID:
     """The n-th UUID that a scenario draws: MD5 of "<id>:<n>" with the bits of a random UUID."""
     digest = hashlib.md5(f"{scenario_id}:{number}".encode(), usedforsecurity=False).digest()
+    return uuid.UUID(bytes=digest, version=4)
+
+
+def topic_uuid(name: str) -> uuid.UUID:
+    """The id of a script's topic: MD5 of "topic:<name>" with the bits of a random UUID."""
+    digest = hashlib.md5(f"topic:{name}".encode(), usedforsecurity=False).digest()
     return uuid.UUID(bytes=digest, version=4)
 
 
@@ -26,14 +33,19 @@ class Names:
 
     def __init__(self, scenario_id: str | int) -> None:
         self._scenario_id = scenario_id
+        self._count = 0
         self._drawn: dict[str, int] = {}
         self._names: dict[str, str] = {}
         self._ids: dict[str, str] = {}
 
     def draw(self, prefix: str) -> str:
-        """A new member id."""
-        member_id = f"{prefix}-{scenario_uuid(self._scenario_id, len(self._drawn) + 1)}"
-        self._drawn[member_id] = len(self._drawn)
+        """A new member id. In a consumer group its UUID alone is the id, in Kafka's base64."""
+        self._count += 1
+        drawn = scenario_uuid(self._scenario_id, self._count)
+        member_id = f"{prefix}-{drawn}"
+        self._drawn[member_id] = self._drawn[urlsafe_b64encode(drawn.bytes).decode().rstrip("=")] = (
+            self._count
+        )
         return member_id
 
     def see(self, ids: Iterable[str]) -> None:

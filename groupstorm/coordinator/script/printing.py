@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from uuid import UUID
 
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.listing import CLASSIC_TYPE
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.member import ConsumerMember
+from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.listing import CLASSIC_TYPE, CONSUMER_TYPE
 from groupstorm.coordinator.messages import (
-    DeleteGroupResponse,
+    ConsumerGroupHeartbeatResponse,
     DescribeGroupResponse,
-    HeartbeatResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
-    ListGroupsResponse,
     OffsetCommitResponse,
     OffsetDeleteResponse,
     OffsetFetchResponse,
@@ -22,6 +24,9 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 from groupstorm.coordinator.script.names import Names
+
+#: topic id -> name, of every topic that a script has had
+TopicNames = Mapping[UUID, str]
 
 
 def _base64(data: bytes) -> str:
@@ -37,20 +42,30 @@ def ids_in_response(response: Response) -> Iterator[str]:
             yield from (member.member_id for member in response.members)
         case LeaveGroupResponse() | DescribeGroupResponse():
             yield from (member.member_id for member in response.members)
+        case ConsumerGroupHeartbeatResponse(member_id=str() as member_id):
+            yield member_id
 
 
-def ids_in_groups(groups: Iterable[ClassicGroup]) -> Iterator[str]:
+def ids_in_groups(groups: Iterable[AnyGroup]) -> Iterator[str]:
     """The member ids in the state of groups."""
     for group in groups:
         yield from group.members
+        if isinstance(group, ConsumerGroup):
+            continue
         yield from group.pending_members
         yield from group.static_members.values()
         if group.leader is not None:
             yield group.leader
 
 
-def print_response(response: Response, names: Names) -> dict[str, Any]:
-    """The fields of an answer that follow t, step, kind and as."""
+def print_response(response: Response, names: Names, topics: TopicNames) -> dict[str, Any]:
+    """The fields of an answer that follow t, step, kind and as; ``topics``: topic id -> name."""
+    if isinstance(response, ConsumerGroupHeartbeatResponse):
+        return _consumer_heartbeat(response, names, topics)
+    return _print_response(response, names)
+
+
+def _print_response(response: Response, names: Names) -> dict[str, Any]:
     match response:
         case JoinGroupResponse():
             return _join(response, names)
@@ -71,8 +86,26 @@ def print_response(response: Response, names: Names) -> dict[str, Any]:
             return _describe(response, names)
         case OffsetCommitResponse() | OffsetFetchResponse() | OffsetDeleteResponse():
             return _offsets(response)
-        case HeartbeatResponse() | ListGroupsResponse() | DeleteGroupResponse():
+        case _:
             return {"error": response.error.name}
+
+
+def _consumer_heartbeat(
+    response: ConsumerGroupHeartbeatResponse, names: Names, topics: TopicNames
+) -> dict[str, Any]:
+    member, assignment = response.member_id, response.assignment
+    return {
+        "error": response.error.name,
+        "member": None if member is None else names.name(member),
+        "epoch": response.member_epoch,
+        "heartbeat_ms": response.heartbeat_interval_ms,
+        "assignment": None if assignment is None else _partitions(assignment, topics),
+    }
+
+
+def _partitions(partitions: Mapping[UUID, Iterable[int]], topics: TopicNames) -> dict[str, list[int]]:
+    listed = {topics[topic]: sorted(numbers) for topic, numbers in partitions.items()}
+    return {topic: listed[topic] for topic in sorted(listed)}
 
 
 def _offsets(response: OffsetCommitResponse | OffsetFetchResponse | OffsetDeleteResponse) -> dict[str, Any]:
@@ -125,8 +158,41 @@ def _describe(response: DescribeGroupResponse, names: Names) -> dict[str, Any]:
     }
 
 
-def print_group(group: ClassicGroup, names: Names) -> dict[str, Any]:
-    """A group's state."""
+def print_group(group: AnyGroup, names: Names, topics: TopicNames) -> dict[str, Any]:
+    """A group's state; ``topics``: topic id -> name."""
+    if isinstance(group, ConsumerGroup):
+        return _consumer_group(group, names, topics)
+    return _classic_group(group, names)
+
+
+def _consumer_group(group: ConsumerGroup, names: Names, topics: TopicNames) -> dict[str, Any]:
+    members = sorted(group.members.values(), key=lambda member: names.key(names.name(member.member_id)))
+    return {
+        "type": CONSUMER_TYPE,
+        "state": group.state.value,
+        "epoch": group.epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "members": [_consumer_member(group, member, names, topics) for member in members],
+    }
+
+
+def _consumer_member(
+    group: ConsumerGroup, member: ConsumerMember, names: Names, topics: TopicNames
+) -> dict[str, Any]:
+    return {
+        "member": names.name(member.member_id),
+        "epoch": member.epoch,
+        "previous_epoch": member.previous_epoch,
+        "state": member.state.value,
+        **({} if member.instance is None else {"instance": member.instance}),
+        **({} if member.classic is None else {"classic": True}),
+        "assigned": _partitions(member.assigned, topics),
+        "revoking": _partitions(member.revoking, topics),
+        "target": _partitions(group.target(member.member_id), topics),
+    }
+
+
+def _classic_group(group: ClassicGroup, names: Names) -> dict[str, Any]:
 
     def sorted_names(ids: Iterable[str]) -> list[str]:
         return sorted(map(names.name, ids), key=names.key)

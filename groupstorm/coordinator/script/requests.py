@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from groupstorm.assignors.userdata import (
     Subscription,
@@ -28,7 +28,7 @@ from groupstorm.coordinator.messages import (
     Request,
     SyncGroup,
 )
-from groupstorm.coordinator.script.clients import Client, Clients, InvalidStep
+from groupstorm.coordinator.script.clients import Client, InvalidStep
 from groupstorm.coordinator.script.fields import (
     LONG_MAX,
     Fields,
@@ -36,17 +36,10 @@ from groupstorm.coordinator.script.fields import (
     partition_number,
     whole_number,
 )
-from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.script.heartbeats import consumer_heartbeat
+from groupstorm.coordinator.script.scene import Scene
 
 _PROTOCOL_SINCE_SYNC = 5
-
-
-class Scene(NamedTuple):
-    """The state that a step may refer to."""
-
-    clients: Clients
-    names: Names
-    topics: Mapping[str, int]
 
 
 def build_request(step: Mapping[str, Any], label: str, scene: Scene) -> Request:
@@ -54,7 +47,9 @@ def build_request(step: Mapping[str, Any], label: str, scene: Scene) -> Request:
     op = step.get("op")
     builder = _BUILDERS.get(op) if isinstance(op, str) else None
     if builder is None:
-        raise InvalidStep(f"op: {op!r} is not offered; known: {', '.join(_BUILDERS)}, advance, topics")
+        raise InvalidStep(
+            f"op: {op!r} is not offered; known: {', '.join(_BUILDERS)}, advance, topics, group_config"
+        )
     return builder(Fields(step), label, scene)
 
 
@@ -290,4 +285,5 @@ _BUILDERS: dict[str, Callable[[Fields, str, Scene], Request]] = {
     "commit": _commit,
     "fetch_offsets": _fetch_offsets,
     "describe": _describe,
+    "chb": consumer_heartbeat,
 }

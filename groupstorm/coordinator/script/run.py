@@ -10,7 +10,8 @@ from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.script.clients import InvalidStep
 from groupstorm.coordinator.script.driver import Answered, Driver, EndlessTimers
 from groupstorm.coordinator.script.fields import LONG_MAX, whole_number
-from groupstorm.coordinator.script.names import Names, is_name
+from groupstorm.coordinator.script.heartbeats import group_options
+from groupstorm.coordinator.script.names import Names, is_name, topic_uuid
 from groupstorm.coordinator.script.printing import (
     ids_in_groups,
     ids_in_response,
@@ -21,6 +22,7 @@ from groupstorm.coordinator.script.scenario import (
     Scenario,
     ScenarioFailed,
     broker_config,
+    group_options_of,
     initial_topics,
     partition_counts,
     read_scenario,
@@ -65,7 +67,16 @@ class _Run:
         self._changes = changes
         topics = initial_topics(scenario)
         config = broker_config(scenario)
-        self._driver = Driver(config, names=self.names, topics=topics, coordinator=coordinator)
+        self._driver = Driver(
+            config,
+            names=self.names,
+            topics=topics,
+            has_racks=scenario.config.get("racks", False),
+            coordinator=coordinator,
+        )
+        self._topic_names = {topic_uuid(name): name for name in topics}
+        for group, options in group_options_of(scenario).items():
+            self._driver.coordinator.set_group_options(group, options)
         self._step = 0
         #: Steps whose request named its client: their answers show the label.
         self._labelled: set[Hashable] = set()
@@ -87,6 +98,8 @@ class _Run:
                 self._advance(whole_number("ms", step.get("ms"), LONG_MAX))
             elif step.get("op") == "topics":
                 self._change_topics(step)
+            elif step.get("op") == "group_config":
+                self._change_group(step)
             else:
                 self._request(step)
         except InvalidStep as problem:
@@ -112,14 +125,24 @@ class _Run:
         removed = step.get("remove", [])
         if not isinstance(removed, list) or not all(isinstance(topic, str) for topic in removed):
             raise InvalidStep(f"remove: {removed!r} is no list of topics")
-        driver = self._driver
         try:
-            driver.topics.update(partition_counts(step.get("set", {})))
+            changed = partition_counts(step.get("set", {}))
         except InputError as problem:
             raise InvalidStep(f"set: {problem}") from problem
-        known = [topic for topic in removed if driver.topics.pop(topic, None) is not None]
-        effects = driver.coordinator.on_topics_deleted(known, driver.now_ms)
-        self._answers += driver.receive(effects).answers
+        self._topic_names |= {topic_uuid(name): name for name in changed}
+        self._answers += self._driver.change_topics(changed, removed).answers
+
+    def _change_group(self, step: Mapping[str, Any]) -> None:
+        """More options of one group."""
+        group = step.get("group", "g")
+        if not isinstance(group, str):
+            raise InvalidStep(f"group: {group!r} is no text")
+        coordinator = self._driver.coordinator
+        options = {**coordinator.group_options(group), **group_options(step.get("set", {}))}
+        try:
+            coordinator.set_group_options(group, options)
+        except InputError as problem:
+            raise InvalidStep(f"set: {problem}") from problem
 
     def _advance(self, duration_ms: int) -> None:
         """From deadline to deadline, each at its own millisecond."""
@@ -142,15 +165,16 @@ class _Run:
         """Name the ids that were seen now, then show the answers and the state."""
         names = self.names
         coordinator = self._driver.coordinator
-        groups = [group for name in coordinator.groups if (group := coordinator.group(name)) is not None]
+        found = [coordinator.any_group(name) for name in coordinator.groups]
+        groups = [group for group in found if group is not None]
         names.see(member for _, response in self._answers for member in ids_in_response(response))
         names.see(ids_in_groups(groups))
         for sent, response in sorted(self._answers, key=lambda answer: cast("int", answer.sent.token)):
             step = cast("int", sent.token)
             label = {"as": sent.label} if step in self._labelled else {}
-            self._show(sent.kind, step=step, **label, **print_response(response, names))
+            self._show(sent.kind, step=step, **label, **print_response(response, names, self._topic_names))
         self._answers.clear()
-        state = {group.name: print_group(group, names) for group in groups}
+        state = {group.name: print_group(group, names, self._topic_names) for group in groups}
         if state != self._state or (always and not self._changes):
             self._show("state", groups=state)
         self._state = state

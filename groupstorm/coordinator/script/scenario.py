@@ -13,6 +13,7 @@ from groupstorm.coordinator.config import (
     CoordinatorConfig,
     parse_int,
 )
+from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
 from groupstorm.problems import InputError
 
 #: Keys of `config` that are no options of the broker.
@@ -20,9 +21,7 @@ _OWN_KEYS = ("topics", "racks", "groups")
 
 #: Options of one group and their smallest values (GroupConfig); options that are not numbers are not checked.
 _GROUP_OPTIONS = {
-    "consumer.session.timeout.ms": 1,
-    "consumer.heartbeat.interval.ms": 1,
-    "consumer.assignment.interval.ms": 0,
+    **GROUP_OPTIONS,
     "share.session.timeout.ms": 1,
     "share.heartbeat.interval.ms": 1,
     "share.assignment.interval.ms": 0,
@@ -98,6 +97,15 @@ def _check_own_keys(config: Mapping[str, Any]) -> None:
         for name, value in options.items():
             if name in _GROUP_OPTIONS:
                 parse_int(f"groups: {group}: {name}", value, _GROUP_OPTIONS[name])
+
+
+def group_options_of(scenario: Scenario) -> dict[str, dict[str, int]]:
+    """The options of single consumer groups, by group. `broker_config` has checked them."""
+    groups = scenario.config.get("groups", {})
+    return {
+        group: {name: int(value) for name, value in options.items() if name in GROUP_OPTIONS}
+        for group, options in groups.items()
+    }
 
 
 def initial_topics(scenario: Scenario) -> dict[str, int]:

@@ -41,4 +41,5 @@ class Cause(StrEnum):
     EXPIRED = "expired"  # an empty group whose offsets have all expired (offsets.retention.minutes)
     FAILED = "failed"  # an operation broke off (`operation_failed`) and the group could not go on
     OVER_CAPACITY = "over-capacity"  # loaded with more members than group.max.size
+    DOWNGRADED = "downgraded"  # the last member of the new protocol has gone (KIP-848's migration)
     UNLOADED = "unloaded"  # its coordinator moved away, or ended

@@ -1,0 +1,138 @@
+"""Writes records of a consumer group: the group changes at once, and goes back if they cannot be written.
+
+Kafka: CoordinatorRuntime replays the records of an operation before it appends them, and reverts to the last
+snapshot if the append fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.member import ConsumerMember
+from groupstorm.coordinator.consumer.records import ConsumerRecord
+from groupstorm.coordinator.consumer.replay import replay
+from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.error_responses import GroupRequest
+from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.pending_writes import Completion, Write
+from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_REBALANCE, MEMBER_SESSION, MEMBER_SYNC
+from groupstorm.coordinator.writes import answer_in_turn
+
+MEMBER_TIMERS = (MEMBER_SESSION, MEMBER_REBALANCE, MEMBER_JOIN, MEMBER_SYNC)
+
+
+class _Replay:
+    """Records that a group has taken in, and the way back."""
+
+    def __init__(self, shard: Shard, name: str) -> None:
+        self._shard = shard
+        self._name = name
+        self._before = shard.groups.get(name)
+        self._groups: list[ConsumerGroup] = []
+        self._undo: list[Callable[[], None]] = []
+
+    def take(self, record: Record) -> None:
+        """Take one record in; `CoordinatorFault` if it does not fit."""
+        if isinstance(record, GroupTombstone):
+            self._shard.groups.remove(record.group)
+        elif isinstance(record, ConsumerRecord):
+            group = replay(self._shard, record)
+            if group is not None:
+                self._undo += group.take_undo()
+                if group not in self._groups:
+                    self._groups.append(group)
+
+    def revert(self) -> None:
+        """Take everything back."""
+        for back in reversed(self._undo):
+            back()
+        restore(self._shard, self._name, self._before)
+
+    def commit(self) -> None:
+        """Reads see the groups from now on."""
+        for group in self._groups:
+            group.committed = True
+
+
+def write_records(
+    shard: Shard,
+    name: str,
+    records: Sequence[Record],
+    cause: AppendCause,
+    on_written: Completion | None = None,
+) -> Write:
+    """Take the records into the group, and return their write.
+
+    `CoordinatorFault` if they do not fit; the group is as before then.
+    """
+    taken = _Replay(shard, name)
+    try:
+        for record in records:
+            taken.take(record)
+    except CoordinatorFault:
+        taken.revert()
+        raise
+    write = Write(name, records, cause, on_written, taken.commit)
+    write.revert = taken.revert
+    return write
+
+
+def restore(shard: Shard, name: str, group: AnyGroup | None) -> None:
+    """Put back the group that had this name, or nothing."""
+    if shard.groups.get(name) is group:
+        return
+    shard.groups.remove(name)
+    if group is not None:
+        shard.groups.put(name, group)
+
+
+def when_written(
+    shard: Shard, name: str, records: Sequence[Record], cause: AppendCause, on_written: Completion
+) -> Write | None:
+    """Like `write_records`; without records, call ``on_written`` after the group's writes so far."""
+    if records:
+        return write_records(shard, name, records, cause, on_written)
+    pending = shard.writes.of_group(name)
+    if pending:
+        pending[-1].then(on_written)
+    else:
+        on_written(None)
+    return None
+
+
+def respond(
+    shard: Shard,
+    request: GroupRequest,
+    reply: PendingReply,
+    records: Sequence[Record],
+    cause: AppendCause,
+    response: Response,
+) -> Write | None:
+    """Write the records, and answer when they are written."""
+    if not records:
+        answer_in_turn(shard, request, reply, response)
+        return None
+    return write_records(
+        shard,
+        request.group,
+        records,
+        cause,
+        lambda error: None if error else shard.answer(reply, response),
+    )
+
+
+def restart_session(shard: Shard, group: str, member: ConsumerMember, timeout_ms: int | None = None) -> None:
+    """The member has sent a request: its session begins again."""
+    duration_ms = shard.group_options.session_timeout_ms(group) if timeout_ms is None else timeout_ms
+    shard.timers.set(MEMBER_SESSION, group, member.member_id, shard.now_ms + duration_ms)
+
+
+def cancel_member_timers(shard: Shard, group: str, member_id: str) -> None:
+    """The member is gone: nothing can expire any more."""
+    for kind in MEMBER_TIMERS:
+        shard.timers.cancel(kind, group, member_id)

@@ -1,0 +1,91 @@
+"""Members leave, or are fenced: they were silent, or did not give partitions up in time.
+
+Kafka: GroupMetadataManager.consumerGroupLeave, consumerGroupFenceMembers, consumerGroupFenceMemberOperation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from groupstorm.coordinator.consumer.changes import cancel_member_timers, respond, write_records
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.member import LEAVE_STATIC_EPOCH, ConsumerMember, Partitions
+from groupstorm.coordinator.consumer.membership import known_member, owner_of_instance, remove_member
+from groupstorm.coordinator.consumer.migration import downgrade_without, may_downgrade_without
+from groupstorm.coordinator.consumer.records import (
+    ConsumerCurrentRecord,
+    ConsumerEpochRecord,
+    ConsumerRegexRecord,
+    CurrentAssignment,
+)
+from groupstorm.coordinator.consumer.refusals import Refused
+from groupstorm.coordinator.consumer.subscriptions import topics_without
+from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
+from groupstorm.coordinator.pending_writes import Completion, Write
+from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.timers import MEMBER_REBALANCE, Timer
+
+
+def leave(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Write | None:
+    """The member leaves; a static one may do so for a while (epoch -2) and keep its partitions."""
+    group = shard.groups.get(request.group)
+    if not isinstance(group, ConsumerGroup):
+        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a consumer group.")
+    if request.group_instance_id is None:
+        member = known_member(group, request.member_id)
+    else:
+        instance = request.group_instance_id
+        member = owner_of_instance(group.static_member(instance), request.member_id, instance)
+    response = ConsumerGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
+    if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
+        record = _gone_for_a_while(group, member)
+        return respond(shard, request, reply, [record], AppendCause.MEMBER_HEARTBEAT, response)
+    return fence(shard, group, [member], lambda error: None if error else shard.answer(reply, response))
+
+
+def _gone_for_a_while(group: ConsumerGroup, member: ConsumerMember) -> ConsumerCurrentRecord:
+    """The member keeps what is assigned to it; its session goes on running."""
+    nothing_known: Partitions = {topic: dict.fromkeys(held, 0) for topic, held in member.assigned.items()}
+    gone = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=nothing_known, revoking={})
+    return ConsumerCurrentRecord(group.name, member.member_id, CurrentAssignment.of(gone))
+
+
+def fence(
+    shard: Shard, group: ConsumerGroup, members: Sequence[ConsumerMember], on_written: Completion | None
+) -> Write:
+    """Remove the members. The group epoch counts up, unless only classic members are left: then the group
+    becomes a classic one, if `group.consumer.migration.policy` allows it."""
+    if may_downgrade_without(shard, group, members):
+        return downgrade_without(shard, group, members, on_written)
+    records: list[Record] = []
+    for member in members:
+        remove_member(group, member.member_id, records)
+    regexes = _last_subscribed(group, members)
+    records += [ConsumerRegexRecord(group.name, regex, None) for regex in regexes]
+    metadata_hash = shard.topics.hash_of(topics_without(group, members, regexes))
+    records.append(ConsumerEpochRecord(group.name, group.epoch + 1, metadata_hash))
+    for member in members:
+        cancel_member_timers(shard, group.name, member.member_id)
+    return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written)
+
+
+def _last_subscribed(group: ConsumerGroup, members: Sequence[ConsumerMember]) -> list[str]:
+    """The regular expressions that nobody but these members subscribes to."""
+    counts: dict[str, int] = {}
+    for member in members:
+        if member.regex:
+            counts[member.regex] = counts.get(member.regex, 0) + 1
+    return [regex for regex, count in counts.items() if group.regexes.get(regex, 0) == count]
+
+
+def on_member_timer(shard: Shard, group: ConsumerGroup, timer: Timer) -> Write | None:
+    """A member's time is over. Its rebalance timeout counts only for the epoch in which it was set."""
+    kind, _, member_id = timer.key
+    member = group.members.get(member_id)
+    if member is None or (kind is MEMBER_REBALANCE and member.epoch != timer.payload):
+        return None
+    return fence(shard, group, [member], None)

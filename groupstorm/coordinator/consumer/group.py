@@ -1,0 +1,379 @@
+"""A consumer group: its members, epochs, targets and subscriptions, and the counts that decisions need.
+
+Only records change a group (`replay`). Every change leaves its inverse in ``undo``, so that a write which
+fails can be taken back. Kafka: ConsumerGroup, ModernGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import NamedTuple, TypeVar
+from uuid import UUID
+
+from groupstorm.assignors.server import Target
+from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState, Partitions
+from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.javahash import JavaHashMap, TimelineHashMap
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+#: The epochs of a new group (ModernGroup, TargetAssignmentMetadata.INITIAL).
+FIRST_EPOCH = 1
+#: The targets were never computed (Kafka: 0, which no clock of its shows).
+NEVER = -1
+#: No member holds the partition.
+NO_EPOCH = -1
+
+
+class ConsumerGroupState(StrEnum):
+    """A group's state, under the names that ConsumerGroupDescribe uses. It follows from the members."""
+
+    #: No members; committed offsets may remain.
+    EMPTY = "Empty"
+    #: The group has changed since the targets were computed.
+    ASSIGNING = "Assigning"
+    #: Members are on their way to their targets.
+    RECONCILING = "Reconciling"
+    #: Every member has its target.
+    STABLE = "Stable"
+
+
+class ResolvedRegex(NamedTuple):
+    """The topics that a regular expression matched; ``version``: of the cluster's topics."""
+
+    topics: frozenset[str]
+    version: int
+    resolved_at_ms: int
+    in_order: tuple[str, ...] = ()
+
+
+NOT_RESOLVED = ResolvedRegex(frozenset(), 0, 0)
+
+#: Topic -> how many members name it, how many resolved expressions match it.
+SubscribedTopics = dict[str, tuple[int, int]]
+
+
+def count_names(topics: SubscribedTopics, member: ConsumerMember | None, by: int) -> None:
+    """Count the topics that a member names, in place."""
+    for topic in member.topics if member is not None else ():
+        _count_topic(topics, topic, by, 0)
+
+
+def count_matches(topics: SubscribedTopics, resolved: ResolvedRegex | None, by: int) -> None:
+    """Count the topics that a resolved expression matches, in place."""
+    for topic in resolved.topics if resolved is not None else ():
+        _count_topic(topics, topic, 0, by)
+
+
+def _count_topic(topics: SubscribedTopics, topic: str, names: int, matches: int) -> None:
+    before = topics.get(topic, (0, 0))
+    after = before[0] + names, before[1] + matches
+    if after[0] > 0 or after[1] > 0:
+        topics[topic] = after
+    else:
+        topics.pop(topic, None)
+
+
+def count_one(counts: dict[str, int], key: str | None, by: int) -> None:
+    """Count a key up or down, in place; a count of 0 is no entry. None and "" are no keys."""
+    if not key:
+        return
+    after = counts.get(key, 0) + by
+    if after > 0:
+        counts[key] = after
+    else:
+        counts.pop(key, None)
+
+
+def is_homogeneous(regexes: dict[str, int], topics: SubscribedTopics, members: int) -> bool:
+    """Whether all members subscribe to the same topics (ConsumerGroup.subscriptionType)."""
+    if not regexes:
+        return all(names == members for names, _ in topics.values())
+    if next(iter(regexes.values())) != members:
+        return False
+    return all(matches == 1 and names == 0 for names, matches in topics.values())
+
+
+class ConsumerGroup:
+    """The state of one group, and what can be read from it directly."""
+
+    __slots__ = (
+        "_assignors",
+        "_classic_protocols",
+        "_counted",
+        "_is_homogeneous",
+        "_stable_at",
+        "assignment_epoch",
+        "assignment_ms",
+        "classic_members",
+        "committed",
+        "epoch",
+        "members",
+        "metadata_hash",
+        "name",
+        "partition_epochs",
+        "refresh_epoch",
+        "refresh_ms",
+        "regexes",
+        "resolved",
+        "static_members",
+        "subscribed",
+        "targets",
+        "undo",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = FIRST_EPOCH
+        #: When the targets were computed; `NEVER` if they were not.
+        self.assignment_ms = NEVER
+        #: Kafka's order decides how assignors deal partitions.
+        self.members: TimelineHashMap[str, ConsumerMember] = TimelineHashMap()
+        self.targets: TimelineHashMap[str, Target] = TimelineHashMap()
+        #: group.instance.id -> member id
+        self.static_members: dict[str, str] = {}
+        #: (topic id, partition) -> the epoch of the member that holds it, be it assigned or being revoked.
+        self.partition_epochs: dict[tuple[UUID, int], int] = {}
+        self.subscribed: SubscribedTopics = {}
+        #: Regular expression -> how many members subscribe by it.
+        self.regexes: dict[str, int] = {}
+        self.resolved: TimelineHashMap[str, ResolvedRegex] = TimelineHashMap()
+        #: How many members speak the classic protocol.
+        self.classic_members = 0
+        self._classic_protocols: dict[str, int] = {}
+        self._assignors: TimelineHashMap[str, int] = TimelineHashMap()
+        #: Member epoch -> how many members are stable at it.
+        self._stable_at: dict[int, int] = {}
+        self._is_homogeneous = True
+        #: Whether the members' subscriptions are as they were when `_is_homogeneous` was computed.
+        self._counted = True
+        #: When the subscribed topics are looked at again, and the epoch that a failed write took back.
+        self.refresh_ms, self.refresh_epoch = 0, 0
+        #: A record of the group is committed, so that reads see it.
+        self.committed = False
+        #: The inverse of every change since `take_undo`.
+        self.undo: list[Callable[[], None]] = []
+
+    # to read
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """Follows from the members and the epochs (ConsumerGroup.maybeUpdateGroupState)."""
+        if not self.members:
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return ConsumerGroupState.ASSIGNING
+        if self._stable_at.get(self.assignment_epoch, 0) < len(self.members):
+            return ConsumerGroupState.RECONCILING
+        return ConsumerGroupState.STABLE
+
+    @property
+    def generation(self) -> int:
+        """The group epoch, under the name that both kinds of group share."""
+        return self.epoch
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """Whether all members subscribed to the same topics when a member changed last."""
+        return self._is_homogeneous
+
+    def static_member(self, instance: str | None) -> ConsumerMember | None:
+        """The member that has this instance id."""
+        member_id = None if instance is None else self.static_members.get(instance)
+        return None if member_id is None else self.members.get(member_id)
+
+    def target(self, member_id: str) -> Target:
+        """The member's target; empty if it has none yet."""
+        return self.targets.get(member_id) or {}
+
+    def partition_epoch(self, topic: UUID, partition: int) -> int:
+        """The epoch of the member that holds the partition; `NO_EPOCH` if nobody does."""
+        return self.partition_epochs.get((topic, partition), NO_EPOCH)
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.subscribed
+
+    def preferred_assignor(
+        self, old: ConsumerMember | None = None, new: ConsumerMember | None = None
+    ) -> str | None:
+        """The assignor that most members name, as if ``old`` were replaced by ``new``; ties go to the first
+        in Java's order (ConsumerGroup.computePreferredServerAssignor)."""
+        counts: JavaHashMap[str, int] = JavaHashMap.copy_of(dict(self._assignors.items()))
+        for member, by in ((old, -1), (new, 1)):
+            if member is not None and member.assignor is not None:
+                counts.compute_if_absent(member.assignor, int)
+                counts.put(member.assignor, counts[member.assignor] + by)
+                if counts[member.assignor] <= 0:
+                    counts.remove(member.assignor)
+        return max(counts.items(), key=lambda item: item[1], default=(None, 0))[0]
+
+    def supports_classic(self, protocol_type: str, protocols: set[str]) -> bool:
+        """Whether a member with these protocols may join (ConsumerGroup.supportsClassicProtocols)."""
+        if protocol_type != "consumer":
+            return False
+        if not self.members:
+            return bool(protocols)
+        return any(self._classic_protocols.get(name, 0) == self.classic_members for name in protocols)
+
+    # to change
+
+    def take_undo(self) -> list[Callable[[], None]]:
+        """The inverses of the changes so far, the latest last; further ones start a new list."""
+        undo, self.undo = self.undo, []
+        return undo
+
+    def set_epoch(self, epoch: int, metadata_hash: int) -> None:
+        before = self.epoch, self.metadata_hash
+        self.undo.append(lambda: self._put_epoch(*before))
+        self._put_epoch(epoch, metadata_hash)
+
+    def _put_epoch(self, epoch: int, metadata_hash: int) -> None:
+        self.epoch, self.metadata_hash = epoch, metadata_hash
+
+    def set_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
+        before = self.assignment_epoch, self.assignment_ms
+        self.undo.append(lambda: self._put_assignment_epoch(*before))
+        self._put_assignment_epoch(epoch, computed_at_ms)
+
+    def _put_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
+        self.assignment_epoch, self.assignment_ms = epoch, computed_at_ms
+
+    def set_target(self, member_id: str, target: Target | None) -> None:
+        """Set the member's target, or forget it (None)."""
+        before = self.targets.get(member_id)
+        self.undo.append(lambda: self._put_target(member_id, before))
+        self._put_target(member_id, target)
+
+    def _put_target(self, member_id: str, target: Target | None) -> None:
+        if target is None:
+            self.targets.remove(member_id)
+        else:
+            self.targets.put(member_id, target)
+
+    def set_resolved(self, regex: str, resolved: ResolvedRegex | None) -> None:
+        """Set the topics of a regular expression, or forget them (None)."""
+        before = self.resolved.get(regex)
+        self.undo.append(lambda: self._put_resolved(regex, before))
+        self._put_resolved(regex, resolved)
+
+    def _put_resolved(self, regex: str, resolved: ResolvedRegex | None) -> None:
+        count_matches(self.subscribed, self.resolved.remove(regex), -1)
+        count_matches(self.subscribed, resolved, 1)
+        if resolved is not None:
+            self.resolved.put(regex, resolved)
+        self._counted = False
+
+    def set_member(self, member_id: str, member: ConsumerMember | None) -> None:
+        """Add, replace or remove (None) a member, and count it.
+
+        `CoordinatorFault` if it would hold a partition that another member holds at the same epoch or a
+        later one (KAFKA-16147); the group is unchanged then.
+        """
+        before = self.members.get(member_id)
+        epochs = self._moved_epochs(before, member)
+        held = {key: self.partition_epochs.get(key) for key in epochs}
+        homogeneous = self._is_homogeneous
+        instances = {
+            one.instance: self.static_members.get(one.instance)
+            for one in (before, member)
+            if one is not None and one.instance is not None
+        }
+
+        def back() -> None:
+            self._put_member(member_id, member, before)
+            _merge(self.partition_epochs, held)
+            _merge(self.static_members, instances)
+            self._is_homogeneous, self._counted = homogeneous, False
+
+        self.undo.append(back)
+        self._put_member(member_id, before, member)
+        _merge(self.partition_epochs, epochs)
+        if member is not None and member.instance is not None:
+            self.static_members[member.instance] = member_id
+        elif member is None and before is not None and before.instance is not None:
+            self.static_members.pop(before.instance, None)
+        if not self._counted:
+            self._is_homogeneous = is_homogeneous(self.regexes, self.subscribed, len(self.members))
+            self._counted = True
+
+    def _moved_epochs(
+        self, before: ConsumerMember | None, after: ConsumerMember | None
+    ) -> dict[tuple[UUID, int], int | None]:
+        """The entries of `partition_epochs` that change, None for those that go."""
+        if (
+            before is not None
+            and after is not None
+            and before.epoch == after.epoch
+            and before.assigned is after.assigned
+            and before.revoking is after.revoking
+        ):
+            return {}
+        epochs: dict[tuple[UUID, int], int | None] = {}
+        if before is not None:
+            for key in _held(before):
+                if self.partition_epochs.get(key) == before.epoch:
+                    epochs[key] = None
+        if after is not None:
+            for key in _held(after):
+                held = epochs[key] if key in epochs else self.partition_epochs.get(key)
+                if held is not None and held >= after.epoch:
+                    raise CoordinatorFault(
+                        f"{key[0]}-{key[1]} cannot have epoch {after.epoch}: it is still owned at {held}"
+                    )
+                epochs[key] = after.epoch
+        return epochs
+
+    def _put_member(self, member_id: str, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+        if new is None:
+            self.members.remove(member_id)
+        else:
+            self.members.put(member_id, new)
+        if old is None or new is None or old.topics != new.topics or old.regex != new.regex:
+            self._counted = False
+            count_names(self.subscribed, old, -1)
+            count_names(self.subscribed, new, 1)
+        for member, by in ((old, -1), (new, 1)):
+            if member is None:
+                continue
+            count_one(self.regexes, member.regex, by)
+            if member.assignor is not None:
+                named = (self._assignors.get(member.assignor) or 0) + by
+                if named > 0:
+                    self._assignors.put(member.assignor, named)
+                else:
+                    self._assignors.remove(member.assignor)
+            if member.state is MemberState.STABLE:
+                self._stable_at[member.epoch] = self._stable_at.get(member.epoch, 0) + by
+                if not self._stable_at[member.epoch]:
+                    del self._stable_at[member.epoch]
+            if member.classic is not None:
+                self.classic_members += by
+                for name, _ in member.classic.protocols:
+                    count_one(self._classic_protocols, name, by)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ConsumerGroup {self.name!r} {self.state} epoch={self.epoch} target={self.assignment_epoch} "
+            f"members={len(self.members)} held={len(self.partition_epochs)}>"
+        )
+
+
+def _held(member: ConsumerMember) -> Iterator[tuple[UUID, int]]:
+    parts: tuple[Partitions, ...] = (member.assigned, member.revoking)
+    for partitions in parts:
+        for topic, numbers in partitions.items():
+            for number in numbers:
+                yield topic, number
+
+
+def _merge(table: dict[K, V], changes: dict[K, V | None]) -> None:
+    """Take the changes into the table; None removes an entry."""
+    for key, value in changes.items():
+        if value is None:
+            table.pop(key, None)
+        else:
+            table[key] = value

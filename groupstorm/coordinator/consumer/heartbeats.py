@@ -1,0 +1,167 @@
+"""ConsumerGroupHeartbeat: a member joins, says what it owns, learns what it shall own, or leaves.
+
+Version notes
+* 0: the coordinator may draw the member's id.
+* 1: the member draws its id itself; regular expressions (KIP-848).
+
+Kafka: GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager.consumerGroupHeartbeat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from groupstorm.coordinator.consumer.changes import respond, restart_session
+from groupstorm.coordinator.consumer.fencing import leave
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.member import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    ConsumerMember,
+    hash_set,
+)
+from groupstorm.coordinator.consumer.membership import check_room, find_member
+from groupstorm.coordinator.consumer.migration import group_to_join
+from groupstorm.coordinator.consumer.progress import reconcile_member
+from groupstorm.coordinator.consumer.refusals import Refused
+from groupstorm.coordinator.consumer.subscriptions import (
+    Noticed,
+    RegexChange,
+    change_regex,
+    is_refresh_due,
+    notice_topics,
+    write_subscription,
+)
+from groupstorm.coordinator.consumer.targets import update_target
+from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
+from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.shard import Shard
+
+#: First version whose members draw their ids themselves.
+_OWN_MEMBER_ID_SINCE = 1
+
+
+def handle_consumer_heartbeat(
+    shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply
+) -> Write | None:
+    """Answer with the member's epoch, and with its assignment if that is news to the member."""
+    try:
+        _check(shard, request)
+        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+            return leave(shard, request, reply)
+        return _heartbeat(shard, request, reply)
+    except Refused as refusal:
+        response = ConsumerGroupHeartbeatResponse(refusal.error, error_message=str(refusal))
+        shard.answer(reply, response)
+        return None
+
+
+def _check(shard: Shard, request: ConsumerGroupHeartbeat) -> None:
+    """Refuse what no group can answer (throwIfConsumerGroupHeartbeatRequestIsInvalid)."""
+    epoch = request.member_epoch
+    if request.version >= _OWN_MEMBER_ID_SINCE or epoch > 0 or epoch == LEAVE_EPOCH:
+        _refuse_blank(request.member_id, "MemberId")
+    _refuse_blank(request.group, "GroupId")
+    _refuse_blank(request.group_instance_id, "InstanceId")
+    _refuse_blank(request.rack, "RackId")
+    if epoch == JOIN_EPOCH:
+        if request.rebalance_timeout_ms == -1:
+            raise Refused(Error.INVALID_REQUEST, "RebalanceTimeoutMs must be provided in first request.")
+        if request.owned is None or request.owned:
+            raise Refused(Error.INVALID_REQUEST, "TopicPartitions must be empty when (re-)joining.")
+        if request.topics is None and request.regex is None:
+            raise Refused(
+                Error.INVALID_REQUEST,
+                "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+            )
+    elif epoch == LEAVE_STATIC_EPOCH and request.group_instance_id is None:
+        raise Refused(Error.INVALID_REQUEST, "InstanceId can't be null.")
+    elif epoch < LEAVE_STATIC_EPOCH:
+        raise Refused(Error.INVALID_REQUEST, "MemberEpoch is invalid.")
+    assignors = shard.config.consumer.assignors
+    if request.assignor is not None and request.assignor not in assignors:
+        raise Refused(
+            Error.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {request.assignor} is not supported. "
+            f"Supported assignors: {', '.join(assignors)}.",
+        )
+
+
+#: What Java's ``String.trim`` takes away.
+_BLANKS = "".join(map(chr, range(0x21)))
+
+
+def _refuse_blank(value: str | None, field: str) -> None:
+    if value is not None and not value.strip(_BLANKS):
+        raise Refused(Error.INVALID_REQUEST, f"{field} can't be empty.")
+
+
+def _heartbeat(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Write | None:
+    records: list[Record] = []
+    group = group_to_join(shard, request, records)
+    check_room(shard, group, request.member_id)
+    member_id = request.member_id or shard.draw_uuid()
+    before = find_member(group, request, member_id, records)
+    after = _updated(request, before)
+    after = _bring_along(shard, group, request, before, after, records)
+    restart_session(shard, group.name, after)
+    news = request.member_epoch == JOIN_EPOCH or _is_full(request) or after.assigned != before.assigned
+    assignment = {topic: tuple(held) for topic, held in after.assigned.items()} if news else None
+    interval_ms = shard.group_options.heartbeat_interval_ms(group.name)
+    response = ConsumerGroupHeartbeatResponse(NO_ERROR, after.member_id, after.epoch, interval_ms, assignment)
+    return respond(shard, request, reply, records, AppendCause.MEMBER_HEARTBEAT, response)
+
+
+def _is_full(request: ConsumerGroupHeartbeat) -> bool:
+    """Whether the member tells everything, as it does if it missed an answer: then it is told everything."""
+    subscribes = request.topics is not None or request.regex is not None
+    return request.rebalance_timeout_ms != -1 and subscribes and request.owned is not None
+
+
+def _updated(request: ConsumerGroupHeartbeat, member: ConsumerMember) -> ConsumerMember:
+    """The member with what the request says; what it leaves out stays."""
+
+    def given(new: str | None, old: str | None) -> str | None:
+        return old if new is None else new
+
+    timeout_ms = request.rebalance_timeout_ms
+    topics, in_order = member.topics, member.topics_in_order
+    if request.topics is not None:
+        topics, in_order = frozenset(request.topics), hash_set(request.topics)
+    return replace(
+        member,
+        instance=given(request.group_instance_id, member.instance),
+        rack=given(request.rack, member.rack),
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        assignor=given(request.assignor, member.assignor),
+        topics=topics,
+        topics_in_order=in_order,
+        regex=member.regex if request.regex is None else request.regex,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        classic=None,
+    )
+
+
+def _bring_along(
+    shard: Shard,
+    group: ConsumerGroup,
+    request: ConsumerGroupHeartbeat,
+    before: ConsumerMember,
+    after: ConsumerMember,
+    records: list[Record],
+) -> ConsumerMember:
+    """Count the group epoch, compute the target, reconcile the member: each only if it is due."""
+    topics_changed = write_subscription(group, before, after, records)
+    regex_change = change_regex(shard, group, before, after, records)
+    bumps = topics_changed or regex_change is RegexChange.CHANGED_AND_RESOLVED
+    noticed = Noticed(group.epoch, group.is_homogeneous)
+    if bumps or is_refresh_due(shard, group):
+        noticed = notice_topics(shard, group, bumps, before, after, records)
+    target = update_target(shard, group, noticed, before, after, records)
+    has_changed = topics_changed or regex_change is not RegexChange.NONE
+    return reconcile_member(shard, group, after, target, has_changed, request.owned, records)

@@ -1,0 +1,82 @@
+"""The rules of a consumer group for its offsets: who may commit and fetch them.
+
+Kafka: ConsumerGroup.validateOffsetCommit, validateOffsetFetch, CommitPartitionValidator (KIP-1251).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.member import ConsumerMember
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.messages import (
+    NO_GENERATION,
+    NO_MEMBER_ID,
+    OffsetCommit,
+    OffsetFetch,
+    TxnOffsetCommit,
+)
+from groupstorm.coordinator.topics import Topics
+
+#: First version of OffsetCommit for members of the consumer protocol.
+_MEMBER_EPOCH_SINCE = 9
+
+
+def validate_commit(group: ConsumerGroup, topics: Topics, request: OffsetCommit) -> Error:
+    """Members may commit at their epoch, and at an older one for partitions that they have had since then.
+    Others may commit while the group is empty."""
+    if request.generation < 0 and not group.members:
+        return NO_ERROR
+    member = group.members.get(request.member_id)
+    if member is None:
+        return Error.UNKNOWN_MEMBER_ID
+    if member.classic is None and request.version < _MEMBER_EPOCH_SINCE:
+        return Error.UNSUPPORTED_VERSION
+    return _validate_epoch(member, topics, request.generation, request.offsets)
+
+
+def validate_txn_commit(group: ConsumerGroup, topics: Topics, request: TxnOffsetCommit) -> Error:
+    """As for OffsetCommit, but a producer that names no member is believed. A wrong epoch is a wrong
+    generation to producers."""
+    if request.generation < 0 and not group.members:
+        return NO_ERROR
+    nameless = request.member_id == NO_MEMBER_ID and request.group_instance_id is None
+    if request.generation == NO_GENERATION and nameless:
+        return NO_ERROR
+    member = group.members.get(request.member_id)
+    if member is None:
+        return Error.UNKNOWN_MEMBER_ID
+    error = _validate_epoch(member, topics, request.generation, request.offsets)
+    return Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error
+
+
+def _validate_epoch(
+    member: ConsumerMember, topics: Topics, epoch: int, offsets: Mapping[str, Mapping[int, Any]]
+) -> Error:
+    """What an epoch fences: a newer one always, an older one if the member got a partition only after it."""
+    stale = Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION
+    if epoch == member.epoch:
+        return NO_ERROR
+    if epoch > member.epoch:
+        return stale
+    for name, partitions in offsets.items():
+        topic = topics.topic_id(name)
+        for number in partitions:
+            assigned_at = None if topic is None else member.assigned_at(topic, number)
+            if assigned_at is None or epoch < assigned_at:
+                return stale
+    return NO_ERROR
+
+
+def validate_fetch(group: ConsumerGroup, request: OffsetFetch) -> Error:
+    """A fetch that names a member must name its epoch."""
+    if request.member_id is None and request.member_epoch < 0:
+        return NO_ERROR
+    member = None if request.member_id is None else group.members.get(request.member_id)
+    if member is None:
+        return Error.UNKNOWN_MEMBER_ID
+    if request.member_epoch == member.epoch:
+        return NO_ERROR
+    return Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION

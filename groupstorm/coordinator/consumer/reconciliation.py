@@ -1,0 +1,171 @@
+"""Brings one member from its current assignment towards its target, a heartbeat at a time.
+
+Rule 1: `NEXT_STEP` says what a heartbeat does to a member in each state, `REACHED` in which state the member
+is after it. There are no other ways from state to state.
+Rule 2: nothing here knows another member. The group's partition epochs say which partitions are held.
+
+Kafka: CurrentAssignmentBuilder. Its state UNKNOWN, for records of newer brokers, cannot occur here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from enum import Enum, auto
+from typing import NamedTuple
+from uuid import UUID
+
+from groupstorm.assignors.server import Target
+from groupstorm.coordinator.consumer.group import NO_EPOCH
+from groupstorm.coordinator.consumer.member import (
+    ConsumerMember,
+    MemberState,
+    Owned,
+    Partitions,
+    owns_any,
+)
+
+
+class Situation(Enum):
+    """What a heartbeat finds."""
+
+    #: The member is at the epoch of its target.
+    AT_TARGET = auto()
+    #: There is a target with another epoch.
+    BEHIND = auto()
+    #: The member may still own partitions that it has to give up.
+    STILL_OWNS = auto()
+    #: The member has said that it owns none of them any more.
+    HAS_REVOKED = auto()
+
+
+class Step(Enum):
+    """What a heartbeat does."""
+
+    #: Nothing, unless the subscription has changed: then partitions of dropped topics are taken away.
+    HOLD = auto()
+    #: Give and take partitions according to the target.
+    ADVANCE = auto()
+
+
+NEXT_STEP: Mapping[MemberState, Mapping[Situation, Step]] = {
+    MemberState.STABLE: {
+        Situation.AT_TARGET: Step.HOLD,
+        Situation.BEHIND: Step.ADVANCE,
+    },
+    MemberState.UNREVOKED_PARTITIONS: {
+        Situation.STILL_OWNS: Step.HOLD,
+        Situation.HAS_REVOKED: Step.ADVANCE,
+    },
+    MemberState.UNRELEASED_PARTITIONS: {
+        Situation.AT_TARGET: Step.ADVANCE,
+        Situation.BEHIND: Step.ADVANCE,
+    },
+}
+
+
+class Found(NamedTuple):
+    """What ADVANCE finds: the member owns partitions that it has to give up; others hold some of its own."""
+
+    must_revoke: bool
+    others_hold: bool
+
+
+REACHED: Mapping[Found, MemberState] = {
+    Found(must_revoke=True, others_hold=True): MemberState.UNREVOKED_PARTITIONS,
+    Found(must_revoke=True, others_hold=False): MemberState.UNREVOKED_PARTITIONS,
+    Found(must_revoke=False, others_hold=True): MemberState.UNRELEASED_PARTITIONS,
+    Found(must_revoke=False, others_hold=False): MemberState.STABLE,
+}
+
+
+class Reconciliation(NamedTuple):
+    """The question: a member's target and what is known about its partitions.
+
+    ``is_subscribed``: whether the member subscribes to the topic with this id; ``subscribes_to_nothing``: it
+    subscribes to no topic, existing or not; ``owned``: what the member says that it owns, None if nothing.
+    """
+
+    target: Target
+    target_epoch: int
+    partition_epoch: Callable[[UUID, int], int]
+    is_subscribed: Callable[[UUID], bool]
+    subscribes_to_nothing: bool
+    has_subscription_changed: bool
+    owned: Owned | None
+
+
+def reconcile(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
+    """The member after this heartbeat; the same object if nothing changes."""
+    step = NEXT_STEP[member.state][_situation(member, question)]
+    if step is Step.ADVANCE:
+        return _advance(member, question)
+    return _drop_topics(member, question) if question.has_subscription_changed else member
+
+
+def _situation(member: ConsumerMember, question: Reconciliation) -> Situation:
+    if member.state is MemberState.UNREVOKED_PARTITIONS:
+        still_owns = owns_any(question.owned, member.revoking)
+        return Situation.STILL_OWNS if still_owns else Situation.HAS_REVOKED
+    return Situation.AT_TARGET if member.epoch == question.target_epoch else Situation.BEHIND
+
+
+def _drop_topics(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
+    """Take away the topics to which the member no longer subscribes; its epoch stays."""
+    if question.subscribes_to_nothing and not member.revoking:
+        dropped = dict(member.assigned)
+    else:
+        dropped = {
+            topic: held for topic, held in member.assigned.items() if not question.is_subscribed(topic)
+        }
+    if not dropped and not (question.subscribes_to_nothing and not member.revoking):
+        return member
+    assigned = {topic: held for topic, held in member.assigned.items() if topic not in dropped}
+    revoking = dict(member.revoking)
+    for topic, held in dropped.items():
+        revoking[topic] = {**revoking.get(topic, {}), **held}
+    changed = replace(member, previous_epoch=member.epoch, assigned=assigned)
+    if revoking and owns_any(question.owned, revoking):
+        return replace(changed, state=MemberState.UNREVOKED_PARTITIONS, revoking=revoking)
+    return changed
+
+
+def _advance(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
+    """Keep what is in the target, give the rest up, and then take what nobody else holds."""
+    kept: dict[UUID, dict[int, int]] = {}
+    revoking: dict[UUID, dict[int, int]] = {}
+    taken: dict[UUID, list[int]] = {}
+    others_hold = False
+    for topic in dict.fromkeys((*question.target, *member.assigned)):
+        wanted = question.target.get(topic, ()) if question.is_subscribed(topic) else ()
+        in_target = frozenset(wanted)
+        for number, epoch in member.assigned.get(topic, {}).items():
+            (kept if number in in_target else revoking).setdefault(topic, {})[number] = epoch
+        has = kept.get(topic, {})
+        for number in wanted:
+            if number in has:
+                continue
+            if question.partition_epoch(topic, number) != NO_EPOCH and not _is_in(
+                member.revoking, topic, number
+            ):
+                others_hold = True
+            else:
+                taken.setdefault(topic, []).append(number)
+    must_revoke = bool(revoking) and owns_any(question.owned, revoking)
+    state = REACHED[Found(must_revoke, others_hold)]
+    if state is MemberState.UNREVOKED_PARTITIONS:
+        return replace(member, state=state, previous_epoch=member.epoch, assigned=kept, revoking=revoking)
+    for topic, numbers in taken.items():
+        kept.setdefault(topic, {}).update(dict.fromkeys(numbers, question.target_epoch))
+    return replace(
+        member,
+        state=state,
+        epoch=question.target_epoch,
+        previous_epoch=member.epoch,
+        assigned=kept,
+        revoking={},
+    )
+
+
+def _is_in(partitions: Partitions, topic: UUID, number: int) -> bool:
+    return number in partitions.get(topic, {})

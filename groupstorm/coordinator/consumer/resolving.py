@@ -1,0 +1,20 @@
+"""Regular expressions of a group are resolved after the request that asked for it, as Kafka does in the
+background (GroupMetadataManager.handleRegularExpressionsResult)."""
+
+from __future__ import annotations
+
+from groupstorm.coordinator.consumer.changes import write_records
+from groupstorm.coordinator.consumer.regexes import resolve
+from groupstorm.coordinator.consumer.subscriptions import take_resolved
+from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.records import AppendCause
+from groupstorm.coordinator.shard import Shard
+
+
+def resolve_regexes(shard: Shard, name: str, regexes: tuple[str, ...]) -> Write | None:
+    """The write of the topics that the expressions match; None if the group is gone or nothing is new."""
+    group = shard.consumer_group(name)
+    if group is None:
+        return None
+    records = take_resolved(shard, group, resolve(shard.topics, regexes, shard.now_ms))
+    return write_records(shard, name, records, AppendCause.REGEXES_RESOLVED) if records else None
