@@ -14,6 +14,7 @@ from tests.oracle.jvm import Jvm
 from tests.oracle.report import summary
 from tests.oracle.running import Ask, Progress, Seconds, children_cpu, positive
 from tests.oracle.scripts.generator import random_script
+from tests.oracle.scripts.group_scripts import KINDS, random_group_script
 
 #: The Java side's name for this.
 COMMAND = "coordinator"
@@ -24,6 +25,13 @@ COUNT = 1_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--count", type=positive, default=COUNT, help="scripts (default: %(default)s)")
+    parser.add_argument(
+        "--kind",
+        choices=["classic", *KINDS],
+        default="classic",
+        help="classic groups, consumer groups (KIP-848), or groups that change their protocol "
+        "(default: %(default)s)",
+    )
     parser.add_argument("--seed", type=int, default=1, help="which scripts (default: %(default)s)")
     parser.add_argument(
         "--show", type=int, default=3, help="differences to shrink and print (default: %(default)s)"
@@ -41,7 +49,9 @@ def run(options: argparse.Namespace) -> int:
             print(f"{golden.write(kafka.ask)} scripts and Kafka's answers to them written to {golden.PATH}")
         return 0
     outcome, seconds = _timed(built, options)
-    print(summary(outcome, f"Kafka 4.3.1's coordinator and ours, seed {options.seed}", seconds))
+    scripts = "" if options.kind == "classic" else f"{options.kind} scripts, "
+    title = f"Kafka 4.3.1's coordinator and ours, {scripts}seed {options.seed}"
+    print(summary(outcome, title, seconds, options.kind))
     return 1 if outcome.different else 0
 
 
@@ -53,7 +63,7 @@ def _timed(built: Built, options: argparse.Namespace) -> tuple[Outcome, Seconds]
         progress(outcome.coverage.scripts, len(outcome.different))
 
     with Jvm(built, COMMAND) as kafka:
-        outcome = compare(kafka.ask, options.count, options.seed, options.show, tell)
+        outcome = compare(kafka.ask, options.count, options.seed, options.show, tell, kind=options.kind)
     wall = time.perf_counter() - start
     return outcome, Seconds(children_cpu() - children, outcome.our_cpu_seconds, wall)
 
@@ -65,7 +75,11 @@ def compare(
     shown_max: int,
     on_progress: Callable[[Outcome], None] = lambda outcome: None,
     coordinator: Callable[..., GroupCoordinator] | None = None,
+    *,
+    kind: str = "classic",
 ) -> Outcome:
-    """The first ``count`` scripts of ``seed`` through both sides."""
+    """The first ``count`` scripts of ``seed`` and ``kind`` through both sides."""
     differential = Differential(ask, coordinator, shown_max=shown_max, on_progress=on_progress)
-    return differential.run(random_script(seed, number) for number in range(count))
+    if kind == "classic":
+        return differential.run(random_script(seed, number) for number in range(count))
+    return differential.run(random_group_script(kind, seed, number) for number in range(count))

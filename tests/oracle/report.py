@@ -31,7 +31,7 @@ _REQUESTS = (
 )
 
 
-def summary(outcome: Outcome, title: str, seconds: Seconds) -> str:
+def summary(outcome: Outcome, title: str, seconds: Seconds, kind: str = "classic") -> str:
     """Counts, coverage, time, differences."""
     lines = [title, *_counts(outcome), "", *_errors(outcome.coverage), "", *_transitions(outcome.coverage)]
     lines += ["", *_requests(outcome.coverage), "", *_causes(outcome.coverage), ""]

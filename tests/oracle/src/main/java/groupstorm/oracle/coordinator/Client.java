@@ -1,6 +1,10 @@
 package groupstorm.oracle.coordinator;
 
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.HeartbeatResponseData;
 import org.apache.kafka.common.message.JoinGroupResponseData;
 import org.apache.kafka.common.message.LeaveGroupResponseData;
@@ -19,6 +23,10 @@ final class Client {
     boolean skips;
     List<String> members = List.of();
     byte[] assignment;
+    int epoch;
+    /** What the last assignment of a consumer group said, and the last one before it that differed. */
+    Map<Uuid, List<Integer>> owned = Map.of();
+    Map<Uuid, List<Integer>> ownedBefore = Map.of();
     /** "join:NONE", "sync:PENDING"; null before the first. */
     String last;
 
@@ -26,6 +34,9 @@ final class Client {
     void sent(Call call) {
         if (call.mayBeParked()) {
             last = call.kind() + ":PENDING";
+        }
+        if (call.kind().equals("chb") && !call.memberId().isEmpty()) {
+            member = call.memberId();
         }
     }
 
@@ -40,10 +51,41 @@ final class Client {
             refused(call, sync.errorCode());
         } else if (response instanceof HeartbeatResponseData heartbeat) {
             refused(call, heartbeat.errorCode());
+        } else if (response instanceof ConsumerGroupHeartbeatResponseData beat) {
+            beaten(call, beat);
         } else if (response instanceof LeaveGroupResponseData leave && call.ownLeave()) {
             if (leave.members().stream().allMatch(left -> left.errorCode() == Errors.NONE.code())) {
                 member = "";
             }
+        }
+    }
+
+    private void beaten(Call call, ConsumerGroupHeartbeatResponseData beat) {
+        Errors error = Errors.forCode(beat.errorCode());
+        last = call.kind() + ":" + error.name();
+        if (beat.memberId() != null && !beat.memberId().isEmpty()) {
+            member = beat.memberId();
+        }
+        boolean out = error == Errors.FENCED_MEMBER_EPOCH || error == Errors.UNKNOWN_MEMBER_ID;
+        if (out || error == Errors.NONE && beat.memberEpoch() < 0) {
+            epoch = 0;
+            owned = Map.of();
+            ownedBefore = Map.of();
+        } else if (error == Errors.NONE) {
+            epoch = beat.memberEpoch();
+            if (beat.assignment() != null) {
+                assigned(beat.assignment());
+            }
+        }
+    }
+
+    private void assigned(ConsumerGroupHeartbeatResponseData.Assignment assignment) {
+        Map<Uuid, List<Integer>> now = new TreeMap<>();
+        assignment.topicPartitions().forEach(
+            topic -> now.put(topic.topicId(), topic.partitions().stream().sorted().toList()));
+        if (!now.equals(owned)) {
+            ownedBefore = owned;
+            owned = now;
         }
     }
 

@@ -10,6 +10,7 @@ import java.security.Security;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
+import org.apache.kafka.common.Uuid;
 
 /**
  * Makes {@link UUID#randomUUID} a function of the scenario and of how many it has drawn: the n-th is
@@ -22,6 +23,7 @@ public final class DrawnUuids {
     private static final int UUID_CHARACTERS = 36;
 
     private static String scenario;
+    private static int count;
     private static final Map<String, Integer> NUMBERS = new HashMap<>();
 
     private DrawnUuids() {
@@ -39,11 +41,16 @@ public final class DrawnUuids {
     /** From here on the ids of this scenario are drawn, from the first. */
     static void restart(String scenarioId) {
         scenario = scenarioId;
+        count = 0;
         NUMBERS.clear();
     }
 
-    /** Which draw an id came from, by the UUID at its end; null for an id that the coordinator did not make. */
+    /** Which draw an id came from, by the UUID at its end, or in Kafka's base64 if it is nothing else; null for an id that the coordinator did not make. */
     static Integer number(String memberId) {
+        Integer whole = NUMBERS.get(memberId);
+        if (whole != null) {
+            return whole;
+        }
         int start = memberId.length() - UUID_CHARACTERS;
         return start > 0 && memberId.charAt(start - 1) == '-' ? NUMBERS.get(memberId.substring(start)) : null;
     }
@@ -68,8 +75,11 @@ public final class DrawnUuids {
         if (length != UUID_BYTES) {
             throw new IllegalStateException(length + " random bytes were drawn: those are no UUID's");
         }
-        String source = scenario + ":" + (NUMBERS.size() + 1);
-        NUMBERS.put(of(source).toString(), NUMBERS.size() + 1);
+        String source = scenario + ":" + (count + 1);
+        UUID drawn = of(source);
+        count += 1;
+        NUMBERS.put(drawn.toString(), count);
+        NUMBERS.put(new Uuid(drawn.getMostSignificantBits(), drawn.getLeastSignificantBits()).toString(), count);
         return digest(source);
     }
 

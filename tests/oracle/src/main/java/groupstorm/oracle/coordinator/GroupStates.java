@@ -11,9 +11,12 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Predicate;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.Group;
 import org.apache.kafka.coordinator.group.classic.ClassicGroup;
 import org.apache.kafka.coordinator.group.classic.ClassicGroupMember;
+import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
+import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember;
 
 /** The coordinator's groups as the script's state. */
 record GroupStates(Names names, Printing printing) {
@@ -30,6 +33,8 @@ record GroupStates(Names names, Printing printing) {
                 ids.addAll(pending(classic));
                 ids.addAll(instances(classic).values());
                 ids.add(classic.leaderOrNull());
+            } else if (group instanceof ConsumerGroup consumer) {
+                ids.addAll(consumer.members().keySet());
             }
         }
         return ids;
@@ -38,10 +43,13 @@ record GroupStates(Names names, Printing printing) {
     ObjectNode print(Collection<? extends Group> groups) {
         ObjectNode state = JsonNodeFactory.instance.objectNode();
         for (Group group : groups) {
-            if (!(group instanceof ClassicGroup classic)) {
+            if (group instanceof ClassicGroup classic) {
+                print(classic, state.putObject(group.groupId()));
+            } else if (group instanceof ConsumerGroup consumer) {
+                print(consumer, state.putObject(group.groupId()));
+            } else {
                 throw new IllegalStateException("no way to print " + group);
             }
-            print(classic, state.putObject(group.groupId()));
         }
         return state;
     }
@@ -59,6 +67,39 @@ record GroupStates(Names names, Printing printing) {
         state.set("pending", printing.sorted(pending(group)));
         ObjectNode instances = state.putObject("static");
         new TreeMap<>(instances(group)).forEach((instance, id) -> instances.put(instance, names.name(id)));
+    }
+
+    private void print(ConsumerGroup group, ObjectNode state) {
+        state.put("type", "consumer")
+            .put("state", group.stateAsString())
+            .put("epoch", group.groupEpoch())
+            .put("assignment_epoch", group.assignmentEpoch());
+        Map<String, ConsumerGroupMember> sorted = new TreeMap<>(names.order);
+        group.members().forEach((id, member) -> sorted.put(names.name(id), member));
+        ArrayNode members = state.putArray("members");
+        sorted.forEach((name, member) -> print(group, name, member, members.addObject()));
+    }
+
+    private void print(ConsumerGroup group, String name, ConsumerGroupMember member, ObjectNode printed) {
+        printed.put("member", name)
+            .put("epoch", member.memberEpoch())
+            .put("previous_epoch", member.previousMemberEpoch())
+            .put("state", member.state().name());
+        if (member.instanceId() != null) {
+            printed.put("instance", member.instanceId());
+        }
+        if (member.useClassicProtocol()) {
+            printed.put("classic", true);
+        }
+        printed.set("assigned", printing.partitions(numbers(member.assignedPartitions())));
+        printed.set("revoking", printing.partitions(numbers(member.partitionsPendingRevocation())));
+        printed.set("target", printing.partitions(group.targetAssignment(member.memberId()).partitions()));
+    }
+
+    private static Map<Uuid, Set<Integer>> numbers(Map<Uuid, Map<Integer, Integer>> partitions) {
+        Map<Uuid, Set<Integer>> numbers = new TreeMap<>();
+        partitions.forEach((topic, epochs) -> numbers.put(topic, epochs.keySet()));
+        return numbers;
     }
 
     private ArrayNode members(ClassicGroup group, Predicate<ClassicGroupMember> which) {

@@ -24,13 +24,15 @@ final class OffsetRequests {
     private static final JsonNode NO_GENERATION = IntNode.valueOf(-1);
 
     private final Clients clients;
+    private final Topics topics;
 
-    OffsetRequests(Clients clients) {
+    OffsetRequests(Clients clients, Topics topics) {
         this.clients = clients;
+        this.topics = topics;
     }
 
     Call commit(Step step, String label) {
-        ToIntFunction<Client> read = step.value("epoch").asBoolean(false) ? client -> 0 : client -> client.generation;
+        ToIntFunction<Client> read = step.value("epoch").asBoolean(false) ? client -> client.epoch : client -> client.generation;
         JsonNode generation = step.has("generation") ? step.value("generation") : OWN;
         var request = new OffsetCommitRequestData()
             .setGroupId(step.text("group", "g"))
@@ -45,8 +47,9 @@ final class OffsetRequests {
             coordinator -> coordinator.commitOffsets(context, request, BufferSupplier.NO_CACHING));
     }
 
-    private static OffsetCommitRequestTopic committed(String name, JsonNode partitions) {
-        var topic = new OffsetCommitRequestTopic().setName(name);
+    /** As KafkaApis does, it looks the topic's id up. */
+    private OffsetCommitRequestTopic committed(String name, JsonNode partitions) {
+        var topic = new OffsetCommitRequestTopic().setName(name).setTopicId(topics.idOf(name));
         for (Map.Entry<String, JsonNode> partition : Step.entries("offsets", partitions)) {
             topic.partitions().add(new OffsetCommitRequestPartition()
                 .setPartitionIndex(Step.partition("offsets", partition.getKey()))
@@ -63,7 +66,7 @@ final class OffsetRequests {
         var request = new OffsetFetchRequestGroup()
             .setGroupId(step.text("group", "g"))
             .setMemberId(step.value("member").isTextual() ? clients.member(label, step.value("member")) : null)
-            .setMemberEpoch(clients.number("generation", label, generation, client -> 0))
+            .setMemberEpoch(clients.number("generation", label, generation, client -> client.epoch))
             .setTopics(step.value("topics").isObject() ? fetched(step) : null);
         Context context = Requests.context(ApiKeys.OFFSET_FETCH, step, version);
         // KafkaApis answers for a read that throws

@@ -6,9 +6,12 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.DescribeGroupsResponseData.DescribedGroup;
 import org.apache.kafka.common.message.DescribeGroupsResponseData.DescribedGroupMember;
 import org.apache.kafka.common.message.HeartbeatResponseData;
@@ -22,7 +25,7 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
 
 /** Kafka's answers as the script's events. */
-record Printing(Names names) {
+record Printing(Names names, Topics topics) {
 
     private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
@@ -37,6 +40,8 @@ record Printing(Names names) {
             leave.members().forEach(member -> ids.add(member.memberId()));
         } else if (response instanceof DescribedGroup group) {
             group.members().forEach(member -> ids.add(member.memberId()));
+        } else if (response instanceof ConsumerGroupHeartbeatResponseData beat) {
+            ids.add(beat.memberId());
         }
         return ids;
     }
@@ -52,6 +57,8 @@ record Printing(Names names) {
                 .put("assignment", base64(sync.assignment()));
         } else if (response instanceof HeartbeatResponseData heartbeat) {
             error(heartbeat.errorCode(), event);
+        } else if (response instanceof ConsumerGroupHeartbeatResponseData beat) {
+            consumerHeartbeat(beat, event);
         } else if (response instanceof LeaveGroupResponseData leave) {
             leave(leave, event);
         } else if (response instanceof OffsetCommitResponseData commit) {
@@ -86,6 +93,33 @@ record Printing(Names names) {
         event.putArray("members").addAll(sorted.values());
         ArrayNode order = event.putArray("order");
         join.members().forEach(member -> order.add(names.name(member.memberId())));
+    }
+
+    private void consumerHeartbeat(ConsumerGroupHeartbeatResponseData beat, ObjectNode event) {
+        error(beat.errorCode(), event)
+            .put("member", names.name(beat.memberId()))
+            .put("epoch", beat.memberEpoch())
+            .put("heartbeat_ms", beat.heartbeatIntervalMs());
+        if (beat.assignment() == null) {
+            event.putNull("assignment");
+            return;
+        }
+        Map<Uuid, Collection<Integer>> assigned = new HashMap<>();
+        beat.assignment().topicPartitions().forEach(topic -> assigned.put(topic.topicId(), topic.partitions()));
+        event.set("assignment", partitions(assigned));
+    }
+
+    /** Sorted by name and number. */
+    ObjectNode partitions(Map<Uuid, ? extends Collection<Integer>> partitions) {
+        Map<String, ArrayNode> sorted = new TreeMap<>();
+        partitions.forEach((topic, numbers) -> {
+            ArrayNode listed = NODES.arrayNode();
+            numbers.stream().sorted().forEach(listed::add);
+            sorted.put(topics.name(topic), listed);
+        });
+        ObjectNode printed = NODES.objectNode();
+        printed.setAll(sorted);
+        return printed;
     }
 
     private void leave(LeaveGroupResponseData leave, ObjectNode event) {

@@ -25,11 +25,13 @@ final class Requests {
     private final Clients clients;
     private final Assignments assignments;
     private final OffsetRequests offsets;
+    private final ConsumerHeartbeats consumerHeartbeats;
 
     Requests(Clients clients, Names names, Topics topics) {
         this.clients = clients;
         this.assignments = new Assignments(clients, names, topics);
-        this.offsets = new OffsetRequests(clients);
+        this.offsets = new OffsetRequests(clients, topics);
+        this.consumerHeartbeats = new ConsumerHeartbeats(clients);
     }
 
     /** The request of a step; {@link InvalidStep} where there is none. */
@@ -42,6 +44,7 @@ final class Requests {
             case "commit" -> offsets.commit(step, label);
             case "fetch_offsets" -> offsets.fetch(step, label);
             case "describe" -> offsets.describe(step);
+            case "chb" -> consumerHeartbeats.build(step, label);
             default -> throw new InvalidStep("op: " + step.value("op") + " is not offered");
         };
     }

@@ -29,14 +29,15 @@ final class Run {
     }
 
     private final Names names = new Names();
-    private final Printing printing = new Printing(names);
-    private final GroupStates states = new GroupStates(names, printing);
+    private final Printing printing;
+    private final GroupStates states;
     private final Clients clients = new Clients(names);
     private final VirtualClock clock = new VirtualClock();
     private final FifoTimer timer = new FifoTimer(clock);
     private final MemoryLog log = new MemoryLog();
     private final Topics topics;
     private final Requests requests;
+    private final GroupOptions groupOptions;
     private final VirtualCoordinator coordinator;
 
     private final ArrayNode events = JsonNodeFactory.instance.arrayNode();
@@ -52,8 +53,11 @@ final class Run {
     Run(JsonNode config) {
         var scenario = new ScenarioConfig(config);
         topics = scenario.topics();
+        groupOptions = scenario.groupOptions();
+        printing = new Printing(names, topics);
+        states = new GroupStates(names, printing);
         requests = new Requests(clients, names, topics);
-        coordinator = new VirtualCoordinator(scenario.broker(), scenario.groupConfigs(), clock, timer, log);
+        coordinator = new VirtualCoordinator(scenario.broker(), groupOptions.manager(), clock, timer, log);
         coordinator.onMetadataUpdate(topics.apply(), topics.image());
     }
 
@@ -96,6 +100,7 @@ final class Run {
         switch (taken.op()) {
             case "advance" -> advance(Step.int64("ms", taken.value("ms")));
             case "topics" -> changeTopics(taken);
+            case "group_config" -> changeGroup(taken);
             default -> request(taken, label);
         }
     }
@@ -156,6 +161,11 @@ final class Run {
         receive();
     }
 
+    /** More options of one group, as IncrementalAlterConfigs sets them. */
+    private void changeGroup(Step taken) {
+        groupOptions.add(taken.text("group", "g"), taken.entries("set"));
+    }
+
     /** From deadline to deadline, each at its own millisecond; what is due at the end comes with the step's end. */
     private void advance(long durationMs) {
         if (durationMs < 0) {
@@ -175,7 +185,7 @@ final class Run {
             receive();
             if (fired == TIMERS_AT_ONCE_MAX) {
                 throw new ScenarioFailed(
-                    "steps[" + step + "]: at " + clock.milliseconds() + " ms timers set each other without end");
+                    "steps[" + step + "]: at " + clock.elapsedMs() + " ms timers set each other without end");
             }
         }
     }
@@ -202,7 +212,7 @@ final class Run {
     }
 
     private ObjectNode event(String kind, int ofStep) {
-        return events.addObject().put("t", clock.milliseconds()).put("step", ofStep).put("kind", kind);
+        return events.addObject().put("t", clock.elapsedMs()).put("step", ofStep).put("kind", kind);
     }
 
     /** All events; requests that were never answered come last. */

@@ -4,9 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Properties;
 import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.coordinator.group.GroupConfigManager;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 
@@ -16,7 +14,7 @@ final class ScenarioConfig {
     private static final JsonMapper JSON = new JsonMapper();
 
     private final GroupCoordinatorConfig broker;
-    private final GroupConfigManager groupConfigs;
+    private final GroupOptions groupOptions;
     private final Topics topics;
 
     /** {@link ScenarioFailed} where Kafka refuses a value. */
@@ -32,9 +30,9 @@ final class ScenarioConfig {
         }
         try {
             broker = GroupCoordinatorConfig.fromProps(options);
-            groupConfigs = new GroupConfigManager(Map.of(), broker, ShareGroupConfig.fromProps(options));
+            groupOptions = new GroupOptions(broker, ShareGroupConfig.fromProps(options));
             config.path("groups").properties().forEach(
-                group -> groupConfigs.updateGroupConfig(group.getKey(), properties(group.getValue())));
+                group -> groupOptions.add(group.getKey(), group.getValue().properties()));
         } catch (KafkaException | IllegalArgumentException refused) {
             throw new ScenarioFailed("config: " + refused.getMessage());
         }
@@ -47,18 +45,12 @@ final class ScenarioConfig {
         }
     }
 
-    private static Properties properties(JsonNode group) {
-        Properties properties = new Properties();
-        group.properties().forEach(option -> properties.put(option.getKey(), option.getValue().asText()));
-        return properties;
-    }
-
     GroupCoordinatorConfig broker() {
         return broker;
     }
 
-    GroupConfigManager groupConfigs() {
-        return groupConfigs;
+    GroupOptions groupOptions() {
+        return groupOptions;
     }
 
     Topics topics() {

@@ -1,6 +1,7 @@
 package groupstorm.oracle.coordinator;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -19,6 +20,7 @@ final class Topics {
     private static final int BROKERS = 4;
 
     private final Map<String, Integer> partitions = new TreeMap<>();
+    private final Map<Uuid, String> names = new HashMap<>();
     private MetadataImage image = MetadataImage.EMPTY;
     private MetadataDelta delta = new MetadataDelta.Builder().setImage(image).build();
     private long changes = 0;
@@ -47,6 +49,7 @@ final class Topics {
     /** The topic has at least this many partitions from the next {@link #apply} on; Kafka's topics never shrink. */
     void set(String topic, int count) {
         Integer before = partitions.put(topic, count);
+        names.put(id(topic), topic);
         if (before == null) {
             delta.replay(new TopicRecord().setName(topic).setTopicId(id(topic)));
         }
@@ -74,7 +77,17 @@ final class Topics {
         return image;
     }
 
-    private static Uuid id(String topic) {
+    /** The id of an existing topic; the zero id of others. */
+    Uuid idOf(String topic) {
+        return partitions.containsKey(topic) ? id(topic) : Uuid.ZERO_UUID;
+    }
+
+    /** The name behind an id, of any topic that a script has had. */
+    String name(Uuid id) {
+        return names.getOrDefault(id, id.toString());
+    }
+
+    static Uuid id(String topic) {
         var id = DrawnUuids.of("topic:" + topic);
         return new Uuid(id.getMostSignificantBits(), id.getLeastSignificantBits());
     }

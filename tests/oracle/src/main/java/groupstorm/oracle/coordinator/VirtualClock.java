@@ -4,14 +4,21 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.apache.kafka.common.utils.Time;
 
-/** Time that stands still until it is moved. */
+/** Time that stands still until it is moved. Kafka takes 0 for "never", so a script's first moment is later. */
 public final class VirtualClock implements Time {
 
-    private long nowMs = 0;
+    private static final long START_MS = 1_000_000_000;
+
+    private long nowMs = START_MS;
 
     @Override
     public long milliseconds() {
         return nowMs;
+    }
+
+    /** The time since the script began. */
+    long elapsedMs() {
+        return nowMs - START_MS;
     }
 
     @Override
