@@ -72,7 +72,7 @@ class Running:
         return found
 
     def partial_files(self) -> list[Path]:
-        return list(self.folder.rglob(".*.partial"))
+        return [path for path in self.files() if path.match(".*.partial")]
 
     def signal_group(self, number: signal.Signals) -> None:
         try:
@@ -100,8 +100,17 @@ class Running:
         assert self.files() == self.expected
 
     def files(self) -> set[Path]:
-        """All but what Hypothesis, which a library loads if it is there, leaves where it is imported."""
-        return {path for path in self.folder.rglob("*") if ".hypothesis" not in path.parts}
+        """All but what Hypothesis, which a library loads if it is there, leaves where it is imported.
+
+        Files come and go meanwhile: os.walk leaves out a folder that is gone, rglob() raises an error.
+        """
+        return {
+            Path(folder, name)
+            for folder, folders, names in os.walk(self.folder)
+            if ".hypothesis" not in Path(folder).parts
+            for name in (*folders, *names)
+            if name != ".hypothesis"
+        }
 
 
 Start = Callable[..., Running]
