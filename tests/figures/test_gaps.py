@@ -24,6 +24,13 @@ def test_the_worst_partition_is_the_one_with_the_longest_gap() -> None:
     assert GapSums().figures([first]).longest_of == ""
 
 
+def test_a_gap_of_a_microsecond_is_longer_than_none() -> None:
+    sums = GapSums()
+    without, with_one = Partition("t-0", 0), Partition("t-1", 0)
+    sums.add(with_one, 1)
+    assert sums.figures([without, with_one]).longest_of == "t-1"
+
+
 def test_gaps_are_summed_by_what_began_them() -> None:
     sums = GapSums()
     for origin, gap_us in ((Origin.DEPLOY, 1), (Origin.CRASH, 20), (Origin.OTHER, 300), (Origin.CRASH, 4000)):

@@ -65,6 +65,12 @@ def _prepare(cpu_s: float) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
 
 
+def limit_from_now(cpu_s: float) -> None:
+    """This process ends when it has computed for so much longer; the limit of its task stays."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (min(hard, int(time.process_time() + cpu_s) + 1), hard))
+
+
 def _end_some(ends: selectors.BaseSelector, done: Callable[[int, int], None]) -> None:
     """Wait for processes that end (their end of the pipe closes), and kill those whose time is up."""
     soonest = min(key.data.until for key in ends.get_map().values())

@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 from tests.mutation.mutations import Mutation
-from tests.mutation.processes import Task, fork_each
+from tests.mutation.processes import Task, fork_each, limit_from_now
 from tests.mutation.recording import CACHE, Recorded, Recorder, cached, key_of, shared_key, store
 from tests.mutation.rooms import ROOT, Room
 from tests.mutation.swapping import Functions, mutate_imports
@@ -41,6 +41,10 @@ class Trial(NamedTuple):
 
     def cpu_s(self) -> float:
         return _IMPORT_S + _SLOWER * sum(self.tests.values())
+
+    def cpu_s_of_one(self) -> float:
+        """Of any of the tests, which may be the one that sets up what the others use, too."""
+        return _IMPORT_S + _SLOWER * max(self.tests.values())
 
 
 class TestsFail(Exception):
@@ -151,6 +155,12 @@ class _Server:
         self.swapped = True
         session.items[:] = [items[test] for test in self.trial.tests]
         return None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        """A mutation may make a test run for ever: that is noticed before the time of all tests is over."""
+        if self.trial is not None:
+            limit_from_now(self.trial.cpu_s_of_one())
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
