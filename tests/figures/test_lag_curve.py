@@ -18,6 +18,17 @@ def test_what_was_processed_and_what_waits_add_up_exactly() -> None:
     assert curve.processed_and_waiting(10) == (10 * NANO // 4, 0), "what was processed stays processed"
 
 
+def test_an_owner_that_is_a_billionth_of_a_record_behind_or_slower_lags() -> None:
+    behind = LagCurve()
+    behind.create("t", 0, Line(0, 0, 1))
+    behind.start("t", Line(0, 1, 1))
+    assert behind.processed_and_waiting(5) == (4, 1)
+    slower = LagCurve()
+    slower.create("t", 0, Line(0, 0, 3))
+    slower.start("t", Line(0, 0, 2))
+    assert slower.processed_and_waiting(5) == (10, 5)
+
+
 def test_records_of_before_a_partition_was_created_count_neither_as_processed_nor_as_lag() -> None:
     curve = LagCurve()
     curve.create("t", 5, Line(0, 0, RATE))

@@ -92,19 +92,19 @@ def test_of_a_callback_the_rest_counts_in_the_window() -> None:
 
 
 def test_the_worst_partition_of_a_window_is_that_of_its_own_gaps() -> None:
-    """In the window t-1 alone has no owner, for a microsecond; t-2 was deleted before."""
-    ownership = owned_by_a("t-0", "t-1", "t-2")
+    """In the window t-9 alone has no owner, for a microsecond; t-2 was deleted before."""
+    ownership = owned_by_a("t-0", "t-9", "t-2")
     for number, partition in enumerate(("t-0", "t-2")):
         ownership.end("a", [partition], None, 2)
         ownership.assign("b", [partition], None, 0, 3 + number)
     ownership.delete(["t-2"], 5)
     ownership.begin_window(10)
-    ownership.end("a", ["t-1"], None, 12)
-    ownership.assign("b", ["t-1"], None, 0, 13)
+    ownership.end("a", ["t-9"], None, 12)
+    ownership.assign("b", ["t-9"], None, 0, 13)
     ownership.finish(20)
     gaps = ownership.unowned()
     assert gaps is not None
-    assert (gaps.total, gaps.longest_of) == (1, "t-1")
+    assert (gaps.total, gaps.longest_of) == (1, "t-9")
 
 
 def test_the_last_row_of_a_window_is_the_one_at_its_end() -> None:
