@@ -35,7 +35,7 @@ class GroupSums:
 
     def group_changed(self, now_us: int) -> None:
         """The group has to settle again."""
-        if self.settling.points and self.first_change_us is None:
+        if self.settling.has_settled and self.first_change_us is None:
             self.first_change_us = now_us
             if self.ownership.lag is not None:
                 self.ownership.lag.mark(now_us)

@@ -44,7 +44,7 @@ class Settling:
 
     def __init__(self) -> None:
         self.has_member_rows = True
-        self.points = 0
+        self.has_settled = False
         self._state = ""
         self._generation = -1
         self._stables = 0
@@ -144,7 +144,7 @@ class Settling:
         if self.settled or self._state != GroupState.STABLE or self.awaited or self.rejoining:
             return None
         self.settled = True
-        self.points += 1
+        self.has_settled = True
         point = SettledPoint(
             self._live(), self._pending_changes, self._pending_changes * self._stables - self._pending_stables
         )

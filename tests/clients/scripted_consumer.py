@@ -28,6 +28,8 @@ from groupstorm.coordinator.messages import (
 from groupstorm.trace.events import member as events
 
 T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
+#: No test needs more: a member that is not done by then never is.
+ANSWERS_MAX = 100
 JOINED = JoinGroupResponse(Error.NONE, 1, "c-1", "other", "consumer", "cooperative-sticky")
 
 
@@ -46,10 +48,13 @@ class ScriptedConsumer:
         self.membership = Membership(
             config, [get(name) for name in strategy], lambda: self.topics, self.emitted.append
         )
+        self._answers = 0
         self._flow = self.membership.run()
         self.operation: Operation | None = next(self._flow)
 
     def answer(self, result: Any = None) -> Operation | None:
+        self._answers += 1
+        assert self._answers < ANSWERS_MAX, f"the member asks for ever, now for {self.operation}"
         try:
             self.operation = self._flow.send(result)
         except StopIteration:
