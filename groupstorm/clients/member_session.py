@@ -207,6 +207,11 @@ class MemberSession:
         """The member left because nobody polled: it joins again at the next poll(), whatever its client."""
         return self._lost_cause == RejoinCause.POLL_TIMEOUT and self._generation_is_reset()
 
+    @property
+    def lost_cause(self) -> str:
+        """Why what the member owns is lost: the error that has reset its generation; "" if none has."""
+        return self._lost_cause if self._generation_is_reset() else ""
+
     def _generation_is_reset(self) -> bool:
         return self.generation.id == NO_GENERATION or not self.generation.member_id
 

@@ -304,3 +304,20 @@ def test_requests_that_arrived_during_a_partition_do_not_arrive_again_after_it()
     settings = {"client_profile": "aiokafka", "session.timeout.ms": 6_000, "topics": 3}
     result = in_both_modes(scenario(steps, members=7, partitions=1, **settings), seed=0)
     assert result.events("rejoin_requested", member="member-2", cause="group-rebalancing")
+
+
+def test_a_member_that_is_told_before_its_next_poll_that_it_is_out_has_lost_its_partitions() -> None:
+    """member-0 has a round to join and finds its coordinator after 49 s. A heartbeat says UNKNOWN_MEMBER_ID
+    before the application polls. It revoked partitions under no member id."""
+    steps = [
+        {**START, "over_ms": 16_309},
+        {"at_ms": 10_803, "do": "disconnect", "members": "all", "for_ms": 49_000},
+    ]
+    settings = {
+        "heartbeat.interval.ms": 1_000,
+        "enable.auto.commit": False,
+        "group.initial.rebalance.delay.ms": 100,
+    }
+    result = in_both_modes(scenario(steps, members=2, partitions=1, **settings), seed=2089318615)
+    [(_, lost)] = result.events("partitions_lost", member="member-0")
+    assert lost.cause == "UNKNOWN_MEMBER_ID"

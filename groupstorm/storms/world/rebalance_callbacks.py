@@ -9,7 +9,13 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Membership
-from groupstorm.clients.operations import ASSIGNED, GIVEN_UP_EVENTS, Disconnected, RunCallback
+from groupstorm.clients.operations import (
+    ASSIGNED,
+    GIVEN_UP_EVENTS,
+    CallbackKind,
+    Disconnected,
+    RunCallback,
+)
 from groupstorm.clients.requests import offset_fetch
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import NO_GENERATION, OffsetCommitResponse, Response
@@ -184,6 +190,9 @@ class VirtualCallbacks:
             # The heartbeat thread has left the group meanwhile: the round has failed. Nobody calls the
             # listener for it, the member owns what it owned before (AbstractCoordinator.joinGroupIfNeeded).
             self._round_failed = True
+        elif operation.kind is CallbackKind.REVOKED and (lost := self._membership.lost_cause):
+            # A response has reset the generation since the last poll() (ConsumerCoordinator.onJoinPrepare).
+            operation = RunCallback(CallbackKind.LOST, operation.partitions, lost)
         result = self.run(operation)
         if result is not TAKES_TIME:
             process.completed(step, result)
