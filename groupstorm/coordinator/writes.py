@@ -89,9 +89,9 @@ def _take_back(shard: Shard, write: Write, error: Error) -> None:
     if write.revert is None:
         return
     for later in reversed(shard.writes.of_group(write.group)):
-        if later.revert is not None and later.error is None:
+        if later.revert is not None:
             later.revert()
-            later.revert, later.error = None, error
+            later.revert, later.error = None, later.error or error
 
 
 def _complete(shard: Shard, write: Write, error: Error | None) -> None:

@@ -86,6 +86,11 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "invariant_checked": lambda row: f"invariant  {row['cause']}: {row['detail']}",
     "group_created": lambda row: f"group      {row['group']} is created",
     "group_state_changed": _state_changed,
+    "group_converted": lambda row: f"group      is {row['cause']} with its live members",
+    "group_epoch_bumped": lambda row: f"group      has epoch {row['generation']}",
+    "target_assigned": lambda row: (
+        f"group      has new targets for {count(row['count'], 'member')}, of epoch {row['generation']}"
+    ),
     "initial_delay_extended": lambda row: f"group      waits {row['duration_us'] / 1e6:g} s more for members",
     "append_failed": lambda row: f"group      an append failed: {row['error']} ({row['cause']})",
     "member_pending": lambda row: f"{_who(row):10} is told its member id: {row['member_id']}",
@@ -95,6 +100,10 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "member_added": lambda row: f"{_who(row):10} is added to the group: {row['cause']}",
     "member_replaced": lambda row: f"{_who(row):10} is back as {row['instance']} under a new id",
     "member_updated": lambda row: f"{_who(row):10} has joined with other metadata",
+    "member_reconciled": lambda row: (
+        f"{_who(row):10} is at epoch {row['generation']} ({row['state']}): "
+        f"has {_some(row.get('partitions') or [])}, gives up {_some(row.get('revoking') or [])}"
+    ),
     "member_removed": lambda row: f"{_who(row):10} is removed from the group: {row['cause']}",
     "join_parked": lambda row: f"{_who(row):10} waits in JoinGroup",
     "join_answered": _answer("JoinGroup"),
@@ -144,6 +153,7 @@ OWNERSHIP_EVENTS = frozenset(
 OVERVIEW_EVENTS = frozenset(
     {
         "group_created",
+        "group_converted",
         "partitions_created",
         "partitions_deleted",
         "initial_delay_extended",

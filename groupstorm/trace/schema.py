@@ -54,6 +54,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("protocol", ColumnType.TEXT, "name of the chosen assignor"),
     Column("leader", ColumnType.TEXT, "member id of the group's leader"),
     Column("partitions", ColumnType.TEXTS, "topic partitions as Kafka prints them: topic-partition"),
+    Column("revoking", ColumnType.TEXTS, "topic partitions that a member has to give up, and has not yet"),
     Column("positions", ColumnType.INTS, "per partition: offset at which processing starts or stopped"),
     Column("committed", ColumnType.INTS, "per partition: the committed offset of the group; -1: none"),
     Column("duration_us", ColumnType.INT, "how long it took or will take, in microseconds"),

@@ -33,6 +33,8 @@ Requests of an administrator
 * ``remove-instances i1 i2``, ``delete-group``, ``delete-offsets t-0``, ``describe``, ``list``
 * ``show``: the group as its ``repr``
 
+Members of the new protocol: `tests.coordinator.consumer_commands`.
+
 Output: events as in a trace (`docs/trace.md`), ``-> NAME: REQUEST ERROR ...`` for an answer, ``at N ms``
 before lines of another time than the command's, ``ok`` if nothing happens.
 """
@@ -46,6 +48,7 @@ from typing import Any
 
 from groupstorm.assignors.userdata import encode_assignment
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     DeleteGroup,
@@ -57,6 +60,7 @@ from groupstorm.coordinator.messages import (
 from groupstorm.coordinator.script.clients import Client
 from groupstorm.coordinator.script.driver import Driver, Outcome, Sent
 from groupstorm.coordinator.script.names import Names
+from tests.coordinator.consumer_commands import ConsumerCommands
 from tests.coordinator.transcript_lines import answer_lines, event_line
 from tests.coordinator.transcript_words import CommandLine, by_topic, milliseconds, value_of
 
@@ -134,6 +138,7 @@ class _Environment:
             "describe": self._describe,
             "list": self._list,
         }
+        self._commands |= ConsumerCommands(self._send_consumer_step, self._send).commands
 
     def _new_driver(self, config: CoordinatorConfig) -> Driver:
         driver = Driver(
@@ -215,7 +220,7 @@ class _Environment:
         self._keep(driver.receive(driver.coordinator.move([_GROUP], driver.now_ms)))
 
     def _show(self, _: CommandLine) -> None:
-        group = self._driver.coordinator.group(_GROUP)
+        group = self._driver.coordinator.any_group(_GROUP)
         self._add("no group" if group is None else repr(group))
 
     def _stabilize(self, words: CommandLine) -> None:
@@ -240,7 +245,10 @@ class _Environment:
         return "heartbeat" if error == "NONE" and self._has_news(client) else None
 
     def _has_news(self, client: Client) -> bool:
-        group = self._driver.coordinator.group(_GROUP)
+        group = self._driver.coordinator.any_group(_GROUP)
+        if isinstance(group, ConsumerGroup):
+            member = group.members.get(client.member)
+            return member is None or not member.is_reconciled_to(group.assignment_epoch)
         return (
             group is None
             or client.member not in group.members
@@ -267,6 +275,12 @@ class _Environment:
             step["append_error"] = words.options["append-error"]
         if step.get("member") == "$" and not self._driver.clients.get(name).member:
             step["member"] = ""  # a process that has restarted knows no id
+        self._note_step(step)
+        self._keep(self._driver.send_step(step, self._token()))
+        self._fire_due()
+
+    def _send_consumer_step(self, op: str, name: str, fields: dict[str, Any]) -> None:
+        step = {"op": op, "as": name, "client_id": name, **fields}
         self._note_step(step)
         self._keep(self._driver.send_step(step, self._token()))
         self._fire_due()

@@ -8,6 +8,9 @@ from typing import Any
 from groupstorm.coordinator.classic.subscriptions import assigned_partitions
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
+    ConsumerGroupHeartbeatResponse,
+    DescribeConsumerGroupResponse,
+    DescribedConsumerMember,
     DescribeGroupResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
@@ -18,6 +21,7 @@ from groupstorm.coordinator.messages import (
     Response,
     SyncGroupResponse,
 )
+from groupstorm.coordinator.script.names import topic_uuid
 from groupstorm.trace.events import coordinator as events
 
 #: The answers themselves say more.
@@ -32,6 +36,8 @@ def event_line(event: events.Event) -> str:
     words = [re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()]
     if isinstance(event, events.GroupStateChanged):
         words.append(f"{event.previous_state} -> {event.state}")
+    elif isinstance(event, events.MemberReconciled):
+        words.append(event.state)
     for name, value in event._asdict().items():
         if name not in _LEFT_OUT and value is not None and value != ():
             text = ",".join(map(str, value)) if isinstance(value, tuple) else value
@@ -47,6 +53,11 @@ def answer_lines(head: str, response: Response) -> list[str]:
 def _words(response: Response) -> str:
     error = getattr(response, "error", Error.NONE)
     match response:
+        case ConsumerGroupHeartbeatResponse():
+            words = _beaten(response)
+        case DescribeConsumerGroupResponse(error=Error.NONE):
+            words = f"{response.state} epoch={response.epoch} target={response.assignment_epoch}"
+            words += f" assignor={response.assignor}"
         case JoinGroupResponse():
             words = _joined(response)
         case SyncGroupResponse(error=Error.NONE):
@@ -75,9 +86,32 @@ def _joined(response: JoinGroupResponse) -> str:
     )
 
 
+def _beaten(response: ConsumerGroupHeartbeatResponse) -> str:
+    if response.error:
+        return ""
+    assignment = response.assignment
+    if assignment is None:
+        return f"epoch={response.member_epoch}"
+    names = {topic_uuid("t"): "t"}
+    partitions = [
+        f"{names[topic]}-{number}" for topic, numbers in assignment.items() for number in sorted(numbers)
+    ]
+    return f"epoch={response.member_epoch} partitions={','.join(partitions) or 'none'}"
+
+
+def _described(member: DescribedConsumerMember) -> str:
+    words = [f"{member.member_id}{_instance(member.instance)} epoch={member.epoch}"]
+    for what, partitions in (("has", member.assignment), ("target", member.target)):
+        listed = [f"{topic}-{number}" for topic, numbers in partitions.items() for number in numbers]
+        words.append(f"{what}={','.join(listed) or 'none'}")
+    return " ".join([*words, *(["classic"] if member.is_classic else [])])
+
+
 def _rows(response: Response) -> list[str]:
     rows: list[str] = []
     match response:
+        case DescribeConsumerGroupResponse():
+            rows = [_described(member) for member in response.members]
         case DescribeGroupResponse():
             rows = [
                 f"{member.member_id}{_instance(member.group_instance_id)}"

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.messages import ListGroups, Request
-from groupstorm.trace.events.coordinator import Event, GroupStateChanged
+from groupstorm.trace.events.coordinator import Event, GroupStateChanged, MemberReconciled
 from tests.oracle.comparison import Answer
 
 #: What a group is called that is not there.
@@ -35,9 +36,13 @@ class Coverage:
         self.transitions: Counter[tuple[str, str]] = Counter()
         #: (event, cause) -> events, for all other events that have a cause.
         self.causes: Counter[tuple[str, str]] = Counter()
+        #: (state before, state after) -> changes of members of consumer groups.
+        self.reconciliations: Counter[tuple[str, str]] = Counter()
+        self._member_states: dict[tuple[str, str], str] = {}
 
     def watch(self, *arguments: Any, **options: Any) -> GroupCoordinator:
         """A coordinator whose doings are counted here."""
+        self._member_states.clear()
         return _Watched(self, *arguments, **options)
 
     def count_answer(self, steps: int, answer: Answer) -> None:
@@ -51,6 +56,10 @@ class Coverage:
 
     def count_events(self, events: list[Event]) -> None:
         for event in events:
+            if isinstance(event, MemberReconciled):
+                key = (event.group, event.member_id)
+                self.reconciliations[self._member_states.get(key, "new"), event.state] += 1
+                self._member_states[key] = event.state
             if isinstance(event, GroupStateChanged):
                 self.transitions[event.previous_state, event.cause] += 1
             elif isinstance(cause := getattr(event, "cause", None), str):
@@ -61,7 +70,7 @@ class Coverage:
     def features(self) -> set[tuple[str, ...]]:
         """Everything that was reached at least once."""
         found: set[tuple[str, ...]] = set()
-        for name in ("answers", "requests", "transitions", "causes"):
+        for name in ("answers", "requests", "transitions", "causes", "reconciliations"):
             counter: Counter[tuple[str, str]] = getattr(self, name)
             found |= {(name, *key) for key in counter}
         return found
@@ -85,6 +94,8 @@ class _Watched(GroupCoordinator):
         if not isinstance(request, ListGroups):
             group = self.any_group(request.group)
             state = NO_GROUP if group is None else group.state.value
+            if isinstance(group, ConsumerGroup):
+                state = f"consumer {state}"
             self._coverage.requests[type(request).__name__, state] += 1
         return self._count(super().handle(request, now_ms, token))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from groupstorm.coordinator.consumer.member import MemberState
 from tests.oracle.coverage import NO_GROUP, Coverage
 from tests.oracle.differential import Outcome
 from tests.oracle.running import Seconds
@@ -12,6 +13,7 @@ from tests.oracle.tables import (
     ALL_TRANSITIONS,
     OUTSIDE_THE_COORDINATOR,
     RULES,
+    RULES_BY_KIND,
     UNREACHABLE_ERRORS,
     UNREACHABLE_TRANSITIONS,
 )
@@ -19,7 +21,17 @@ from tests.oracle.transcripts import transcript
 
 _WRONG = "  REACHED ALL THE SAME: the table in tests/oracle/tables.py is wrong"
 
-_STATES = (NO_GROUP, "Empty", "PreparingRebalance", "CompletingRebalance", "Stable")
+_STATES = (
+    NO_GROUP,
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Stable",
+    "consumer Empty",
+    "consumer Assigning",
+    "consumer Reconciling",
+    "consumer Stable",
+)
 _REQUESTS = (
     "JoinGroup",
     "SyncGroup",
@@ -28,13 +40,18 @@ _REQUESTS = (
     "OffsetCommit",
     "OffsetFetch",
     "DescribeGroup",
+    "ConsumerGroupHeartbeat",
 )
 
 
 def summary(outcome: Outcome, title: str, seconds: Seconds, kind: str = "classic") -> str:
     """Counts, coverage, time, differences."""
-    lines = [title, *_counts(outcome), "", *_errors(outcome.coverage), "", *_transitions(outcome.coverage)]
-    lines += ["", *_requests(outcome.coverage), "", *_causes(outcome.coverage), ""]
+    lines = [title, *_counts(outcome), ""]
+    if kind == "classic":
+        lines += [*_errors(outcome.coverage), "", *_transitions(outcome.coverage), ""]
+    else:
+        lines += [*_group_errors(outcome.coverage, RULES_BY_KIND[kind]), "", *_steps(outcome.coverage), ""]
+    lines += [*_requests(outcome.coverage), "", *_causes(outcome.coverage), ""]
     lines += [*_times(outcome, seconds), *_differences(outcome)]
     return "\n".join(lines)
 
@@ -86,6 +103,28 @@ def _errors(coverage: Coverage) -> Iterator[str]:
     yield from (f"    {error}: {why}" for error, why in OUTSIDE_THE_COORDINATOR.items())
 
 
+def _group_errors(coverage: Coverage, by_kind: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    """Answers by error and kind, and the errors that the rules give but this run did not meet."""
+    met = [error for error in ALL_ERRORS if any(coverage.answers[kind, error] for kind in by_kind)]
+    yield "Errors of answers"
+    yield from table(("", *by_kind), [_error_row(coverage, error, tuple(by_kind)) for error in met])
+    rules = [(kind, error) for kind, errors in by_kind.items() for error in errors]
+    missing = [f"{kind}:{error}" for kind, error in rules if not coverage.answers[kind, error]]
+    yield f"  reached {len(rules) - len(missing)} of the {len(rules)} that the rules give"
+    yield f"  not reached in this run: {', '.join(missing) or 'nothing'}"
+
+
+def _steps(coverage: Coverage) -> Iterator[str]:
+    """Reconciliations by the state before and after."""
+    states = [state.value for state in MemberState]
+    yield "Reconciliation: members by their state before (down) and after (across)"
+    rows = [
+        (before, *(_number(coverage.reconciliations[before, after]) for after in states))
+        for before in ("new", *states)
+    ]
+    yield from table(("", *states), rows)
+
+
 def _error_row(coverage: Coverage, error: str, kinds: tuple[str, ...]) -> tuple[str, ...]:
     return (error, *(_number(coverage.answers[kind, error]) for kind in kinds))
 
@@ -110,8 +149,10 @@ def _transitions(coverage: Coverage) -> Iterator[str]:
 
 def _requests(coverage: Coverage) -> Iterator[str]:
     yield "Requests by the state of their group"
-    rows = [(name, *(_number(coverage.requests[name, state]) for state in _STATES)) for name in _REQUESTS]
-    yield from table(("", *_STATES), rows)
+    states = [state for state in _STATES if any(coverage.requests[name, state] for name in _REQUESTS)]
+    names = [name for name in _REQUESTS if any(coverage.requests[name, state] for state in states)]
+    rows = [(name, *(_number(coverage.requests[name, state]) for state in states)) for name in names]
+    yield from table(("", *states), rows)
 
 
 def _causes(coverage: Coverage) -> Iterator[str]:

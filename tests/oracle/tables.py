@@ -49,6 +49,42 @@ RULES: dict[str, tuple[str, ...]] = {
     "describe": ("NONE", "GROUP_ID_NOT_FOUND"),
 }
 
+#: The same for scripts of consumer groups, whose members speak either protocol.
+GROUP_RULES: dict[str, tuple[str, ...]] = {
+    "chb": (
+        "NONE",
+        "INVALID_REQUEST",
+        "UNSUPPORTED_ASSIGNOR",
+        "INVALID_REGULAR_EXPRESSION",
+        "GROUP_ID_NOT_FOUND",
+        "GROUP_MAX_SIZE_REACHED",
+        "UNKNOWN_MEMBER_ID",
+        "FENCED_MEMBER_EPOCH",
+        "FENCED_INSTANCE_ID",
+        "UNRELEASED_INSTANCE_ID",
+    ),
+    "join": ("NONE", "UNKNOWN_MEMBER_ID", "MEMBER_ID_REQUIRED", "INCONSISTENT_GROUP_PROTOCOL"),
+    "sync": ("NONE", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"),
+    "heartbeat": ("NONE", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"),
+    "leave": ("NONE",),
+    "commit": ("NONE", "UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH", "UNSUPPORTED_VERSION"),
+    "fetch_offsets": ("NONE", "UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH"),
+    "describe": ("NONE", "GROUP_ID_NOT_FOUND"),
+}
+#: Errors that only groups that change their protocol give besides.
+_MIGRATION_RULES: dict[str, tuple[str, ...]] = {
+    "chb": ("UNKNOWN_SERVER_ERROR",),
+    "join": ("FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED", "REBALANCE_IN_PROGRESS"),
+    "sync": ("REBALANCE_IN_PROGRESS", "INCONSISTENT_GROUP_PROTOCOL", "FENCED_INSTANCE_ID"),
+    "heartbeat": ("REBALANCE_IN_PROGRESS", "FENCED_INSTANCE_ID"),
+    "commit": ("ILLEGAL_GENERATION",),
+}
+RULES_BY_KIND: dict[str, dict[str, tuple[str, ...]]] = {
+    "classic": RULES,
+    "consumer": GROUP_RULES,
+    "migration": {kind: GROUP_RULES[kind] + _MIGRATION_RULES.get(kind, ()) for kind in GROUP_RULES},
+}
+
 #: Error codes that no script gets an answer with, though append_error may name them: Kafka tells clients
 #: another (CoordinatorOperationExceptionHelper; appendGroupMetadataErrorToResponseError of
 #: GroupMetadataManager).

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from groupstorm.coordinator.consumer.events import ChangeEvents
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.consumer.records import ConsumerRecord
@@ -22,6 +23,7 @@ from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_REBALANCE, MEMBER_SESSION, MEMBER_SYNC
 from groupstorm.coordinator.writes import answer_in_turn
+from groupstorm.trace.events.group_states import Cause
 
 MEMBER_TIMERS = (MEMBER_SESSION, MEMBER_REBALANCE, MEMBER_JOIN, MEMBER_SYNC)
 
@@ -65,18 +67,20 @@ def write_records(
     records: Sequence[Record],
     cause: AppendCause,
     on_written: Completion | None = None,
+    why: Cause = Cause.HEARTBEAT,
 ) -> Write:
-    """Take the records into the group, and return their write.
+    """Take the records into the group, and return their write. ``why``: the cause in its events.
 
     `CoordinatorFault` if they do not fit; the group is as before then.
     """
-    taken = _Replay(shard, name)
+    taken, changes = _Replay(shard, name), ChangeEvents(shard, name, records, why)
     try:
         for record in records:
             taken.take(record)
     except CoordinatorFault:
         taken.revert()
         raise
+    changes.emit()
     write = Write(name, records, cause, on_written, taken.commit)
     write.revert = taken.revert
     return write

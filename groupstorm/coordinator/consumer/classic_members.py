@@ -22,6 +22,7 @@ from groupstorm.assignors.userdata import (
 from groupstorm.assignors.userdata.wire import read_int16
 from groupstorm.coordinator.classic.replies import answer_join, answer_sync
 from groupstorm.coordinator.consumer.changes import restart_session, when_written
+from groupstorm.coordinator.consumer.events import emit_downgraded
 from groupstorm.coordinator.consumer.fencing import fence
 from groupstorm.coordinator.consumer.group import NO_EPOCH, ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
@@ -77,6 +78,7 @@ from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_SYNC
 from groupstorm.coordinator.writes import answer_in_turn
+from groupstorm.trace.events.group_states import Cause
 
 _CONSUMER = "consumer"
 #: First version of JoinGroup that wants a known member id (JoinGroupRequest.requiresKnownMemberId).
@@ -222,6 +224,7 @@ def _replace_last(
     classic one. It rebalances only if the targets are behind."""
     request, reply, group = join
     records += tombstones(group, (existing.member_id, after.member_id))
+    emit_downgraded(shard, group, (), Cause.STATIC_MEMBER)
     return downgrade(
         shard,
         group,
@@ -361,6 +364,7 @@ def leave_consumer_group(
         shard,
         group,
         list(gone.values()),
+        Cause.LEFT,
         lambda error: None if error else shard.answer(reply, response),
     )
 

@@ -27,7 +27,8 @@ from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGrou
 from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.timers import MEMBER_REBALANCE, Timer
+from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_REBALANCE, MEMBER_SESSION, MEMBER_SYNC, Timer
+from groupstorm.trace.events.group_states import Cause
 
 
 def leave(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Write | None:
@@ -44,7 +45,13 @@ def leave(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) ->
     if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
         record = _gone_for_a_while(group, member)
         return respond(shard, request, reply, [record], AppendCause.MEMBER_HEARTBEAT, response)
-    return fence(shard, group, [member], lambda error: None if error else shard.answer(reply, response))
+    return fence(
+        shard,
+        group,
+        [member],
+        Cause.LEFT,
+        lambda error: None if error else shard.answer(reply, response),
+    )
 
 
 def _gone_for_a_while(group: ConsumerGroup, member: ConsumerMember) -> ConsumerCurrentRecord:
@@ -55,12 +62,16 @@ def _gone_for_a_while(group: ConsumerGroup, member: ConsumerMember) -> ConsumerC
 
 
 def fence(
-    shard: Shard, group: ConsumerGroup, members: Sequence[ConsumerMember], on_written: Completion | None
+    shard: Shard,
+    group: ConsumerGroup,
+    members: Sequence[ConsumerMember],
+    cause: Cause,
+    on_written: Completion | None = None,
 ) -> Write:
     """Remove the members. The group epoch counts up, unless only classic members are left: then the group
     becomes a classic one, if `group.consumer.migration.policy` allows it."""
     if may_downgrade_without(shard, group, members):
-        return downgrade_without(shard, group, members, on_written)
+        return downgrade_without(shard, group, members, cause, on_written)
     records: list[Record] = []
     for member in members:
         remove_member(group, member.member_id, records)
@@ -70,7 +81,7 @@ def fence(
     records.append(ConsumerEpochRecord(group.name, group.epoch + 1, metadata_hash))
     for member in members:
         cancel_member_timers(shard, group.name, member.member_id)
-    return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written)
+    return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written, cause)
 
 
 def _last_subscribed(group: ConsumerGroup, members: Sequence[ConsumerMember]) -> list[str]:
@@ -82,10 +93,18 @@ def _last_subscribed(group: ConsumerGroup, members: Sequence[ConsumerMember]) ->
     return [regex for regex, count in counts.items() if group.regexes.get(regex, 0) == count]
 
 
+_CAUSES = {
+    MEMBER_SESSION: Cause.SESSION_EXPIRED,
+    MEMBER_REBALANCE: Cause.REBALANCE_TIMEOUT,
+    MEMBER_JOIN: Cause.JOIN_TIMEOUT,
+    MEMBER_SYNC: Cause.SYNC_TIMEOUT,
+}
+
+
 def on_member_timer(shard: Shard, group: ConsumerGroup, timer: Timer) -> Write | None:
     """A member's time is over. Its rebalance timeout counts only for the epoch in which it was set."""
     kind, _, member_id = timer.key
     member = group.members.get(member_id)
     if member is None or (kind is MEMBER_REBALANCE and member.epoch != timer.payload):
         return None
-    return fence(shard, group, [member], None)
+    return fence(shard, group, [member], _CAUSES[kind])

@@ -29,6 +29,7 @@ from groupstorm.coordinator.classic.states import EMPTY, STABLE
 from groupstorm.coordinator.classic.subscriptions import CONSUMER_PROTOCOL_TYPE, take_subscriptions
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.consumer.changes import restart_session, restore
+from groupstorm.coordinator.consumer.events import emit_downgraded
 from groupstorm.coordinator.consumer.group import NEVER, ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
     JOIN_EPOCH,
@@ -217,11 +218,16 @@ def may_downgrade_replacing(shard: Shard, group: ConsumerGroup, replaced: Consum
 
 
 def downgrade_without(
-    shard: Shard, group: ConsumerGroup, leaving: Sequence[ConsumerMember], on_written: Completion | None
+    shard: Shard,
+    group: ConsumerGroup,
+    leaving: Sequence[ConsumerMember],
+    cause: Cause,
+    on_written: Completion | None,
 ) -> Write:
     """Go on as a classic group without these members; the others rebalance."""
     records = tombstones(group)
     gone = {one.member_id for one in leaving}
+    emit_downgraded(shard, group, leaving, cause)
     return downgrade(shard, group, gone, None, records, on_written, rebalances=True)
 
 

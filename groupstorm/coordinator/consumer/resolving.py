@@ -9,6 +9,7 @@ from groupstorm.coordinator.consumer.subscriptions import take_resolved
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.coordinator.shard import Shard
+from groupstorm.trace.events.group_states import Cause
 
 
 def resolve_regexes(shard: Shard, name: str, regexes: tuple[str, ...]) -> Write | None:
@@ -17,4 +18,8 @@ def resolve_regexes(shard: Shard, name: str, regexes: tuple[str, ...]) -> Write 
     if group is None:
         return None
     records = take_resolved(shard, group, resolve(shard.topics, regexes, shard.now_ms))
-    return write_records(shard, name, records, AppendCause.REGEXES_RESOLVED) if records else None
+    return (
+        write_records(shard, name, records, AppendCause.REGEXES_RESOLVED, why=Cause.RESOLVED)
+        if records
+        else None
+    )

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 
 class GroupCreated(NamedTuple):
-    """A group begins: by a first JoinGroup, or by a commit from outside of any group."""
+    """A group begins: by a first join, or by a commit from outside of any group."""
 
     group: str
     cause: str  # join | offset-commit | loaded (from the records of its last coordinator)
 
 
 class GroupStateChanged(NamedTuple):
-    """One row of the transition table was taken.
+    """One row of the transition table was taken, or a consumer group's state follows from a change.
 
     ``cause`` says why (`group_states.Cause`). ``member_id`` names the member that caused the change; None: a
     timer of the group did. In CompletingRebalance ``generation`` is the new one, and ``protocol`` and
@@ -141,8 +141,47 @@ class InitialDelayExtended(NamedTuple):
     duration_us: int
 
 
+class GroupConverted(NamedTuple):
+    """A live group changed its protocol (KIP-848's migration): a classic group was upgraded, or a consumer
+    group downgraded. ``generation``: of the classic group, and every epoch of an upgraded one."""
+
+    group: str
+    generation: int
+    cause: str  # upgraded | downgraded
+
+
+class GroupEpochBumped(NamedTuple):
+    """A consumer group noticed a change: of its members, their subscriptions, or the topics behind them.
+    ``generation``: the new group epoch."""
+
+    group: str
+    generation: int
+
+
+class TargetAssigned(NamedTuple):
+    """The targets of a consumer group were computed for the group epoch ``generation``. Those of ``count``
+    members were written, because they changed."""
+
+    group: str
+    generation: int
+    count: int  # type: ignore[assignment]  # the column's name hides tuple.count, which is not used here
+
+
+class MemberReconciled(NamedTuple):
+    """A member of a consumer group came further towards its target. ``generation``: its member epoch;
+    ``state``: STABLE, UNREVOKED_PARTITIONS or UNRELEASED_PARTITIONS; ``partitions``: those that it has."""
+
+    group: str
+    member: str
+    member_id: str
+    generation: int
+    state: str
+    partitions: tuple[str, ...]
+    revoking: tuple[str, ...]
+
+
 class AppendFailed(NamedTuple):
-    """Records could not be written to the offsets topic."""
+    """Records could not be written to the offsets topic. What a consumer group did for them is undone."""
 
     group: str
     error: str
@@ -196,6 +235,10 @@ Event = (
     | SyncParked
     | SyncAnswered
     | InitialDelayExtended
+    | GroupConverted
+    | GroupEpochBumped
+    | TargetAssigned
+    | MemberReconciled
     | AppendFailed
     | OperationFailed
     | OffsetsCommitted

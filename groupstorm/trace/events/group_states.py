@@ -41,5 +41,9 @@ class Cause(StrEnum):
     EXPIRED = "expired"  # an empty group whose offsets have all expired (offsets.retention.minutes)
     FAILED = "failed"  # an operation broke off (`operation_failed`) and the group could not go on
     OVER_CAPACITY = "over-capacity"  # loaded with more members than group.max.size
+    UPGRADED = "upgraded"  # the first member of the new protocol has come (KIP-848's migration)
+    HEARTBEAT = "heartbeat"  # a member of a consumer group joined, changed or came further
+    JOIN_TIMEOUT = "join-timeout"  # a classic member of a consumer group did not join again in time
+    RESOLVED = "resolved"  # topics were found that match regular expressions
     DOWNGRADED = "downgraded"  # the last member of the new protocol has gone (KIP-848's migration)
     UNLOADED = "unloaded"  # its coordinator moved away, or ended

@@ -1,0 +1,338 @@
+"""Consumer groups (KIP-848) where scripts do not reach: transactions, deletion, expiry, lists, failed and
+delayed appends, loading. Each rule is Kafka 4.3.1's."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    CommittedOffset,
+    ConsumerGroupHeartbeat,
+    DeleteGroup,
+    DescribeConsumerGroup,
+    ListGroups,
+    OffsetDelete,
+    TxnOffsetCommit,
+)
+from groupstorm.coordinator.records import AppendCause
+from groupstorm.coordinator.script.driver import Driver, Sent
+from groupstorm.coordinator.script.names import Names, topic_uuid
+from groupstorm.trace.events import coordinator as events
+
+_DAY_MS = 24 * 60 * 60_000
+
+
+class Group:
+    """A coordinator with one consumer group of members that have their own ids."""
+
+    def __init__(self, **options: Any) -> None:
+        config = CoordinatorConfig.from_mapping({"group.consumer.assignment.interval.ms": 0} | options)
+        self.driver = Driver(config, names=Names("test"), topics={"t": 4, "u": 2}, keeps_records=True)
+        self._sent = 0
+        self.events: list[Any] = []
+
+    def step(self, **step: Any) -> Any:
+        self._sent += 1
+        outcome = self.driver.send_step(step, self._sent)
+        self.events += outcome.events
+        return outcome.answers[0].response if outcome.answers else None
+
+    def send(self, request: Any) -> Any:
+        self._sent += 1
+        outcome = self.driver.send(Sent(self._sent, "request", "", request))
+        return outcome.answers[0].response if outcome.answers else None
+
+    def join(self, member: str, **fields: Any) -> Any:
+        joins = {"epoch": 0, "rebalance": 10_000, "topics": ["t"], "owned": {}, "member": member}
+        return self.step(op="chb", **{"as": f"c-{member}"}, **(joins | fields))
+
+    def beat(self, member: str, **fields: Any) -> Any:
+        return self.step(op="chb", **{"as": f"c-{member}"}, **({"owned": "$"} | fields))
+
+    def settle(self) -> None:
+        """Heartbeats until every member has its target."""
+        for _ in range(4):
+            for member_id in list(self.group.members):
+                self.beat(member_id)
+
+    def advance(self, duration_ms: int) -> list[Any]:
+        """Time passes; the answers and events of it."""
+        answers = []
+        for outcome in self.driver.advance(duration_ms):
+            answers += [answer.response for answer in outcome.answers]
+            self.events += outcome.events
+        return answers
+
+    @property
+    def group(self) -> ConsumerGroup:
+        group = self.driver.coordinator.consumer_group("g")
+        assert group is not None
+        return group
+
+    def successor(self) -> Group:
+        """Another coordinator, loaded from the records that this one has written."""
+        other = Group()
+        records = self.driver.coordinator.snapshot()
+        other.driver.coordinator.load(records, self.driver.now_ms)
+        other.driver.now_ms = self.driver.now_ms
+        other.driver.clients = self.driver.clients
+        return other
+
+
+def _offsets(number: int = 0, topic: str = "t") -> dict[str, dict[int, CommittedOffset]]:
+    return {topic: {number: CommittedOffset(7)}}
+
+
+def _state(group: ConsumerGroup) -> dict[str, Any]:
+    """Everything that a group knows, but for times and expressions on its way."""
+    return {
+        "epoch": group.epoch,
+        "hash": group.metadata_hash,
+        "assignment": (group.assignment_epoch, group.assignment_ms),
+        "members": {one.member_id: dataclasses.astuple(one) for one in group.members.values()},
+        "targets": {
+            name: {t: sorted(p) for t, p in target.items()} for name, target in group.targets.items()
+        },
+        "static": dict(group.static_members),
+        "held": dict(group.partition_epochs),
+        "subscribed": dict(group.subscribed),
+        "regexes": dict(group.regexes),
+        "resolved": dict(group.resolved.items()),
+        "classic": group.classic_members,
+        "state": group.state,
+        "homogeneous": group.is_homogeneous,
+        "preferred": group.preferred_assignor(),
+    }
+
+
+# transactional commits
+
+
+@pytest.mark.parametrize(
+    ("member", "epoch", "error"),
+    [
+        ("a", 0, Error.NONE),
+        ("a", 1, Error.ILLEGAL_GENERATION),  # STALE_MEMBER_EPOCH means nothing to a producer
+        ("a", -1, Error.ILLEGAL_GENERATION),
+        ("nobody", 0, Error.UNKNOWN_MEMBER_ID),
+        ("", None, Error.NONE),  # a producer that names no member is believed
+    ],
+)
+def test_transactional_commits(member: str, epoch: int | None, error: Error) -> None:
+    group = Group()
+    joined = group.join("a")
+    generation = -1 if epoch is None else joined.member_epoch + epoch
+    response = group.send(TxnOffsetCommit("g", 7, member, None, generation, _offsets(), 3))
+    assert response.partitions == (("t", 0, error),)
+
+
+def test_an_older_epoch_commits_in_a_transaction_what_the_member_had_then() -> None:
+    group = Group()
+    joined = group.join("a")
+    group.join("b")
+    group.settle()
+    assert group.group.members["a"].epoch > joined.member_epoch
+    (kept,) = group.group.members["a"].assigned.values()
+    (lost,) = group.group.members["b"].assigned.values()
+    for number, error in ((min(kept), Error.NONE), (min(lost), Error.ILLEGAL_GENERATION)):
+        commit = TxnOffsetCommit("g", 7, "a", None, joined.member_epoch, _offsets(number), 3)
+        assert group.send(commit).partitions == (("t", number, error),)
+
+
+# what administrators ask
+
+
+def test_lists_and_descriptions() -> None:
+    group = Group()
+    group.join("a", instance="i", rack="r", assignor="range")
+    group.join("b", topics=None, regex="u|none")
+    group.settle()
+    assert [tuple(one) for one in group.send(ListGroups(types=("Consumer",))).groups] == [
+        ("g", "consumer", "Stable", "consumer")
+    ]
+    assert group.send(ListGroups(types=("classic",))).groups == ()
+    assert group.send(ListGroups(states=("assigning",))).groups == ()
+    described = group.send(DescribeConsumerGroup("g"))
+    assert (described.state, described.epoch, described.assignment_epoch) == ("Stable", 3, 3)
+    assert described.assignor == "range"
+    members = {one.member_id: one for one in described.members}
+    assert (members["a"].instance, members["a"].rack, members["a"].topics) == ("i", "r", ("t",))
+    assert members["a"].assignment == members["a"].target == {"t": (0, 1, 2, 3)}
+    assert (members["b"].regex, members["b"].assignment) == ("u|none", {"u": (0, 1)})
+    assert group.send(DescribeConsumerGroup("other")).error is Error.GROUP_ID_NOT_FOUND
+
+
+def test_a_group_is_deleted_once_it_is_empty() -> None:
+    group = Group()
+    group.join("a")
+    group.step(op="commit", **{"as": "c-a"}, epoch=True, offsets={"t": {"0": 5}})
+    assert group.send(DeleteGroup("g")).error is Error.NON_EMPTY_GROUP
+    group.beat("a", epoch=-1)
+    assert group.group.state == "Empty"
+    assert group.send(DeleteGroup("g")).error is Error.NONE
+    assert group.driver.coordinator.groups == []
+    assert group.driver.coordinator.committed_offsets("g") == {}
+    assert group.driver.coordinator.snapshot() == []
+
+
+def test_offsets_of_subscribed_topics_are_not_deleted() -> None:
+    group = Group()
+    group.join("a")
+    group.step(op="commit", **{"as": "c-a"}, epoch=True, offsets={"t": {"0": 5}, "u": {"1": 6}})
+    response = group.send(OffsetDelete("g", {"t": (0,), "u": (1,)}))
+    assert response.partitions == (("t", 0, Error.GROUP_SUBSCRIBED_TO_TOPIC), ("u", 1, Error.NONE))
+    assert group.driver.coordinator.committed_offsets("g") == {"t-0": 5}
+
+
+def test_offsets_expire_when_nobody_reads_the_topic_and_the_empty_group_with_them() -> None:
+    group = Group()
+    group.driver.coordinator.load((), 0)
+    group.join("a")
+    group.step(op="commit", **{"as": "c-a"}, epoch=True, offsets={"t": {"0": 5}, "u": {"1": 6}})
+    for _ in range(8 * 24 * 60 * 2):
+        group.advance(30_000)
+        group.beat("a")
+    assert group.driver.coordinator.committed_offsets("g") == {"t-0": 5}
+    group.beat("a", epoch=-1)
+    group.advance(600_000)
+    assert group.driver.coordinator.groups == []
+
+
+# appends
+
+
+@pytest.mark.parametrize("delay_ms", [0, 500])
+def test_a_failed_append_leaves_the_group_as_it_was(delay_ms: int) -> None:
+    group = Group()
+    group.join("a", instance="i")
+    group.join("b", topics=["t"], regex="u")
+    group.settle()
+    before = _state(group.group)
+    group.driver.append_delay_ms, group.driver.append_error = delay_ms, Error.NOT_ENOUGH_REPLICAS
+    answers = [
+        group.join("c"),
+        group.beat("b", topics=["u"], regex=""),
+        group.beat("a", epoch=-2, instance="i"),
+    ]
+    answers = [answer for answer in answers if answer is not None] + group.advance(delay_ms)
+    assert [answer.error for answer in answers] == [Error.COORDINATOR_NOT_AVAILABLE] * 3
+    assert _state(group.group) == before
+    assert AppendCause.MEMBER_HEARTBEAT in {event.cause for event in group.events if hasattr(event, "cause")}
+
+
+def test_later_writes_fail_with_the_one_that_they_build_on() -> None:
+    group = Group()
+    group.driver.append_delay_ms, group.driver.append_error = 100, Error.NOT_ENOUGH_REPLICAS
+    assert group.join("a") is None
+    group.driver.append_error = None
+    assert group.join("b") is None
+    assert [answer.error for answer in group.advance(100)] == [Error.COORDINATOR_NOT_AVAILABLE] * 2
+    assert group.driver.coordinator.groups == []
+
+
+def test_reads_see_a_group_once_it_is_written() -> None:
+    group = Group()
+    group.driver.append_delay_ms = 100
+    group.join("a")
+    assert group.send(DescribeConsumerGroup("g")).error is Error.GROUP_ID_NOT_FOUND
+    group.advance(100)
+    assert group.send(DescribeConsumerGroup("g")).state == "Stable"
+
+
+# another coordinator
+
+
+def test_a_successor_has_the_group_that_was_written() -> None:
+    group = Group()
+    group.join("a", instance="i", assignor="range")
+    group.join("b", topics=None, regex="t|u")
+    group.join("c")
+    group.beat("a")
+    group.step(op="join", **{"as": "d"}, member="d", protocols=[["range", {"topics": ["t"]}]])
+    other = group.successor()
+    assert _state(other.group) == _state(group.group)
+    other.settle()
+    assert other.beat("b").error is Error.NONE
+    assert {event.cause for event in other.events if isinstance(event, events.MemberRemoved)} == set()
+
+
+def test_a_successor_begins_the_sessions_and_the_rebalance_timeouts_anew() -> None:
+    group = Group()
+    group.join("a", rebalance=10_000)
+    group.join("b")
+    group.beat("a", owned={"t": [0, 1, 2, 3]})
+    assert group.group.members["a"].state == "UNREVOKED_PARTITIONS"
+    other = group.successor()
+    other.advance(10_000)
+    other.advance(35_000)
+    removed = [(one.member_id, one.cause) for one in other.events if isinstance(one, events.MemberRemoved)]
+    assert removed == [("a", "rebalance-timeout"), ("b", "session-expired")]
+
+
+def test_a_moved_group_goes_on() -> None:
+    group = Group()
+    group.join("a")
+    before = _state(group.group)
+    group.driver.coordinator.move(["g"], 0)
+    assert _state(group.group) == before
+    assert group.beat("a").error is Error.NONE
+
+
+# migration
+
+
+@pytest.mark.parametrize(
+    ("policy", "upgrades", "downgrades"),
+    [
+        ("bidirectional", True, True),
+        ("upgrade", True, False),
+        ("downgrade", False, True),
+        ("disabled", False, False),
+    ],
+)
+def test_the_policy_says_which_live_groups_may_change(policy: str, upgrades: bool, downgrades: bool) -> None:
+    options = {"group.consumer.migration.policy": policy, "group.initial.rebalance.delay.ms": 0}
+    group = Group(**options)
+    protocols = [["range", {"topics": ["t"]}]]
+    group.step(op="join", **{"as": "old"}, version=3, protocols=protocols)
+    group.driver.advance(0)
+    for outcome in group.driver.fire_due():
+        group.events += outcome.events
+    group.step(op="sync", **{"as": "old"}, assignments="auto-consumer")
+    joined = group.join("new")
+    assert joined.error is (Error.NONE if upgrades else Error.GROUP_ID_NOT_FOUND)
+    if not upgrades:
+        assert group.driver.coordinator.group("g") is not None
+        return
+    group.beat("new", epoch=-1)
+    assert (group.driver.coordinator.group("g") is not None) == downgrades
+
+
+def test_group_options_hold_for_one_group_within_the_brokers_bounds() -> None:
+    group = Group()
+    coordinator = group.driver.coordinator
+    coordinator.set_group_options(
+        "g", {"consumer.heartbeat.interval.ms": 7_000, "consumer.session.timeout.ms": 90_000}
+    )
+    assert group.join("a").heartbeat_interval_ms == 7_000
+    assert group.join("a", group="h").heartbeat_interval_ms == 5_000
+    group.advance(59_999)
+    assert "a" in group.group.members
+    group.advance(1)
+    assert "a" not in group.group.members
+
+
+def test_an_unknown_owned_topic_fences_nobody_but_its_owner() -> None:
+    """Bad input leaves the group as it was."""
+    group = Group()
+    group.join("a")
+    before = _state(group.group)
+    strange = ConsumerGroupHeartbeat("g", "a", 99, owned=((topic_uuid("no"), (2**31 - 1,)),))
+    assert group.send(strange).error is Error.FENCED_MEMBER_EPOCH
+    assert _state(group.group) == before

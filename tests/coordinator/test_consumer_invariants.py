@@ -1,0 +1,99 @@
+"""Properties of consumer groups over random scripts of consumer groups and migrations: no partition has two
+owners, epochs never go back, nothing waits for ever."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.script.run import run_scenario
+from groupstorm.coordinator.script.scenario import read_scenario
+from tests.oracle.running import as_line
+from tests.oracle.scripts.group_scripts import random_group_script
+
+
+class _Checked(GroupCoordinator):
+    """Checks the groups after every call."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._epochs: dict[int, tuple[int, dict[str, int]]] = {}
+        self._seen: list[ConsumerGroup] = []
+
+    def handle(self, *arguments: Any) -> Any:
+        effects = super().handle(*arguments)
+        self._check()
+        return effects
+
+    def fire_one(self, now_ms: int) -> Any:
+        effects = super().fire_one(now_ms)
+        self._check()
+        return effects
+
+    def _check(self) -> None:
+        for name in self.groups:
+            group = self.consumer_group(name)
+            if group is not None:
+                self._check_owners(group)
+                self._check_epochs(group)
+
+    def _check_owners(self, group: ConsumerGroup) -> None:
+        owners = Counter(
+            (topic, number)
+            for member in group.members.values()
+            for partitions in (member.assigned, member.revoking)
+            for topic, numbers in partitions.items()
+            for number in numbers
+        )
+        assert not [partition for partition, count in owners.items() if count > 1]
+        assert set(owners) == set(group.partition_epochs)
+        targets = Counter(
+            (topic, number)
+            for target in group.targets.values()
+            for topic, numbers in target.items()
+            for number in numbers
+        )
+        assert not [partition for partition, count in targets.items() if count > 1]
+
+    def _check_epochs(self, group: ConsumerGroup) -> None:
+        if group not in self._seen:
+            self._seen.append(group)  # keeps the identity from being reused
+        epoch, members = self._epochs.get(id(group), (0, {}))
+        assert group.epoch >= max(epoch, group.assignment_epoch)
+        now = {one.member_id: one.epoch for one in group.members.values()}
+        for member_id, before in members.items():
+            if before > 0 and now.get(member_id, 0) > 0:
+                assert now[member_id] >= before
+        assert all(one <= group.assignment_epoch for one in now.values())
+        self._epochs[id(group)] = group.epoch, now
+
+
+def _scripts(kind: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    number = 0
+    while len(found) < 40:
+        script = random_group_script(kind, 3, number)
+        number += 1
+        if not any("append_error" in step for step in script["steps"]):
+            found.append(script)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["consumer", "migration"])
+def test_one_owner_and_growing_epochs(kind: str) -> None:
+    for script in _scripts(kind):
+        answer = run_scenario(read_scenario(as_line(script), "x"), changes=True, coordinator=_Checked)
+        assert "failed" not in answer
+
+
+def test_every_request_to_a_consumer_group_is_answered() -> None:
+    """Nothing is ever parked in a consumer group; parked classic requests are answered by an upgrade."""
+    for script in _scripts("consumer"):
+        answer = run_scenario(read_scenario(as_line(script), "x"), changes=True)
+        waiting = {event["of"] for event in answer["events"] if event["kind"] == "pending"}
+        assert waiting <= {"join", "sync"}
+        assert "chb" not in waiting
