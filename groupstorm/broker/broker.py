@@ -35,10 +35,12 @@ from groupstorm.broker.delayed_fetches import DelayedFetches
 from groupstorm.broker.releases import NEWEST
 from groupstorm.broker.restoring import changed_transaction, snapshot
 from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
+from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroup, ListGroups, OffsetCommit, Request, TxnOffsetCommit
+from groupstorm.coordinator.topics import Topic as GroupTopic
 from groupstorm.protocol.codec import (
     CodecError,
     ResponseTypes,
@@ -106,6 +108,8 @@ class Broker:
         self._coordinator = coordinator
         self._in_flight: dict[int, _InFlight] = {}
         self._fetches = DelayedFetches()
+        state.changed_topics = [topic.name for topic in state.topics]
+        state.changed_groups = list(state.group_configs)
 
     def receive(self, connection: int, peer: Peer, frame: bytes, now_ms: int) -> BrokerEffects:
         """Serve one frame of a connection that has no request in flight.
@@ -225,14 +229,27 @@ class Broker:
         return collected
 
     def _follow_up(self, now_ms: int, collected: BrokerEffects) -> None:
-        """Ends of transactions and deletions of topics reach the groups' offsets."""
+        """Ends of transactions, topics and configurations reach the group coordinator."""
         for marker in self.state.write_markers(now_ms):
             if any(topic == OFFSETS_TOPIC for topic, _ in marker.partitions):
                 effects = self._coordinator.end_transaction(marker.producer_id, marker.is_commit, now_ms)
                 self._take_effects(effects, collected)
-        deleted, self.state.deleted_topics = self.state.deleted_topics, []
-        if deleted:
-            self._take_effects(self._coordinator.on_topics_deleted(deleted, now_ms), collected)
+        self._tell_coordinator(now_ms, collected)
+
+    def _tell_coordinator(self, now_ms: int, collected: BrokerEffects) -> None:
+        """Topics and configurations of groups reach the group coordinator before its next request."""
+        state = self.state
+        if state.changed_topics or state.deleted_topics:
+            known = [topic for name in state.changed_topics if (topic := state.topics.get(name)) is not None]
+            changed = {topic.name: GroupTopic(topic.topic_id, len(topic.partitions)) for topic in known}
+            deleted = [name for name in state.deleted_topics if name not in changed]
+            state.changed_topics, state.deleted_topics = [], []
+            self._take_effects(self._coordinator.update_topics(changed, deleted, now_ms), collected)
+        for group in state.changed_groups:
+            configs = state.group_configs.get(group, {})
+            options = {name: int(value) for name, value in configs.items() if name in GROUP_OPTIONS}
+            self._coordinator.set_group_options(group, options)
+        state.changed_groups = []
 
     def _check_retention(self, now_ms: int) -> None:
         """Every log.retention.check.interval.ms, from the first request on."""

@@ -15,6 +15,7 @@ from groupstorm.broker.topic_configs import (
     default_of,
 )
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer_config import ConsumerConfig
 
 
 class ConfigSource(IntEnum):
@@ -84,6 +85,37 @@ _COORDINATOR_OPTIONS: Mapping[str, tuple[str, ConfigType, int]] = {
 }
 
 
+#: The same of its settings of consumer groups; pairs of bounds have two settings.
+_CONSUMER_OPTIONS: Mapping[str, tuple[str, ConfigType, int | None]] = {
+    "group.consumer.assignment.interval.ms": ("assignment_interval_ms", ConfigType.INT, None),
+    "group.consumer.assignors": ("assignors", ConfigType.LIST, None),
+    "group.consumer.heartbeat.interval.ms": ("heartbeat_interval_ms", ConfigType.INT, None),
+    "group.consumer.max.assignment.interval.ms": ("assignment_interval_bounds_ms", ConfigType.INT, 1),
+    "group.consumer.max.heartbeat.interval.ms": ("heartbeat_interval_bounds_ms", ConfigType.INT, 1),
+    "group.consumer.max.session.timeout.ms": ("session_timeout_bounds_ms", ConfigType.INT, 1),
+    "group.consumer.max.size": ("max_size", ConfigType.INT, None),
+    "group.consumer.migration.policy": ("migration_policy", ConfigType.STRING, None),
+    "group.consumer.min.assignment.interval.ms": ("assignment_interval_bounds_ms", ConfigType.INT, 0),
+    "group.consumer.min.heartbeat.interval.ms": ("heartbeat_interval_bounds_ms", ConfigType.INT, 0),
+    "group.consumer.min.session.timeout.ms": ("session_timeout_bounds_ms", ConfigType.INT, 0),
+    "group.consumer.regex.refresh.interval.ms": ("regex_refresh_interval_ms", ConfigType.INT, None),
+    "group.consumer.session.timeout.ms": ("session_timeout_ms", ConfigType.INT, None),
+}
+
+
+def _consumer_entries(consumer: ConsumerConfig) -> Iterator[Entry]:
+    defaults = ConsumerConfig()
+    for name, (field, kind, bound) in _CONSUMER_OPTIONS.items():
+        value, default = getattr(consumer, field), getattr(defaults, field)
+        if bound is not None:
+            value, default = value[bound], default[bound]
+        yield _fixed(name, _text(value), _text(default), kind)
+
+
+def _text(value: object) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
 def broker_entries(broker: BrokerConfig, coordinator: CoordinatorConfig) -> list[Entry]:
     """The broker's own settings and its group coordinator's; they cannot be changed while it runs."""
     return sorted([*_own_entries(broker), *_coordinator_entries(coordinator)])
@@ -94,6 +126,7 @@ def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
     for name, (field, kind, one) in _COORDINATOR_OPTIONS.items():
         value, default = getattr(coordinator, field) // one, getattr(defaults, field) // one
         yield _fixed(name, str(value), str(default), kind)
+    yield from _consumer_entries(coordinator.consumer)
 
 
 def _own_entries(broker: BrokerConfig) -> Iterator[Entry]:

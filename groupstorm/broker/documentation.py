@@ -23,6 +23,39 @@ SETTING_NOTES: Mapping[str, str] = {
     "default.replication.factor": "replicas of a topic that is created without a number of them",
     "delete.topic.enable": "whether topics can be deleted",
     "fetch.max.bytes": "the most that one Fetch returns",
+    "group.consumer.assignment.interval.ms": (
+        "KIP-848: the least time between two computations of a group's targets; 0: none"
+    ),
+    "group.consumer.assignors": ("KIP-848: the broker's assignors that members may name, the default first"),
+    "group.consumer.heartbeat.interval.ms": (
+        "KIP-848: how often members send heartbeats; the broker tells them"
+    ),
+    "group.consumer.max.assignment.interval.ms": (
+        "the most that one group may set for itself (`consumer.assignment.interval.ms`)"
+    ),
+    "group.consumer.max.heartbeat.interval.ms": (
+        "the most that one group may set for itself (`consumer.heartbeat.interval.ms`)"
+    ),
+    "group.consumer.max.session.timeout.ms": (
+        "the most that one group may set for itself (`consumer.session.timeout.ms`)"
+    ),
+    "group.consumer.max.size": "KIP-848: members of a group",
+    "group.consumer.migration.policy": (
+        "which live groups may change their protocol, see [consumer groups](consumer-groups.md)"
+    ),
+    "group.consumer.min.assignment.interval.ms": (
+        "the least that one group may set for itself (`consumer.assignment.interval.ms`)"
+    ),
+    "group.consumer.min.heartbeat.interval.ms": (
+        "the least that one group may set for itself (`consumer.heartbeat.interval.ms`)"
+    ),
+    "group.consumer.min.session.timeout.ms": (
+        "the least that one group may set for itself (`consumer.session.timeout.ms`)"
+    ),
+    "group.consumer.regex.refresh.interval.ms": (
+        "KIP-848: how often subscribed regular expressions are resolved anew"
+    ),
+    "group.consumer.session.timeout.ms": "KIP-848: how long a silent member stays",
     "group.initial.rebalance.delay.ms": "how long a new group waits for more members",
     "group.max.session.timeout.ms": "the longest session timeout that a member may ask for",
     "group.max.size": "members of a group",

@@ -20,6 +20,7 @@ COORDINATOR_SETTINGS = (
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
     "group.max.size",
+    *(name for name in COORDINATOR_OPTIONS if name.startswith("group.consumer.")),
     "offset.metadata.max.bytes",
     "offsets.retention.minutes",
     "offsets.retention.check.interval.ms",
@@ -36,9 +37,8 @@ REFUSED: Mapping[str, str] = {
     "offsets.topic.segment.bytes": "the offsets topic has no files",
     "offsets.topic.compression.codec": "the offsets topic has no files",
     "offsets.topic.replication.factor": "the offsets topic has no replicas",
-    "group.coordinator.rebalance.protocols": "groups of the classic protocol alone are served",
+    "group.coordinator.rebalance.protocols": "classic and consumer groups are served, always",
     "group.coordinator.": "the coordinator has no threads and no buffers",
-    "group.consumer.": "groups of the consumer protocol (KIP-848) are not served",
     "group.share.": "share groups (KIP-932) are not served",
     "group.streams.": "streams groups (KIP-1071) are not served",
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from groupstorm.broker.changes import Change
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.messages import Request
 from groupstorm.coordinator.records import Record
+from groupstorm.coordinator.topics import Topic
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events.coordinator import Event
 
@@ -18,7 +19,11 @@ class Coordinator(Protocol):
 
     def handle(self, request: Request, now_ms: int, token: Any, /) -> Effects: ...
 
-    def on_topics_deleted(self, topics: Sequence[str], now_ms: int, /) -> Effects: ...
+    def update_topics(
+        self, changed: Mapping[str, Topic], removed: Sequence[str], now_ms: int, /
+    ) -> Effects: ...
+
+    def set_group_options(self, group: str, options: Mapping[str, int], /) -> None: ...
 
     def end_transaction(self, producer_id: int, is_commit: bool, now_ms: int, /) -> Effects: ...
 

@@ -96,8 +96,10 @@ TOPIC_OPTIONS: Mapping[str, Option] = {
     "unclean.leader.election.enable": _flag(default=False),
 }
 
-#: For groups of the newer protocols (KIP-848, KIP-932, KIP-1071); without effect on classic groups.
+#: For groups of the newer protocols: those of consumer groups (KIP-848) have an effect, those of share and
+#: streams groups (KIP-932, KIP-1071) have none.
 GROUP_OPTIONS: Mapping[str, Option] = {
+    "consumer.assignment.interval.ms": _int(1_000, 0),
     "consumer.heartbeat.interval.ms": _int(5_000, 1),
     "consumer.session.timeout.ms": _int(45_000, 1),
     "share.auto.offset.reset": Option(ConfigType.STRING, "latest"),

@@ -31,6 +31,20 @@ def simply(api_key: int, **fields: Any) -> Callable[[Driver, int], Any]:
     return lambda driver, version: driver.ask(api_key, version, **fields)
 
 
+def consumer_heartbeat(driver: Driver, version: int) -> Any:
+    """A member joins a consumer group and gets partitions."""
+    return driver.ask(
+        wire.CONSUMER_GROUP_HEARTBEAT,
+        version,
+        group_id="modern",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout=wire.milliseconds(30_000),
+        subscribed_topic_names=("orders",),
+        topic_partitions=(),
+    )
+
+
 #: By API: asks in a version and returns what is answered.
 ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.PRODUCE: produce,
@@ -68,6 +82,11 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.DESCRIBE_CLUSTER: simply(wire.DESCRIBE_CLUSTER, endpoint_type=1),
     wire.SASL_HANDSHAKE: simply(wire.SASL_HANDSHAKE, mechanism="PLAIN"),
     wire.SASL_AUTHENTICATE: simply(wire.SASL_AUTHENTICATE, auth_bytes=b""),
+    wire.CONSUMER_GROUP_HEARTBEAT: consumer_heartbeat,
+    wire.CONSUMER_GROUP_DESCRIBE: lambda driver, version: (
+        consumer_heartbeat(driver, 1)
+        and driver.ask(wire.CONSUMER_GROUP_DESCRIBE, version, group_ids=("modern", "none"))
+    ),
     wire.DESCRIBE_TOPIC_PARTITIONS: simply(
         wire.DESCRIBE_TOPIC_PARTITIONS, response_partition_limit=2, cursor=None
     ),

@@ -1,7 +1,7 @@
 """The APIs that this broker serves: one file per API key, registered here.
 
 Not served: access control, quotas, replication and its administration, log directories, telemetry,
-delegation tokens, DescribeProducers and the listing of transactions, the KIP-848, share and streams groups. A
+delegation tokens, DescribeProducers and the listing of transactions, share and streams groups. A
 request of an API that is not here closes the connection, as an unknown key does in Kafka.
 """
 
@@ -42,6 +42,8 @@ from groupstorm.broker.apis import (
     key_44_incremental_alter_configs,
     key_47_offset_delete,
     key_60_describe_cluster,
+    key_68_consumer_group_heartbeat,
+    key_69_consumer_group_describe,
     key_75_describe_topic_partitions,
 )
 from groupstorm.broker.apis.api import Api
@@ -78,6 +80,8 @@ _WITHOUT_API_VERSIONS = (
     key_44_incremental_alter_configs.API,
     key_47_offset_delete.API,
     key_60_describe_cluster.API,
+    key_68_consumer_group_heartbeat.API,
+    key_69_consumer_group_describe.API,
     key_75_describe_topic_partitions.API,
 )
 

@@ -76,6 +76,10 @@ class BrokerState:
     """The changes of this request, in order, for the journal."""
     deleted_topics: list[str] = field(default_factory=list)
     """Topics that this request has deleted: the groups' offsets of them are deleted too."""
+    changed_topics: list[str] = field(default_factory=list)
+    """Topics that are new or have grown, and which the group coordinator does not know yet."""
+    changed_groups: list[str] = field(default_factory=list)
+    """Groups whose configurations the group coordinator does not know yet."""
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
 
@@ -107,6 +111,7 @@ class BrokerState:
         topic = self.topics.create(name, partitions, replication_factor, configs, replicas)
         where = (topic.number, tuple(topic.replicas), dict(topic.configs))
         self.changes.append(TopicCreated(name, topic.topic_id, *where))
+        self.changed_topics.append(name)
         return topic
 
     def take_producer_id(self) -> int:
@@ -126,6 +131,7 @@ class BrokerState:
         """Raises TopicError."""
         self.topics.grow(topic, partitions, replicas)
         self.changes.append(TopicGrown(topic.name, tuple(topic.replicas)))
+        self.changed_topics.append(topic.name)
 
     def configure_topic(self, topic: Topic, configs: Mapping[str, str]) -> None:
         self.topics.configure(topic, configs)
@@ -134,6 +140,7 @@ class BrokerState:
     def configure_group(self, group: str, configs: Mapping[str, str]) -> None:
         self.group_configs[group] = dict(configs)
         self.changes.append(GroupConfigured(group, dict(configs)))
+        self.changed_groups.append(group)
 
     def delete_records(self, topic: Topic, partition: int, before_offset: int) -> None:
         log = topic.partitions[partition]

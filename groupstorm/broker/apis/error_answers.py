@@ -145,7 +145,7 @@ def error_answer(api: Api, state: BrokerState, call: Call, error: Error) -> Any:
 
 
 #: Their handlers ask the group coordinator and do nothing else.
-_ASKING_THE_COORDINATOR = frozenset((8, 9, 11, 12, 13, 14, 15, 42, 47))
+_ASKING_THE_COORDINATOR = frozenset((8, 9, 11, 12, 13, 14, 15, 42, 47, 68, 69))
 
 
 def _refusal(request: messages.Request, error: Error) -> Any:

@@ -20,13 +20,13 @@ from groupstorm.broker.apis.api import (
 from groupstorm.coordinator import messages
 
 #: AclOperation codes of a group: read, delete, describe, describe and alter configs.
-_GROUP_OPERATIONS = (3, 6, 8, 10, 11)
+GROUP_OPERATIONS = (3, 6, 8, 10, 11)
 
 
 def handle(_state: BrokerState, call: Call) -> AskCoordinator:
     requests = [messages.DescribeGroup(group, call.version) for group in call.message.groups]
     asked = getattr(call.message, "include_authorized_operations", False)
-    operations = authorized_operations(asked, _GROUP_OPERATIONS)
+    operations = authorized_operations(asked, GROUP_OPERATIONS)
 
     def finish(answers: Sequence[messages.DescribeGroupResponse]) -> Any:
         return call.types.response(groups=tuple(_group(call, answer, operations) for answer in answers))

@@ -41,6 +41,7 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 from groupstorm.coordinator.records import Record
+from groupstorm.coordinator.topics import Topic
 from groupstorm.protocol.codec import encoder, response_types
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.protocol.framing import frame as framed
@@ -90,8 +91,13 @@ class SingleMemberCoordinator:
     def fire(self, _now_ms: int, /) -> Effects:
         return Effects([], [], [])
 
-    def on_topics_deleted(self, _topics: Sequence[str], _now_ms: int, /) -> Effects:
+    def update_topics(
+        self, _changed: Mapping[str, Topic], _removed: Sequence[str], _now_ms: int, /
+    ) -> Effects:
         return Effects([], [], [])
+
+    def set_group_options(self, _group: str, _options: Mapping[str, int], /) -> None:
+        pass
 
     def end_transaction(self, _producer_id: int, _is_commit: bool, _now_ms: int, /) -> Effects:
         return Effects([], [], [])

@@ -1,0 +1,66 @@
+"""ConsumerGroupHeartbeat (key 68), versions 0-1 (KIP-848).
+
+* v1: the member draws its id itself; regular expressions.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, milliseconds
+from groupstorm.coordinator import messages
+from groupstorm.protocol.codec.shape import MILLISECOND
+
+#: What a request's topic id of zeros is to kio.
+_ZERO = uuid.UUID(int=0)
+
+
+def handle(_state: BrokerState, call: Call) -> AskCoordinator:
+    message = call.message
+    request = messages.ConsumerGroupHeartbeat(
+        group=message.group_id,
+        member_id=message.member_id,
+        member_epoch=message.member_epoch,
+        group_instance_id=message.instance_id,
+        rack=message.rack_id,
+        rebalance_timeout_ms=milliseconds(message.rebalance_timeout),
+        topics=message.subscribed_topic_names,
+        regex=getattr(message, "subscribed_topic_regex", None),
+        assignor=message.server_assignor,
+        owned=_owned(message.topic_partitions),
+        version=call.version,
+        client_id=call.client_id,
+        client_host=call.client_host,
+    )
+
+    def finish(answers: Sequence[messages.ConsumerGroupHeartbeatResponse]) -> Any:
+        (answer,) = answers
+        return call.types.response(
+            error_code=answer.error,
+            error_message=answer.error_message,
+            member_id=answer.member_id,
+            member_epoch=answer.member_epoch,
+            heartbeat_interval=answer.heartbeat_interval_ms * MILLISECOND,
+            assignment=None if answer.assignment is None else _assignment(call, answer.assignment),
+        )
+
+    return AskCoordinator((request,), finish)
+
+
+def _owned(listed: Any) -> tuple[tuple[uuid.UUID, tuple[int, ...]], ...] | None:
+    if listed is None:
+        return None
+    return tuple((topic.topic_id or _ZERO, topic.partitions) for topic in listed)
+
+
+def _assignment(call: Call, assignment: Mapping[uuid.UUID, tuple[int, ...]]) -> Any:
+    topics = tuple(
+        call.types.make("TopicPartitions", topic_id=topic, partitions=partitions)
+        for topic, partitions in assignment.items()
+    )
+    return call.types.make("Assignment", topic_partitions=topics)
+
+
+API = Api(68, "ConsumerGroupHeartbeat", 0, 1, handle)
