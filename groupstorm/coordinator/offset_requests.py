@@ -47,7 +47,7 @@ def handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> W
         error = consumer_rules.validate_commit(group, shard.topics, request)
     else:
         error = validate_commit(group, request)
-    if error:
+    if error is not NO_ERROR:
         _refuse(shard, request, reply, error)
         return None
     if group is None:
@@ -62,7 +62,7 @@ def check_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> No
     """Handle a classic member's commit but for the offsets: they are neither stored nor emitted."""
     group = shard.classic_group(request.group)
     error = validate_commit(group, request)
-    if error or group is None:
+    if error is not NO_ERROR or group is None:
         shard.answer(reply, error_response(request, error))
         return
     if group.state in (STABLE, PREPARING_REBALANCE):
@@ -80,7 +80,7 @@ def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingRepl
         error = consumer_rules.validate_txn_commit(group, shard.topics, request)
     else:
         error = validate_txn_commit(group, request)
-    if error:
+    if error is not NO_ERROR:
         _refuse(shard, request, reply, error)
         return None
     if group is None:

@@ -191,8 +191,10 @@ def test_a_commit_looks_the_coordinator_up_if_it_has_moved_and_gives_up_if_it_is
     )
 
 
-def test_before_it_joins_a_member_commits_for_max_poll_interval_at_most() -> None:
-    consumer = joined(T0, max_poll_interval_ms=200, retry_backoff_ms=100)
+@pytest.mark.parametrize("limit_ms", [101, 200])
+def test_before_it_joins_a_member_commits_for_max_poll_interval_at_most(limit_ms: int) -> None:
+    """The pauses add up: after the first one time is left, after the second one none is."""
+    consumer = joined(T0, max_poll_interval_ms=limit_ms, retry_backoff_ms=100)
     consumer.membership.request_rejoin("metadata-changed")
     assert [consumer.answer(), consumer.answer(Disconnected()), consumer.answer()] == [
         CommitPositions(),
@@ -273,6 +275,46 @@ def test_franz_go_checks_the_assignment_that_it_was_told_to_keep(
     assert consumer.membership.rejoin_needed is joins_again
 
 
+def test_a_leader_that_is_told_to_skip_its_plan_watches_the_topics_of_that_time() -> None:
+    consumer = ScriptedConsumer(group_instance_id="i")
+    consumer.answer()
+    metadata = encode_subscription(Subscription(("t",), None, (), -1), 3)
+    me = (JoinGroupMember("c-1", "i", metadata),)
+    consumer.answer(JOINED._replace(leader="c-1", skip_assignment=True, members=me))
+    consumer.answer(synced(T0))
+    consumer.answer()
+    consumer.membership.metadata_refreshed()
+    assert consumer.causes() == ["first-join"]
+    consumer.topics = {"t": 4}
+    consumer.membership.metadata_refreshed()
+    assert consumer.causes()[-1] == "metadata-changed"
+
+
+def test_a_leader_whose_topics_grow_while_it_syncs_joins_again_when_the_round_is_over() -> None:
+    consumer = ScriptedConsumer()
+    consumer.answer()
+    metadata = encode_subscription(Subscription(("t",), None, (), -1), 3)
+    consumer.answer(JOINED._replace(leader="c-1", members=(JoinGroupMember("c-1", None, metadata),)))
+    consumer.membership.assignor_begins()
+    consumer.topics = {"t": 4}
+    consumer.membership.metadata_refreshed()
+    consumer.answer(())
+    consumer.answer(synced(T0))
+    consumer.answer()
+    assert consumer.causes() == ["first-join", "metadata-changed"]
+
+
+def test_every_librdkafka_member_watches_its_topics_from_the_joingroup_on() -> None:
+    consumer = ScriptedConsumer(profile=PROFILES["librdkafka"])
+    consumer.join(T0)
+    consumer.topics = {"t": 3, "other": 1}
+    consumer.membership.metadata_refreshed()
+    assert consumer.causes() == ["first-join"]
+    consumer.topics = {"t": 4}
+    consumer.membership.metadata_refreshed()
+    assert consumer.causes()[-1] == "metadata-changed"
+
+
 # -- patterns ----------------------------------------------------------------------------------------
 
 
@@ -312,3 +354,12 @@ def test_a_static_member_that_closes_silently_says_so() -> None:
     consumer = joined(group_instance_id="i")
     assert consumer.close() is None
     assert consumer.emitted[-1] == events.MemberClosed("g", "c", "c-1", "silent")
+
+
+@pytest.mark.parametrize("settings", [{}, {"group_instance_id": "i"}])
+def test_a_member_that_has_closed_is_in_no_generation(settings: dict[str, Any]) -> None:
+    consumer = joined(**settings)
+    assert consumer.membership.heartbeating
+    consumer.close()
+    assert consumer.membership.generation == Generation(-1, "")
+    assert consumer.membership.state is MemberState.UNJOINED

@@ -62,6 +62,16 @@ def test_what_members_read_is_not_deleted_and_what_nobody_reads_is(world: World)
     assert delete_offset(world, "other") == (Error.NONE, [Error.NONE, Error.NONE])
 
 
+def test_what_members_read_is_not_deleted_either_by_the_coordinator_that_has_loaded_them(
+    world: World,
+) -> None:
+    world.stable(protocols=READS_T)
+    world.commit("m1", generation=world.group.generation, offset=5)
+    later = world.successor()
+    assert delete_offset(later) == (Error.NONE, [Error.GROUP_SUBSCRIBED_TO_TOPIC] * 2)
+    assert delete_offset(later, "other") == (Error.NONE, [Error.NONE, Error.NONE])
+
+
 def test_members_whose_subscription_cannot_be_read_may_read_everything(world: World) -> None:
     world.stable(protocols=(("range", b"\x00"),))
     assert delete_offset(world)[1] == [Error.GROUP_SUBSCRIBED_TO_TOPIC] * 2

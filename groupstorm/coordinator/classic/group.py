@@ -271,7 +271,7 @@ class ClassicGroup:
         for names, members in self.preferences.items():
             favourite = _vote(names, candidates)
             counts[favourite] = counts.get(favourite, 0) + members
-        most = max(counts.values(), default=0)
+        most = max(counts.values())
         winners = [name for name, count in counts.items() if count == most]
         if len(winners) == 1:
             return winners[0]

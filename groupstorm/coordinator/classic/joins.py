@@ -38,7 +38,7 @@ def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write 
     """Answer at once, or park the request in the group's round."""
     group = shard.classic_group(request.group)
     error = _check(shard, request, group)
-    if error:
+    if error is not NO_ERROR:
         return _refuse(shard, request, reply, error)
     is_new_group = group is None
     if group is None:
