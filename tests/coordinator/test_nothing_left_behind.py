@@ -43,6 +43,7 @@ def test_a_round_that_opens_while_members_sync_ends_the_wait_for_them() -> None:
     world.advance(1_000)
     world.join()
     assert world.state == "PreparingRebalance"
+    assert not world.group.pending_sync
     assert world.leave(first, "m2") == [Error.NONE, Error.NONE]
     world.advance(60_000)
     assert world.state == "Empty"

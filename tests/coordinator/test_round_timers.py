@@ -1,0 +1,40 @@
+"""When a round closes: its first delay, and the time-outs of rounds that nobody joins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.trace.events import coordinator as events
+from tests.coordinator.world import World, no_delay
+
+
+def test_a_first_round_whose_delay_is_the_whole_rebalance_timeout_is_not_extended() -> None:
+    world = World(CoordinatorConfig(initial_rebalance_delay_ms=3_000))
+    first = world.join(rebalance=3_000)
+    world.advance(1_000)
+    second = world.join(rebalance=3_000)
+    world.advance(2_000)
+    assert [world.answered_at_ms[token] for token in (first, second)] == [3_000, 3_000]
+    assert world.of(events.InitialDelayExtended) == []
+
+
+def test_a_round_that_no_static_member_has_joined_is_closed_at_the_next_timeout_for_those_who_have() -> None:
+    """Both are silent for the first 5 s. One joins at 7 s; the other one's session would last for 30 s."""
+    world = World(no_delay())
+    settings: dict[str, Any] = {"rebalance": 5_000, "session": 30_000}
+    for instance in ("i1", "i2"):
+        world.join(instance=instance, **settings)
+    world.advance(0)
+    world.join("m1", "i1", **settings)
+    world.join("m2", "i2", **settings)
+    world.complete()
+    began_ms = world.now_ms
+    world.join(**settings)
+    assert world.state == "PreparingRebalance"
+    world.leave("m3")
+    world.advance(7_000)
+    token = world.join("m1", "i1", **settings)
+    world.advance(10_000)
+    assert world.answered_at_ms[token] == began_ms + 10_000
+    assert world.joined(token).leader == "m1"
