@@ -304,6 +304,22 @@ def test_a_leader_whose_topics_grow_while_it_syncs_joins_again_when_the_round_is
     assert consumer.causes() == ["first-join", "metadata-changed"]
 
 
+def test_a_member_that_leads_no_more_watches_no_topics() -> None:
+    consumer = ScriptedConsumer()
+    consumer.answer()
+    metadata = encode_subscription(Subscription(("t",), None, (), -1), 3)
+    consumer.answer(JOINED._replace(leader="c-1", members=(JoinGroupMember("c-1", None, metadata),)))
+    consumer.membership.assignor_begins()
+    consumer.answer(())
+    consumer.answer(synced(T0))
+    consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
+    consumer.join(T0)
+    assert not consumer.membership.is_leader
+    consumer.topics = {"t": 4}
+    consumer.membership.metadata_refreshed()
+    assert consumer.causes() == ["first-join", "group-rebalancing"]
+
+
 def test_every_librdkafka_member_watches_its_topics_from_the_joingroup_on() -> None:
     consumer = ScriptedConsumer(profile=PROFILES["librdkafka"])
     consumer.join(T0)
