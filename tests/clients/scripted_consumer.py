@@ -85,3 +85,12 @@ class ScriptedConsumer:
 
     def causes(self) -> list[str]:
         return [event.cause for event in self.emitted if isinstance(event, events.RejoinRequested)]
+
+
+def to_join(consumer: ScriptedConsumer) -> JoinGroup:
+    """The next JoinGroup; commits until then are accepted."""
+    while not (isinstance(consumer.operation, Send) and isinstance(consumer.request, JoinGroup)):
+        consumer.answer(Error.NONE)
+    request = consumer.request
+    assert isinstance(request, JoinGroup)
+    return request

@@ -51,6 +51,7 @@ ROOMS: Final[dict[str, Room]] = {
             "tests/clients/test_member_rules.py",
             "tests/clients/test_membership.py",
             "tests/clients/test_requests.py",
+            "tests/clients/test_watched_topics.py",
             "tests/client_profiles/test_profiles.py",
             "tests/storms/test_transcripts.py",
         ),
