@@ -3,7 +3,6 @@ delayed appends, loading. Each rule is Kafka 4.3.1's."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -24,8 +23,7 @@ from groupstorm.coordinator.records import AppendCause
 from groupstorm.coordinator.script.driver import Driver, Sent
 from groupstorm.coordinator.script.names import Names, topic_uuid
 from groupstorm.trace.events import coordinator as events
-
-_DAY_MS = 24 * 60 * 60_000
+from tests.coordinator.group_state import group_state
 
 
 class Group:
@@ -87,28 +85,6 @@ class Group:
 
 def _offsets(number: int = 0, topic: str = "t") -> dict[str, dict[int, CommittedOffset]]:
     return {topic: {number: CommittedOffset(7)}}
-
-
-def _state(group: ConsumerGroup) -> dict[str, Any]:
-    """Everything that a group knows, but for times and expressions on its way."""
-    return {
-        "epoch": group.epoch,
-        "hash": group.metadata_hash,
-        "assignment": (group.assignment_epoch, group.assignment_ms),
-        "members": {one.member_id: dataclasses.astuple(one) for one in group.members.values()},
-        "targets": {
-            name: {t: sorted(p) for t, p in target.items()} for name, target in group.targets.items()
-        },
-        "static": dict(group.static_members),
-        "held": dict(group.partition_epochs),
-        "subscribed": dict(group.subscribed),
-        "regexes": dict(group.regexes),
-        "resolved": dict(group.resolved.items()),
-        "classic": group.classic_members,
-        "state": group.state,
-        "homogeneous": group.is_homogeneous,
-        "preferred": group.preferred_assignor(),
-    }
 
 
 # transactional commits
@@ -213,7 +189,7 @@ def test_a_failed_append_leaves_the_group_as_it_was(delay_ms: int) -> None:
     group.join("a", instance="i")
     group.join("b", topics=["t"], regex="u")
     group.settle()
-    before = _state(group.group)
+    before = group_state(group.group)
     group.driver.append_delay_ms, group.driver.append_error = delay_ms, Error.NOT_ENOUGH_REPLICAS
     answers = [
         group.join("c"),
@@ -222,7 +198,7 @@ def test_a_failed_append_leaves_the_group_as_it_was(delay_ms: int) -> None:
     ]
     answers = [answer for answer in answers if answer is not None] + group.advance(delay_ms)
     assert [answer.error for answer in answers] == [Error.COORDINATOR_NOT_AVAILABLE] * 3
-    assert _state(group.group) == before
+    assert group_state(group.group) == before
     assert AppendCause.MEMBER_HEARTBEAT in {event.cause for event in group.events if hasattr(event, "cause")}
 
 
@@ -256,7 +232,7 @@ def test_a_successor_has_the_group_that_was_written() -> None:
     group.beat("a")
     group.step(op="join", **{"as": "d"}, member="d", protocols=[["range", {"topics": ["t"]}]])
     other = group.successor()
-    assert _state(other.group) == _state(group.group)
+    assert group_state(other.group) == group_state(group.group)
     other.settle()
     assert other.beat("b").error is Error.NONE
     assert {event.cause for event in other.events if isinstance(event, events.MemberRemoved)} == set()
@@ -278,9 +254,9 @@ def test_a_successor_begins_the_sessions_and_the_rebalance_timeouts_anew() -> No
 def test_a_moved_group_goes_on() -> None:
     group = Group()
     group.join("a")
-    before = _state(group.group)
+    before = group_state(group.group)
     group.driver.coordinator.move(["g"], 0)
-    assert _state(group.group) == before
+    assert group_state(group.group) == before
     assert group.beat("a").error is Error.NONE
 
 
@@ -332,7 +308,7 @@ def test_an_unknown_owned_topic_fences_nobody_but_its_owner() -> None:
     """Bad input leaves the group as it was."""
     group = Group()
     group.join("a")
-    before = _state(group.group)
+    before = group_state(group.group)
     strange = ConsumerGroupHeartbeat("g", "a", 99, owned=((topic_uuid("no"), (2**31 - 1,)),))
     assert group.send(strange).error is Error.FENCED_MEMBER_EPOCH
-    assert _state(group.group) == before
+    assert group_state(group.group) == before

@@ -4,14 +4,18 @@ owners, epochs never go back, nothing waits for ever."""
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from groupstorm.broker.journal import decode, encode
+from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
+from tests.coordinator.group_state import group_state
 from tests.oracle.running import as_line
 from tests.oracle.scripts.group_scripts import random_group_script
 
@@ -88,6 +92,35 @@ def test_one_owner_and_growing_epochs(kind: str) -> None:
     for script in _scripts(kind):
         answer = run_scenario(read_scenario(as_line(script), "x"), changes=True, coordinator=_Checked)
         assert "failed" not in answer
+
+
+class _Written(GroupCoordinator):
+    """Writes whole records, and can be asked for the last one that was made."""
+
+    last: _Written
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options, whole_records=True)
+        _Written.last = self
+
+
+@pytest.mark.parametrize("kind", ["consumer", "migration"])
+def test_another_coordinator_loads_the_group_that_was_written(kind: str) -> None:
+    """Records are bytes and back in between, as in the journal of `serve --data`."""
+    compared = 0
+    for script in _scripts(kind):
+        run_scenario(read_scenario(as_line(script), "x"), changes=True, coordinator=_Written)
+        coordinator = _Written.last
+        other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
+        records, _ = decode(encode(coordinator.snapshot()))
+        other.load(cast("list[Record]", records), 0)
+        for name in coordinator.groups:
+            group, loaded = coordinator.consumer_group(name), other.consumer_group(name)
+            if group is not None:
+                assert loaded is not None
+                assert group_state(loaded) == group_state(group), script["id"]
+                compared += 1
+    assert compared >= 15
 
 
 def test_every_request_to_a_consumer_group_is_answered() -> None:

@@ -14,6 +14,7 @@ from tests.oracle.coordinator import COMMAND, compare
 from tests.oracle.faults import Late
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import as_line
+from tests.oracle.scripts.group_scripts import KINDS
 from tests.oracle.transcripts import transcript
 
 pytestmark = pytest.mark.slow
@@ -36,6 +37,16 @@ def test_random_scripts_are_answered_as_kafka_answers_them(kafka: Jvm) -> None:
     outcome = compare(kafka.ask, SCRIPTS, seed=2, shown_max=1)
     assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
     assert outcome.coverage.scripts == SCRIPTS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scripts_of_consumer_groups_and_migrations_are_answered_as_kafka_answers_them(
+    kafka: Jvm, kind: str
+) -> None:
+    outcome = compare(kafka.ask, SCRIPTS, seed=2, shown_max=1, kind=kind)
+    assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
+    assert outcome.coverage.scripts == SCRIPTS
+    assert len(outcome.coverage.reconciliations) == 12, "every state before and after"
 
 
 def test_the_golden_answers_are_kafkas(kafka: Jvm) -> None:

@@ -1,11 +1,13 @@
 """Regular expressions in subscriptions: RE2's syntax, matched against whole topic names.
 
-Kafka uses RE2/J; google-re2 is RE2 itself. Kafka: TopicRegexResolver,
-Utils.throwIfRegularExpressionIsInvalid.
+Kafka uses RE2/J 1.8; google-re2 is RE2 itself. `_as_re2_reads_it` evens out where RE2/J reads a text in
+another way. RE2 alone refuses nested repetitions of more than 1,000 in all, as ``(a{50}){50}``. Kafka:
+TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -26,10 +28,40 @@ def _compiled(regex: str) -> Any:
     """The expression for `re2`; None if RE2 does not take it."""
     options = re2.Options()
     options.log_errors = False
+    text = _as_re2_reads_it(regex)
+    if text is None:
+        return None
     try:
-        return re2.compile(regex, options)
+        return re2.compile(text, options)
     except (re2.error, UnicodeEncodeError):
         return None
+
+
+#: What can change the meaning of the text behind it: quoted text, an escape, a class, a named group.
+_PIECE = re.compile(
+    r"\\Q.*?(?:\\E|$) | \\. | \[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\] | \(\?P?<(?P<name>\w+)>",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def _as_re2_reads_it(regex: str) -> str | None:
+    """The expression for RE2; None if RE2/J alone refuses it.
+
+    RE2/J has no ``\\C`` and no two groups of one name, and takes an escaped character that is not ASCII as
+    the character.
+    """
+    names: set[str] = set()
+    pieces, at = [], 0
+    for piece in _PIECE.finditer(regex):
+        text, name = piece.group(), piece["name"]
+        if text == "\\C" or name in names:
+            return None
+        if name is not None:
+            names.add(name)
+        escapes_itself = len(text) == 2 and text[0] == "\\" and not text[1].isascii()
+        pieces += [regex[at : piece.start()], text[1] if escapes_itself else text]
+        at = piece.end()
+    return "".join([*pieces, regex[at:]])
 
 
 def is_valid(regex: str) -> bool:

@@ -10,7 +10,21 @@ from typing import Any
 TIME_MAX_MS = 590_000
 
 TOPICS = ("foo", "bar", "baz", "Aa", "BB")
-REGEXES = ("foo|bar", "ba.*", ".*", "f.*", "[", "none", "(?i)FOO", "B+|A.", "(foo", "")
+REGEXES = (
+    "foo|bar",
+    "ba.*",
+    ".*",
+    "f.*",
+    "[",
+    "none",
+    "(?i)FOO",
+    "B+|A.",
+    "(foo",
+    "",
+    r"\C",
+    "(?P<n>f)(?<n>o)o",
+    r"\éfoo|\Qfoo\E",
+)
 #: Why a failed append is refused: each is answered in its own way.
 APPEND_ERRORS = ("NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "MESSAGE_TOO_LARGE", "NETWORK_EXCEPTION")
 

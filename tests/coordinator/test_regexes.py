@@ -1,0 +1,88 @@
+"""Regular expressions of subscriptions: what RE2/J 1.8 takes and refuses (asked of `Pattern.compile`)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from groupstorm.coordinator.consumer.regexes import is_valid, resolve
+from groupstorm.coordinator.topics import Topic, Topics
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        *(
+            "",
+            "foo|bar",
+            "a{1000}",
+            "(?<n>a)",
+            "(?P<n>a)",
+            "(?P<n>a)(?<m>b)",
+            r"\pN",
+            r"\p{Greek}",
+            "a{,2}",
+            "a*?",
+        ),
+        *(
+            r"\Q*\E",
+            r"\Q(?P<n>",
+            "(?i)A",
+            "(?U)a*",
+            "(?s).",
+            r"\z",
+            r"\A",
+            "[[:alpha:]]",
+            "[]a]",
+            "[^]a]",
+            "()",
+        ),
+        *(r"\x{e9}", "é+", r"\é", "[(?P<n>][(?P<n>]", r"\(?P<n>a(?P<n>b)", "a|*"[:2]),
+    ],
+)
+def test_taken(regex: str) -> None:
+    assert is_valid(regex)
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        *(
+            "[",
+            "(foo",
+            "a)",
+            "a{1001}",
+            "a{2,1}",
+            "x**",
+            "a++",
+            "+a",
+            "*",
+            "a|*",
+            "(?",
+            "(?x)a",
+            "(?z)",
+            "(?=x)",
+        ),
+        *(r"\C", r"\Z", r"\1", r"\8", r"\R", r"\K", r"\h", "[z-a]", "[[:nope:]]", r"\p{Nope}", "(?P=n)"),
+        *("(?P<n>a)(?P<n>b)", "(?<n>a)(?P<n>b)", "(?P<>a)", "(?P<n", "\ud800"),
+    ],
+)
+def test_refused(regex: str) -> None:
+    assert not is_valid(regex)
+
+
+def test_whole_names_are_matched() -> None:
+    topics = Topics()
+    topics.update(
+        {name: Topic(UUID(int=n), 1) for n, name in enumerate(("foo", "foo-1", "FOO", "bar"), 1)}, ()
+    )
+    found = resolve(topics, ["foo.*", "(?i)foo", "oo", r"\Qfoo-\E\d", "["], 7)
+    assert {regex: sorted(one.topics) for regex, one in found.items()} == {
+        "foo.*": ["foo", "foo-1"],
+        "(?i)foo": ["FOO", "foo"],
+        "oo": [],
+        r"\Qfoo-\E\d": ["foo-1"],
+        "[": [],
+    }
+    assert {(one.version, one.resolved_at_ms) for one in found.values()} == {(1, 7)}
