@@ -5,6 +5,9 @@ SyncGroup was answered with, from the answer on. The ownership ends with an answ
 the partition, when the member is removed, when a static member comes back under a new id (KIP-345: its
 old process is gone) and, under an eager protocol, when it joins again: an eager member gives up everything
 before it joins (KIP-429).
+
+In a consumer group (KIP-848) a member owns what the coordinator has given it, and what it has to give up
+until it says that it has done so.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -61,6 +61,7 @@ class RowRules:
             events.MemberRemoved: self._member_removed,
             events.JoinAnswered: self._join_answered,
             events.SyncAnswered: self._sync_answered,
+            events.MemberReconciled: self._member_reconciled,
         }
 
     def _member_handlers(self) -> dict[type, Handler]:
@@ -155,13 +156,22 @@ class RowRules:
         self._rounds.sync_answered(member_id, generation, now_us)
         name = member if self._view is None else self._view.name(member_id)
         self._settling.sync_answered(name, member_id, generation)
-        if self._view is None:
-            return
-        revoked, added = self._view.answered(event.member_id, event.partitions or ())
-        self._ownership.end(name, revoked, None, now_us, revoked=True)
-        if revoked:
+        if self._view is not None and self._holds(self._view, member_id, event.partitions or (), now_us):
             self._settling.revoked(event.member_id, ASSIGNMENT)
+
+    def _member_reconciled(self, now_us: int, event: events.MemberReconciled) -> None:
+        if self._view is not None:
+            self._holds(self._view, event.member_id, (*event.partitions, *event.revoking), now_us)
+
+    def _holds(
+        self, view: CoordinatorView, member_id: str, partitions: Sequence[str], now_us: int
+    ) -> Sequence[str]:
+        """From now on the member owns these; returns what it owned besides."""
+        name = view.name(member_id)
+        revoked, added = view.answered(member_id, partitions)
+        self._ownership.end(name, revoked, None, now_us, revoked=True)
         self._ownership.assign(name, added, None, 0, now_us)
+        return revoked
 
     def _member_started(self, _now_us: int, event: member_events.MemberStarted) -> None:
         self._origins.member_started(event.member)

@@ -167,6 +167,7 @@ def _held(rows: DataFrame) -> DataFrame:
     cooperative = protocol.contains(COOPERATIVE_MARK) | protocol.isin(*COOPERATIVE_NAMES)
     event, fine = f.col("event"), f.col("error").isNull()
     synced = (event == "sync_answered") & fine
+    reconciled = event == "member_reconciled"
     joining = (event == "join_parked") | ((event == "join_answered") & fine)
     gone = event.isin("member_removed", "member_replaced")
     instances = (
@@ -175,12 +176,16 @@ def _held(rows: DataFrame) -> DataFrame:
         .distinct()
     )
     nothing = f.array().cast("array<string>")
+    has, gives_up = f.coalesce("partitions", nothing), f.coalesce("revoking", nothing)
     return (
         rows.withColumn("cooperative", cooperative)
-        .where(synced | gone | (joining & ~f.col("cooperative")))
+        .where(synced | reconciled | gone | (joining & ~f.col("cooperative")))
         .join(instances, [*GROUP, "member_id"], "left")
         .withColumn("member", f.coalesce("known_instance", "member_id"))
-        .withColumn("held", f.when(synced, f.coalesce("partitions", nothing)).otherwise(nothing))
+        .withColumn(
+            "held",
+            f.when(synced, has).when(reconciled, f.array_union(has, gives_up)).otherwise(nothing),
+        )
     )
 
 

@@ -212,6 +212,9 @@ class GroupTables:
             ended = view.joins(row["member_id"])
         elif event == "sync_answered":
             ended, added = view.answered(row["member_id"], row.get("partitions", ()))
+        elif event == "member_reconciled":
+            holds = (*row.get("partitions", ()), *row.get("revoking", ()))
+            ended, added = view.answered(row["member_id"], holds)
         for kind, partitions in (("end", ended), ("own", added)):
             for partition in partitions:
                 yield _Fact(kind, partition, view.name(row["member_id"]), None)

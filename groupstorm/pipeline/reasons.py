@@ -21,6 +21,7 @@ _ENDINGS: Mapping[tuple[str, str | None], str] = {
     ("join_parked", None): "{old} joined again",
     ("join_answered", None): "{old} joined again",
     ("sync_answered", None): "{old} was not assigned it any more",
+    ("member_reconciled", None): "{old} had given it up",
 }
 
 

@@ -126,6 +126,7 @@ MEMBER_EVENTS = (
     "member_replaced",
     "member_removed",
     "sync_answered",
+    "member_reconciled",
     "partitions_revoked",
     "partitions_lost",
     "partitions_assigned",

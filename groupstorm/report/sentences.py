@@ -102,7 +102,8 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "member_updated": lambda row: f"{_who(row):10} has joined with other metadata",
     "member_reconciled": lambda row: (
         f"{_who(row):10} is at epoch {row['generation']} ({row['state']}): "
-        f"has {_some(row.get('partitions') or [])}, gives up {_some(row.get('revoking') or [])}"
+        f"has {_some(row.get('partitions'))}"
+        + (f", has to give up {_some(row['revoking'])}" if row.get("revoking") else "")
     ),
     "member_removed": lambda row: f"{_who(row):10} is removed from the group: {row['cause']}",
     "join_parked": lambda row: f"{_who(row):10} waits in JoinGroup",

@@ -7,7 +7,7 @@ from groupstorm.figures.coordinator_view import CoordinatorView, is_cooperative
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.rows import as_mapping, values
 from groupstorm.trace.schema import Source
-from tests.figures.tracing import Trace, coordinator_trace
+from tests.figures.tracing import Trace, consumer_group_trace, coordinator_trace
 
 
 def test_the_coordinators_view_of_an_eager_group() -> None:
@@ -146,3 +146,14 @@ def test_the_second_half_of_a_cooperative_rebalance_is_no_change_of_its_own() ->
         for member, partitions in plan.items():
             trace.sync(at_s, member, generation, *partitions)
     assert trace.figures().rounds_per_change == 1
+
+
+def test_a_member_of_a_consumer_group_owns_what_it_has_not_given_up_yet() -> None:
+    """t-1 has no owner from 13 s, when a has given it up, to 14 s, and from b's removal at 20 s to 22 s."""
+    trace = consumer_group_trace()
+    trace.end(30)
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds == 3
+    assert figures.unowned_max_seconds == 2
+    assert figures.unowned_worst_partition == "t-1"
+    assert figures.moves == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
@@ -72,6 +74,16 @@ class Trace:
     def sync(self, at_s: float, member: str, generation: int, *partitions: str, member_id: str = "") -> None:
         who = (self.group, member, member_id or f"{member}-id", generation)
         self.add(at_s, Source.COORDINATOR, events.SyncAnswered(*who, None, partitions))
+
+    def reconcile(
+        self, at_s: float, member: str, epoch: int, has: Sequence[str], revoking: Sequence[str] = ()
+    ) -> None:
+        """A member of a consumer group has these, and has to give the others up."""
+        state = "UNREVOKED_PARTITIONS" if revoking else "STABLE"
+        event = events.MemberReconciled(
+            self.group, member, f"{member}-id", epoch, state, tuple(has), tuple(revoking)
+        )
+        self.add(at_s, Source.COORDINATOR, event)
 
     def take(
         self, at_s: float, member: str, generation: int, *partitions: str, at: int = 0, callback_s: float = 0
@@ -159,6 +171,26 @@ class Trace:
         for row in self.rows:
             accumulator.add(*row)
         return accumulator.figures()
+
+
+def consumer_group_trace() -> Trace:
+    """What the coordinator of a consumer group (KIP-848) sees: a hands t-1 over to b, and gets it back."""
+    trace = Trace(has_member_rows=False)
+    trace.start(0, "a")
+    trace.reconcile(0, "a", 2, ["t-0", "t-1"])
+    trace.state_to(0, "Stable", 2)
+    trace.start(10, "b")
+    trace.reconcile(10, "b", 3, [])
+    trace.state_to(10, "Reconciling", 3, "heartbeat")
+    trace.reconcile(11, "a", 2, ["t-0"], ["t-1"])
+    trace.reconcile(13, "a", 3, ["t-0"])
+    trace.reconcile(14, "b", 3, ["t-1"])
+    trace.state_to(14, "Stable", 3, "heartbeat")
+    trace.remove(20, "b")
+    trace.state_to(20, "Assigning", 4, "session-expired")
+    trace.reconcile(22, "a", 4, ["t-0", "t-1"])
+    trace.state_to(22, "Stable", 4, "heartbeat")
+    return trace
 
 
 def coordinator_trace(protocol: str) -> Trace:

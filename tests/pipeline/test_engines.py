@@ -26,7 +26,7 @@ from groupstorm.trace.schema import Source
 from tests.figures.synthetic import trace
 from tests.figures.synthetic_rows import TracedRow
 from tests.figures.synthetic_tasks import streams_trace
-from tests.figures.tracing import Trace, coordinator_trace
+from tests.figures.tracing import Trace, consumer_group_trace, coordinator_trace
 from tests.pipeline.traces import write_trace
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows = [(0, Source.WORLD, start), (5, Source.WORLD, world_events.ScenarioEnded("g"))]
         write_trace(rows, folder / name, with_figures=True)
     write_trace(deleted_and_created_again(), folder / "served")
+    write_trace(consumer_group_trace().rows, folder / "consumer-group")
     return folder
 
 
