@@ -40,6 +40,7 @@ class Shard:
         "offsets",
         "pending_offsets",
         "records",
+        "still_read",
         "timers",
         "topics",
         "whole_records",
@@ -61,6 +62,8 @@ class Shard:
         self.whole_records = whole_records
         self.groups: TimelineHashMap[str, AnyGroup] = TimelineHashMap()
         self.topics = Topics()
+        #: Groups that are gone without a record: Kafka 4.3.1's reads see them until the next write succeeds.
+        self.still_read: dict[str, AnyGroup] = {}
         #: Options of single groups.
         self.group_options = GroupOptions(config.consumer)
         #: Regular expressions to resolve after this call, by group.
@@ -122,7 +125,7 @@ class Shard:
 
     def committed_group(self, name: str) -> AnyGroup | None:
         """The group as reads see it."""
-        group = self.groups.get(name)
+        group = self.groups.get(name) or self.still_read.get(name)
         return group if group is not None and group.committed else None
 
     def note_written(self, records: Sequence[Record]) -> None:

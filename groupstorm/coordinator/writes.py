@@ -64,6 +64,7 @@ def _finish(shard: Shard, write: Write) -> None:
         for group in write.created:
             group.committed = True
         shard.offsets.written()
+        shard.still_read.clear()
         if shard.whole_records:
             shard.note_written(write.records)
         if write.apply is not None:

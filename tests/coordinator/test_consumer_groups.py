@@ -312,3 +312,18 @@ def test_an_unknown_owned_topic_fences_nobody_but_its_owner() -> None:
     strange = ConsumerGroupHeartbeat("g", "a", 99, owned=((topic_uuid("no"), (2**31 - 1,)),))
     assert group.send(strange).error is Error.FENCED_MEMBER_EPOCH
     assert group_state(group.group) == before
+
+
+@pytest.mark.parametrize("compatibility", ["4.3.1", "4.3.1-repaired"])
+def test_a_refused_join_of_an_empty_consumer_group(compatibility: str) -> None:
+    """Kafka 4.3.1 forgets the group without a record: only reads see it, until something is written."""
+    group = Group(**{"groupstorm.compatibility": compatibility})
+    group.join("a")
+    group.beat("a", epoch=-1)
+    refused = group.step(op="join", member="a", protocols=[["range", {"topics": ["t"]}]])
+    assert refused.error is Error.UNKNOWN_MEMBER_ID
+    assert (group.driver.coordinator.groups == ["g"]) == (compatibility == "4.3.1-repaired")
+    assert group.send(DescribeConsumerGroup("g")).error is Error.NONE
+    group.join("other", group="h")
+    error = group.send(DescribeConsumerGroup("g")).error
+    assert error is (Error.GROUP_ID_NOT_FOUND if compatibility == "4.3.1" else Error.NONE)

