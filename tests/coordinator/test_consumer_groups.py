@@ -327,3 +327,13 @@ def test_a_refused_join_of_an_empty_consumer_group(compatibility: str) -> None:
     group.join("other", group="h")
     error = group.send(DescribeConsumerGroup("g")).error
     assert error is (Error.GROUP_ID_NOT_FOUND if compatibility == "4.3.1" else Error.NONE)
+
+
+def test_an_instance_id_that_a_member_had_before_its_last_one_is_not_forgotten() -> None:
+    """ConsumerGroup.removeStaticMember: the older id still points to the member that has gone."""
+    group = Group()
+    group.join("a", instance="i1")
+    group.join("a", instance="i2")
+    group.beat("a", epoch=-1, instance="i2")
+    assert group.join("a", instance="i1").error is Error.UNKNOWN_MEMBER_ID
+    assert group.join("a", instance="i2").error is Error.NONE

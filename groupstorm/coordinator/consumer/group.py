@@ -13,6 +13,8 @@ from uuid import UUID
 
 from groupstorm.assignors.server import Target
 from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState, Partitions
+from groupstorm.coordinator.consumer.refusals import Refused
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.javahash import JavaHashMap, TimelineHashMap
 
@@ -182,9 +184,18 @@ class ConsumerGroup:
         return self._is_homogeneous
 
     def static_member(self, instance: str | None) -> ConsumerMember | None:
-        """The member that has this instance id."""
+        """The member that has this instance id.
+
+        `Refused` (UNKNOWN_MEMBER_ID) if the id belonged to a member that has gone under another instance id:
+        Kafka forgets only the last instance id of a member.
+        """
         member_id = None if instance is None else self.static_members.get(instance)
-        return None if member_id is None else self.members.get(member_id)
+        if member_id is None:
+            return None
+        member = self.members.get(member_id)
+        if member is None:
+            raise Refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of {self.name}.")
+        return member
 
     def target(self, member_id: str) -> Target:
         """The member's target; empty if it has none yet."""
