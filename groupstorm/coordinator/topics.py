@@ -35,22 +35,24 @@ class Topics:
     def update(self, changed: Mapping[str, Topic], removed: Iterable[str]) -> list[str]:
         """Take a new image of the cluster; the names of the topics that differ in it.
 
-        ``changed``: topics that are new or grew, ``removed``: topics that no longer exist.
+        ``changed``: topics that are new or grew, ``removed``: topics that no longer exist. A topic that is
+        both was gone again before anybody could see it.
         """
         self.version += 1
         touched = []
+        gone_names = dict.fromkeys(removed)
         if self.version == 1:
             self.last_version_with_new_topics = 1
         for name, topic in changed.items():
             before = self.by_name.get(name)
-            if before == topic:
+            if before == topic or name in gone_names:
                 continue
             if before is None or before.id != topic.id:
                 self.last_version_with_new_topics = self.version
             self.by_name[name] = topic
             self._names[topic.id] = name
             touched.append(name)
-        for name in removed:
+        for name in gone_names:
             gone = self.by_name.pop(name, None)
             if gone is not None:
                 self._names.pop(gone.id, None)
