@@ -41,6 +41,7 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
         (_STABLE, cause): _PREPARING
         for cause in (*_MEMBERS_CHANGE, *_MEMBERS_GO, "member-updated", "leader-rejoined", "over-capacity")
     },
+    (_STABLE, "downgraded"): _PREPARING,  # a consumer group has become a classic one
     **{(state, "failed"): _EMPTY for state in (_PREPARING, _COMPLETING, _STABLE)},
 }
 
