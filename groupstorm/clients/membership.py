@@ -47,6 +47,7 @@ from groupstorm.clients.operations import (
     Operation,
     PauseFetching,
     ResumeFetching,
+    ReturnRecords,
     RunCallback,
     Send,
     StopProcessing,
@@ -168,6 +169,10 @@ class Membership(MemberSession):
                 continue  # onJoinPrepare may have failed
             self.state = PREPARING_REBALANCE
             error = yield from self._join_and_sync()
+            if error is None and self._is_between_rounds():
+                self._paused = False
+                yield ResumeFetching(self.owned)
+                yield ReturnRecords()
             if error is None or error in RETRIED_AT_ONCE:
                 continue
             if error in RETRIED_AFTER_BACKOFF:
@@ -177,6 +182,10 @@ class Membership(MemberSession):
         failure, member_id = self.failure, self.generation.member_id
         yield from self._leave_the_group(failure)
         self._emit(events.MemberFailed(self.config.group_id, self.config.client_id, member_id, failure))
+
+    def _is_between_rounds(self) -> bool:
+        """Whether a round is over that has paused the member, and another one is to follow."""
+        return self._paused and self.rejoin_needed and self.failure is None
 
     def close(self) -> Flow:
         """Consumer.close(): commit, revoke, leave. The driver runs it in place of `run`."""

@@ -94,6 +94,10 @@ class ResumeFetching(NamedTuple):
     partitions: tuple[TopicPartition, ...]
 
 
+class ReturnRecords(NamedTuple):
+    """Let poll() return records, though the member has to join again. Result: None, at the next poll()."""
+
+
 class CommitPositions(NamedTuple):
     """Commit the positions of all owned partitions. Result: the first `Error`, or `Disconnected`."""
 
@@ -126,6 +130,7 @@ Operation = (
     | StopProcessing
     | PauseFetching
     | ResumeFetching
+    | ReturnRecords
     | CommitPositions
     | Assign
 )

@@ -82,7 +82,8 @@ class ClientProfile:
     heartbeat_timer_waits_for_response: bool = False
     #: True: a member joins again at the application's next poll(). False: a task or thread joins at once.
     rejoins_at_poll: bool = True
-    #: Whether poll() hands out records of partitions that a cooperative member keeps during a round.
+    #: Whether poll() hands out records of partitions that a cooperative member keeps during a round. If not,
+    #: it hands some out between two rounds.
     fetches_during_round: bool = True
     #: Whether a cooperative member commits before it joins again; False: only when it gives partitions up.
     commits_before_cooperative_join: bool = True
@@ -167,7 +168,9 @@ _KAFKA_PYTHON = ClientProfile(
     cooperative_user_data=CooperativeUserData.NONE,
     eager_sends_generation=False,
     reasons={CLOSING: ""},
-    fetches_during_round=False,  # KafkaConsumer._poll returns nothing unless the coordinator is done
+    # KafkaConsumer._poll_once returns nothing unless the coordinator is done; join_group_async is done after
+    # each round
+    fetches_during_round=False,
     refreshes_before_join=True,
 )
 _AIOKAFKA = ClientProfile(

@@ -23,6 +23,7 @@ from groupstorm.clients.operations import (
     FindCoordinator,
     PauseFetching,
     ResumeFetching,
+    ReturnRecords,
     RunCallback,
     Send,
     StopProcessing,
@@ -274,7 +275,7 @@ def test_settings_that_kafka_refuses_are_refused() -> None:
 
 
 def test_a_library_whose_poll_returns_nothing_during_a_round() -> None:
-    """From the poll() that joins to the one in which nothing is left to do, both rounds of it."""
+    """poll() returns when a round is over; the next one begins the second round."""
     consumer = ScriptedConsumer(profile=profile("kafka-python"))
     consumer.join(T0, T1)
     consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
@@ -284,7 +285,10 @@ def test_a_library_whose_poll_returns_nothing_during_a_round() -> None:
     consumer.answer(JOINED._replace(generation=2))
     assert consumer.answer(synced(T0)) == RunCallback(CallbackKind.REVOKED, (T1,), "assignment")
     assert consumer.answer() == RunCallback(CallbackKind.ASSIGNED, (), "assignment")
-    assert consumer.answer() == CommitPositions(), "the second round: paused already"
+    assert consumer.answer() == ResumeFetching((T0,))
+    assert consumer.answer() == ReturnRecords()
+    assert consumer.answer() == PauseFetching((T0,))
+    assert consumer.answer() == CommitPositions()
     consumer.answer(Error.NONE)
     consumer.answer(JOINED._replace(generation=3))
     assert consumer.answer(synced(T0)) == RunCallback(CallbackKind.ASSIGNED, (), "assignment")

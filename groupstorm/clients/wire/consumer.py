@@ -28,6 +28,7 @@ from groupstorm.clients.operations import (
     Operation,
     PauseFetching,
     ResumeFetching,
+    ReturnRecords,
     RunCallback,
     Send,
     StopProcessing,
@@ -41,7 +42,7 @@ from groupstorm.clients.wire.fetch_pauses import FetchPauses
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.leader import GroupLeader
 from groupstorm.clients.wire.offsets import OffsetLookup
-from groupstorm.clients.wire.poll_loop import PollLoop, PollThrew
+from groupstorm.clients.wire.poll_loop import PollLoop, PollThrew, sleep_us
 from groupstorm.clients.wire.position_search import PositionSearch
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.clients.wire.rebalance_callbacks import RebalanceCallbacks
@@ -318,6 +319,9 @@ class WireConsumer:
     async def _resume_fetching(self, operation: ResumeFetching) -> None:
         self._fetch_pauses.resume(operation.partitions)
 
+    async def _return_records(self, _: ReturnRecords) -> None:
+        await sleep_us(self._application.poll_wait_us())
+
     async def _commit_positions(self, _: CommitPositions) -> Error | Disconnected:
         return await self._commits.commit()
 
@@ -394,6 +398,7 @@ _CARRIES_OUT: Mapping[type[Operation], Callable[[WireConsumer, Any], Awaitable[A
     StopProcessing: WireConsumer._stop_processing,
     PauseFetching: WireConsumer._pause_fetching,
     ResumeFetching: WireConsumer._resume_fetching,
+    ReturnRecords: WireConsumer._return_records,
     CommitPositions: WireConsumer._commit_positions,
     Assign: WireConsumer._assign,
 }

@@ -24,6 +24,7 @@ from groupstorm.clients.operations import (
     Operation,
     PauseFetching,
     ResumeFetching,
+    ReturnRecords,
     RunCallback,
     Send,
     StopProcessing,
@@ -335,6 +336,11 @@ class VirtualConsumer:
         if resume_fetching(self, operation.partitions):
             self.rates.changed(began=True)
 
+    def _return_records(self, _: ReturnRecords) -> Any:
+        """Until the poll() behind the one that returns now."""
+        now_us = self.clock.now_us
+        return self.later(self.work.loop.poll_after_us(now_us) - now_us)
+
     def _assign(self, operation: Assign) -> Any:
         plan, duration_us = run_assignor(self, operation, self._metadata.topics(), self._environment)
         self.periodic_requests.hold_heartbeats(duration_us)
@@ -413,6 +419,7 @@ _CARRIES_OUT: Mapping[type[Operation], Callable[[VirtualConsumer, Any], Any]] = 
     StopProcessing: VirtualConsumer._stop_processing,
     PauseFetching: VirtualConsumer._pause_fetching,
     ResumeFetching: VirtualConsumer._resume_fetching,
+    ReturnRecords: VirtualConsumer._return_records,
     CommitPositions: VirtualConsumer._commit_positions,
     Assign: VirtualConsumer._assign,
 }
