@@ -1,5 +1,6 @@
-"""Members of a group: the consumer's side of the classic protocol, as Kafka's Java client implements it.
+"""Members of a group: the consumer's side of the group protocols, as Kafka's Java client implements it.
 
+`membership.Membership` speaks the classic protocol, `consumer_group.member.ConsumerGroupMember` KIP-848's.
 `CooperativeConsumer` is a consumer for applications (`groupstorm.clients.consumer`).
 """
 

@@ -25,6 +25,8 @@ class ConsumerConfig:
     max_poll_interval_ms: int = 300_000
     request_timeout_ms: int = 30_000
     retry_backoff_ms: int = 100
+    #: The longest pause of a member of a consumer group: its pauses double (KIP-580).
+    retry_backoff_max_ms: int = 1_000
     metadata_max_age_ms: int = 300_000
     enable_auto_commit: bool = True
     auto_commit_interval_ms: int = 5_000
@@ -34,6 +36,8 @@ class ConsumerConfig:
     #: A regular expression: the consumer subscribes to all topics whose whole name matches it, and not to
     #: ``topics`` (KafkaConsumer.subscribe(Pattern)).
     topic_pattern: str | None = None
+    #: The broker's assignor that a member of a consumer group names (KIP-848); None: the broker chooses.
+    group_remote_assignor: str | None = None
     #: The client library whose behaviour the consumer has.
     profile: ClientProfile = JAVA
     protocol_type: str = field(default="consumer", init=False)

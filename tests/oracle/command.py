@@ -9,6 +9,7 @@ from types import ModuleType
 
 from tests.oracle import consumer, coordinator, history, server
 from tests.oracle.build import OracleUnavailable
+from tests.oracle.group_member import command as group_member
 from tests.oracle.jvm import OracleBroke
 from tests.oracle.member import command as member
 from tests.oracle.streams import command as streams
@@ -18,6 +19,7 @@ from tests.oracle.streams import command as streams
 ORACLES: dict[str, ModuleType] = {
     "consumer": consumer,
     "coordinator": coordinator,
+    "group-member": group_member,
     "history": history,
     "member": member,
     "server": server,

@@ -9,6 +9,7 @@ import pytest
 
 from tests.oracle import coordinator, golden
 from tests.oracle.assignors import running
+from tests.oracle.group_member import situations as of_consumer_groups
 from tests.oracle.member.known_differences import KNOWN
 from tests.oracle.member.situations import SITUATIONS
 from tests.oracle.scripts.workloads import WORKLOADS
@@ -27,6 +28,7 @@ PAGE = " ".join((Path(__file__).parents[2] / "docs" / "oracle.md").read_text("ut
         f"Each of {len(WORKLOADS)} workloads",
         f"(`--count` is {running.COUNT} for each assignor)",
         f"{len({one.name for one in SITUATIONS})} kinds of situation in {len(SITUATIONS)} variants",
+        f"A table holds {len(of_consumer_groups.SITUATIONS)} situations",
     ],
 )
 def test_the_page_has(sentence: str) -> None:

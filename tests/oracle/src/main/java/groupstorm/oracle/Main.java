@@ -12,6 +12,7 @@ import groupstorm.oracle.streams.StreamsUserData;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.kafka.clients.consumer.internals.ScriptedMember;
 
 /** The oracle's entry: the first argument names what Kafka is asked about. */
 public final class Main {
@@ -23,6 +24,7 @@ public final class Main {
 
     private static final Map<String, Command> COMMANDS = new TreeMap<>(Map.of(
         "consumer", arguments -> JsonLines.serve(ConsumerAssignors::answer),
+        "consumer-member", arguments -> JsonLines.serve(ScriptedMember::answer),
         "coordinator", arguments -> JsonLines.serve(Script::answer),
         "member", arguments -> Console.run(),
         "released", arguments -> JsonLines.serve(ReleasedAssignors::answer),

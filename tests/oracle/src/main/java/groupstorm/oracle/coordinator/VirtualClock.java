@@ -17,7 +17,7 @@ public final class VirtualClock implements Time {
     }
 
     /** The time since the script began. */
-    long elapsedMs() {
+    public long elapsedMs() {
         return nowMs - START_MS;
     }
 
@@ -26,7 +26,7 @@ public final class VirtualClock implements Time {
         return TimeUnit.MILLISECONDS.toNanos(nowMs);
     }
 
-    void moveTo(long toMs) {
+    public void moveTo(long toMs) {
         if (toMs < nowMs) {
             throw new IllegalArgumentException("from " + nowMs + " ms back to " + toMs);
         }

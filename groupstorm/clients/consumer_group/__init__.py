@@ -1,0 +1,30 @@
+"""A member of a consumer group (KIP-848), as Kafka's Java client 4.3.1 is one (`group.protocol=consumer`).
+
+`member.ConsumerGroupMember` decides; there is no clock, socket or thread here. The rules are one file each:
+
+* `states`: the states and their transitions, a literal table;
+* `reactions`: what each error means, a literal table;
+* `timing`: when a heartbeat may leave;
+* `heartbeat_fields`: what a heartbeat carries;
+* `membership`, `assignment`: state, epoch, reconciliation;
+* `operations`: what a member asks its driver for.
+
+A driver, in virtual time or over TCP, does this:
+
+1. Find the coordinator, call `coordinator_found`; `subscribe`.
+2. After every call take `operations()` and carry them out, in their order.
+3. Call `step(now)` when its last result says so, after 5 s at the latest (ConsumerNetworkThread), and after
+   every other call. Hand what comes of each `SendHeartbeat` to `answered`: several may be under way.
+4. Call `poll(now)` when the application enters poll() and, while it waits there, again every time that
+   `poll_wait_ms` is over. Only in poll(), unsubscribe() or close() does the application run callbacks, one
+   after the other in the order of `RunCallback`: `callback_begins`, the listener, `callback_ended`. Without a
+   listener onPartitionsRevoked and onPartitionsLost end at once.
+5. From `StopProcessing` on hand out no records of those partitions. After onPartitionsAssigned look the
+   committed offsets of the added partitions up, and begin the auto-commit interval anew.
+6. `CommitBeforeRevocation`: commit and retry as its docstring says, then `commit_ended`, at once if there is
+   nothing to commit.
+7. unsubscribe(): `unsubscribe`, until `Left`. close(): commit, run `closing_callback()`, `close`, until
+   `Left` or the timeout, then `end`.
+"""
+
+from __future__ import annotations

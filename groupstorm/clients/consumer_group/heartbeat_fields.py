@@ -1,0 +1,78 @@
+"""Which fields a heartbeat carries (ConsumerHeartbeatRequestManager.HeartbeatState of Kafka 4.3.1).
+
+A heartbeat that joins carries everything. Later ones carry what has changed since the heartbeat before. After
+an error or a lost connection the member forgets what it sent: the next heartbeat carries everything again,
+apart from the rack, which only a join carries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.consumer_group.assignment import LocalAssignment
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
+
+#: "As before", in the field of the rebalance timeout.
+_UNCHANGED_MS = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a member subscribes to: names, or a regular expression that the broker resolves."""
+
+    topics: frozenset[str] = frozenset()
+    regex: str | None = None
+
+    @property
+    def any(self) -> bool:
+        return bool(self.topics) or self.regex is not None
+
+
+class HeartbeatFields:
+    """Remembers what the broker knows."""
+
+    __slots__ = ("_assignment", "_assignor", "_config", "_member_id", "_regex", "_timeout_ms", "_topics")
+
+    def __init__(self, config: ConsumerConfig, member_id: str) -> None:
+        self._config = config
+        self._member_id = member_id
+        self.forget()
+
+    def forget(self) -> None:
+        self._timeout_ms = _UNCHANGED_MS
+        self._topics: frozenset[str] | None = None
+        self._regex: str | None = None
+        self._assignor: str | None = None
+        self._assignment: LocalAssignment | None = None
+
+    def heartbeat(
+        self, epoch: int, subscription: Subscription, owned: LocalAssignment, joins: bool
+    ) -> ConsumerGroupHeartbeat:
+        """The next heartbeat. It counts as sent."""
+        config = self._config
+        timeout_ms = config.rebalance_timeout_ms
+        tells_timeout = joins or timeout_ms != self._timeout_ms
+        tells_topics = joins or subscription.topics != self._topics
+        regex_changed = subscription.regex != self._regex
+        # an expression that is gone is told as an empty one
+        tells_regex = regex_changed or (joins and subscription.regex is not None)
+        tells_assignor = joins or config.group_remote_assignor != self._assignor
+        tells_owned = joins or owned != self._assignment
+        self._timeout_ms = timeout_ms
+        self._topics, self._regex = subscription.topics, subscription.regex
+        self._assignor = config.group_remote_assignor
+        self._assignment = owned
+        return ConsumerGroupHeartbeat(
+            config.group_id,
+            self._member_id,
+            epoch,
+            config.group_instance_id,
+            config.client_rack if joins else None,
+            timeout_ms if tells_timeout else _UNCHANGED_MS,
+            tuple(sorted(subscription.topics)) if tells_topics else None,
+            (subscription.regex or "") if tells_regex else None,
+            config.group_remote_assignor if tells_assignor else None,
+            tuple(sorted(owned.partitions.items())) if tells_owned else None,
+            client_id=config.client_id,
+        )

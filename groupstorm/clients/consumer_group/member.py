@@ -1,0 +1,279 @@
+"""One consumer in a consumer group: what a driver talks to (Kafka's AbstractHeartbeatRequestManager and
+ConsumerHeartbeatRequestManager, 4.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from uuid import UUID
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.consumer_group.heartbeat_fields import HeartbeatFields, Subscription
+from groupstorm.clients.consumer_group.membership import GroupMembership
+from groupstorm.clients.consumer_group.operations import Operation, ReportError, SendHeartbeat
+from groupstorm.clients.consumer_group.reactions import Reaction, reaction
+from groupstorm.clients.consumer_group.states import (
+    HEARTBEATS_AT_ONCE,
+    NOT_IN_GROUP,
+    ON_ITS_WAY_OUT,
+    InvalidTransition,
+    MemberState,
+)
+from groupstorm.clients.consumer_group.timing import FOREVER_MS, Backoff, HeartbeatTiming, Timer
+from groupstorm.clients.operations import (
+    CallbackKind,
+    Disconnected,
+    FindCoordinator,
+    RunCallback,
+)
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
+
+
+def _no_jitter() -> float:
+    return 1.0
+
+
+class ConsumerGroupMember:
+    """One consumer's membership in a consumer group (KIP-848). `groupstorm.clients.consumer_group` says how a
+    driver runs it. All times are milliseconds of the driver's clock.
+
+    ``member_id``: drawn by the consumer, and the same as long as its process lives. ``topic_names``: the
+    names of the topic ids that the client knows now. ``jitter``: the factor of each backoff, in Kafka
+    between 0.8 and 1.2 by chance.
+    """
+
+    __slots__ = (
+        "_config",
+        "_fields",
+        "_membership",
+        "_operations",
+        "_poll_timer",
+        "_timing",
+        "coordinator_known",
+        "member_id",
+    )
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        member_id: str,
+        topic_names: Callable[[], Mapping[UUID, str]],
+        now_ms: int,
+        jitter: Callable[[], float] = _no_jitter,
+    ) -> None:
+        self._config = config
+        self.member_id = member_id
+        #: A driver looks the coordinator up before anything else.
+        self.coordinator_known = False
+        self._operations: list[Operation] = []
+        self._membership = GroupMembership(config, topic_names, self._operations)
+        self._fields = HeartbeatFields(config, member_id)
+        backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, jitter)
+        self._timing = HeartbeatTiming(now_ms, backoff)
+        self._poll_timer = Timer(now_ms, config.max_poll_interval_ms)
+
+    @property
+    def state(self) -> MemberState:
+        return self._membership.state
+
+    @property
+    def epoch(self) -> int:
+        """In the next heartbeat, and in commits and fetches of offsets if it is above 0."""
+        return self._membership.epoch
+
+    @property
+    def owned(self) -> tuple[TopicPartition, ...]:
+        """The partitions that the application may read."""
+        return self._membership.owned
+
+    def operations(self) -> list[Operation]:
+        """What the driver has to do, oldest first; each operation is handed out once."""
+        taken = self._operations[:]
+        self._operations.clear()
+        return taken
+
+    # -- what the application does ----------------------------------------------------------------
+
+    def subscribe(self, topics: frozenset[str] = frozenset(), regex: str | None = None) -> None:
+        """Subscribe to ``topics``, or to what the broker finds for ``regex`` (RE2).
+
+        A member that is not in the group joins at the next poll(). A member that is in it tells its next
+        heartbeat, at the interval.
+        """
+        self._membership.subscribe(Subscription(topics, regex))
+
+    def poll(self, now_ms: int) -> None:
+        """The application calls poll() (ApplicationEventProcessor, AsyncPollEvent)."""
+        self._membership.reconcile(in_poll=True, now_ms=now_ms)
+        self._membership.polled()
+        self._poll_timer.update(now_ms)
+        if self._poll_timer.expired:
+            self._membership.poll_timer_was_expired()
+        self._poll_timer.reset(self._config.max_poll_interval_ms)
+
+    def unsubscribe(self) -> None:
+        """Revoke everything and leave. `Left` says when it is done."""
+        self._membership.leave(runs_callbacks=True)
+
+    def closing_callback(self) -> RunCallback | None:
+        """What close() calls the listener with, before `close` (runRebalanceCallbacksOnClose).
+
+        A member of the group revokes its partitions, every other member has lost them.
+        """
+        if not self.owned:
+            return None
+        kind = CallbackKind.REVOKED if self.epoch > 0 else CallbackKind.LOST
+        return RunCallback(kind, self.owned, "close")
+
+    def close(self) -> None:
+        """Leave as `ConsumerConfig.leave_group_on_close` says. `Left` says when it is done."""
+        self._membership.leave_on_close = self._config.leave_group_on_close
+        self._membership.leave(runs_callbacks=False)
+
+    def end(self) -> None:
+        """close() ends, in time or not: who has not left yet sends a last heartbeat (pollOnClose)."""
+        if self._is_leaving():
+            self._send(awaited=False)
+
+    def callback_begins(self) -> bool:
+        """The application begins the oldest callback that `RunCallback` asked for.
+
+        False: the member has unsubscribed meanwhile, and poll() throws in place of onPartitionsAssigned.
+        """
+        try:
+            self._membership.callback_begins()
+        except InvalidTransition:
+            self._operations.append(ReportError("IllegalArgumentException"))
+            self.callback_ended(failed=True)
+            return False
+        return True
+
+    def callback_ended(self, failed: bool = False) -> None:
+        """The oldest callback has returned. ``failed``: the listener has thrown.
+
+        A member that has joined again, while the callback of an unsubscribe() still ran, cannot leave:
+        Kafka's client drops its exception.
+        """
+        with suppress(InvalidTransition):
+            self._membership.callback_ended(failed)
+
+    def commit_ended(self) -> None:
+        """`CommitBeforeRevocation` is done, whatever became of it."""
+        self._membership.commit_ended()
+
+    # -- what the network thread does -------------------------------------------------------------
+
+    def step(self, now_ms: int) -> int:
+        """Send a heartbeat if it is time, and reconcile. Returns how long until the next step is worth it.
+
+        A member that stays in the group while it closes (KIP-1092) cannot leave when nobody polls: Kafka's
+        thread throws, and throws again until close() ends.
+        """
+        try:
+            wait_ms = self._heartbeat(now_ms)
+        except InvalidTransition:
+            return FOREVER_MS
+        self._membership.reconcile(in_poll=False, now_ms=now_ms)
+        return wait_ms
+
+    def _heartbeat(self, now_ms: int) -> int:
+        if not self.coordinator_known or self.state in NOT_IN_GROUP:
+            self._membership.heartbeat_skipped()
+            return FOREVER_MS
+        self._poll_timer.update(now_ms)
+        if self._poll_timer.expired and not self._is_leaving():
+            self._membership.send_leave(poll_expired=True)
+            self._send(awaited=False)
+            self._timing.reset()
+            self._fields.forget()
+            return self._timing.interval_ms
+        leaves = self.state is MemberState.LEAVING and not self._remains_silently()
+        at_once = leaves or (self.state in HEARTBEATS_AT_ONCE and not self._timing.in_flight)
+        if not self._timing.may_send(now_ms) and not at_once:
+            return self._timing.next_ms(now_ms)
+        self._send(awaited=True)
+        return self._timing.interval_ms
+
+    def poll_wait_ms(self, now_ms: int) -> int:
+        """How long poll() may wait before it looks again (maximumTimeToWait)."""
+        self._poll_timer.update(now_ms)
+        if self.state is MemberState.UNSUBSCRIBED:
+            return FOREVER_MS
+        if self._poll_timer.expired or (self.state in HEARTBEATS_AT_ONCE and not self._timing.in_flight):
+            return 0
+        return min(self._poll_timer.remaining_ms // 2, self._timing.next_ms(now_ms))
+
+    def coordinator_found(self) -> None:
+        """`FindCoordinator` is done."""
+        self.coordinator_known = True
+
+    def answered(
+        self, sent: SendHeartbeat, response: ConsumerGroupHeartbeatResponse | Disconnected, now_ms: int
+    ) -> None:
+        """What came of a heartbeat.
+
+        `Disconnected` stands for a timeout too. A broker that does not have the API or the version counts as
+        one that answers UNSUPPORTED_VERSION.
+        """
+        if not sent.awaited:
+            return
+        if isinstance(response, Disconnected):
+            self._timing.failed(now_ms)
+            self._fields.forget()
+            self._lose_coordinator()
+            self._membership.heartbeat_failed()
+        elif response.error is NO_ERROR:
+            self._timing.succeeded(now_ms, response.heartbeat_interval_ms)
+            self._membership.heartbeat_succeeded(response)
+        else:
+            self._fields.forget()
+            self._timing.failed(now_ms)
+            try:
+                self._refused(response.error)
+            except InvalidTransition:
+                return  # a late answer: Kafka's client drops its exception
+            self._membership.heartbeat_failed()
+
+    def _refused(self, error: Error) -> None:
+        """onErrorResponse."""
+        match reaction(error):
+            case Reaction.FIND_COORDINATOR:
+                self._lose_coordinator()
+                self._timing.reset()
+            case Reaction.RETRY:
+                pass
+            case Reaction.FENCED:
+                self._membership.fence(error.name)
+                self._timing.reset()
+            case Reaction.REPORTED:
+                self._operations.append(ReportError(error.name))
+            case Reaction.LEFT if self.state is MemberState.UNSUBSCRIBED:
+                pass
+            case _:
+                self._operations.append(ReportError(error.name))
+                self._membership.fail(error.name)
+
+    def _send(self, awaited: bool) -> None:
+        membership = self._membership
+        request = self._fields.heartbeat(
+            membership.epoch,
+            membership.subscription,
+            membership.acknowledged,
+            joins=self.state is MemberState.JOINING,
+        )
+        self._operations.append(SendHeartbeat(request, awaited))
+        self._timing.sent()
+        membership.heartbeat_generated()
+
+    def _lose_coordinator(self) -> None:
+        self.coordinator_known = False
+        self._operations.append(FindCoordinator())
+
+    def _remains_silently(self) -> bool:
+        """A dynamic member whose application asked to stay in the group (KIP-1092)."""
+        return self._membership.leave_on_close is False and self._config.group_instance_id is None
+
+    def _is_leaving(self) -> bool:
+        return self.state in ON_ITS_WAY_OUT and not self._remains_silently()

@@ -1,0 +1,56 @@
+"""The operations that a member of a consumer group asks its driver for, beside those of a classic member."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from groupstorm.clients.operations import FindCoordinator, RunCallback, StopProcessing
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
+
+
+class SendHeartbeat(NamedTuple):
+    """Send ``request`` to the coordinator. Hand what comes back to `ConsumerGroupMember.answered`.
+
+    ``awaited``: False if the member does not wait for the answer: it has left because nobody polled, or its
+    process ends.
+    """
+
+    request: ConsumerGroupHeartbeat
+    awaited: bool = True
+
+
+class CommitBeforeRevocation(NamedTuple):
+    """Commit all positions until ``deadline_ms``, then call `ConsumerGroupMember.commit_ended`.
+
+    Send it again after retry.backoff.ms if the error is retriable or STALE_MEMBER_EPOCH, with the epoch and
+    the positions of then. UNKNOWN_TOPIC_OR_PARTITION and every other error end it
+    (CommitRequestManager.maybeAutoCommitSyncBeforeRebalance).
+    """
+
+    deadline_ms: int
+
+
+class RefreshTopics(NamedTuple):
+    """Fetch topic metadata: the assignment has a topic id whose name is not known."""
+
+
+class ReportError(NamedTuple):
+    """poll() throws the error of that name. A member in state FATAL does not go on."""
+
+    error: str
+
+
+class Left(NamedTuple):
+    """unsubscribe() returns, and close() may end."""
+
+
+Operation = (
+    SendHeartbeat
+    | CommitBeforeRevocation
+    | RefreshTopics
+    | ReportError
+    | Left
+    | FindCoordinator
+    | RunCallback
+    | StopProcessing
+)

@@ -1,0 +1,124 @@
+"""When a member's next heartbeat may leave (Kafka 4.3.1).
+
+Its classes are Timer, ExponentialBackoff, RequestState and HeartbeatRequestState.
+All times are milliseconds. Nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+#: The answer to "how long": there is nothing to wait for.
+FOREVER_MS = 2**63 - 1
+#: A backoff doubles with each failure (RequestState.RETRY_BACKOFF_EXP_BASE).
+_MULTIPLIER = 2
+
+
+class Timer:
+    """A deadline that is measured from the last `update` (org.apache.kafka.common.utils.Timer)."""
+
+    __slots__ = ("_deadline_ms", "_now_ms")
+
+    def __init__(self, now_ms: int, timeout_ms: int) -> None:
+        self._now_ms = now_ms
+        self._deadline_ms = now_ms + timeout_ms
+
+    def update(self, now_ms: int) -> None:
+        self._now_ms = max(now_ms, self._now_ms)
+
+    def reset(self, timeout_ms: int) -> None:
+        self._deadline_ms = self._now_ms + timeout_ms
+
+    @property
+    def expired(self) -> bool:
+        return self._now_ms >= self._deadline_ms
+
+    @property
+    def remaining_ms(self) -> int:
+        return max(0, self._deadline_ms - self._now_ms)
+
+
+class Backoff:
+    """Exponential backoff (ExponentialBackoff).
+
+    ``jitter`` returns the factor of one pause. Kafka draws it between 0.8 and 1.2.
+    """
+
+    __slots__ = ("_initial_ms", "_jitter", "_max_exponent", "_max_ms")
+
+    def __init__(self, initial_ms: int, max_ms: int, jitter: Callable[[], float]) -> None:
+        self._initial_ms = min(initial_ms, max_ms)
+        self._max_ms = max_ms
+        self._jitter = jitter
+        self._max_exponent = (
+            math.log(max_ms / max(initial_ms, 1)) / math.log(_MULTIPLIER) if max_ms > initial_ms else 0.0
+        )
+
+    def pause_ms(self, attempts: int) -> int:
+        """The pause after ``attempts`` failures in a row."""
+        if not self._max_exponent:
+            return self._initial_ms
+        term = self._initial_ms * math.pow(_MULTIPLIER, min(attempts, self._max_exponent))
+        return min(int(self._jitter() * term), self._max_ms)
+
+
+class HeartbeatTiming:
+    """The timer of the interval, the backoff, and whether an answer is missing."""
+
+    __slots__ = ("_attempts", "_backoff", "_backoff_ms", "_received_ms", "_timer", "in_flight", "interval_ms")
+
+    def __init__(self, now_ms: int, backoff: Backoff) -> None:
+        #: As the broker told it; 0 before its first answer.
+        self.interval_ms = 0
+        self.in_flight = False
+        self._timer = Timer(now_ms, 0)
+        self._backoff = backoff
+        #: When the last answer came, or None: then there is no backoff.
+        self._received_ms: int | None = None
+        self._attempts = 0
+        self._backoff_ms = 0
+
+    def reset(self) -> None:
+        """Forget what was sent: the next heartbeat waits for the interval at most."""
+        self.in_flight = False
+        self._received_ms = None
+        self._attempts = 0
+
+    def may_send(self, now_ms: int) -> bool:
+        """The interval and the backoff are over, and no answer is missing."""
+        self._timer.update(now_ms)
+        return self._timer.expired and not self.in_flight and not self._remaining_backoff_ms(now_ms)
+
+    def sent(self) -> None:
+        """The interval starts when a heartbeat leaves, not when its answer comes."""
+        self.in_flight = True
+        self._timer.reset(self.interval_ms)
+
+    def succeeded(self, now_ms: int, interval_ms: int) -> None:
+        """A changed interval starts now; the same one goes on."""
+        if interval_ms != self.interval_ms:
+            self.interval_ms = interval_ms
+            self._timer.update(now_ms)
+            self._timer.reset(interval_ms)
+        self.in_flight = False
+        self._received_ms = now_ms
+        self._attempts = 0
+        self._backoff_ms = self._backoff.pause_ms(0)
+
+    def failed(self, now_ms: int) -> None:
+        """The next heartbeat waits for the backoff, not for the interval."""
+        self._timer.reset(0)
+        self.in_flight = False
+        self._received_ms = now_ms
+        self._backoff_ms = self._backoff.pause_ms(self._attempts)
+        self._attempts += 1
+
+    def next_ms(self, now_ms: int) -> int:
+        """How long until the next heartbeat, if the state does not ask for one (timeToNextHeartbeatMs)."""
+        return self._remaining_backoff_ms(now_ms) if self._timer.expired else self._timer.remaining_ms
+
+    def _remaining_backoff_ms(self, now_ms: int) -> int:
+        if self._received_ms is None:
+            return 0
+        return max(0, self._backoff_ms - (now_ms - self._received_ms))
