@@ -23,10 +23,13 @@ class Driven:
     def __init__(self, *, jitter: Callable[[], float] = lambda: 1.0, **config: Any) -> None:
         self.now_ms = 1_000
         self.names = {T: "t", U: "u"}
+        self.has_positions = True
         self.did: list[Operation] = []
         self._in_flight: list[SendHeartbeat] = []
         settings = ConsumerConfig("g", "c", ("t",), **({"enable_auto_commit": False} | config))
-        self.member = ConsumerGroupMember(settings, "m", lambda: self.names, self.now_ms, jitter)
+        self.member = ConsumerGroupMember(
+            settings, "m", lambda: self.names, lambda: self.has_positions, self.now_ms, jitter
+        )
         self.member.coordinator_found()
 
     @classmethod
@@ -47,6 +50,19 @@ class Driven:
         driven.step()
         driven.answer(1)
         driven.look()
+        return driven
+
+    @classmethod
+    def committing(cls, **config: Any) -> Driven:
+        """Stable, with auto-commit."""
+        driven = cls.joining(enable_auto_commit=True, **config)
+        driven.has_positions = False
+        driven.answer(1, {T: (0, 1)})
+        driven.reconcile()
+        driven.step()
+        driven.answer(1)
+        driven.look()
+        driven.has_positions = True
         return driven
 
     def look(self) -> list[Operation]:
@@ -100,6 +116,9 @@ class Driven:
 
     def disconnect(self) -> None:
         self._answered(Disconnected())
+
+    def committed(self, error: Error) -> None:
+        self.member.committed(error, self.now_ms)
 
     def _answered(self, response: ConsumerGroupHeartbeatResponse | Disconnected) -> None:
         """To the oldest heartbeat under way."""

@@ -210,7 +210,7 @@ def test_topic_ids_and_partitions_are_told_in_order() -> None:
 
 def test_a_member_asks_for_the_coordinator_before_it_joins() -> None:
     driven = Driven()
-    member = ConsumerGroupMember(driven.member._config, "m", dict, 0)  # no other way in
+    member = ConsumerGroupMember(driven.member._config, "m", dict, lambda: False, 0)  # no other way in
     member.subscribe(frozenset({"t"}))
     member.poll(0)
     assert member.step(0) == FOREVER_MS

@@ -11,7 +11,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
 from groupstorm.clients.consumer_group.operations import (
-    CommitBeforeRevocation,
+    CommitWithEpoch,
     Left,
     Operation,
     RefreshTopics,
@@ -22,6 +22,7 @@ from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.operations import FindCoordinator, RunCallback, StopProcessing
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
 from groupstorm.coordinator.topics import Topic
 
@@ -71,7 +72,7 @@ class _Client:
     def __init__(self, cluster: _Cluster, name: str, **options: str | int) -> None:
         self._cluster = cluster
         config = ConsumerConfig("g", name, ("t",), **options)  # type: ignore[arg-type]  # by their names
-        self.member = ConsumerGroupMember(config, name, lambda: {T: "t"}, cluster.now_ms)
+        self.member = ConsumerGroupMember(config, name, lambda: {T: "t"}, self._reads_any, cluster.now_ms)
         self.member.coordinator_found()
         self.member.subscribe(frozenset({"t"}))
         self.polls = True
@@ -87,6 +88,9 @@ class _Client:
         self.member.step(self._cluster.now_ms)
         self._carry_out()
         self.reads &= set(self.member.owned)
+
+    def _reads_any(self) -> bool:
+        return bool(self.reads)
 
     def crash(self) -> None:
         del self._cluster.members[self.member.member_id]
@@ -109,8 +113,8 @@ class _Client:
         match operation:
             case SendHeartbeat():
                 self.member.answered(operation, self._cluster.ask(operation), self._cluster.now_ms)
-            case CommitBeforeRevocation():
-                self.member.commit_ended()
+            case CommitWithEpoch():
+                self.member.committed(Error.NONE, self._cluster.now_ms)
             case RunCallback():
                 self._callbacks += 1
             case StopProcessing(partitions):

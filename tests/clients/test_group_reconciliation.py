@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.consumer_group.operations import (
-    CommitBeforeRevocation,
-    RefreshTopics,
-    ReportError,
-)
+from groupstorm.clients.consumer_group.operations import CommitWithEpoch, RefreshTopics, ReportError
 from groupstorm.clients.consumer_group.states import MemberState
-from groupstorm.clients.operations import CallbackKind, RunCallback, StopProcessing
+from groupstorm.clients.operations import (
+    CallbackKind,
+    FindCoordinator,
+    RunCallback,
+    StopProcessing,
+)
 from groupstorm.coordinator.errors import Error
 from tests.clients.group_member import Driven, T, U
 
@@ -70,16 +73,95 @@ def test_without_commits_an_assignment_that_only_adds_does_not_wait_for_poll() -
     assert driven.look() == [RunCallback(CallbackKind.ASSIGNED, (T0,), "assignment")]
 
 
-def test_a_member_commits_before_anything_else_at_the_latest_until_its_rebalance_timeout() -> None:
-    driven = Driven.joining(enable_auto_commit=True, max_poll_interval_ms=60_000)
-    driven.answer(1, {T: (0,)})
+def revoking(**config: int) -> Driven:
+    """It has asked for the commit before it gives t-0 up."""
+    driven = Driven.committing(**config)
+    driven.heartbeat()
+    driven.answer(1, {T: (1,)})
     driven.look()
+    driven.poll()
+    driven.step()
+    return driven
+
+
+def test_a_member_commits_before_anything_else_and_only_in_poll() -> None:
+    driven = Driven.committing()
+    driven.heartbeat()
+    driven.answer(1, {T: (1,)})
     driven.step()
     assert driven.look() == [], "only in poll() are the positions final"
     driven.poll()
-    assert driven.look() == [CommitBeforeRevocation(driven.now_ms + 60_000)]
-    driven.member.commit_ended()
-    assert driven.look() == [RunCallback(CallbackKind.ASSIGNED, (T0,), "assignment")]
+    driven.step()
+    assert driven.look() == [StopProcessing((T0,)), CommitWithEpoch(1)]
+    driven.committed(Error.NONE)
+    assert driven.look() == [RunCallback(CallbackKind.REVOKED, (T0,), "assignment")]
+
+
+def test_without_positions_there_is_no_commit() -> None:
+    driven = Driven.committing()
+    driven.has_positions = False
+    driven.heartbeat()
+    driven.answer(1, {T: (1,)})
+    driven.poll()
+    assert not any(isinstance(one, CommitWithEpoch) for one in driven.look())
+
+
+@pytest.mark.parametrize("error", [Error.COORDINATOR_LOAD_IN_PROGRESS, Error.STALE_MEMBER_EPOCH])
+def test_a_commit_is_repeated_after_a_pause(error: Error) -> None:
+    driven = revoking()
+    driven.committed(error)
+    driven.look()
+    assert driven.step() == 100
+    driven.advance(100)
+    driven.step()
+    assert driven.look() == [CommitWithEpoch(1)]
+
+
+@pytest.mark.parametrize("error", [Error.NOT_COORDINATOR, Error.REQUEST_TIMED_OUT])
+def test_a_commit_that_has_no_coordinator_waits_for_it(error: Error) -> None:
+    driven = revoking()
+    driven.look()
+    driven.committed(error)
+    assert driven.look() == [FindCoordinator()]
+    driven.advance(5_000)
+    driven.step()
+    assert driven.look() == []
+    driven.member.coordinator_found()
+    driven.step()
+    assert CommitWithEpoch(1) in driven.look()
+
+
+@pytest.mark.parametrize(
+    "error", [Error.UNKNOWN_MEMBER_ID, Error.UNKNOWN_TOPIC_OR_PARTITION, Error.GROUP_AUTHORIZATION_FAILED]
+)
+def test_a_commit_that_fails_for_good_does_not_stop_the_revocation(error: Error) -> None:
+    driven = revoking()
+    driven.look()
+    driven.committed(error)
+    assert driven.look() == [RunCallback(CallbackKind.REVOKED, (T0,), "assignment")]
+
+
+def test_a_commit_is_not_repeated_after_max_poll_interval_ms() -> None:
+    driven = revoking(max_poll_interval_ms=60_000)
+    driven.look()
+    driven.advance(59_999)
+    driven.poll()
+    driven.committed(Error.COORDINATOR_LOAD_IN_PROGRESS)
+    assert driven.look() == []
+    driven.advance(1)
+    driven.step()
+    assert RunCallback(CallbackKind.REVOKED, (T0,), "assignment") in driven.look()
+
+
+def test_a_member_that_is_out_of_the_group_does_not_repeat_its_commit() -> None:
+    driven = revoking()
+    driven.heartbeat()
+    driven.refuse(Error.FENCED_MEMBER_EPOCH)
+    driven.committed(Error.STALE_MEMBER_EPOCH)
+    driven.look()
+    driven.advance(1_000)
+    driven.step()
+    assert driven.look() == []
 
 
 def test_another_assignment_waits_until_this_one_is_acknowledged() -> None:

@@ -6,6 +6,7 @@
 * `reactions`: what each error means, a literal table;
 * `timing`: when a heartbeat may leave;
 * `heartbeat_fields`: what a heartbeat carries;
+* `commits`: the commit before a reconciliation;
 * `membership`, `assignment`: state, epoch, reconciliation;
 * `operations`: what a member asks its driver for.
 
@@ -21,8 +22,7 @@ A driver, in virtual time or over TCP, does this:
    listener onPartitionsRevoked and onPartitionsLost end at once.
 5. From `StopProcessing` on hand out no records of those partitions. After onPartitionsAssigned look the
    committed offsets of the added partitions up, and begin the auto-commit interval anew.
-6. `CommitBeforeRevocation`: commit and retry as its docstring says, then `commit_ended`, at once if there is
-   nothing to commit.
+6. Hand what comes of `CommitWithEpoch` to `committed`. The member says whether and when to commit again.
 7. unsubscribe(): `unsubscribe`, until `Left`. close(): commit, run `closing_callback()`, `close`, until
    `Left` or the timeout, then `end`.
 """

@@ -21,6 +21,7 @@ from groupstorm.clients.consumer_group.states import (
     MemberState,
 )
 from groupstorm.clients.consumer_group.timing import FOREVER_MS, Backoff, HeartbeatTiming, Timer
+from groupstorm.clients.error_tables import COORDINATOR_UNKNOWN
 from groupstorm.clients.operations import (
     CallbackKind,
     Disconnected,
@@ -40,8 +41,9 @@ class ConsumerGroupMember:
     driver runs it. All times are milliseconds of the driver's clock.
 
     ``member_id``: drawn by the consumer, and the same as long as its process lives. ``topic_names``: the
-    names of the topic ids that the client knows now. ``jitter``: the factor of each backoff, in Kafka
-    between 0.8 and 1.2 by chance.
+    names of the topic ids that the client knows now. ``has_positions``: whether any owned partition has a
+    position, which a commit would tell. ``jitter``: the factor of each backoff, in Kafka between 0.8 and 1.2
+    by chance.
     """
 
     __slots__ = (
@@ -60,6 +62,7 @@ class ConsumerGroupMember:
         config: ConsumerConfig,
         member_id: str,
         topic_names: Callable[[], Mapping[UUID, str]],
+        has_positions: Callable[[], bool],
         now_ms: int,
         jitter: Callable[[], float] = _no_jitter,
     ) -> None:
@@ -68,9 +71,9 @@ class ConsumerGroupMember:
         #: A driver looks the coordinator up before anything else.
         self.coordinator_known = False
         self._operations: list[Operation] = []
-        self._membership = GroupMembership(config, topic_names, self._operations)
-        self._fields = HeartbeatFields(config, member_id)
         backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, jitter)
+        self._membership = GroupMembership(config, topic_names, has_positions, backoff, self._operations)
+        self._fields = HeartbeatFields(config, member_id)
         self._timing = HeartbeatTiming(now_ms, backoff)
         self._poll_timer = Timer(now_ms, config.max_poll_interval_ms)
 
@@ -159,20 +162,23 @@ class ConsumerGroupMember:
         with suppress(InvalidTransition):
             self._membership.callback_ended(failed)
 
-    def commit_ended(self) -> None:
-        """`CommitBeforeRevocation` is done, whatever became of it."""
-        self._membership.commit_ended()
+    def committed(self, result: Error | Disconnected, now_ms: int) -> None:
+        """The result of `CommitWithEpoch`: the first error of its response."""
+        if isinstance(result, Disconnected) or result in COORDINATOR_UNKNOWN:
+            self._lose_coordinator()
+        self._membership.committed(result, now_ms)
 
     # -- what the network thread does -------------------------------------------------------------
 
     def step(self, now_ms: int) -> int:
-        """Send a heartbeat if it is time, and reconcile. Returns how long until the next step is worth it.
+        """Commit, send a heartbeat, reconcile, each if it is time. Returns how long until the next step.
 
         A member that stays in the group while it closes (KIP-1092) cannot leave when nobody polls: Kafka's
         thread throws, and throws again until close() ends.
         """
+        commit_ms = self._membership.send_commit(now_ms) if self.coordinator_known else FOREVER_MS
         try:
-            wait_ms = self._heartbeat(now_ms)
+            wait_ms = min(commit_ms, self._heartbeat(now_ms))
         except InvalidTransition:
             return FOREVER_MS
         self._membership.reconcile(in_poll=False, now_ms=now_ms)

@@ -22,9 +22,10 @@ from groupstorm.clients.consumer_group.assignment import (
     Reconciliation,
     reconciliation,
 )
+from groupstorm.clients.consumer_group.commits import CommitAttempts
 from groupstorm.clients.consumer_group.heartbeat_fields import Subscription
 from groupstorm.clients.consumer_group.operations import (
-    CommitBeforeRevocation,
+    CommitWithEpoch,
     Left,
     Operation,
     RefreshTopics,
@@ -37,11 +38,22 @@ from groupstorm.clients.consumer_group.states import (
     InvalidTransition,
     MemberState,
 )
-from groupstorm.clients.operations import CallbackKind, RunCallback, StopProcessing
+from groupstorm.clients.consumer_group.timing import FOREVER_MS, Backoff
+from groupstorm.clients.operations import (
+    CallbackKind,
+    Disconnected,
+    RunCallback,
+    StopProcessing,
+)
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
 
 #: The epochs of heartbeats that join, leave, and leave for a while (a static member).
 JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
+
+
+#: In a commit: the member is not in the group.
+NO_EPOCH = -1
 
 
 class _Callback(NamedTuple):
@@ -58,9 +70,11 @@ class GroupMembership:
     """State, epoch and assignment of one member. ``operations`` takes what the driver has to do."""
 
     __slots__ = (
+        "_backoff",
         "_callbacks",
         "_config",
         "_current",
+        "_has_positions",
         "_leaving",
         "_names",
         "_operations",
@@ -73,6 +87,7 @@ class GroupMembership:
         "_subscription_updated",
         "_target",
         "_topic_names",
+        "commit",
         "epoch",
         "leave_on_close",
         "owned",
@@ -84,9 +99,15 @@ class GroupMembership:
         self,
         config: ConsumerConfig,
         topic_names: Callable[[], Mapping[UUID, str]],
+        has_positions: Callable[[], bool],
+        backoff: Backoff,
         operations: list[Operation],
     ) -> None:
         self._config = config
+        self._has_positions = has_positions
+        self._backoff = backoff
+        #: The commit that a reconciliation waits for.
+        self.commit: CommitAttempts | None = None
         self._topic_names = topic_names
         self._operations = operations
         self.state = MemberState.UNSUBSCRIBED
@@ -272,12 +293,34 @@ class GroupMembership:
             return
         self._reconciliation, self._rejoined_meanwhile = plan, False
         self._stop(plan.revoked)
-        if commits:
-            self._operations.append(CommitBeforeRevocation(now_ms + self._config.rebalance_timeout_ms))
+        if commits and self._has_positions():
+            deadline_ms = now_ms + self._config.rebalance_timeout_ms
+            self.commit = CommitAttempts(now_ms, deadline_ms, self._backoff)
         else:
-            self.commit_ended()
+            self._commit_ended()
 
-    def commit_ended(self) -> None:
+    def send_commit(self, now_ms: int) -> int:
+        """Ask for a commit if it is time. Returns how long until the next attempt."""
+        commit = self.commit
+        if commit is None:
+            return FOREVER_MS
+        if commit.expired(now_ms):
+            self.commit = None
+            self._commit_ended()
+            return FOREVER_MS
+        if commit.wait_ms(now_ms) == 0:
+            commit.in_flight = True
+            self._operations.append(CommitWithEpoch(self.epoch if self.epoch > 0 else NO_EPOCH))
+        return commit.wait_ms(now_ms)
+
+    def committed(self, result: Error | Disconnected, now_ms: int) -> None:
+        commit = self.commit
+        assert commit is not None
+        if not commit.goes_on(result, self.epoch, now_ms) or not self._has_positions():
+            self.commit = None
+            self._commit_ended()
+
+    def _commit_ended(self) -> None:
         """The commit has succeeded, or has failed for good: the reconciliation goes on in either case."""
         plan = self._reconciliation
         if plan is None or self._aborts():

@@ -19,15 +19,14 @@ class SendHeartbeat(NamedTuple):
     awaited: bool = True
 
 
-class CommitBeforeRevocation(NamedTuple):
-    """Commit all positions until ``deadline_ms``, then call `ConsumerGroupMember.commit_ended`.
+class CommitWithEpoch(NamedTuple):
+    """Commit the positions of all owned partitions. Hand the result to `ConsumerGroupMember.committed`.
 
-    Send it again after retry.backoff.ms if the error is retriable or STALE_MEMBER_EPOCH, with the epoch and
-    the positions of then. UNKNOWN_TOPIC_OR_PARTITION and every other error end it
-    (CommitRequestManager.maybeAutoCommitSyncBeforeRebalance).
+    ``epoch``: the member epoch in the request; -1: a commit without member, by a member that is out of the
+    group.
     """
 
-    deadline_ms: int
+    epoch: int
 
 
 class RefreshTopics(NamedTuple):
@@ -46,7 +45,7 @@ class Left(NamedTuple):
 
 Operation = (
     SendHeartbeat
-    | CommitBeforeRevocation
+    | CommitWithEpoch
     | RefreshTopics
     | ReportError
     | Left

@@ -22,6 +22,7 @@ from tests.oracle.group_member.situation import (
     advance,
     answer,
     close,
+    commit_answer,
     coordinator,
     no_topic,
     refused,
@@ -36,6 +37,11 @@ _ERRORS = (
     *("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS") * 2,
     *("TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND"),
     *("UNRELEASED_INSTANCE_ID", "FENCED_INSTANCE_ID", "INVALID_REQUEST", "UNKNOWN_SERVER_ERROR"),
+)
+_COMMIT_ERRORS = (
+    *("NONE", "DISCONNECT", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "REQUEST_TIMED_OUT"),
+    *("STALE_MEMBER_EPOCH", "STALE_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID", "UNKNOWN_TOPIC_OR_PARTITION"),
+    *("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED", "OFFSET_METADATA_TOO_LARGE"),
 )
 _PAUSES_MS = (1, 50, 99, 100, 200, 1_000, 2_500, 4_999, INTERVAL_MS, INTERVAL_MS, 12_000)
 _INTERVALS_MS = (INTERVAL_MS,) * 6 + (1_000, 0)
@@ -102,6 +108,7 @@ class _Script:
         draws: tuple[tuple[int, Callable[[], Step]], ...] = (
             (8, lambda: refused(random.choice(_ERRORS))),
             (2, lambda: DISCONNECT),
+            (6, lambda: commit_answer(random.choice(_COMMIT_ERRORS))),
             (1, lambda: UNSUPPORTED),
             (3, lambda: CALLBACK_FAILS),
             (3, lambda: advance(random.choice(_PAUSES_MS))),

@@ -7,17 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
 from groupstorm.clients.consumer_group.operations import (
-    CommitBeforeRevocation,
+    CommitWithEpoch,
     Left,
     Operation,
     RefreshTopics,
     ReportError,
     SendHeartbeat,
 )
-from groupstorm.clients.operations import Disconnected, FindCoordinator, RunCallback, StopProcessing
+from groupstorm.clients.operations import (
+    CallbackKind,
+    Disconnected,
+    FindCoordinator,
+    RunCallback,
+    StopProcessing,
+)
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from tests.oracle.group_member.situation import Situation, Step
@@ -52,17 +59,26 @@ class _Player:
         self._names: dict[UUID, str] = {}
         #: What the last step of the network thread returned.
         self._next_ms = 0
-        self._commits = False
+        #: Commits that have no answer.
+        self._committing = 0
+        self._seen: list[Json] = []
+        self._positions: set[TopicPartition] = set()
+        self._callbacks: deque[RunCallback] = deque()
         self._in_flight: deque[SendHeartbeat] = deque()
-        #: Callbacks that have not ended.
-        self._waiting = 0
-        self._member = ConsumerGroupMember(_config(situation), "m", lambda: self._names, 0)
+        self._member = ConsumerGroupMember(
+            _config(situation), "m", lambda: self._names, self._has_positions, 0
+        )
         self._member.coordinator_found()
+
+    def _has_positions(self) -> bool:
+        return bool(self._positions & set(self._member.owned))
 
     def take(self, step: Step) -> Json:
         self._do(step[0], step[1] if len(step) > 1 else None)
         member, now_ms = self._member, self._now_ms
-        seen = [told for one in member.operations() for told in self._told(one)]
+        self._positions &= set(member.owned)
+        self._take_operations()
+        seen, self._seen = self._seen, []
         return {
             "state": member.state.value,
             "epoch": member.epoch,
@@ -72,6 +88,9 @@ class _Player:
             "coordinator": member.coordinator_known,
             "seen": seen,
         }
+
+    def _take_operations(self) -> None:
+        self._seen += [told for one in self._member.operations() for told in self._told(one)]
 
     def _do(self, name: str, value: Any) -> None:  # noqa: C901, PLR0912  # a table, one row a step
         member, now_ms = self._member, self._now_ms
@@ -99,9 +118,10 @@ class _Player:
             case "unsupported":
                 self._answer(ConsumerGroupHeartbeatResponse(Error.UNSUPPORTED_VERSION))
             case "commit_ends":
-                if self._commits:
-                    self._commits = False
-                    member.commit_ended()
+                self._next_ms = member.step(now_ms)
+                self._committed(Error.NONE)
+            case "commit_answer":
+                self._committed(Disconnected() if value == "DISCONNECT" else Error[value])
             case "callback_begins" | "callback_ends" | "callback_fails":
                 self._callback(name)
             case "topic":
@@ -114,13 +134,21 @@ class _Player:
                 raise ValueError(name)
 
     def _callback(self, name: str) -> None:
-        if not self._waiting:
+        if not self._callbacks:
             return
         if name != "callback_begins":
             self._member.callback_ended(failed=name == "callback_fails")
         elif self._member.callback_begins():
+            if self._callbacks[0].kind is CallbackKind.ASSIGNED:
+                self._positions.update(self._callbacks[0].partitions)
             return
-        self._waiting -= 1
+        self._callbacks.popleft()
+
+    def _committed(self, result: Error | Disconnected) -> None:
+        self._take_operations()
+        if self._committing:
+            self._committing -= 1
+            self._member.committed(result, self._now_ms)
 
     def _answer(self, response: ConsumerGroupHeartbeatResponse | Disconnected) -> None:
         if self._in_flight:
@@ -132,13 +160,13 @@ class _Player:
                 self._in_flight.append(operation)
                 return ({"sent": _fields(request)},)
             case RunCallback(kind, partitions):
-                self._waiting += 1
+                self._callbacks.append(operation)
                 return ({"callback": {"method": kind.value, "partitions": [str(one) for one in partitions]}},)
             case StopProcessing(partitions):
                 return ({"stop": [str(one) for one in partitions]},)
-            case CommitBeforeRevocation(deadline_ms):
-                self._commits = True
-                return ({"commit": deadline_ms},)
+            case CommitWithEpoch(epoch):
+                self._committing += 1
+                return ({"commit": epoch},)
             case RefreshTopics():
                 return ({"metadata": True},)
             case ReportError(error):

@@ -28,6 +28,7 @@ UNSUBSCRIBE: Step = ("unsubscribe",)
 END: Step = ("end",)
 DISCONNECT: Step = ("disconnect",)
 UNSUPPORTED: Step = ("unsupported",)
+#: A step of the network thread, and an answer without error to the commit under way.
 COMMIT_ENDS: Step = ("commit_ends",)
 CALLBACK_BEGINS: Step = ("callback_begins",)
 CALLBACK_ENDS: Step = ("callback_ends",)
@@ -77,6 +78,11 @@ def answer(epoch: int, interval: int = INTERVAL_MS, **assignment: tuple[int, ...
 
 def assigned_nothing(epoch: int) -> Step:
     return ("answer", {"epoch": epoch, "interval": INTERVAL_MS, "assignment": {}})
+
+
+def commit_answer(error: str) -> Step:
+    """To the commit under way. DISCONNECT: its connection is lost."""
+    return ("commit_answer", error)
 
 
 def refused(error: str) -> Step:

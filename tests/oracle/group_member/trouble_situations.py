@@ -17,10 +17,14 @@ from tests.oracle.group_member.situation import (
     advance,
     answer,
     close,
+    commit_answer,
     coordinator,
     refused,
     subscribe,
 )
+
+#: A member that commits before it gives t-0 up.
+REVOKES = (*MEMBER, *NEXT, answer(1, t=(1,)), POLL, STEP)
 
 TROUBLE: tuple[Situation, ...] = (
     # -- fencing ----------------------------------------------------------------------------------------
@@ -174,6 +178,74 @@ TROUBLE: tuple[Situation, ...] = (
     Situation(
         "TOPIC_AUTHORIZATION_FAILED",
         (*MEMBER, *NEXT, refused("TOPIC_AUTHORIZATION_FAILED"), STEP, advance(100), STEP, answer(1)),
+    ),
+    # -- the commit before a revocation ----------------------------------------------------------------
+    *(
+        Situation(
+            f"{error} to a commit",
+            (
+                *REVOKES,
+                commit_answer(error),
+                STEP,
+                coordinator(True),
+                STEP,
+                advance(100),
+                STEP,
+                COMMIT_ENDS,
+                STEP,
+            ),
+        )
+        for error in (
+            "COORDINATOR_LOAD_IN_PROGRESS",
+            "NOT_COORDINATOR",
+            "REQUEST_TIMED_OUT",
+            "DISCONNECT",
+            "STALE_MEMBER_EPOCH",
+            "UNKNOWN_MEMBER_ID",
+            "UNKNOWN_TOPIC_OR_PARTITION",
+            "GROUP_AUTHORIZATION_FAILED",
+            "TOPIC_AUTHORIZATION_FAILED",
+        )
+    ),
+    Situation(
+        "a commit is repeated until its deadline",
+        (
+            *REVOKES,
+            *(
+                each
+                for ms in (100, 200, 400, 800, 1_000, 9_500, 10_000)
+                for each in (
+                    *(commit_answer("REQUEST_TIMED_OUT"), coordinator(True)),
+                    *(POLL, advance(ms), STEP),
+                )
+            ),
+            STEP,
+        ),
+        SHORT_POLL,
+    ),
+    Situation(
+        "the deadline of a commit ends when its pause does",
+        (
+            *(*REVOKES, advance(11_900), POLL, commit_answer("COORDINATOR_LOAD_IN_PROGRESS")),
+            *(advance(99), STEP, advance(1), STEP),
+        ),
+        SHORT_POLL,
+    ),
+    Situation(
+        "a commit goes on with the new epoch",
+        (*REVOKES, commit_answer("STALE_MEMBER_EPOCH"), *NEXT, answer(7), advance(100), STEP, COMMIT_ENDS),
+    ),
+    Situation(
+        "a commit of a fenced member is not repeated",
+        (
+            *REVOKES,
+            *NEXT,
+            refused("FENCED_MEMBER_EPOCH"),
+            commit_answer("STALE_MEMBER_EPOCH"),
+            STEP,
+            *CALLBACK,
+            STEP,
+        ),
     ),
     # -- max.poll.interval.ms -----------------------------------------------------------------------------
     *(

@@ -1,11 +1,12 @@
 package org.apache.kafka.clients.consumer.internals;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.SortedSet;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
@@ -84,36 +85,15 @@ final class MemberParts {
         }
     }
 
-    /** Commits before a reconciliation end when the script says so. */
-    static final class Commits extends CommitRequestManager {
-
-        private final Consumer<Long> onCommit;
-        private CompletableFuture<Void> commit = CompletableFuture.completedFuture(null);
-
-        Commits(
-            Time time, SubscriptionState subscriptions, ConsumerConfig config, Coordinator coordinator, Metrics metrics,
-            Topics topics, Consumer<Long> onCommit
-        ) {
-            super(
-                time, LOG, subscriptions, config, coordinator, new OffsetCommitCallbackInvoker(null), "g", Optional.empty(),
-                metrics, topics
-            );
-            this.onCommit = onCommit;
-        }
-
-        @Override
-        public CompletableFuture<Void> maybeAutoCommitSyncBeforeRebalance(long deadlineMs) {
-            if (!autoCommitEnabled()) {
-                return CompletableFuture.completedFuture(null);
-            }
-            onCommit.accept(deadlineMs);
-            commit = new CompletableFuture<>();
-            return commit;
-        }
-
-        void end() {
-            commit.complete(null);
-        }
+    /** Kafka's commits, with pauses that chance does not stretch. */
+    static CommitRequestManager commits(
+        Time time, SubscriptionState subscriptions, MemberSettings settings, Coordinator coordinator, Metrics metrics,
+        Topics topics
+    ) {
+        return new CommitRequestManager(
+            time, LOG, subscriptions, settings.config(), coordinator, new OffsetCommitCallbackInvoker(new ConsumerInterceptors<>(List.of(), metrics)), "g",
+            settings.instance(), settings.retryBackoffMs(), settings.retryBackoffMaxMs(), OptionalDouble.of(0), metrics, topics
+        );
     }
 
     /** Hands every event for the application to the script. */
@@ -138,7 +118,7 @@ final class MemberParts {
         private final Consumer<Set<TopicPartition>> onPause;
 
         Membership(
-            MemberSettings settings, SubscriptionState subscriptions, Commits commits, Topics topics, Events events,
+            MemberSettings settings, SubscriptionState subscriptions, CommitRequestManager commits, Topics topics, Events events,
             Time time, Metrics metrics, Consumer<Set<TopicPartition>> onPause
         ) {
             super(
@@ -147,6 +127,7 @@ final class MemberParts {
                 settings.autoCommit()
             );
             this.onPause = onPause;
+            registerStateListener(commits);
         }
 
         @Override

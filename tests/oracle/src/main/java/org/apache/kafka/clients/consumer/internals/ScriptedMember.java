@@ -35,6 +35,8 @@ import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.ConsumerGroupHeartbeatResponse;
+import org.apache.kafka.common.requests.OffsetCommitRequest;
+import org.apache.kafka.common.requests.OffsetCommitResponse;
 import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Timer;
 
@@ -45,13 +47,13 @@ public final class ScriptedMember {
     private static final long TOPIC_IDS = 0xFEED;
 
     private final VirtualClock clock = new VirtualClock();
-    private final long startMs = clock.milliseconds();
     private final Deque<UnsentRequest> inFlight = new ArrayDeque<>();
     private final Deque<CompletableBackgroundEvent<Void>> callbacks = new ArrayDeque<>();
     private final SubscriptionState subscriptions;
     private final MemberParts.Coordinator coordinator = new MemberParts.Coordinator("g");
     private final MemberParts.Topics topics;
-    private final MemberParts.Commits commits;
+    private final CommitRequestManager commits;
+    private final Deque<UnsentRequest> committing = new ArrayDeque<>();
     private final MemberParts.Membership membership;
     private final ConsumerHeartbeatRequestManager heartbeats;
     private final Set<TopicPartition> stopped = new HashSet<>();
@@ -65,10 +67,7 @@ public final class ScriptedMember {
         var log = new LogContext();
         subscriptions = new SubscriptionState(log, AutoOffsetResetStrategy.EARLIEST);
         topics = new MemberParts.Topics(config, subscriptions, () -> see("metadata", JSON.booleanNode(true)));
-        commits = new MemberParts.Commits(
-            clock, subscriptions, config, coordinator, metrics, topics,
-            deadline -> see("commit", JSON.numberNode(deadline - startMs))
-        );
+        commits = MemberParts.commits(clock, subscriptions, settings, coordinator, metrics, topics);
         var events = new MemberParts.Events(clock, metrics, this::forApplication);
         membership = new MemberParts.Membership(
             settings, subscriptions, commits, topics, events, clock, metrics, this::stop
@@ -104,14 +103,18 @@ public final class ScriptedMember {
             }
             case "unsubscribe" -> leaves(membership.leaveGroup());
             case "close" -> leaves(membership.leaveGroupOnClose(GroupMembershipOperation.valueOf(value.asText())));
-            case "end" -> send(heartbeats.pollOnClose(clock.milliseconds()));
+            case "end" -> send(heartbeats.pollOnClose(clock.milliseconds()), 0);
             case "poll" -> poll();
             case "step" -> step();
             case "advance" -> clock.moveTo(clock.milliseconds() + value.asLong());
             case "answer" -> complete(response(value), false, null);
             case "disconnect" -> complete(null, true, null);
             case "unsupported" -> complete(null, false, new UnsupportedVersionException("no such version"));
-            case "commit_ends" -> commits.end();
+            case "commit_ends" -> {
+                step();
+                committed(Errors.NONE.name());
+            }
+            case "commit_answer" -> committed(value.asText());
             case "callback_begins" -> beginCallback();
             case "callback_ends" -> endCallback(null);
             case "callback_fails" -> endCallback(new KafkaException("listener"));
@@ -148,24 +151,47 @@ public final class ScriptedMember {
     /** As ConsumerNetworkThread.runOnce does. */
     private void step() {
         nextMs = Long.MAX_VALUE;
+        NetworkClientDelegate.PollResult commit = commits.poll(clock.milliseconds());
+        for (UnsentRequest request : commit.unsentRequests) {
+            committing.add(request);
+            int epoch = ((OffsetCommitRequest) request.requestBuilder().build((short) 9)).data().generationIdOrMemberEpoch();
+            see("commit", JSON.numberNode(epoch));
+        }
         NetworkClientDelegate.PollResult result;
+        int before = seen.size();
         try {
             result = heartbeats.poll(clock.milliseconds());
         } catch (IllegalStateException problem) {
             return; // ConsumerNetworkThread logs it and goes on
         }
-        nextMs = result.timeUntilNextPollMs;
-        send(result);
+        nextMs = Math.min(commit.timeUntilNextPollMs, result.timeUntilNextPollMs);
+        send(result, before);
         membership.poll(clock.milliseconds());
     }
 
-    private void send(NetworkClientDelegate.PollResult result) {
+    private void send(NetworkClientDelegate.PollResult result, int before) {
         for (UnsentRequest request : result.unsentRequests) {
             inFlight.add(request);
             JsonNode told = fields((ConsumerGroupHeartbeatRequestData) request.requestBuilder().build((short) 1).data());
-            // the request was made before anything else in this step
-            seen.insert(0, JSON.objectNode().set("sent", told));
+            // the request was made before what came of it
+            seen.insert(before, JSON.objectNode().set("sent", told));
         }
+    }
+
+    /** To the oldest commit under way: every partition has that error; DISCONNECT: its connection is lost. */
+    private void committed(String error) {
+        UnsentRequest request = committing.poll();
+        if (request == null) {
+            return;
+        }
+        boolean disconnected = error.equals("DISCONNECT");
+        var asked = ((OffsetCommitRequest) request.requestBuilder().build((short) 9)).data();
+        OffsetCommitResponse response = disconnected ? null
+            : new OffsetCommitResponse(OffsetCommitRequest.getErrorResponse(asked, Errors.valueOf(error)));
+        long nowMs = clock.milliseconds();
+        request.handler().onComplete(
+            new ClientResponse(null, request.handler(), "1", nowMs, nowMs, disconnected, null, null, response)
+        );
     }
 
     private void complete(ConsumerGroupHeartbeatResponse response, boolean disconnected, UnsupportedVersionException problem) {
@@ -184,6 +210,7 @@ public final class ScriptedMember {
         if (callbacks.peek() instanceof PartitionsAssignedEvent event) {
             try {
                 membership.apply(event.assignedPartitions(), event.addedPartitions());
+                event.addedPartitions().forEach(partition -> subscriptions.seek(partition, 0));
             } catch (IllegalArgumentException unsubscribed) {
                 see("failed", JSON.textNode("IllegalArgumentException"));
                 callbacks.remove().future().completeExceptionally(unsubscribed);
