@@ -7,7 +7,8 @@
 * `timing`: when a heartbeat may leave;
 * `heartbeat_fields`: what a heartbeat carries;
 * `commits`: the commit before a reconciliation;
-* `membership`, `assignment`: state, epoch, reconciliation;
+* `membership`: how a member joins, leaves, is fenced and fails;
+* `reconciling`, `assignment`: how it goes from one assignment to the next;
 * `operations`: what a member asks its driver for.
 
 A driver, in virtual time or over TCP, does this:
