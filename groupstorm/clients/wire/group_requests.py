@@ -1,4 +1,4 @@
-"""The classic group requests and their responses: our plain values <-> kio's dataclasses.
+"""The group requests and their responses: our plain values <-> kio's dataclasses.
 
 The broker's handlers (`groupstorm.broker.apis`) do the reverse.
 """
@@ -13,6 +13,8 @@ from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
     DescribedMember,
     DescribeGroup,
     DescribeGroupResponse,
@@ -246,6 +248,40 @@ def _read_describe(response: Any) -> DescribeGroupResponse:
     return DescribeGroupResponse(Error(group.error_code), *described)
 
 
+def _write_group_heartbeat(types: RequestTypes, request: ConsumerGroupHeartbeat) -> Any:
+    owned = None
+    if request.owned is not None:
+        owned = tuple(
+            types.make("TopicPartitions", topic_id=topic, partitions=partitions)
+            for topic, partitions in request.owned
+        )
+    return types.make(
+        "ConsumerGroupHeartbeatRequest",
+        group_id=request.group,
+        member_id=request.member_id,
+        member_epoch=request.member_epoch,
+        instance_id=request.group_instance_id,
+        rack_id=request.rack,
+        rebalance_timeout=_duration(request.rebalance_timeout_ms),
+        subscribed_topic_names=request.topics,
+        subscribed_topic_regex=request.regex,
+        server_assignor=request.assignor,
+        topic_partitions=owned,
+    )
+
+
+def _read_group_heartbeat(response: Any) -> ConsumerGroupHeartbeatResponse:
+    assigned = response.assignment
+    return ConsumerGroupHeartbeatResponse(
+        Error(response.error_code),
+        response.member_id,
+        response.member_epoch,
+        response.heartbeat_interval // datetime.timedelta(milliseconds=1),
+        None if assigned is None else {each.topic_id: each.partitions for each in assigned.topic_partitions},
+        response.error_message,
+    )
+
+
 def _duration(duration_ms: int) -> datetime.timedelta:
     return datetime.timedelta(milliseconds=duration_ms)
 
@@ -257,5 +293,8 @@ REQUEST_CODECS: Mapping[type[Request], RequestCodec] = {
     LeaveGroup: RequestCodec(ClientApi(13, "LeaveGroup", 3, 5), _write_leave, _read_leave),
     OffsetCommit: RequestCodec(ClientApi(8, "OffsetCommit", 7, 9), _write_commit, _read_commit),
     OffsetFetch: RequestCodec(ClientApi(9, "OffsetFetch", 8, 9), _write_fetch, _read_fetch),
+    ConsumerGroupHeartbeat: RequestCodec(
+        ClientApi(68, "ConsumerGroupHeartbeat", 1, 1), _write_group_heartbeat, _read_group_heartbeat
+    ),
     DescribeGroup: RequestCodec(ClientApi(15, "DescribeGroups", 0, 5), _write_describe, _read_describe),
 }
