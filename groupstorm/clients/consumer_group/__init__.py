@@ -13,7 +13,8 @@
 
 A driver, in virtual time or over TCP, does this:
 
-1. Find the coordinator, call `coordinator_found`; `subscribe`.
+1. Find the coordinator, call `coordinator_found`; `subscribe`. With a pattern that the client matches, call
+   `subscribe` again whenever other topics match.
 2. After every call take `operations()` and carry them out, in their order.
 3. Call `step(now)` when its last result says so, after 5 s at the latest (ConsumerNetworkThread), and after
    every other call. Hand what comes of each `SendHeartbeat` to `answered`: several may be under way.
