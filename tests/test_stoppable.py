@@ -75,6 +75,7 @@ def test_a_signal_in_a_callback_of_the_loop_is_no_error_of_the_loop() -> None:
     assert work.ended[-1] == "main"
 
 
+@pytest.mark.timeout(30)
 def test_a_signal_while_the_loop_waits_wakes_it() -> None:
     """Nothing else is due: only the signal itself can end the wait."""
     timer = threading.Timer(0.05, send, [signal.SIGINT])
