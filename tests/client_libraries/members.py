@@ -132,6 +132,9 @@ class KafkaPythonMember(Member):
 
     If JoinGroup and SyncGroup are answered between two polls, `need_rejoin()` is already false in
     the second one, and the assignment is never taken up (ConsumerCoordinator.join_group_async).
+
+    A poll raises a retriable error if the broker's port is closed just as the coordinator is looked
+    up (ensure_coordinator_ready_async awaits the refresh of the metadata). An application polls again.
     """
 
     def _wake(self) -> None:
@@ -143,7 +146,7 @@ class KafkaPythonMember(Member):
             producer.close()
 
     def _run(self) -> None:
-        from kafka import ConsumerRebalanceListener, KafkaConsumer
+        from kafka import ConsumerRebalanceListener, KafkaConsumer, errors
         from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
         from kafka.coordinator.assignors.range import RangePartitionAssignor
 
@@ -171,7 +174,10 @@ class KafkaPythonMember(Member):
         consumer.subscribe(self._topics, listener=Listener())
         try:
             while not self._stopping.is_set():
-                polled = consumer.poll(timeout_ms=DEADLINE_S * 1000)
+                try:
+                    polled = consumer.poll(timeout_ms=DEADLINE_S * 1000)
+                except errors.RetriableError:
+                    continue
                 for partition, records in polled.items():
                     notes.read(partition.partition, ((one.offset, one.value.decode()) for one in records))
                 if polled:
