@@ -189,10 +189,13 @@ class MemberSession:
         self._topics_assigned = self._topics()
 
     def request_rejoin(self, cause: str) -> None:
-        """Make the member join. The event has the first cause, the JoinGroup the last one."""
+        """Make the member join. The event has the first cause, the JoinGroup the last one.
+
+        A poll timeout has an event of its own each time: the member leaves the group by it.
+        """
         if isinstance(cause, RejoinCause):
             self._rejoin_reason = REASONS[cause]
-        if self.rejoin_needed:
+        if self.rejoin_needed and cause != RejoinCause.POLL_TIMEOUT:
             return
         self.rejoin_needed = True
         config, generation = self.config, self.generation

@@ -137,6 +137,14 @@ def test_only_a_poll_timeout_waits_for_the_next_poll() -> None:
     assert not member.awaits_poll
 
 
+def test_a_poll_timeout_is_told_also_while_the_member_has_to_join_already() -> None:
+    consumer = joined(T0)
+    member = consumer.membership
+    member.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, member.generation)
+    member.poll_timed_out()
+    assert consumer.causes()[1:] == ["group-rebalancing", "poll-timeout"]
+
+
 def test_a_member_that_cannot_leave_sends_no_leavegroup() -> None:
     """The coordinator is not known, or the member is out of the group already."""
     lost = joined(T0).membership

@@ -17,10 +17,7 @@ from groupstorm.assignors.userdata import (
     encode_assignment,
 )
 from groupstorm.assignors.userdata.wire import read_int16
-from groupstorm.coordinator.classic.changes import (
-    answer_all_parked,
-    cancel_timers,
-)
+from groupstorm.coordinator.classic.changes import answer_all_parked, cancel_timers
 from groupstorm.coordinator.classic.changes import restart_session as restart_classic_session
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.group_records import group_record
@@ -244,7 +241,7 @@ def downgrade(
     """Put a classic group in the place of this one. Its generation is the group epoch, its members have their
     targets as assignments. ``joining``: a static member that takes over from one of the group's."""
     classic = _downgraded(shard, group, leaving, joining)
-    records.append(_with_assignments(shard, classic))
+    records.append(group_record(shard, classic))
     restore(shard, group.name, None)
     shard.groups.put(group.name, classic)
     for member in classic.members.values():
@@ -313,7 +310,3 @@ def _classic(member: ConsumerMember) -> Member:
         CONSUMER_PROTOCOL_TYPE,
         member.classic.protocols,
     )
-
-
-def _with_assignments(shard: Shard, classic: ClassicGroup) -> Record:
-    return group_record(shard, classic)
