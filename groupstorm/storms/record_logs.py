@@ -1,6 +1,7 @@
 """When records arrive: the ends of the partitions' logs as functions of time.
 
-Rates are piecewise constant, in records per 1,000 seconds. Integers only; times in microseconds.
+A log is empty when its partition is created. Rates are piecewise constant, in records per 1,000 seconds.
+Integers only; times in microseconds.
 """
 
 from __future__ import annotations
@@ -90,12 +91,18 @@ class RecordLogs:
         """The end of this partition's log as a function of time."""
         curve = self._curves.get(partition)
         if curve is None:
-            rates = self._rates_of(partition)
-            curve = self._same.get(rates)
-            if curve is None:
-                curve = self._same[rates] = LogCurve(rates)
-            self._curves[partition] = curve
+            curve = self._curves[partition] = self._curve(self._rates_of(partition))
         return curve
+
+    def _curve(self, rates: Rates) -> LogCurve:
+        curve = self._same.get(rates)
+        if curve is None:
+            curve = self._same[rates] = LogCurve(rates)
+        return curve
+
+    def create(self, partition: TopicPartition, now_us: int) -> None:
+        """The partition is created now, perhaps under the name of a deleted one: its log is empty."""
+        self._curves[partition] = self._curve(_rates_from(self._rates_of(partition), now_us))
 
     def end(self, partition: TopicPartition, now_us: int) -> int:
         """The offset of the next record to arrive."""
@@ -113,3 +120,11 @@ class RecordLogs:
         """When the rate of a partition that was asked for changes next, after ``now_us``."""
         changes = [curve.next_change_us(now_us) for curve in self._same.values()]
         return min((change_us for change_us in changes if change_us is not None), default=None)
+
+
+def _rates_from(rates: Rates, from_us: int) -> Rates:
+    """The same rates, but nothing arrives before ``from_us``."""
+    if from_us <= 0:
+        return rates
+    present = [rate for at_us, rate in rates if at_us <= from_us][-1]
+    return ((0, 0), (from_us, present), *[piece for piece in rates if piece[0] > from_us])

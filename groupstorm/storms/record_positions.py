@@ -41,9 +41,17 @@ class Records:
             self.furthest.pop(partition, None)
             self._deleted.add(partition)
 
-    def created(self, partitions: Iterable[TopicPartition]) -> None:
-        """These partitions exist from now on, perhaps under the names of deleted ones."""
+    def created(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
+        """These partitions exist from now on, perhaps under the names of deleted ones.
+
+        An owner that has not noticed the deletion goes on at the end of the new log: its next fetch gets
+        OFFSET_OUT_OF_RANGE (auto.offset.reset=latest).
+        """
         self._deleted.difference_update(partitions)
+        for partition in partitions:
+            self.logs.create(partition, now_us)
+            for work in self.holders.get(partition, ()):
+                work.begin_anew(partition, now_us)
 
     def note(self, partition: TopicPartition, position: int) -> None:
         """An owner stopped processing ``partition`` at ``position``."""
@@ -71,19 +79,28 @@ class Work:
     def start(
         self, partitions: tuple[TopicPartition, ...], committed: tuple[int, ...], now_us: int
     ) -> tuple[int, ...]:
-        """Begin at the committed offsets, or at the end of the log if there is none (-1), as
-        auto.offset.reset=latest does. Returns the positions."""
+        """Begin at the committed offsets. Returns the positions.
+
+        Without one (-1), or if the log has been created anew and does not reach that far, begin at the end of
+        the log, as auto.offset.reset=latest does.
+        """
         logs = self._records.logs
+        ends = [logs.end(partition, now_us) for partition in partitions]
         positions = tuple(
-            [
-                logs.end(partition, now_us) if offset < 0 else offset
-                for partition, offset in zip(partitions, committed, strict=True)
-            ]
+            [offset if 0 <= offset <= end else end for offset, end in zip(committed, ends, strict=True)]
         )
         self.loop.own(partitions, positions, now_us)
         for partition in partitions:
             self._records.holders.setdefault(partition, []).append(self)
         return positions
+
+    def begin_anew(self, partition: TopicPartition, now_us: int) -> None:
+        """Go on at the beginning of the partition's new log."""
+        stands_still = self.loop.held(partition)
+        self.loop.release((partition,), now_us)
+        self.loop.own((partition,), (0,), now_us)
+        if stands_still:
+            self.loop.hold((partition,), now_us)
 
     def stop(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
         """Stop processing these but keep them; returns the positions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -49,14 +49,18 @@ class RecordRateRows:
         self._general = mean_rate(host.settings) * RATE_SECONDS
         self._next_us = -1
 
-    def look(self) -> None:
-        """Write a row if partitions get records at another rate than was known; look again at each change."""
+    def look(self, created: Collection[TopicPartition] = ()) -> None:
+        """Write a row if partitions get records at another rate than was known; look again at each change.
+
+        The logs of partitions that were ``created`` now are empty, whatever a row said before.
+        """
         host, now_us = self._host, self._host.clock.now_us
         logs = host.records.logs
         changed: list[TopicPartition] = []
         for partition in host.partitions:
             rate = logs.rate(partition, now_us)
-            if rate != self._known.get(partition, self._general):
+            known = self._known.get(partition, self._general)
+            if rate != known or (partition in created and (rate or self._general)):
                 self._known[partition] = rate
                 changed.append(partition)
         if changed:

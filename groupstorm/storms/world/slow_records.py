@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.record_logs import RecordLogs
 from groupstorm.storms.record_positions import Records
-from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
+from groupstorm.storms.scenario.slow_record_settings import SlowRecord, SlowRecordList
 from groupstorm.storms.world.clock import Clock
 
 NEVER_DONE_US: Final = 100 * 24 * 3_600_000_000
@@ -25,24 +25,38 @@ class SlowRecordTimes:
     ``fatal``: the records that kill a process, and after how long.
     """
 
-    __slots__ = ("_every", "_of_partition", "fatal")
+    __slots__ = ("_entries", "_every", "_logs", "_of_partition", "fatal")
 
     def __init__(self, entries: SlowRecordList, logs: RecordLogs) -> None:
-        single: dict[TopicPartition, dict[int, int]] = {}
+        self._entries: dict[TopicPartition, list[SlowRecord]] = {}
+        self._logs = logs
+        self._of_partition: dict[TopicPartition, tuple[list[int], dict[int, int]]] = {}
         self.fatal: dict[TopicPartition, tuple[int, int]] = {}
+        #: (number, extra time): each so-manieth record of every partition.
+        self._every: list[tuple[int, int]] = []
         for entry in entries.records:
             if entry.every is not None:
-                continue
-            partition = TopicPartition(entry.topic, entry.partition)
-            offset = entry.offset if entry.offset is not None else logs.end(partition, entry.at_us or 0)
-            single.setdefault(partition, {}).setdefault(
-                offset, NEVER_DONE_US if entry.crashes else entry.work_us
-            )
-            if entry.crashes:
-                self.fatal.setdefault(partition, (offset, entry.work_us))
-        self._of_partition = {partition: (sorted(offsets), offsets) for partition, offsets in single.items()}
-        #: (number, extra time): each so-manieth record of every partition.
-        self._every = [(entry.every, entry.work_us) for entry in entries.records if entry.every is not None]
+                self._every.append((entry.every, entry.work_us))
+            else:
+                named = TopicPartition(entry.topic, entry.partition)
+                self._entries.setdefault(named, []).append(entry)
+        self._find(self._entries)
+
+    def created(self, partitions: Iterable[TopicPartition]) -> None:
+        """These partitions were created now: other records arrive at the times that entries name."""
+        self._find([partition for partition in partitions if partition in self._entries])
+
+    def _find(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            self.fatal.pop(partition, None)
+            extra: dict[int, int] = {}
+            for entry in self._entries[partition]:
+                arrived = self._logs.end(partition, entry.at_us or 0)
+                offset = entry.offset if entry.offset is not None else arrived
+                extra.setdefault(offset, NEVER_DONE_US if entry.crashes else entry.work_us)
+                if entry.crashes:
+                    self.fatal.setdefault(partition, (offset, entry.work_us))
+            self._of_partition[partition] = (sorted(extra), extra)
 
     def extra_us(self, partition: TopicPartition, first: int, last: int) -> tuple[tuple[int, int], ...]:
         found: dict[int, int] = {}

@@ -15,14 +15,13 @@ class Topics:
     an owner.
     """
 
-    __slots__ = ("_changes", "_created_us", "_deleted", "_followed", "_partitions")
+    __slots__ = ("_changes", "_deleted", "_followed", "_partitions")
 
     def __init__(self, topics: Mapping[str, int], followed: Callable[[str], bool] = lambda _: True) -> None:
         self._changes: list[tuple[int, Mapping[str, int]]] = [(-1, topics)]
         self._followed = followed
         #: All partitions of now; None if they are not listed yet.
         self._partitions: tuple[TopicPartition, ...] | None = None
-        self._created_us: dict[TopicPartition, int] = {}
         self._deleted: frozenset[str] = frozenset()
 
     def at(self, time_us: int) -> Mapping[str, int]:
@@ -48,14 +47,6 @@ class Topics:
             )
         return self._partitions
 
-    def created_us(self, partition: TopicPartition) -> int:
-        """When the partition was created; 0: it has existed from the beginning."""
-        return self._created_us.get(partition, 0)
-
-    def most_partitions(self, topic: str) -> int:
-        """How many partitions the topic ever had."""
-        return max(topics.get(topic, 0) for _, topics in self._changes)
-
     def deleted(self, topic: str) -> bool:
         """Whether the topic existed and does not any more."""
         return topic in self._deleted
@@ -67,7 +58,6 @@ class Topics:
         """
         before = self.now.get(topic, 0)
         created = tuple(TopicPartition(topic, p) for p in range(before, max(before, count)))
-        self._created_us.update(dict.fromkeys(created, now_us))
         self._deleted -= {topic}
         self._change({**self.now, topic: max(before, count)}, now_us)
         return created if self._followed(topic) else ()

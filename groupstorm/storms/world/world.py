@@ -117,14 +117,16 @@ class World:
 
     def add_partitions(self, topic: str, count: int) -> None:
         """``topic`` has ``count`` partitions from now on (it cannot shrink), or is created with them."""
-        most = self._environment.topics.most_partitions(topic)
         created = self._environment.topics.grow(topic, count, self.clock.now_us)
-        self.records.created(created)
-        # A row names only what never was: the trace follows a partition that is created anew as the old one.
-        new = tuple([str(partition) for partition in created if partition.partition >= most])
+        self.records.created(created, self.clock.now_us)
+        if self.slow_records is not None:
+            self.slow_records.created(created)
+        # An owner that has not noticed the deletion goes on without a row: then the next owner's row is the
+        # first one that names the partition again.
+        new = tuple([str(partition) for partition in created if not self.records.holders.get(partition)])
         if new:
             self.trace(Source.WORLD, PartitionsCreated(self.group, (topic,), new))
-            self.rate_rows.look()
+        self.rate_rows.look(created)
         for member in self._environment.members.by_name.values():
             member.metadata_may_have_changed()
 
