@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from groupstorm.figures import Figures
 from groupstorm.figures.comparison import compare_sentences, one_run_each
@@ -14,11 +15,14 @@ from tests.storms.test_choices import resolved
 RUNS = {"short": unowned(10), "long": unowned(900), "long-static": unowned(100)}
 
 
+def all_sentences(circumstances: Mapping[str, Collection[str]], runs: Mapping[str, Figures]) -> list[str]:
+    return compare_sentences(one_run_each(runs), None, None, circumstances)
+
+
 def verdicts(circumstances: Mapping[str, Collection[str]], runs: Mapping[str, Figures] = RUNS) -> list[str]:
-    sentences = compare_sentences(one_run_each(runs), None, None, circumstances)
     return [
         re.sub(r" by .*\)", "", sentence)
-        for sentence in sentences
+        for sentence in all_sentences(circumstances, runs)
         if "est by" in sentence or "no best" in sentence or "no winner" in sentence
     ]
 
@@ -41,6 +45,20 @@ def test_each_circumstance_has_its_own_verdict() -> None:
 def test_no_choice_at_all_has_no_best() -> None:
     apart = {f"failover_ms={name}": [name] for name in RUNS}
     assert verdicts(apart) == ["There is no best variant: they differ in what befalls the group."]
+
+
+def test_two_variants_that_differ_in_what_befalls_them_are_no_choice_either() -> None:
+    runs = {"short": RUNS["short"], "long": RUNS["long"]}
+    apart = {"failover_ms=5s": ["short"], "failover_ms=120s": ["long"]}
+    assert verdicts(apart, runs) == ["There is no best variant: they differ in what befalls the group."]
+
+
+def test_a_variant_is_not_told_apart_from_one_that_cannot_be_ranked() -> None:
+    never = replace(RUNS["long"], invariants={"group_settles": "members leave and join for ever"})
+    runs = {"short": RUNS["short"], "never": never}
+    apart = {"failover_ms=5s": ["short"], "failover_ms=120s": ["never"]}
+    assert verdicts(apart, runs) == []
+    assert any("never: the group did not come to rest" in sentence for sentence in all_sentences(apart, runs))
 
 
 def test_scenarios_are_grouped_by_what_befalls_them_and_not_by_what_is_chosen() -> None:

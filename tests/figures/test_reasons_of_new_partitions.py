@@ -9,7 +9,9 @@ from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import TracedEvent
 from tests.figures.test_reasons import G, assigned, divided, in_seconds, state
+from tests.figures.test_reasons_at_edges import of_rows
 
+STARTED = world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)
 CREATED = world_events.PartitionsCreated(G, ("t",), ("p2",))
 #: A round, so that the group's leader is known.
 LED_BY_A: list[tuple[float, TracedEvent]] = [
@@ -32,6 +34,7 @@ def grown(*rows: tuple[float, TracedEvent]) -> Reasons:
     [
         ("a", 30, {Reason.METADATA: 20, Reason.STATIC_LEADER: 70}),
         ("a", 5, {Reason.METADATA: 90}),  # it sees what is created later
+        ("a", 10, {Reason.STATIC_LEADER: 90}),  # the row of the creation comes first
         ("b", 30, {Reason.METADATA: 90}),
     ],
 )
@@ -67,3 +70,9 @@ def test_a_second_return_of_the_same_leader_changes_nothing() -> None:
     again = back("a")._replace(member_id="a-3", previous_member_id="a-2")
     found = grown((30, back("a")), (50, again))
     assert in_seconds(found) == {Reason.METADATA: 20, Reason.STATIC_LEADER: 70}
+
+
+def test_a_group_of_which_no_round_is_known_has_no_leader_that_is_back() -> None:
+    found = of_rows((0, STARTED), (0, assigned("a", "p0", "p1")), (0, CREATED), (10, assigned("a", "p2")))
+    assert found.us.keys().isdisjoint({Reason.STATIC_LEADER})
+    assert sum(found.us.values()) == 10_000_000
