@@ -178,8 +178,8 @@ def one_join_is_never_answered(patch: Patch) -> None:
     _forget_one(patch, "answer_parked_join", replies.answer_parked_join)
 
 
-def _forget_one(patch: Patch, name: str, answer: Callable[..., bool]) -> None:
-    def forget_one(shard: Any, group: Any, member: Any, response: Any) -> bool:
+def _forget_one(patch: Patch, name: str, answer: Callable[..., bool | None]) -> None:
+    def forget_one(shard: Any, group: Any, member: Any, response: Any) -> bool | None:
         followers = [member_id for member_id in group.members if member_id != group.leader]
         if group.generation == 2 and followers[-1:] == [member.member_id]:
             return False

@@ -124,7 +124,6 @@ def _next_generation(shard: Shard, group: ClassicGroup, cause: Cause, member_id:
     group.protocol = group.select_protocol() if group.members else None
     take_subscriptions(group, shard.config.compatibility)
     transition(shard, group, cause if group.members else Cause.NO_MEMBERS, member_id)
-    group.pending_sync.clear()
 
 
 def _answer_joins(shard: Shard, group: ClassicGroup) -> None:

@@ -13,17 +13,16 @@ from groupstorm.trace.events import coordinator as events
 
 def answer_parked_join(
     shard: Shard, group: ClassicGroup, member: Member, response: JoinGroupResponse
-) -> bool:
-    """Answer the member's parked join; False if none is parked (ClassicGroup.completeJoinFuture)."""
+) -> None:
+    """Answer the member's join, if one is parked (ClassicGroup.completeJoinFuture)."""
     parked = member.join
     if parked is None:
-        return False
+        return
     member.join = None
     member_id = member.member_id
     if group.members.get(member_id) is member:
         group.awaiting_join -= 1
     answer_join(shard, parked, group.name, member.client_id, member_id, response)
-    return True
 
 
 def answer_join(
