@@ -13,6 +13,7 @@ from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.heartbeats import heartbeat
 from groupstorm.coordinator.classic.sessions import expiring_member
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import HANDLERS, GroupCoordinator, Handler
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
@@ -22,7 +23,7 @@ from groupstorm.coordinator.offset_requests import check_commit, handle_commit
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendPolicy, immediate
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.timers import SESSION, Timer, Timers
+from groupstorm.coordinator.timers import MEMBER_SESSION, SESSION, Timer, Timers
 
 #: (group, member id, deadline in ms) -> when the member last sent a request, in ms, if that is later than
 #: the coordinator knows, or `IN_TOUCH`. A time that leads to the same deadline again means: other members,
@@ -117,8 +118,22 @@ class SimulatedGroupCoordinator(GroupCoordinator):
             until_ms = max(now_ms, contact_ms + member.session_timeout_ms)
             shard.timers.set(SESSION, group, member_id, until_ms)
 
+    def session_since(self, group: str, member_id: str, contact_ms: int, now_ms: int) -> None:
+        """The same of a member of a consumer group: the last request that was not sent, but computed, arrived
+        at ``contact_ms``."""
+        shard = self._shard
+        shard.now_ms = now_ms
+        known = shard.consumer_group(group)
+        if known is not None and known.members.get(member_id) is not None:
+            until_ms = max(now_ms, contact_ms + shard.group_options.session_timeout_ms(group))
+            shard.timers.set(MEMBER_SESSION, group, member_id, until_ms)
+
     def _on_group_timer(self, group: AnyGroup, timer: Timer) -> Write | None:
         kind, _, member_id = timer.key
+        if kind is MEMBER_SESSION and self._last_contact is not None and isinstance(group, ConsumerGroup):
+            member_is_known = group.members.get(member_id) is not None
+            if member_is_known and self._last_contact(group.name, member_id, timer.deadline_ms) == IN_TOUCH:
+                return None
         if kind is SESSION and self._last_contact is not None and isinstance(group, ClassicGroup):
             member = expiring_member(group, member_id)
             if member is not None and self._was_heard_of(group, member, timer.deadline_ms):

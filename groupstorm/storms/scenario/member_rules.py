@@ -16,6 +16,8 @@ OF_ONE_MEMBER: Final = frozenset(
     {
         "partition.assignment.strategy",
         "client_profile",
+        "group.protocol",
+        "group.remote.assignor",
         "group.instance.id",
         "session.timeout.ms",
         "heartbeat.interval.ms",

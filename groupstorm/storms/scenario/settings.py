@@ -40,19 +40,11 @@ _GONE = {
     "process_rate": "a member processes as fast as it can: set process_ms, max.poll.records and concurrency"
 }
 
-#: What cannot be computed yet, and why.
-_NOT_YET = {
-    "group.protocol": "groups of KIP-848 (consumer) cannot be computed yet, all members here are classic "
-    "ones: leave it out, and expect no answer about KIP-848"
-}
-
 
 def setting(name: str, where: str) -> Setting:
     """The row of a name. Raises InputError with the nearest names."""
     if name in _GONE:
         raise InputError(f"{where}{name}: no such setting any more; {_GONE[name]}")
-    if name in _NOT_YET:
-        raise InputError(f"{where}{name}: {_NOT_YET[name]}")
     if name not in BY_NAME:
         near = get_close_matches(name, BY_NAME, n=2)
         hint = (
@@ -219,7 +211,8 @@ class Settings:
     def written(self) -> Iterator[tuple[str, Any]]:
         """Every setting as a file would have it, in the table's order.
 
-        If members have several clients, defaults that differ between these are left out.
+        If members have several clients, defaults that differ between these are left out. So are defaults of
+        rows that are not ``in_files``.
         """
         own = {name for profile in self._profiles[1:] for name in PROFILES[profile].defaults}
         own |= set(PROFILES[self._profiles[0]].defaults) if own else set()
@@ -227,6 +220,9 @@ class Settings:
             if name in own - self._given:
                 continue
             resolved = self._values[name]
+            row = BY_NAME[name]
+            if not row.in_files and resolved == row.default:
+                continue
             yield name, list(resolved) if isinstance(resolved, tuple) else _plain(value, resolved)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from groupstorm.clients.profiles import JAVA, LATENESS, PROFILES
 from groupstorm.storms.scenario.autoscaler_settings import AUTOSCALER_SETTINGS
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT_SETTINGS
+from groupstorm.storms.scenario.group_protocol_settings import CONSUMER_GROUP_SETTINGS, PROTOCOL_SETTINGS
 from groupstorm.storms.scenario.setting_types import INT_MAX, MAX_MEMBERS, MAX_PARTITIONS, Setting
 from groupstorm.storms.scenario.streams_settings import STREAMS_SETTINGS
 
@@ -62,6 +63,7 @@ SETTINGS: tuple[Setting, ...] = (
         "client library whose defaults and behaviour members have; if several are given, members take turns",
         allowed=tuple(PROFILES),
     ),
+    *PROTOCOL_SETTINGS,
     # the consumer
     Setting("session.timeout.ms", "integer", 45_000, "silence after which a member is removed", 1),
     Setting("heartbeat.interval.ms", "integer", 3_000, "between two heartbeats", 1),
@@ -125,6 +127,7 @@ SETTINGS: tuple[Setting, ...] = (
         "longest session.timeout.ms allowed",
         1,
     ),
+    *CONSUMER_GROUP_SETTINGS,
     Setting("coordinator_service_us", "integer", 20, "time that the coordinator works on one request"),
     Setting(
         "append_latency_ms",

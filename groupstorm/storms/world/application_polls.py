@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.membership import Membership
 from groupstorm.storms.record_positions import Work
 from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.pauses import Pauses
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 
@@ -20,7 +20,6 @@ class PollingProcess(Protocol):
     alive: bool
     config: ConsumerConfig
     connection: VirtualConnection
-    membership: Membership
     pauses: Pauses
     periodic_requests: PeriodicRequests
     step: int
@@ -28,8 +27,15 @@ class PollingProcess(Protocol):
     waits_for_poll: bool
     work: Work
 
+    @property
+    def membership(self) -> GroupMember: ...
+
     def completed(self, step: int, result: Any) -> None:
         """The result has come for which the membership has waited since ``step``."""
+        ...
+
+    def polled(self) -> None:
+        """The application calls poll(), in exact mode."""
         ...
 
 
@@ -103,6 +109,7 @@ class ApplicationPolls:
         if self._process.alive:
             now_us, loop = self._clock.now_us, self._loop
             loop.forget(now_us)
+            self._process.polled()
             self._clock.at(loop.poll_after_us(now_us), self._poll_by_poll)
 
     # -- max.poll.interval.ms --------------------------------------------------------------------

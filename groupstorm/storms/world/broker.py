@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 from uuid import UUID
@@ -13,11 +13,13 @@ from groupstorm.clients.requests import heartbeat_instance
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.states import PREPARING_REBALANCE
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.simulated import LastContact, SimulatedGroupCoordinator
+from groupstorm.coordinator.topics import Topic
 from groupstorm.storms.response_errors import API_AND_ERROR, api_and_error
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
@@ -33,7 +35,11 @@ BROKER_SETTINGS = (
     "group.max.size",
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
+    "group.consumer.max.size",
 )
+
+#: Those that have bounds of their own, which follow them: group.consumer.min. and group.consumer.max.
+_BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _COORDINATOR: Final = Source.COORDINATOR
@@ -59,6 +65,22 @@ class SeededMemberIds:
         self._drawn += 1
         digest = blake2b(f"{self._seed}/member-id/{self._drawn}".encode(), digest_size=16).digest()
         return f"{prefix}-{UUID(bytes=digest, version=4)}"
+
+
+def broker_options(settings: Settings) -> dict[str, str]:
+    """The broker's options, by Kafka's names."""
+    options = {name: str(settings.integer(name)) for name in BROKER_SETTINGS}
+    for name in _BOUNDED:
+        value = str(settings.integer(f"group.consumer.{name}"))
+        for bound in ("", "min.", "max."):
+            options[f"group.consumer.{bound}{name}"] = value
+    policy = "group.consumer.migration.policy"
+    return options | {policy: settings.choice(policy)}
+
+
+def topic_id(name: str) -> UUID:
+    """The id of the topic: the same in every run. A topic that is deleted and created anew keeps it."""
+    return UUID(bytes=blake2b(f"topic-id/{name}".encode(), digest_size=16).digest(), version=4)
 
 
 class VirtualBroker:
@@ -109,7 +131,7 @@ class VirtualBroker:
         self._busy_until_us = 0
         self._down_until_us: int | None = None
         self.coordinator = SimulatedGroupCoordinator(
-            CoordinatorConfig.from_mapping({name: str(settings.integer(name)) for name in BROKER_SETTINGS}),
+            CoordinatorConfig.from_mapping(broker_options(settings)),
             member_ids=SeededMemberIds(seed),
             append=self._append,
             whole_records=fails_over,
@@ -127,9 +149,11 @@ class VirtualBroker:
     def heartbeat(self, config: ConsumerConfig, generation: Generation) -> Error | None:
         """A heartbeat of ``generation`` has arrived: the error of its response.
 
-        None if the response has to wait for a write: then only `handle` can give it, and the session has
-        started again.
+        None if only `handle` can give it: the response has to wait for a write, and the session has started
+        again, or the group is a consumer group.
         """
+        if self.consumer_group is not None:
+            return None  # a classic member of a consumer group
         now_ms = self.clock.now_us // 1000
         error = self.coordinator.heartbeat(
             GROUP, generation.member_id, heartbeat_instance(config), generation.id, now_ms
@@ -223,6 +247,30 @@ class VirtualBroker:
         self.clock.limit_us = min(self.clock.limit_us, until_us)
 
     # -- the group -------------------------------------------------------------------------------
+
+    def topics_changed(self, changed: Mapping[str, int], removed: Sequence[str] = ()) -> None:
+        """Topics were created or have grown (``changed``: numbers of partitions), or were deleted."""
+        topics = {name: Topic(topic_id(name), count) for name, count in changed.items()}
+        self._carry_out(self.coordinator.update_topics(topics, removed, self.clock.now_us // 1000))
+
+    @property
+    def consumer_group(self) -> ConsumerGroup | None:
+        """The group, if it is one of KIP-848."""
+        return self.coordinator.consumer_group(GROUP)
+
+    def is_quiet(self, member_id: str, epoch: int) -> bool:
+        """Whether no heartbeat of the consumer group can change anything, and the member is where it should
+        be."""
+        group = self.consumer_group
+        if group is None or group.state is not ConsumerGroupState.STABLE or self.is_writing:
+            return False
+        member = group.members.get(member_id)
+        is_current = member is not None and member.epoch == epoch and member.classic is None
+        return is_current and group.refresh_ms > self.clock.now_us // 1000
+
+    def session_since(self, member_id: str, contact_us: int) -> None:
+        """The last heartbeat of a member of the consumer group arrived then."""
+        self.coordinator.session_since(GROUP, member_id, contact_us // 1000, self.clock.now_us // 1000)
 
     @property
     def group(self) -> ClassicGroup | None:

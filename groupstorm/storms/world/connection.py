@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.clients.operations import Disconnected
-from groupstorm.coordinator.messages import Request, Response
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Request, Response
 from groupstorm.storms.randomness import Stream
 from groupstorm.storms.scenario.distributions import Distribution
 from groupstorm.storms.world.broker import VirtualBroker
@@ -105,7 +105,7 @@ class RequestInFlight:
         connection = self.connection
         if self.epoch == connection.epoch:
             self.response = response
-            leaves_us = connection.broker.response_leaves_us()
+            leaves_us = self._leaves_us(response)
             if connection.no_responses_until_us > leaves_us:
                 leaves_us = connection.no_responses_until_us
                 if (late_us := self.sent_us + self.timeout_us) < leaves_us:
@@ -115,6 +115,12 @@ class RequestInFlight:
             connection.parked = None
             if connection.unread:
                 connection.read_on()
+
+    def _leaves_us(self, response: Response) -> int:
+        """A heartbeat that brings nothing does not keep the coordinator busy: most of them are computed."""
+        if type(response) is not ConsumerGroupHeartbeatResponse or response.error or response.assignment:
+            return self.connection.broker.response_leaves_us()
+        return self.connection.clock.now_us
 
     def deliver(self) -> None:
         """The response has come to the client, which may have given up before."""
@@ -206,6 +212,10 @@ class VirtualConnection:
         """When a response that is sent at ``sent_us`` sets out, if the network lets it pass."""
         return max(sent_us, self.no_responses_until_us)
 
+    def _draws_at(self, sent_us: int) -> tuple[int, int]:
+        """For both ways of a request that is sent at a fixed interval."""
+        return self._latencies.at(2 * sent_us), self._latencies.at(2 * sent_us + 1)
+
     def periodic_latency_us(self, sent_us: int) -> int:
         """The way to the coordinator of a request that is sent at a fixed interval: by its time alone."""
         return self.latency.at(self._latencies.at(2 * sent_us))
@@ -221,16 +231,21 @@ class VirtualConnection:
         return self._latencies.pair(-self._sent)
 
     def send(
-        self, request: Request, timeout_ms: int, on_result: OnResult | None = None, step: int = 0
+        self,
+        request: Request,
+        timeout_ms: int,
+        on_result: OnResult | None = None,
+        step: int = 0,
+        periodic: bool = False,
     ) -> None:
         """Send; ``on_result``, or else the process's ``step``, gets the response, or `Disconnected` if the
-        connection is lost or the request times out."""
+        connection is lost or the request times out. ``periodic``: its latencies depend on the time alone."""
         clock = self.clock
         now_us = clock.now_us
         if now_us < self.broken_until_us:
             clock.at(now_us, RequestInFlight(self, request, 0, on_result, step, 0, now_us).fail)
             return
-        request_draw, response_draw = self._draws()
+        request_draw, response_draw = self._draws() if not periodic else self._draws_at(now_us)
         timeout_us = self._timers.us(timeout_ms)
         sent = RequestInFlight(self, request, timeout_us, on_result, step, response_draw, now_us)
         self.in_flight.append(sent)
@@ -240,6 +255,23 @@ class VirtualConnection:
             if (late_us := now_us + timeout_us) < leaves_us:
                 clock.at(late_us, sent.time_out)
         clock.at(leaves_us + self.latency.at(request_draw), sent.arrive)
+
+    def overtake(self, request: Request, sent_us: int, timeout_ms: int, on_result: OnResult) -> None:
+        """A periodic request is under way that was sent at ``sent_us``, and only computed until now."""
+        request_draw, response_draw = self._draws_at(sent_us)
+        timeout_us = self._timers.us(timeout_ms)
+        sent = RequestInFlight(self, request, timeout_us, on_result, 0, response_draw, sent_us)
+        self.in_flight.append(sent)
+        self.clock.at(sent_us + self.latency.at(request_draw), sent.arrive)
+
+    def overtake_response(
+        self, request: Request, sent_us: int, due_us: int, response: Response, on_result: OnResult
+    ) -> None:
+        """The response to such a request is under way and comes at ``due_us``."""
+        sent = RequestInFlight(self, request, 0, on_result, 0, 0, sent_us)
+        sent.answered, sent.response = True, response
+        self.in_flight.append(sent)
+        self.clock.at(due_us, sent.deliver)
 
     def find_coordinator(self, on_found: Callable[[], None]) -> None:
         """A round trip to any broker, once there is a way to one."""

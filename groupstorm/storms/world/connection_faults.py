@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.membership import Membership
 from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 
 
@@ -19,9 +19,11 @@ class ConnectedProcess(Protocol):
     clock: Clock
     config: ConsumerConfig
     connection: VirtualConnection
-    membership: Membership
     periodic_requests: PeriodicRequests
     timers: ClientTimers
+
+    @property
+    def membership(self) -> GroupMember: ...
 
     def nudge(self) -> None:
         """A rejoin may have become necessary: the application notices at its next poll()."""

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.membership import Membership
 from groupstorm.storms.record_positions import Work, names
 from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.trace.events import member as events
 
 
@@ -18,9 +18,11 @@ class FetchingProcess(Protocol):
 
     clock: Clock
     config: ConsumerConfig
-    membership: Membership
     name: str
     work: Work
+
+    @property
+    def membership(self) -> GroupMember: ...
 
     def emit(self, event: events.Event) -> None: ...
 

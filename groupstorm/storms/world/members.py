@@ -7,13 +7,13 @@ from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.membership import Membership
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.storms.processing_rates import ProcessingRates
 from groupstorm.storms.record_positions import Records, Work, lag
 from groupstorm.storms.scenario_host import ConsumerProcess
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.connection_faults import ConnectionFaults
+from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.trace.events.group_states import GroupState
 
@@ -25,11 +25,13 @@ class MemberProcess(ConsumerProcess, Protocol):
 
     work: Work
     config: ConsumerConfig
-    membership: Membership
     connection: VirtualConnection
     faults: ConnectionFaults
     periodic_requests: PeriodicRequests
     rates: ProcessingRates
+
+    @property
+    def membership(self) -> GroupMember: ...
 
     @property
     def settled(self) -> bool:

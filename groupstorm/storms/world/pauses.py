@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.membership import Membership
 from groupstorm.storms.processing_rates import ProcessingRates
 from groupstorm.storms.record_positions import Work, names
 from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.trace.events import member as events
 
@@ -19,11 +19,13 @@ class PausedProcess(Protocol):
     alive: bool
     name: str
     config: ConsumerConfig
-    membership: Membership
     periodic_requests: PeriodicRequests
     rates: ProcessingRates
     waits_for_poll: bool
     work: Work
+
+    @property
+    def membership(self) -> GroupMember: ...
 
     def emit(self, event: events.Event) -> None: ...
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Final, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
-from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import Disconnected
-from groupstorm.coordinator.errors import NO_ERROR
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.record_positions import Work
 from groupstorm.storms.response_errors import first_error
 from groupstorm.storms.world.commit_requests import commit_request
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
+
+_DISCONNECTED: Final = Disconnected()
 
 
 class CommittingProcess(Protocol):
@@ -26,14 +28,11 @@ class CommittingProcess(Protocol):
 
     config: ConsumerConfig
     connection: VirtualConnection
-    membership: Membership
     periodic_requests: PeriodicRequests
-    step: int
     work: Work
 
-    def completed(self, step: int, result: Any) -> None:
-        """The result has come for which the membership has waited since ``step``."""
-        ...
+    @property
+    def membership(self) -> GroupMember: ...
 
 
 class PositionCommits:
@@ -45,26 +44,31 @@ class PositionCommits:
         self._environment = environment
         self._process = process
 
-    def send(self, positions: Mapping[TopicPartition, int]) -> None:
-        """The process gets the error of the response, or `Disconnected`, as the result of its step."""
+    def send(
+        self,
+        positions: Mapping[TopicPartition, int],
+        sent: Generation,
+        then: Callable[[Error | Disconnected], None],
+    ) -> None:
+        """Commit as a member of the generation ``sent``; ``then`` gets the error of the response, or
+        `Disconnected`."""
         process = self._process
-        sent = process.membership.generation
         process.connection.send(
             commit_request(process.config, positions, sent),
             process.config.request_timeout_ms,
-            partial(self._answered, positions, sent, process.step),
+            partial(self._answered, positions, sent, then),
         )
 
     def _answered(
         self,
         positions: Mapping[TopicPartition, int],
         sent: Generation,
-        step: int,
+        then: Callable[[Error | Disconnected], None],
         response: Response | Disconnected,
     ) -> None:
         process = self._process
         if not isinstance(response, OffsetCommitResponse):
-            process.completed(step, response)
+            then(_DISCONNECTED)
             return
         error = first_error(response)
         if error is NO_ERROR:
@@ -72,4 +76,4 @@ class PositionCommits:
         if error is NO_ERROR:
             process.periodic_requests.commits_superseded()
         process.membership.commit_answered(error, sent)
-        process.completed(step, error)
+        then(error)

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple, Protocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
-from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import (
     ASSIGNED,
     GIVEN_UP_EVENTS,
@@ -28,6 +27,7 @@ from groupstorm.storms.world.commit_requests import commit_request
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.draws import CALLBACK, ApplicationDraws
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.trace.events import member as events
 from groupstorm.trace.schema import Source
@@ -66,13 +66,15 @@ class CallbackProcess(Protocol):
     config: ConsumerConfig
     connection: VirtualConnection
     draws: ApplicationDraws
-    membership: Membership
     periodic_requests: PeriodicRequests
     polls: ApplicationPolls
     rates: ProcessingRates
     settings: Settings
     step: int
     work: Work
+
+    @property
+    def membership(self) -> GroupMember: ...
 
     def later(self, delay_us: int, result: Any = None) -> Any:
         """``result`` after a while, or at once if it takes no time."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.requests import heartbeat
 from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse, Response
 from groupstorm.storms.record_positions import Records
@@ -96,7 +97,7 @@ class RealRequests:
         if error is not None:
             self._answered(schedule, k, error)
         else:
-            request = self._membership.heartbeat(schedule.generation)
+            request = heartbeat(self._config, schedule.generation)
             self._broker.handle(request, partial(self._heartbeat_responded, schedule, k))
 
     def _heartbeat_responded(self, schedule: RequestSchedule, k: int, response: Response) -> None:
@@ -161,7 +162,7 @@ class RealRequests:
         if not self._sender.receives() or schedule.epoch != self._connection.epoch:
             return
         if schedule.api == HEARTBEAT:
-            self._membership.heartbeat_answered(error, schedule.generation)
+            self._sender.heartbeat_answered(error, schedule.generation)
         else:
             self._membership.commit_answered(error, schedule.generation)
         self._follow_membership()

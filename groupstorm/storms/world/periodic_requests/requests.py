@@ -87,7 +87,7 @@ class PeriodicRequests:
     def follow_membership(self) -> None:
         """The membership's state may have changed: heartbeats run in CompletingRebalance and Stable."""
         membership = self._membership
-        wanted = membership.state in membership.heartbeats_in
+        wanted = membership.heartbeating
         heartbeats = self._heartbeats
         if heartbeats is not None:
             if wanted and heartbeats.generation is membership.generation:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Protocol
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.membership import Membership
+from groupstorm.clients.member_session import Generation
+from groupstorm.coordinator.errors import Error
 from groupstorm.storms.record_positions import Work
 from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.group_member import GroupMember
 
 
 class Sender(Protocol):
@@ -16,10 +18,12 @@ class Sender(Protocol):
 
     alive: bool
     config: ConsumerConfig
-    membership: Membership
     connection: VirtualConnection
     timers: ClientTimers
     work: Work
+
+    @property
+    def membership(self) -> GroupMember: ...
 
     @property
     def settled(self) -> bool:
@@ -36,6 +40,10 @@ class Sender(Protocol):
 
     def work_share(self) -> tuple[int, int]:
         """How much of its time the application works, in `SHARES`, and microseconds from poll() to poll()."""
+        ...
+
+    def heartbeat_answered(self, error: Error, sent: Generation) -> None:
+        """A heartbeat was answered that had been sent in that generation."""
         ...
 
     def nudge(self) -> None:

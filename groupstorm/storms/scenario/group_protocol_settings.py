@@ -1,0 +1,76 @@
+"""The rows of the settings' table that are about consumer groups (KIP-848), by Kafka's names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.storms.scenario.setting_types import INT_MAX, Setting
+
+CLASSIC: Final = "classic"
+CONSUMER: Final = "consumer"
+GROUP_PROTOCOL: Final = "group.protocol"
+CONSUMER_SESSION_TIMEOUT: Final = "group.consumer.session.timeout.ms"
+
+#: Of a member.
+PROTOCOL_SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        GROUP_PROTOCOL,
+        "choice",
+        CLASSIC,
+        "protocol of the members: classic (JoinGroup, SyncGroup) or consumer (KIP-848)",
+        allowed=(CLASSIC, CONSUMER),
+        in_files=False,
+    ),
+    Setting(
+        "group.remote.assignor",
+        "choice",
+        "none",
+        "the broker's assignor that members of group.protocol=consumer name; none: the broker chooses",
+        allowed=("none", "uniform", "range"),
+        in_files=False,
+    ),
+)
+
+#: Of the broker: they hold for members of group.protocol=consumer.
+CONSUMER_GROUP_SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        CONSUMER_SESSION_TIMEOUT,
+        "integer",
+        45_000,
+        "silence after which a member of a consumer group is fenced",
+        1,
+        in_files=False,
+    ),
+    Setting(
+        "group.consumer.heartbeat.interval.ms",
+        "integer",
+        5_000,
+        "between two heartbeats of a member of a consumer group: the broker tells the members",
+        1,
+        in_files=False,
+    ),
+    Setting(
+        "group.consumer.assignment.interval.ms",
+        "integer",
+        1_000,
+        "least time between two computations of a consumer group's targets",
+        0,
+        in_files=False,
+    ),
+    Setting(
+        "group.consumer.migration.policy",
+        "choice",
+        "bidirectional",
+        "which live groups may change their protocol",
+        allowed=("bidirectional", "upgrade", "downgrade", "disabled"),
+        in_files=False,
+    ),
+    Setting(
+        "group.consumer.max.size",
+        "integer",
+        INT_MAX,
+        "members that a consumer group may have",
+        1,
+        in_files=False,
+    ),
+)
