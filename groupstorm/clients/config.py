@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import JAVA, ClientProfile
 from groupstorm.problems import InputError
 
@@ -38,6 +39,11 @@ class ConsumerConfig:
     topic_pattern: str | None = None
     #: The broker's assignor that a member of a consumer group names (KIP-848); None: the broker chooses.
     group_remote_assignor: str | None = None
+    #: group.protocol: how the consumer takes part in its group.
+    group_protocol: GroupProtocol = GroupProtocol.CLASSIC
+    #: A regular expression that the broker resolves with RE2: the consumer subscribes to all topics whose
+    #: whole name matches it, and not to ``topics`` (KafkaConsumer.subscribe(SubscriptionPattern)).
+    subscription_pattern: str | None = None
     #: The client library whose behaviour the consumer has.
     profile: ClientProfile = JAVA
     protocol_type: str = field(default="consumer", init=False)
@@ -45,6 +51,7 @@ class ConsumerConfig:
     rebalance_timeout_ms: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self._check_group_protocol()
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise InputError(
                 f"heartbeat.interval.ms: {self.heartbeat_interval_ms} must be lower than "
@@ -59,6 +66,23 @@ class ConsumerConfig:
                 "session.timeout.ms": self.session_timeout_ms,
             }[timeout]
         object.__setattr__(self, "rebalance_timeout_ms", timeout)  # the dataclass is frozen
+
+    def _check_group_protocol(self) -> None:
+        protocol, profile = self.group_protocol, self.profile
+        if protocol not in profile.group_protocols:
+            raise InputError(f"group.protocol: {protocol}, but {profile.client} does not have it")
+        if self.subscription_pattern is None:
+            return
+        if protocol is GroupProtocol.CLASSIC:
+            raise InputError(
+                f"subscription_pattern: {self.subscription_pattern!r} needs group.protocol consumer; "
+                "with classic the client matches topics itself: topic_pattern"
+            )
+        if self.topic_pattern is not None:
+            raise InputError(
+                f"subscription_pattern: {self.subscription_pattern!r}, "
+                f"and topic_pattern: {self.topic_pattern!r}, expected one of them"
+            )
 
     @property
     def leaves_on_close(self) -> bool:

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, Final
 
 from groupstorm.clients.causes import CLOSING, NEEDS_MEMBER_ID, REASONS, RejoinCause
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.problems import InputError
 
 #: A poll() that returns everything that the client has fetched.
@@ -54,6 +55,8 @@ class ClientProfile:
     name: str
     client: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    #: The values of group.protocol that the library has and that our members speak as the library does.
+    group_protocols: frozenset[GroupProtocol] = frozenset({GroupProtocol.CLASSIC})
     join_group_version: int = 9
     sync_group_version: int = 5
     heartbeat_version: int = 4
@@ -125,6 +128,7 @@ JAVA = ClientProfile(
     "java",
     "kafka-clients 4.3.1",
     defaults={LATENESS: {"quantiles": {0: 0.2, 50: 1.1, 90: 5, 99: 15, 100: 40}}},
+    group_protocols=frozenset(GroupProtocol),
     heartbeats_wait_in_steps=True,
     refreshes_before_join=True,
 )

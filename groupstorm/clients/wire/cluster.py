@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.wire.connection import (
@@ -55,6 +56,8 @@ class ClusterClient:
         self.request_timeout_ms = request_timeout_ms
         #: Partitions per topic, of the existing topics of the last refresh.
         self.topics: Mapping[str, int] = {}
+        #: Topic id -> name, of the same topics. Brokers tell ids since Kafka 2.8 (KIP-516).
+        self.topic_names: Mapping[UUID, str] = {}
         #: False: no new connection is made, as if the network were gone.
         self.reachable = True
         self._security = security
@@ -63,16 +66,22 @@ class ClusterClient:
         self._leaders: dict[TopicPartition, PartitionLeader] = {}
         self._connections: dict[Endpoint, BrokerConnection] = {}
 
-    async def refresh(self, topics: Collection[str]) -> None:
-        """Ask any broker for the list of brokers and for these topics. Raises ConnectionLost."""
+    async def refresh(self, topics: Collection[str], topic_ids: Collection[UUID] = ()) -> None:
+        """Ask any broker for the list of brokers and for these topics. Raises ConnectionLost.
+
+        Either the names or the ids are empty: brokers do not answer both at once. Only topics that are asked
+        for by name may be created.
+        """
 
         def build(types: RequestTypes) -> Any:
-            asked = tuple(
-                types.make("MetadataRequestTopic", name=topic, topic_id=None) for topic in sorted(topics)
-            )
+            by_name = [(topic, None) for topic in sorted(topics)]
+            asked = by_name + [(None, topic_id) for topic_id in sorted(topic_ids)]
             return types.make(
                 types.root.__name__,
-                topics=asked,
+                topics=tuple(
+                    types.make("MetadataRequestTopic", name=topic, topic_id=topic_id)
+                    for topic, topic_id in asked
+                ),
                 allow_auto_topic_creation=True,
                 include_cluster_authorized_operations=False,
                 include_topic_authorized_operations=False,
@@ -82,6 +91,9 @@ class ClusterClient:
         self._brokers = {broker.node_id: Endpoint(broker.host, broker.port) for broker in response.brokers}
         usable = [topic for topic in response.topics if Error(topic.error_code) is Error.NONE]
         self.topics = {topic.name: len(topic.partitions) for topic in usable}
+        self.topic_names = {
+            topic.topic_id: topic.name for topic in usable if getattr(topic, "topic_id", None) is not None
+        }
         self._leaders = {
             TopicPartition(topic.name, partition.partition_index): PartitionLeader(
                 partition.leader_id, partition.leader_epoch

@@ -1,0 +1,50 @@
+"""The two protocols of consumer groups, and the settings that each of them leaves to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from groupstorm.problems import InputError
+
+
+class GroupProtocol(StrEnum):
+    """group.protocol of a consumer: who assigns partitions."""
+
+    #: A member of the group does (JoinGroup, SyncGroup, Heartbeat).
+    CLASSIC = "classic"
+    #: The broker does (ConsumerGroupHeartbeat, KIP-848).
+    CONSUMER = "consumer"
+
+
+#: The settings that a consumer refuses if they are given (ConsumerConfig.checkUnsupportedConfigsPostProcess,
+#: 4.3.1), by protocol, and what to do instead.
+_REFUSED: Mapping[GroupProtocol, Mapping[str, str]] = {
+    GroupProtocol.CLASSIC: {
+        "group.remote.assignor": "leave it out, and set partition.assignment.strategy",
+    },
+    GroupProtocol.CONSUMER: {
+        "partition.assignment.strategy": "leave it out, and set group.remote.assignor",
+        "heartbeat.interval.ms": "leave it out: the broker has group.consumer.heartbeat.interval.ms",
+        "session.timeout.ms": "leave it out: the broker has group.consumer.session.timeout.ms",
+    },
+}
+
+
+def read_group_protocol(name: object) -> GroupProtocol:
+    """The protocol of that name, in any case as in Kafka. Raises InputError."""
+    names = {protocol.value: protocol for protocol in GroupProtocol}
+    protocol = names.get(name.lower()) if isinstance(name, str) else None
+    if protocol is None:
+        raise InputError(f"group.protocol: {name!r}, expected one of {', '.join(names)}")
+    return protocol
+
+
+def refuse_settings(protocol: GroupProtocol, given: Mapping[str, object]) -> None:
+    """Raise InputError if a consumer that speaks ``protocol`` refuses one of the settings that are given.
+
+    ``given``: Kafka's names -> values, without defaults.
+    """
+    for name, remedy in _REFUSED[protocol].items():
+        if name in given:
+            raise InputError(f"{name}: {given[name]} cannot be set with group.protocol={protocol}: {remedy}")

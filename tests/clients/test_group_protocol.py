@@ -1,0 +1,58 @@
+"""group.protocol: what each of the two protocols refuses, in Kafka's client and here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.group_protocol import GroupProtocol, read_group_protocol, refuse_settings
+from groupstorm.clients.profiles import PROFILES
+from groupstorm.problems import InputError
+
+CONSUMER: Any = {"group_protocol": GroupProtocol.CONSUMER}
+
+
+@pytest.mark.parametrize("name", ["consumer", "CONSUMER", "Consumer"])
+def test_names_may_have_any_case(name: str) -> None:
+    assert read_group_protocol(name) is GroupProtocol.CONSUMER
+
+
+@pytest.mark.parametrize("name", ["streams", "", None, 1])
+def test_other_names_are_refused(name: object) -> None:
+    with pytest.raises(InputError, match=rf"group.protocol: {name!r}, expected one of classic, consumer"):
+        read_group_protocol(name)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name", "remedy"),
+    [
+        ("consumer", "session.timeout.ms", "group.consumer.session.timeout.ms"),
+        ("consumer", "heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"),
+        ("consumer", "partition.assignment.strategy", "set group.remote.assignor"),
+        ("classic", "group.remote.assignor", "set partition.assignment.strategy"),
+    ],
+)
+def test_a_setting_of_the_other_protocol_is_refused(protocol: str, name: str, remedy: str) -> None:
+    said = rf"^{name}: 7 cannot be set with group.protocol={protocol}: .*{remedy}"
+    with pytest.raises(InputError, match=said):
+        refuse_settings(read_group_protocol(protocol), {"max.poll.interval.ms": 1, name: 7})
+
+
+@pytest.mark.parametrize("protocol", list(GroupProtocol))
+def test_settings_of_both_protocols_pass(protocol: GroupProtocol) -> None:
+    refuse_settings(protocol, {"max.poll.interval.ms": 1, "group.instance.id": "i"})
+
+
+def test_a_library_without_the_protocol_is_refused() -> None:
+    with pytest.raises(InputError, match=r"group.protocol: consumer, but aiokafka 0.* does not have it"):
+        ConsumerConfig("g", "c", ("t",), profile=PROFILES["aiokafka"], **CONSUMER)
+
+
+def test_a_pattern_for_the_broker_needs_the_consumer_protocol() -> None:
+    with pytest.raises(InputError, match=r"subscription_pattern: 't.\*' needs group.protocol consumer"):
+        ConsumerConfig("g", "c", (), subscription_pattern="t.*")
+    with pytest.raises(InputError, match=r"subscription_pattern: 't.\*', and topic_pattern: 'u'"):
+        ConsumerConfig("g", "c", (), subscription_pattern="t.*", topic_pattern="u", **CONSUMER)
+    assert ConsumerConfig("g", "c", (), subscription_pattern="t.*", **CONSUMER).topics == ()
