@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.storms.randomness import Stream
 from groupstorm.storms.record_logs import RecordLogs
@@ -23,6 +24,7 @@ def consumer_config(
 ) -> ConsumerConfig:
     """The configuration of the process ``name`` (its client id), which has the place ``index``."""
     own = settings.of_member(index)
+    assignor = own.choice("group.remote.assignor")
     static = own.choice("group.instance.id") in ("ordinal", "podname")
     return ConsumerConfig(
         group_id=group,
@@ -39,6 +41,8 @@ def consumer_config(
         metadata_max_age_ms=own.integer("metadata.max.age.ms"),
         enable_auto_commit=own.flag("enable.auto.commit"),
         auto_commit_interval_ms=own.integer("auto.commit.interval.ms"),
+        group_protocol=GroupProtocol(own.choice("group.protocol")),
+        group_remote_assignor=None if assignor == "none" else assignor,
         leave_group_on_close=own.optional_flag("leave_on_close"),
         profile=PROFILES[own.names("client_profile")[0]],
     )

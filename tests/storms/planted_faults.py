@@ -23,7 +23,7 @@ from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.members import Members
 from groupstorm.storms.world.pauses import Pauses
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
-from groupstorm.storms.world.rebalance_callbacks import VirtualCallbacks
+from groupstorm.storms.world.rebalance_callbacks import ListenerCalls
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState
 
@@ -98,9 +98,9 @@ def zombie_never_loses(patch: Patch) -> None:
 
 def zombie_ignores_on_partitions_lost(patch: Patch) -> None:
     """The application is told onPartitionsLost, and goes on processing."""
-    stop_processing, drop = VirtualCallbacks._stop_processing, Work.drop
+    stop_processing, drop = ListenerCalls._stop_processing, Work.drop
 
-    def told(self: VirtualCallbacks, operation: RunCallback) -> int:
+    def told(self: ListenerCalls, operation: RunCallback) -> int:
         if operation.kind is not CallbackKind.LOST:
             return stop_processing(self, operation)
         work, patched = self._work, _KeepsProcessing(self._work)
@@ -111,7 +111,7 @@ def zombie_ignores_on_partitions_lost(patch: Patch) -> None:
             self._work = work
 
     assert drop is Work.drop
-    patch.setattr(VirtualCallbacks, "_stop_processing", told)
+    patch.setattr(ListenerCalls, "_stop_processing", told)
 
 
 class _KeepsProcessing:

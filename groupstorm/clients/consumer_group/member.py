@@ -91,6 +91,16 @@ class ConsumerGroupMember:
         """The partitions that the application may read."""
         return self._membership.owned
 
+    @property
+    def waits_for_poll(self) -> bool:
+        """Whether the next poll() brings the member further: it begins a reconciliation, or joins again."""
+        return self._membership.reconciliation_due or self.state is MemberState.STALE
+
+    @property
+    def heartbeat_interval_ms(self) -> int:
+        """Between two heartbeats, as the broker told it; 0 before its first answer."""
+        return self._timing.interval_ms
+
     def operations(self) -> list[Operation]:
         """What the driver has to do, oldest first; each operation is handed out once."""
         taken = self._operations[:]

@@ -112,6 +112,12 @@ class ReconcilingMember:
         """The assignment that the next heartbeat tells."""
         return self._current
 
+    @property
+    def reconciliation_due(self) -> bool:
+        """Whether there is a target to reconcile, and no reconciliation is under way."""
+        waits = self.state is MemberState.RECONCILING and self._reconciliation is None
+        return waits and self._current != self._target
+
     def callback_begins(self) -> None:
         """The application runs the oldest callback: onPartitionsAssigned finds the new partitions owned."""
         assigned = self._callbacks[0].assigned

@@ -45,6 +45,24 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
     **{(state, "failed"): _EMPTY for state in (_PREPARING, _COMPLETING, _STABLE)},
 }
 
+_ASSIGNING: Final = "Assigning"
+_RECONCILING: Final = "Reconciling"
+#: A heartbeat brings a consumer group to any of these: it counts the epoch up, computes the targets and
+#: reconciles the member, each only if it is due.
+_PROGRESS: Final = frozenset({_ASSIGNING, _RECONCILING, _STABLE})
+
+#: The same of consumer groups (KIP-848): their state follows from members and epochs
+#: (ConsumerGroup.maybeUpdateGroupState), so that a cause may lead to several.
+CONSUMER_ALLOWED: Final[dict[tuple[str, str], frozenset[str]]] = {
+    **{(state, "heartbeat"): _PROGRESS for state in (_EMPTY, _ASSIGNING, _RECONCILING, _STABLE)},
+    **{
+        (state, cause): frozenset({_ASSIGNING, _EMPTY})
+        for state in (_RECONCILING, _STABLE, _ASSIGNING)
+        for cause in ("left", "session-expired", "rebalance-timeout", "join-timeout", "sync-timeout")
+    },
+    **{(state, "resolved"): frozenset({_ASSIGNING}) for state in (_RECONCILING, _STABLE)},
+}
+
 #: How an exception ends that Kafka's coordinator throws as well: it closes the round of an empty group.
 _ROUND_OF_NOBODY: Final = "cannot leave Empty because of 'no-members'"
 #: How another one begins: the id of a static member that could not be written is not in the group any more.
@@ -70,7 +88,9 @@ class StateChecks:
         if before != self._state and self._state is not None:
             self._verdicts.violated(STATES, f"the group went from {before} to {after}, but was {self._state}")
         self._state = after
-        if self._causes_known and ALLOWED.get((before, str(event.cause))) != after:
+        change = before, str(event.cause)
+        allowed = ALLOWED.get(change) == after or after in CONSUMER_ALLOWED.get(change, ())
+        if self._causes_known and not allowed:
             self._verdicts.violated(
                 TRANSITIONS, f"the group went from {before} to {after} because of {event.cause}"
             )

@@ -254,6 +254,10 @@ class VirtualBroker:
         self._carry_out(self.coordinator.update_topics(topics, removed, self.clock.now_us // 1000))
 
     @property
+    def any_group(self) -> ClassicGroup | ConsumerGroup | None:
+        return self.coordinator.any_group(GROUP)
+
+    @property
     def consumer_group(self) -> ConsumerGroup | None:
         """The group, if it is one of KIP-848."""
         return self.coordinator.consumer_group(GROUP)

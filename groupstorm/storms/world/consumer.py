@@ -27,11 +27,12 @@ from groupstorm.clients.operations import (
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.assignor_run import run_assignor
+from groupstorm.storms.world.classic_callbacks import VirtualCallbacks
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.fetch_pauses import pause_fetching, resume_fetching
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.storms.world.process import VirtualProcess
-from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, RebalanceHooks, VirtualCallbacks
+from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks
 
 
 class VirtualConsumer(VirtualProcess[Membership]):
@@ -55,7 +56,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
     ) -> None:
         self._assignors = assignors
         super().__init__(environment, index, incarnation, config, settings)
-        self._callbacks = VirtualCallbacks(environment, self, hooks)
+        self._callbacks = VirtualCallbacks(environment.clock, self, ListenerCalls(environment, self, hooks))
         self._flow: Flow | None = None
 
     def _new_member(self) -> Membership:

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.storms.member_settings import consumer_config, strategies
 from groupstorm.storms.scenario.steps import topic_names
 from groupstorm.storms.scenario_host import Process
 from groupstorm.storms.world.consumer import VirtualConsumer
+from groupstorm.storms.world.consumer_group.process import ConsumerGroupProcess
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.members import MemberProcess
 
 
 class PlainConsumers:
@@ -37,14 +40,13 @@ class PlainConsumers:
         topics = topic_names(environment.settings)
         config = consumer_config(settings, environment.group, topics, name, index)
         self._incarnations[name] += 1
-        consumer = VirtualConsumer(
-            environment,
-            index,
-            self._incarnations[name],
-            config,
-            self._offered(config),
-            settings.of_member(index),
-        )
+        incarnation, own = self._incarnations[name], settings.of_member(index)
+        consumer: MemberProcess
+        if config.group_protocol is GroupProtocol.CONSUMER:
+            consumer = ConsumerGroupProcess(environment, index, incarnation, config, own)
+        else:
+            offered = self._offered(config)
+            consumer = VirtualConsumer(environment, index, incarnation, config, offered, own)
         environment.members.add(consumer)
         return consumer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from groupstorm.assignors.leader import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
@@ -16,6 +16,7 @@ from groupstorm.storms.invariants import InvariantChecks, longest_silence_us
 from groupstorm.storms.record_logs import RecordLogs
 from groupstorm.storms.record_positions import Records
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.record_rates import rates_of
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
@@ -34,6 +35,16 @@ from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee
 
 
+def uses_consumer_protocol(settings: Settings) -> bool:
+    """Whether any member is of `group.protocol=consumer`, at the start or later."""
+    return any(own.choice(GROUP_PROTOCOL) == CONSUMER for own in settings.of_profiles())
+
+
+def is_mixed(settings: Settings) -> bool:
+    """Whether members of both protocols may meet."""
+    return len({own.choice(GROUP_PROTOCOL) for own in settings.of_profiles()}) > 1
+
+
 class Environment:
     """The parts of a run, each built once and wired to the ones below it.
 
@@ -48,6 +59,7 @@ class Environment:
         "clock",
         "exact",
         "group",
+        "has_consumer_protocol",
         "invariants",
         "leader_memory",
         "members",
@@ -78,7 +90,8 @@ class Environment:
         self.release = 0
         self.seed = scenario.seed
         self.group = GROUP
-        self.exact = exact
+        #: In a group of both protocols, every heartbeat may bring another member further.
+        self.exact = exact = exact or is_mixed(settings)
         self.clock = Clock()
         latency = settings.distribution("net_latency_ms")
         silence_us = longest_silence_us(settings, scenario.steps)
@@ -110,9 +123,18 @@ class Environment:
         )
         self.network = Network(self.clock, self.broker, latency, scenario.seed)
         self._timers: dict[tuple[str, str], DrawnSums | None] = {}
+        self.has_consumer_protocol = uses_consumer_protocol(settings)
+        self.topics_changed(self.topics.now)
         self.assignor_work = work or AssignorWork()
         self.leader_memory = LeaderMemory()
         self.rounds = Rounds()
+
+    def topics_changed(self, changed: Mapping[str, int], removed: Sequence[str] = ()) -> None:
+        """The coordinator knows topics only if it assigns partitions itself."""
+        if self.has_consumer_protocol:
+            self.broker.topics_changed(changed, removed)
+            for member in tuple(self.members.by_name.values()):
+                member.periodic_requests.make_next_real(generation_over=False)
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> Error:
         """The group's coordinator has accepted these offsets. Returns the error for partitions of deleted

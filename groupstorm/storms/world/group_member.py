@@ -15,8 +15,11 @@ class GroupMember(Protocol):
     """`clients.membership.Membership`, or `consumer_group.view.ConsumerGroupView`."""
 
     coordinator_known: bool
-    #: What it owns, as it knows.
-    owned: tuple[TopicPartition, ...]
+
+    @property
+    def owned(self) -> tuple[TopicPartition, ...]:
+        """What it owns, as it knows."""
+        ...
 
     @property
     def generation(self) -> Generation:

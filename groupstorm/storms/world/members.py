@@ -8,6 +8,7 @@ from typing import Protocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.storms.processing_rates import ProcessingRates
 from groupstorm.storms.record_positions import Records, Work, lag
 from groupstorm.storms.scenario_host import ConsumerProcess
@@ -17,7 +18,8 @@ from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.trace.events.group_states import GroupState
 
-_SETTLED_STATES = frozenset({GroupState.STABLE, GroupState.EMPTY})
+#: Those of consumer groups have the same names.
+_SETTLED_STATES: frozenset[str] = frozenset({GroupState.STABLE, GroupState.EMPTY})
 
 
 class MemberProcess(ConsumerProcess, Protocol):
@@ -75,12 +77,12 @@ class Members:
         """Records that no process has processed yet."""
         return lag(self._records, [process.work for process in self.by_name.values()], partitions, now_us)
 
-    def settled_in(self, group: ClassicGroup | None) -> bool:
+    def settled_in(self, group: ClassicGroup | ConsumerGroup | None) -> bool:
         """Whether the group is Stable or Empty, made of exactly the living, with nothing under way."""
         living = [process for process in self.by_name.values() if process.started]
         if group is None:
             return not living
-        if group.state not in _SETTLED_STATES or set(group.members) != {
+        if group.state not in _SETTLED_STATES or set(group.members.keys()) != {
             process.membership.generation.member_id for process in living
         }:
             return False

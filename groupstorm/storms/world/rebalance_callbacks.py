@@ -11,13 +11,12 @@ from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import (
     ASSIGNED,
     GIVEN_UP_EVENTS,
-    CallbackKind,
     Disconnected,
     RunCallback,
 )
 from groupstorm.clients.requests import offset_fetch
 from groupstorm.coordinator.errors import NO_ERROR
-from groupstorm.coordinator.messages import NO_GENERATION, OffsetCommitResponse, Response
+from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.processing_rates import ProcessingRates
 from groupstorm.storms.record_positions import Work, names
 from groupstorm.storms.response_errors import first_error
@@ -121,8 +120,8 @@ class _Assignment(NamedTuple):
     generation: Generation
 
 
-class VirtualCallbacks:
-    """The callbacks of one process, each of which takes its time."""
+class ListenerCalls:
+    """The listener of one process: each call takes its time."""
 
     __slots__ = (
         "_assignments",
@@ -136,7 +135,6 @@ class VirtualCallbacks:
         "_membership",
         "_periodic_requests",
         "_process",
-        "_round_failed",
         "_to_begin",
         "_work",
     )
@@ -159,47 +157,14 @@ class VirtualCallbacks:
         #: Owned partitions that are not begun: the number of the assignment whose look-up begins them. A
         #: look-up of an earlier one, which was under way when they were given up, does not.
         self._to_begin: dict[TopicPartition, int] = {}
-        #: The round whose callbacks are due has failed: the listener is not called.
-        self._round_failed = False
 
-    def run(self, operation: RunCallback) -> Any:
-        """Carry the operation out: its result, or that it takes time.
-
-        The listener is called inside poll(): a member that goes on processing may be at work.
-        """
-        process = self._process
-        if not process.closing and self._work.loop.processed_partitions:
-            next_poll_us = process.polls.next_us()
-            if next_poll_us > self._clock.now_us:
-                self._clock.at(next_poll_us, self._in_poll, process.step, operation)
-                return TAKES_TIME
-        if self._round_failed:
-            if operation.kind is ASSIGNED:  # the last call of the round
-                self._round_failed = False
-                self._membership.owned = self._held()
-            return None
+    def call(self, operation: RunCallback) -> Any:
+        """Call the listener now: the result of the operation, or that it takes time."""
         if operation.kind is ASSIGNED:
             return self._take(operation.partitions)
         return self._give_up(operation)
 
-    def _in_poll(self, step: int, operation: RunCallback) -> None:
-        """The application polls while the membership waits for the listener."""
-        process = self._process
-        if step != process.step or not process.alive:
-            return
-        completes_round = operation.kind is ASSIGNED or operation.cause == "assignment"
-        if completes_round and self._membership.generation.id == NO_GENERATION:
-            # The heartbeat thread has left the group meanwhile: the round has failed. Nobody calls the
-            # listener for it, the member owns what it owned before (AbstractCoordinator.joinGroupIfNeeded).
-            self._round_failed = True
-        elif operation.kind is CallbackKind.REVOKED and (lost := self._membership.lost_cause):
-            # A response has reset the generation since the last poll() (ConsumerCoordinator.onJoinPrepare).
-            operation = RunCallback(CallbackKind.LOST, operation.partitions, lost)
-        result = self.run(operation)
-        if result is not TAKES_TIME:
-            process.completed(step, result)
-
-    def _held(self) -> tuple[TopicPartition, ...]:
+    def held(self) -> tuple[TopicPartition, ...]:
         """The partitions that the process works on, and those whose positions it looks up, in order."""
         return tuple(sorted({*self._work.partitions, *self._to_begin}))
 

@@ -91,7 +91,7 @@ class World:
     def settled(self) -> bool:
         """Whether the group is Stable or Empty, made of exactly the living, with nothing under way."""
         return self._processes.settled and self._environment.members.settled_in(
-            self._environment.broker.group
+            self._environment.broker.any_group
         )
 
     def member(self, name: str) -> MemberProcess:
@@ -118,6 +118,7 @@ class World:
     def add_partitions(self, topic: str, count: int) -> None:
         """``topic`` has ``count`` partitions from now on (it cannot shrink), or is created with them."""
         created = self._environment.topics.grow(topic, count, self.clock.now_us)
+        self._environment.topics_changed({topic: self._environment.topics.now[topic]})
         self.records.created(created, self.clock.now_us)
         if self.slow_records is not None:
             self.slow_records.created(created)
@@ -137,6 +138,7 @@ class World:
         their metadata; the others see it at their next regular refresh.
         """
         gone = self._environment.topics.delete(topic, self.clock.now_us)
+        self._environment.topics_changed({}, [topic])
         self.trace(Source.WORLD, PartitionsDeleted(self.group, (topic,), tuple(map(str, gone))))
         self.records.forget(gone)
         for member in self._environment.members.by_name.values():

@@ -179,6 +179,10 @@ class PeriodicRequests:
             interval_us = self._timers.us(self._config.heartbeat_interval_ms)
             self._heartbeats = self._open(HEARTBEAT, now_us - interval_us, interval_us)
             self._real_requests.make_real(self._heartbeats, 1)
+        self.restart_commits()
+
+    def restart_commits(self) -> None:
+        """A member that has joined goes on with background commits, the first of them a real one."""
         if self._sender.settled:
             self.follow_work()
             former = self._commits  # it has gone on if only the responses were lost

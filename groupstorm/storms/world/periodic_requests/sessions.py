@@ -14,6 +14,9 @@ from groupstorm.trace.events.group_states import GroupState
 
 _REBALANCING = frozenset({GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE})
 
+#: The states of a consumer group in which heartbeats bring it further.
+_MOVING = frozenset({"Assigning", "Reconciling"})
+
 
 class Requests(Protocol):
     """The periodic requests of one process, as sessions see them."""
@@ -95,7 +98,7 @@ class SessionArbiter:
     def group_changed(self, event: events.Event) -> None:
         """The coordinator may answer heartbeats differently from now on: the next ones become real."""
         if isinstance(event, events.GroupStateChanged):
-            if event.state in _REBALANCING:
+            if event.state in _REBALANCING or event.state in _MOVING:
                 generation_over = event.state == GroupState.COMPLETING_REBALANCE
                 for process in tuple(self._processes.values()):
                     process.periodic_requests.make_next_real(generation_over)

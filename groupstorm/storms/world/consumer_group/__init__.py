@@ -1,0 +1,10 @@
+"""Processes whose consumers are members of a consumer group (KIP-848, `group.protocol=consumer`).
+
+* `process`: one process, which carries out what a `ConsumerGroupMember` asks for;
+* `view`: the member as the parts see it that serve both protocols;
+* `quiet_heartbeats`: heartbeats that are computed as long as nothing happens;
+* `requests`: background commits, and what disturbs heartbeats;
+* `client_clock`: milliseconds on the clock of the member's machine.
+"""
+
+from __future__ import annotations

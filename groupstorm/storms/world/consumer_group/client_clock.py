@@ -1,0 +1,22 @@
+"""Milliseconds on the clock of a member's machine."""
+
+from __future__ import annotations
+
+_MILLION = 1_000_000
+
+
+class ClientClock:
+    """``drift_ppm``: by how many parts per million the machine's clock is fast."""
+
+    __slots__ = ("_speed",)
+
+    def __init__(self, drift_ppm: int) -> None:
+        self._speed = _MILLION + drift_ppm
+
+    def ms(self, time_us: int) -> int:
+        """What the machine's clock shows at ``time_us``."""
+        return time_us * self._speed // (1000 * _MILLION)
+
+    def us(self, shown_ms: int) -> int:
+        """When it begins to show ``shown_ms``."""
+        return -(-shown_ms * 1000 * _MILLION // self._speed)

@@ -1,0 +1,441 @@
+"""One process whose consumer is a member of a consumer group: it does what a `ConsumerGroupMember` asks for.
+
+The member's network thread runs at the instants that the member names, and after every call. The poll()s of
+the application that matter are events: those that begin a reconciliation, run callbacks or join again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from groupstorm.clients.causes import RejoinCause
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.consumer_group.member import ConsumerGroupMember
+from groupstorm.clients.consumer_group.operations import (
+    CommitWithEpoch,
+    Left,
+    Operation,
+    RefreshTopics,
+    ReportError,
+    SendHeartbeat,
+)
+from groupstorm.clients.consumer_group.states import MemberState
+from groupstorm.clients.consumer_group.timing import FOREVER_MS
+from groupstorm.clients.member_session import Generation
+from groupstorm.clients.operations import Disconnected, FindCoordinator, RunCallback, StopProcessing
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.world.broker import topic_id
+from groupstorm.storms.world.consumer_group.client_clock import ClientClock
+from groupstorm.storms.world.consumer_group.member_ids import drawn_member_id
+from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
+from groupstorm.storms.world.consumer_group.requests import ConsumerGroupRequests
+from groupstorm.storms.world.consumer_group.view import ConsumerGroupView
+from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.process import VirtualProcess
+from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls
+from groupstorm.trace.events import member as events
+
+#: How long close() waits (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
+CLOSE_TIMEOUT_MS: Final = 30_000
+
+
+class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
+    """One incarnation of a process of `group.protocol=consumer`."""
+
+    __slots__ = (
+        "_calls",
+        "_due",
+        "_heartbeats",
+        "_in_callback",
+        "_seeks_coordinator",
+        "_state",
+        "_steps",
+        "_steps_ms",
+        "_told_poll_us",
+        "client_clock",
+        "group_member",
+    )
+
+    def __init__(
+        self,
+        environment: Environment,
+        index: int,
+        incarnation: int,
+        config: ConsumerConfig,
+        settings: Settings,
+    ) -> None:
+        self._heartbeats = QuietHeartbeats(self)
+        super().__init__(environment, index, incarnation, config, settings)
+        self._calls = ListenerCalls(environment, self, None)
+        #: The callbacks that wait for a poll().
+        self._due: deque[RunCallback] = deque()
+        self._in_callback = False
+        self._seeks_coordinator = False
+        self._state = self.group_member.state
+        #: The number of the next run of the network thread, and when it is due on the machine's clock.
+        self._steps = 0
+        self._steps_ms = 0
+        #: The last poll() that the member knows.
+        self._told_poll_us = -1
+
+    def __repr__(self) -> str:
+        state = self.group_member.state.name if self.alive else "gone"
+        return f"<ConsumerGroupProcess {self.name} {state} owned={len(self.work.partitions)}>"
+
+    def _new_member(self) -> ConsumerGroupView:
+        drift_ppm = self.settings.of_member(self.index).integer("clock_drift_ppm")
+        self.client_clock = ClientClock(drift_ppm)
+        self.group_member = ConsumerGroupMember(
+            self.config,
+            drawn_member_id(self._environment.seed, self.name, self._incarnation),
+            self._topic_names,
+            self._has_positions,
+            self._now_ms,
+        )
+        return ConsumerGroupView(self.group_member, self._coordinator_lost, self._heartbeats.wake)
+
+    def _new_requests(self) -> ConsumerGroupRequests:
+        return ConsumerGroupRequests(self._environment, self, self._heartbeats)
+
+    @property
+    def _now_ms(self) -> int:
+        return self.client_clock.ms(self.clock.now_us)
+
+    def _topic_names(self) -> Mapping[UUID, str]:
+        return {topic_id(name): name for name in self._metadata.topics()}
+
+    def _has_positions(self) -> bool:
+        return bool(self.work.partitions)
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        self.waits_for_poll = True
+        self.work.loop.begin(self.clock.now_us)
+        self._subscribe()
+        self._find_coordinator()
+        if self._environment.exact:
+            self.polls.simulate_each()
+        self._poll()
+        self.polls.watch()
+
+    def _subscribe(self) -> bool:
+        """Returns whether the subscription has changed. The client itself matches a pattern (KAFKA-7126)."""
+        topics = frozenset(self.config.topics)
+        pattern = self.config.topic_pattern
+        if pattern is not None:
+            topics = frozenset(name for name in self._metadata.topics() if re.fullmatch(pattern, name))
+        self._heartbeats.wake()
+        self.group_member.subscribe(topics)
+        return pattern is not None
+
+    def stop(self) -> None:
+        """close(): commit, give the partitions up, leave."""
+        if not self.alive or not self.started or self.closing:
+            return
+        self._heartbeats.wake()
+        self.closing = True
+        self.pauses.end()
+        self.rates.stop()
+        self.periodic_requests.stop_commits()
+        self.waits_for_poll = self._in_callback = False
+        self._due.clear()
+        self.membership.callbacks_due = 0
+        self.step += 1
+        self.clock.after(self.timers.us(CLOSE_TIMEOUT_MS), self._close_timed_out)
+        positions = self.work.positions(self.clock.now_us) if self.config.enable_auto_commit else {}
+        generation = self.membership.generation
+        if positions and generation.id > 0:
+            self._commits.send(positions, generation, self._committed_on_close)
+        else:
+            self._revoke_on_close()
+
+    def _committed_on_close(self, _: Error | Disconnected) -> None:
+        if self.alive:
+            self._revoke_on_close()
+
+    def _revoke_on_close(self) -> None:
+        callback = self.group_member.closing_callback()
+        if callback is None or self._calls.call(callback) is not TAKES_TIME:
+            self._leave_on_close()
+
+    def _leave_on_close(self) -> None:
+        self.group_member.close()
+        self._turn()
+
+    def _close_timed_out(self) -> None:
+        if self.alive:
+            self.group_member.end()
+            self._carry_out()
+            self._left()
+
+    def _left(self) -> None:
+        stays = self.config.group_instance_id is not None and self.config.leave_group_on_close is not True
+        cause = "silent" if stays else "left"
+        self.emit(events.MemberClosed(self.config.group_id, self.name, self.group_member.member_id, cause))
+        self._exit()
+
+    def _fail(self, error: str) -> None:
+        """poll() throws, and the process ends."""
+        self.periodic_requests.stop()
+        self.emit(events.MemberFailed(self.config.group_id, self.name, self.group_member.member_id, error))
+        self._exit()
+
+    def _break_off(self) -> None:
+        self._heartbeats.wake()
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        return (
+            self.waits_for_poll
+            and self.group_member.state is MemberState.STABLE
+            and not self.membership.rejoin_needed
+            and not self.pauses.lasts
+            and self.connection.passes
+            and self.work.partitions == self.group_member.owned  # else it still looks up where to start
+        )
+
+    # -- poll() ----------------------------------------------------------------------------------
+
+    def polled(self) -> None:
+        if self.waits_for_poll and not self.pauses.lasts:
+            self._poll()
+
+    def note_polls(self) -> None:
+        """Tell the member of the application's last poll(). It was none that mattered."""
+        if not self.waits_for_poll:
+            return
+        polled_us = self.work.loop.last_poll_us(self.clock.now_us)
+        if polled_us is not None and polled_us > self._told_poll_us:
+            self._told_poll_us = polled_us
+            self.group_member.poll(self.client_clock.ms(polled_us))
+
+    def _poll(self) -> None:
+        self._told_poll_us = self.clock.now_us
+        self.group_member.poll(self._now_ms)
+        self._turn()
+        self._run_callbacks()
+
+    def nudge(self) -> None:
+        """The application looks at its next poll(); the one of this instant has looked already."""
+        if self._told_poll_us < self.clock.now_us:
+            super().nudge()
+        elif self.membership.rejoin_needed and not self._in_callback:
+            self.clock.after(1, super().nudge)
+
+    def _run_callbacks(self) -> None:
+        while self._due and self.alive and not self._in_callback:
+            callback = self._due.popleft()
+            self.membership.callbacks_due -= 1
+            if not self.group_member.callback_begins():
+                self._turn()
+                continue
+            self.step += 1
+            self._in_callback, self.waits_for_poll = True, False
+            if self._calls.call(callback) is TAKES_TIME:
+                return
+            self._callback_ended()
+        if self.alive and self.membership.failure is not None and self.waits_for_poll:
+            self._fail(self.membership.failure)
+
+    def _callback_ended(self) -> None:
+        self._in_callback, self.waits_for_poll = False, True
+        self.group_member.callback_ended()
+        self._turn()
+
+    def _go_on(self, result: Any) -> None:
+        if self.closing:
+            self._leave_on_close()
+            return
+        if self._in_callback:
+            self._callback_ended()
+            self._run_callbacks()
+        else:
+            self._poll()
+        if self.alive and self.waits_for_poll and not self.membership.rejoin_needed:
+            self.periodic_requests.start_commits()
+            self.pauses.next_batch()
+            self.nudge()
+
+    # -- the network thread ----------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        """Do what the member asks for, let its network thread run, and say when it runs next."""
+        wait_ms = 0
+        self._carry_out()
+        while self.alive:
+            wait_ms = self.group_member.step(self._now_ms)
+            if not self._carry_out():
+                break
+        if not self.alive:
+            return
+        self._steps += 1
+        if 0 < wait_ms < FOREVER_MS:
+            self._steps_ms = self._now_ms + wait_ms
+            self._rest_or_schedule()
+        if not self.closing:
+            self.nudge()
+
+    def _carry_out(self) -> bool:
+        """Returns whether there was anything to do."""
+        operations = self.group_member.operations()
+        for operation in operations:
+            _CARRIES_OUT[type(operation)](self, operation)
+        self._tell_state()
+        return bool(operations)
+
+    def _tell_state(self) -> None:
+        state, before = self.group_member.state, self._state
+        if state is before:
+            return
+        self._state = state
+        if state is MemberState.STALE:
+            generation, group = self.membership.generation, self.config.group_id
+            cause = RejoinCause.POLL_TIMEOUT
+            self.emit(events.RejoinRequested(group, self.name, generation.member_id, generation.id, cause))
+
+    def _rest_or_schedule(self) -> None:
+        member = self.group_member
+        interval_ms = member.heartbeat_interval_ms
+        is_quiet = (
+            not self._environment.exact
+            and member.state is MemberState.STABLE
+            and self.settled
+            and not self.connection.in_flight
+            and self._environment.broker.is_quiet(member.member_id, member.epoch)
+        )
+        if is_quiet:
+            self._environment.sessions.by_member_id[member.member_id] = self.periodic_requests
+            self._heartbeats.rest(self._steps_ms, interval_ms)
+        else:
+            self.step_at(self._steps_ms)
+
+    def step_at(self, shown_ms: int) -> None:
+        self._steps += 1
+        self._steps_ms = shown_ms
+        due_us = max(self.client_clock.us(shown_ms), self.clock.now_us)
+        self.clock.at(due_us, self._step, self._steps)
+
+    def next_step_us(self) -> int:
+        return max(self.client_clock.us(self._steps_ms), self.clock.now_us)
+
+    def _step(self, number: int) -> None:
+        if number != self._steps or not self.alive:
+            return
+        if self.clock.now_us < self.pauses.paused_until_us:
+            self.clock.at(self.pauses.paused_until_us, self._step, number)
+            return
+        self.note_polls()
+        self._turn()
+
+    def runs_again(self) -> None:
+        if self.alive and self.started:
+            self._heartbeats.wake()
+            self.note_polls()
+            self._turn()
+
+    def _awake(self, take: Callable[..., None], *arguments: Any) -> bool:
+        """Whether the process runs; if it stands still, it takes the result when it runs again."""
+        if not self.alive:
+            return False
+        paused_until_us = self.pauses.paused_until_us
+        if self.clock.now_us < paused_until_us:
+            self.clock.at(paused_until_us, take, *arguments)
+            return False
+        self._heartbeats.wake()
+        self.note_polls()
+        return True
+
+    def answered(self, sent: SendHeartbeat, response: Response | Disconnected) -> None:
+        if self._awake(self.answered, sent, response):
+            assert isinstance(response, ConsumerGroupHeartbeatResponse | Disconnected)
+            self.group_member.answered(sent, response, self._now_ms)
+            self._turn()
+
+    def _committed(self, result: Error | Disconnected) -> None:
+        if self._awake(self._committed, result):
+            self.group_member.committed(result, self._now_ms)
+            self._turn()
+
+    def heartbeat_answered(self, error: Error, sent: Generation) -> None:
+        """No heartbeats of the classic protocol leave."""
+
+    # -- the coordinator, topics -----------------------------------------------------------------
+
+    def _coordinator_lost(self) -> None:
+        self._heartbeats.wake()
+        self.group_member.coordinator_known = False
+        self._find_coordinator()
+
+    def _find_coordinator(self) -> None:
+        if not self._seeks_coordinator:
+            self._seeks_coordinator = True
+            self.clock.after(0, self.connection.find_coordinator, self._coordinator_found)
+
+    def _coordinator_found(self) -> None:
+        if not self._awake(self._coordinator_found):
+            return
+        self._seeks_coordinator = False
+        if self.connection.broken:
+            self._find_coordinator()
+            return
+        self.group_member.coordinator_found()
+        self._turn()
+
+    def _topics_refreshed(self) -> None:
+        if self._subscribe():
+            self.note_polls()
+        self._turn()
+
+    # -- what the member asks for ----------------------------------------------------------------
+
+    def _send(self, operation: SendHeartbeat) -> None:
+        timeout_ms = self.config.request_timeout_ms
+        take = lambda response: self.answered(operation, response)  # noqa: E731
+        self.connection.send(operation.request, timeout_ms, take, periodic=True)
+
+    def _commit(self, operation: CommitWithEpoch) -> None:
+        positions = self.work.positions(self.clock.now_us)
+        sent = Generation(operation.epoch, self.group_member.member_id)
+        self._commits.send(positions, sent, self._committed)
+
+    def _refresh_topics(self, _: RefreshTopics) -> None:
+        self.clock.after(self.timers.us(self.config.retry_backoff_ms), self._refresh_metadata)
+
+    def _stop_processing(self, operation: StopProcessing) -> None:
+        self.periodic_requests.settle_commits()
+        self.work.stop(operation.partitions, self.clock.now_us)
+
+    def _call_later(self, operation: RunCallback) -> None:
+        self._due.append(operation)
+        self.membership.callbacks_due += 1
+
+    def _report(self, operation: ReportError) -> None:
+        if self.group_member.state is MemberState.FATAL or operation.error:
+            self.membership.failure = operation.error
+
+    def _seek(self, _: FindCoordinator) -> None:
+        self._find_coordinator()
+
+    def _end(self, _: Left) -> None:
+        if self.closing:
+            self._left()
+
+
+_CARRIES_OUT: Mapping[type[Operation], Callable[[ConsumerGroupProcess, Any], None]] = {
+    SendHeartbeat: ConsumerGroupProcess._send,
+    CommitWithEpoch: ConsumerGroupProcess._commit,
+    RefreshTopics: ConsumerGroupProcess._refresh_topics,
+    StopProcessing: ConsumerGroupProcess._stop_processing,
+    RunCallback: ConsumerGroupProcess._call_later,
+    ReportError: ConsumerGroupProcess._report,
+    FindCoordinator: ConsumerGroupProcess._seek,
+    Left: ConsumerGroupProcess._end,
+}

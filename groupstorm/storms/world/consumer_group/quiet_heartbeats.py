@@ -1,0 +1,110 @@
+"""Heartbeats of a member of a consumer group, computed as long as nothing happens.
+
+While its group is Stable, a heartbeat changes nothing: the coordinator begins the session anew and answers
+with the epoch alone. Then no heartbeat is sent. When something happens, to the group or to the process, the
+last heartbeat that would have been sent is put where it would be: answered, or its answer on the way back, or
+itself on the way to the coordinator. From then on every heartbeat is sent, until all is quiet again.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Protocol
+
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.consumer_group.member import ConsumerGroupMember
+from groupstorm.clients.consumer_group.operations import SendHeartbeat
+from groupstorm.clients.operations import Disconnected
+from groupstorm.coordinator.errors import NO_ERROR
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
+from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.consumer_group.client_clock import ClientClock
+
+_API = ("ConsumerGroupHeartbeat", None)
+
+
+class BeatingProcess(Protocol):
+    """The process whose member it is."""
+
+    client_clock: ClientClock
+    config: ConsumerConfig
+    connection: VirtualConnection
+    group_member: ConsumerGroupMember
+
+    def note_polls(self) -> None:
+        """Tell the member of the application's last poll()."""
+        ...
+
+    def step_at(self, shown_ms: int) -> None:
+        """Let the client's network thread run next when its clock shows ``shown_ms``."""
+        ...
+
+    def answered(self, sent: SendHeartbeat, response: Response | Disconnected) -> None:
+        """A heartbeat was answered."""
+        ...
+
+
+class QuietHeartbeats:
+    """The heartbeats of one process: each leaves ``interval_ms`` after the one before."""
+
+    __slots__ = ("_due_ms", "_interval_ms", "_process")
+
+    def __init__(self, process: BeatingProcess) -> None:
+        self._process = process
+        #: When the first of them leaves, on the machine's clock; None: they are sent.
+        self._due_ms: int | None = None
+        self._interval_ms = 0
+
+    @property
+    def is_quiet(self) -> bool:
+        return self._due_ms is not None
+
+    def rest(self, due_ms: int, interval_ms: int) -> None:
+        """Compute them from now on."""
+        self._due_ms, self._interval_ms = due_ms, interval_ms
+
+    def wake(self) -> None:
+        """Send them from now on."""
+        first_ms, self._due_ms = self._due_ms, None
+        if first_ms is None:
+            return
+        process, interval_ms = self._process, self._interval_ms
+        process.note_polls()
+        shown_ms = process.client_clock.ms(process.connection.clock.now_us - 1)
+        sent = 0 if shown_ms < first_ms else (shown_ms - first_ms) // interval_ms + 1
+        if sent:
+            self._overtake(first_ms, sent)
+        process.step_at(first_ms + sent * interval_ms)
+
+    def _overtake(self, first_ms: int, sent: int) -> None:
+        """So many have been sent by now: put the last one where it is."""
+        process = self._process
+        connection, member = process.connection, process.group_member
+        broker, now_us = connection.broker, connection.clock.now_us
+        last_ms = first_ms + (sent - 1) * self._interval_ms
+        sent_us = process.client_clock.us(last_ms)
+        arrival_us = sent_us + connection.periodic_latency_us(sent_us)
+        arrived, contact_us = sent, arrival_us
+        if arrival_us > now_us:
+            arrived = sent - 1
+            before_us = process.client_clock.us(last_ms - self._interval_ms)
+            contact_us = before_us + connection.periodic_latency_us(before_us)
+        broker.count(_API, arrived)
+        if arrived:
+            broker.session_since(member.member_id, contact_us)
+        member.step(last_ms)
+        for operation in member.operations():
+            assert isinstance(operation, SendHeartbeat), operation
+            take = partial(process.answered, operation)
+            timeout_ms = process.config.request_timeout_ms
+            if arrival_us > now_us:
+                connection.overtake(operation.request, sent_us, timeout_ms, take)
+                continue
+            response = ConsumerGroupHeartbeatResponse(
+                NO_ERROR, member.member_id, member.epoch, self._interval_ms
+            )
+            answered_us = arrival_us + connection.periodic_response_latency_us(sent_us)
+            if answered_us > now_us:
+                connection.overtake_response(operation.request, sent_us, answered_us, response, take)
+            else:
+                member.answered(operation, response, process.client_clock.ms(answered_us))
