@@ -59,18 +59,30 @@ def handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> W
 
 
 def check_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> None:
-    """Handle a classic member's commit but for the offsets: they are neither stored nor emitted."""
-    group = shard.classic_group(request.group)
+    """Handle a member's commit but for the offsets: they are neither stored nor emitted."""
+    known = shard.groups.get(request.group)
+    if isinstance(known, ConsumerGroup):
+        error = consumer_rules.validate_commit(known, shard.topics, request)
+        if error is not NO_ERROR:
+            shard.answer(reply, error_response(request, error))
+        else:
+            answer_in_turn(shard, request, reply, _accepted(request))
+        return
+    group = known
     error = validate_commit(group, request)
     if error is not NO_ERROR or group is None:
         shard.answer(reply, error_response(request, error))
         return
     if group.state in (STABLE, PREPARING_REBALANCE):
         restart_session(shard, group, group.members[request.member_id])
+    answer_in_turn(shard, request, reply, _accepted(request))
+
+
+def _accepted(request: OffsetCommit) -> OffsetCommitResponse:
     results = [
         (topic, partition, NO_ERROR) for topic, offsets in request.offsets.items() for partition in offsets
     ]
-    answer_in_turn(shard, request, reply, OffsetCommitResponse(tuple(results)))
+    return OffsetCommitResponse(tuple(results))
 
 
 def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingReply) -> Write | None:

@@ -205,7 +205,8 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     # -- poll() ----------------------------------------------------------------------------------
 
     def polled(self) -> None:
-        if self.waits_for_poll and not self.pauses.lasts:
+        """`nudge` has scheduled the polls that matter, in the same order in both modes."""
+        if self.waits_for_poll and not self.pauses.lasts and not self.membership.rejoin_needed:
             self._poll()
 
     def note_polls(self) -> None:
@@ -260,9 +261,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         else:
             self._poll()
         if self.alive and self.waits_for_poll and not self.membership.rejoin_needed:
-            self.periodic_requests.start_commits()
             self.pauses.next_batch()
-            self.nudge()
 
     # -- the network thread ----------------------------------------------------------------------
 
@@ -296,6 +295,8 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         if state is before:
             return
         self._state = state
+        if state is MemberState.ACKNOWLEDGING:
+            self.periodic_requests.start_commits()
         if state is MemberState.STALE:
             generation, group = self.membership.generation, self.config.group_id
             cause = RejoinCause.POLL_TIMEOUT
