@@ -31,6 +31,11 @@ from groupstorm.storms.checks.verdicts import (
     listed,
 )
 from groupstorm.storms.checks.written_members import Appends
+from groupstorm.storms.scenario.group_protocol_settings import (
+    CONSUMER,
+    CONSUMER_SESSION_TIMEOUT,
+    GROUP_PROTOCOL,
+)
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import PARTITION, Step
 from groupstorm.trace.events import coordinator as coordinator_events
@@ -93,6 +98,8 @@ def longest_silence_us(settings: Settings, steps: Iterable[Step] = ()) -> int:
     way when the silence begins, also in a partitioned network, and the coordinator counts in milliseconds."""
     held_ms = sum(step.for_ms for step in steps if step.do == PARTITION)
     session_ms = max(own.integer("session.timeout.ms") for own in settings.of_profiles())
+    if any(own.choice(GROUP_PROTOCOL) == CONSUMER for own in settings.of_profiles()):
+        session_ms = max(session_ms, settings.integer(CONSUMER_SESSION_TIMEOUT))
     return (session_ms + held_ms + 1) * 1000 + settings.distribution("net_latency_ms").largest_us
 
 
@@ -132,6 +139,8 @@ class InvariantChecks:
             coordinator_events.MemberAdded: self._membership.added,
             coordinator_events.MemberReplaced: self._replaced,
             coordinator_events.MemberRemoved: self._removed,
+            coordinator_events.GroupEpochBumped: self._epoch_bumped,
+            coordinator_events.MemberReconciled: self._reconciled,
             coordinator_events.JoinParked: self._join_parked,
             coordinator_events.JoinAnswered: self._join_answered,
             coordinator_events.SyncParked: self._sync_parked,
@@ -193,6 +202,12 @@ class InvariantChecks:
     def _removed(self, event: coordinator_events.MemberRemoved) -> None:
         self._membership.removed(self._time_us, event)
         self._requests.member_gone(event.member_id)
+
+    def _epoch_bumped(self, _: coordinator_events.GroupEpochBumped) -> None:
+        self._membership.consumer_group_written(self._time_us)
+
+    def _reconciled(self, _: coordinator_events.MemberReconciled) -> None:
+        self._membership.consumer_group_written(self._time_us)
 
     def _join_parked(self, event: coordinator_events.JoinParked) -> None:
         self._requests.join_parked(event)

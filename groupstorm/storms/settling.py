@@ -83,6 +83,11 @@ def finding(verdicts: Mapping[str, str]) -> str | None:
     return sentence if sentence.startswith(FINDINGS) and broken <= CONSEQUENCES else None
 
 
+def _has_new_targets(event: events.GroupStateChanged) -> bool:
+    """Whether the targets of a consumer group have been computed anew: it has none of the other rounds."""
+    return event.previous_state == "Assigning" or event.state == "Reconciling"
+
+
 class Rounds:
     """The rounds of a group and the members that the coordinator removed, each with its time."""
 
@@ -94,7 +99,7 @@ class Rounds:
 
     def group_changed(self, event: events.Event, now_us: int) -> None:
         if isinstance(event, events.GroupStateChanged):
-            if event.state == GroupState.COMPLETING_REBALANCE.value:
+            if event.state == GroupState.COMPLETING_REBALANCE.value or _has_new_targets(event):
                 self.completed_us.append(now_us)
         elif isinstance(event, events.MemberRemoved):
             self.removed.append((now_us, event.cause))

@@ -96,6 +96,10 @@ class MembershipChecks:
         """A response to a JoinGroup or SyncGroup: the member's session begins again."""
         self._answered_us[member_id] = time_us
 
+    def consumer_group_written(self, time_us: int) -> None:
+        """A consumer group has changed its epoch, or one of its members."""
+        self._log.consumer_group_written(time_us)
+
     def join_parked(self, time_us: int, event: coordinator_events.JoinParked) -> None:
         self._log.join_parked(time_us, event)
 

@@ -91,6 +91,10 @@ class WrittenMembers:
         elif event.cause == Cause.STATIC_MEMBER:
             self._take_back(event.member_id)
 
+    def consumer_group_written(self, time_us: int) -> None:
+        """Every change of a consumer group is a write."""
+        self._begin(time_us, frozenset(self._members))
+
     def sync_parked(self, time_us: int, event: events.SyncParked) -> None:
         """The leader's assignments are written as often as the leader sends them."""
         if self._state == GroupState.COMPLETING_REBALANCE and event.member_id == self._leader:

@@ -19,6 +19,7 @@ import yaml
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
+from groupstorm.storms.scenario.group_protocol_consistency import check_group_protocol
 from groupstorm.storms.scenario.record_rates import check_topics
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import (
@@ -256,6 +257,7 @@ def _check_consistency(settings: Settings) -> None:
         largest_us = settings.distribution("net_latency_ms").largest_us
         if largest_us * (1_000_000 + settings.integer("clock_drift_ppm")) >= settings.integer(name) * 10**9:
             raise InputError(f"net_latency_ms: up to {largest_us / 1000:g} ms must stay below {name}")
+    check_group_protocol(settings)
     least = settings.integer("group.min.session.timeout.ms")
     most = settings.integer("group.max.session.timeout.ms")
     if not least <= session <= most:

@@ -58,6 +58,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         "_steps",
         "_steps_ms",
         "_told_poll_us",
+        "_topics_to_tell",
         "client_clock",
         "group_member",
     )
@@ -83,6 +84,8 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self._steps_ms = 0
         #: The last poll() that the member knows.
         self._told_poll_us = -1
+        #: The next heartbeat tells another subscription.
+        self._topics_to_tell = False
 
     def __repr__(self) -> str:
         state = self.group_member.state.name if self.alive else "gone"
@@ -125,15 +128,14 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self._poll()
         self.polls.watch()
 
-    def _subscribe(self) -> bool:
-        """Returns whether the subscription has changed. The client itself matches a pattern (KAFKA-7126)."""
+    def _subscribe(self) -> None:
+        """The client itself matches a pattern (KafkaConsumer.subscribe(Pattern))."""
         topics = frozenset(self.config.topics)
         pattern = self.config.topic_pattern
         if pattern is not None:
             topics = frozenset(name for name in self._metadata.topics() if re.fullmatch(pattern, name))
-        self._heartbeats.wake()
         self.group_member.subscribe(topics)
-        return pattern is not None
+        self._topics_to_tell = True
 
     def stop(self) -> None:
         """close(): commit, give the partitions up, leave."""
@@ -309,6 +311,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             not self._environment.exact
             and member.state is MemberState.STABLE
             and self.settled
+            and not self._topics_to_tell
             and not self.connection.in_flight
             and self._environment.broker.is_quiet(member.member_id, member.epoch)
         )
@@ -391,13 +394,16 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self._turn()
 
     def _topics_refreshed(self) -> None:
-        if self._subscribe():
-            self.note_polls()
+        self._heartbeats.wake()
+        self.note_polls()
+        if self.config.topic_pattern is not None:
+            self._subscribe()
         self._turn()
 
     # -- what the member asks for ----------------------------------------------------------------
 
     def _send(self, operation: SendHeartbeat) -> None:
+        self._topics_to_tell = False
         timeout_ms = self.config.request_timeout_ms
         take = lambda response: self.answered(operation, response)  # noqa: E731
         self.connection.send(operation.request, timeout_ms, take, periodic=True)
