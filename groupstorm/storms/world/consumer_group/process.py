@@ -299,7 +299,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self._state = state
         if state is MemberState.ACKNOWLEDGING:
             self.periodic_requests.start_commits()
-        if state is MemberState.STALE:
+        if before is MemberState.STALE and state is MemberState.JOINING:
             generation, group = self.membership.generation, self.config.group_id
             cause = RejoinCause.POLL_TIMEOUT
             self.emit(events.RejoinRequested(group, self.name, generation.member_id, generation.id, cause))
