@@ -22,12 +22,19 @@ from groupstorm.clients.wire.security import MECHANISMS
 
 #: What the table says of each option, in the order of the table.
 OPTION_NOTES: Mapping[str, str] = {
+    "group_protocol": "`consumer`: the broker assigns the partitions ([KIP-848](consumer-groups.md))",
+    "group_remote_assignor": (
+        "with `consumer`: the broker's assignor, `uniform` or `range`; `None`: the broker's first one"
+    ),
+    "subscription_pattern": (
+        "with `consumer`: a regular expression in place of topics; the broker resolves it with RE2"
+    ),
     "partition_assignment_strategy": (
         "names of [our assignors](assignors.md); the consumer is eager if one of them is eager"
     ),
     "group_instance_id": "static membership: a restart within the session changes nothing",
-    "session_timeout_ms": "",
-    "heartbeat_interval_ms": "",
+    "session_timeout_ms": 'not with `group_protocol="consumer"`: the broker has it',
+    "heartbeat_interval_ms": 'not with `group_protocol="consumer"`: the broker has it',
     "max_poll_interval_ms": "",
     "max_poll_records": "the most records that one `getmany` returns",
     "enable_auto_commit": "",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from groupstorm.assignors.userdata import decode_subscription
 from groupstorm.clients.causes import REASONS, RejoinCause
@@ -107,6 +108,26 @@ class MemberSession:
         #: Of a leader: the topics that it assigned, and the subscriptions of its group.
         self._topics_assigned: Mapping[str, int] | None = None
         self._group_metadata: frozenset[bytes] = frozenset()
+
+    @property
+    def may_commit(self) -> bool:
+        """Whether the coordinator takes commits of this member now."""
+        return self.state is STABLE
+
+    @property
+    def is_joining(self) -> bool:
+        """Whether a round is under way: commits have to wait for its generation."""
+        return self.state is PREPARING_REBALANCE or self.state is COMPLETING_REBALANCE
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the member is in the group and no other round is to follow."""
+        return self.state is STABLE and not self.rejoin_needed
+
+    @property
+    def assigned_topic_ids(self) -> tuple[UUID, ...]:
+        """The classic protocol names topics by their names."""
+        return ()
 
     @property
     def heartbeating(self) -> bool:

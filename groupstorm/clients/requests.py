@@ -10,6 +10,7 @@ from groupstorm.assignors.userdata import Assignment, TopicPartition
 from groupstorm.assignors.userdata.consumer_protocol import write_subscription
 from groupstorm.assignors.userdata.sticky import encode_sticky
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.profiles import ClientProfile, CooperativeUserData
 from groupstorm.coordinator.messages import (
@@ -37,6 +38,8 @@ _SYNC_GROUP_WITH_PROTOCOL = 5
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _GENERATION: Final = CooperativeUserData.GENERATION
 
+#: A client that is not in a group.
+NO_MEMBER: Final = Generation()
 #: The last assignment that an assignor received (None: none yet), and its generation.
 LastAssignment = tuple[Assignment | None, int]
 NEVER_ASSIGNED: LastAssignment = (None, NO_GENERATION)
@@ -142,9 +145,18 @@ def leave_group(config: ConsumerConfig, generation: Generation, reason: str) -> 
     return LeaveGroup(config.group_id, (member,), version, config.client_id)
 
 
-def offset_fetch(config: ConsumerConfig, partitions: Mapping[str, tuple[int, ...]]) -> OffsetFetch:
-    """Ask for the committed offsets of ``partitions`` (topic -> partitions)."""
-    return OffsetFetch(config.group_id, partitions, OFFSET_FETCH_VERSION, require_stable=True)
+def offset_fetch(
+    config: ConsumerConfig, partitions: Mapping[str, tuple[int, ...]], generation: Generation = NO_MEMBER
+) -> OffsetFetch:
+    """Ask for the committed offsets of ``partitions`` (topic -> partitions).
+
+    A member of the consumer protocol names itself and its epoch, as long as it is in the group.
+    """
+    names_itself = config.group_protocol is GroupProtocol.CONSUMER and generation.id > 0
+    member_id, epoch = (generation.member_id, generation.id) if names_itself else (None, NO_GENERATION)
+    return OffsetFetch(
+        config.group_id, partitions, OFFSET_FETCH_VERSION, member_id, epoch, require_stable=True
+    )
 
 
 def offset_commit(

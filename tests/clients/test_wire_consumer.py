@@ -12,6 +12,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.shell import Server
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
@@ -283,7 +284,9 @@ async def test_close_ends_after_its_timeout(cluster: EmulatedCluster) -> None:
     member = cluster.member("a", stuck)
     await cluster.until_balanced(member)
     await cluster.server.stop()
-    await until(lambda: not member.consumer.membership.coordinator_known)
+    membership = member.consumer.membership
+    assert isinstance(membership, Membership)
+    await until(lambda: not membership.coordinator_known)
     member.consumer.close()
     await ended(member)
     assert isinstance(member.emitted[-1], events.MemberClosed)

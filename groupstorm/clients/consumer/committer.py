@@ -14,7 +14,6 @@ from groupstorm.clients.consumer.errors import (
     RebalanceInProgress,
 )
 from groupstorm.clients.error_tables import COMMIT_RETRIED
-from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.requests import offset_fetch
 from groupstorm.clients.wire.consumer import WireConsumer
@@ -22,9 +21,7 @@ from groupstorm.clients.wire.offsets import OFFSET_FETCH_RETRIED
 from groupstorm.clients.wire.positions import NO_POSITION, by_topic
 from groupstorm.clients.wire.wake_event import ChangeNotifier
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import CommittedOffset, OffsetFetch, OffsetFetchResponse
-
-_JOINING = (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
+from groupstorm.coordinator.messages import CommittedOffset, OffsetFetchResponse
 
 
 class OffsetCommitter:
@@ -56,10 +53,9 @@ class OffsetCommitter:
     ) -> dict[TopicPartition, CommittedOffset | None]:
         """The committed offsets; None for a partition without one. Raises OffsetsRefused, ConsumerTimeout."""
         asked = tuple(partitions)
-        request = offset_fetch(self._member.config, by_topic(asked))
         try:
             async with asyncio.timeout(self._timeout_ms / 1000):
-                while (found := await self._fetch_once(request)) is None:
+                while (found := await self._fetch_once(asked)) is None:
                     await self._back_off()
         except TimeoutError as late:
             raise ConsumerTimeout(f"no committed offsets within {self._timeout_ms} ms") from late
@@ -72,7 +68,7 @@ class OffsetCommitter:
 
     async def _commit_once(self, offsets: Mapping[str, Mapping[int, CommittedOffset]]) -> bool:
         membership = self._member.membership
-        while membership.state in _JOINING and membership.failure is None:
+        while membership.is_joining and membership.failure is None:
             if self._member.closing:
                 raise RebalanceInProgress(
                     Error.REBALANCE_IN_PROGRESS.name
@@ -80,7 +76,7 @@ class OffsetCommitter:
             await self._changes.wait()
         if membership.failure is not None:
             raise ConsumerFailed(membership.failure)
-        if membership.state is not MemberState.STABLE:
+        if not membership.may_commit:
             raise CommitFailed(Error.UNKNOWN_MEMBER_ID.name)
         answer = await self._member.commit(offsets)
         if isinstance(answer, Disconnected) or answer in COMMIT_RETRIED:
@@ -93,7 +89,10 @@ class OffsetCommitter:
             raise CommitFailed(answer.name)
         return True
 
-    async def _fetch_once(self, request: OffsetFetch) -> dict[TopicPartition, CommittedOffset] | None:
+    async def _fetch_once(
+        self, asked: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, CommittedOffset] | None:
+        request = offset_fetch(self._member.config, by_topic(asked), self._member.membership.generation)
         answer = await self._member.ask_coordinator(request)
         if isinstance(answer, Disconnected):
             return None

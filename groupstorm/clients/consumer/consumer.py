@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Collection, Coroutine, Iterable, Mapping
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -113,12 +112,12 @@ class CooperativeConsumer:
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begin to join the group. Raises InputError without topics."""
+        """Begin to join the group. Raises InputError without topics and without pattern."""
         if self._closed:
             raise ConsumerClosed("a consumer cannot be opened twice")
         if self._life is not None:
             return
-        if not self._subscription:
+        if not self._subscription and self._member.membership.config.subscription_pattern is None:
             raise InputError("topics: at least one is needed, or subscribe() before the consumer is opened")
         self._member.polling.leave()
         self._life = asyncio.create_task(self._member.run())
@@ -150,15 +149,12 @@ class CooperativeConsumer:
     async def _end(
         self, life: asyncio.Task[None], fetches: asyncio.Task[None], leave_group: bool | None
     ) -> None:
-        membership = self._member.membership
-        if leave_group is not None:
-            membership.config = replace(membership.config, leave_group_on_close=leave_group)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_TIMEOUT_MS / 1000):
                 while self._listener_calls.running:
                     await self._changes.wait()
         fetches.cancel()
-        self._member.close()
+        self._member.close(leave_group)
         await asyncio.wait({life, fetches}, timeout=(_CLOSE_TIMEOUT_MS + _CLOSE_GRACE_MS) / 1000)
         life.cancel()
         await asyncio.gather(life, fetches, return_exceptions=True)
@@ -181,7 +177,9 @@ class CooperativeConsumer:
             self._raise_of_listener()
 
     def subscribe(self, topics: Iterable[str], listener: RebalanceListener | None = None) -> None:
-        """Read these topics from the next round on. ``listener`` replaces the present one."""
+        """Read these topics from the next round on, and none of a pattern. ``listener`` replaces the present
+        one.
+        """
         names = tuple(dict.fromkeys((topics,) if isinstance(topics, str) else topics))
         if not names:
             raise InputError("topics: at least one is needed")
@@ -232,6 +230,9 @@ class CooperativeConsumer:
 
     @property
     def subscription(self) -> frozenset[str]:
+        """The topics; with a pattern those of the assignment."""
+        if self._member.membership.config.subscription_pattern is not None:
+            return frozenset(partition.topic for partition in self.assignment)
         return frozenset(self._subscription)
 
     @property
@@ -391,5 +392,5 @@ class CooperativeConsumer:
     async def _at_poll(self) -> None:
         await self._poll_calls.at_poll()
 
-    async def _listen(self, operation: RunCallback) -> None:
-        await self._listener_calls.run(operation)
+    async def _listen(self, operation: RunCallback) -> bool:
+        return await self._listener_calls.run(operation)

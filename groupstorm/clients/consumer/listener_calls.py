@@ -46,8 +46,8 @@ class ListenerCalls:
         self._on_failure = on_failure
         self._on_return = on_return
 
-    async def run(self, operation: RunCallback) -> None:
-        """Call the listener's method for ``operation`` and wait until it has returned."""
+    async def run(self, operation: RunCallback) -> bool:
+        """Call the listener's method for ``operation``. Returns whether it has raised."""
         partitions, is_assigned = operation.partitions, operation.kind is CallbackKind.ASSIGNED
         if is_assigned:
             self._buffer.hold(partitions)
@@ -62,6 +62,7 @@ class ListenerCalls:
                 failed = ListenerFailed(f"{_METHODS[operation.kind]}: {problem!r}")
                 failed.__cause__ = problem
                 self._on_failure(failed)
+            return problem is not None
         finally:
             call.cancel()
             self.running = False

@@ -14,6 +14,7 @@ from groupstorm.clients.brokers.address import read_addresses
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.fetcher import FetchSettings
 from groupstorm.clients.consumer.records import decoding
+from groupstorm.clients.group_protocol import GroupProtocol, refuse_settings
 from groupstorm.clients.wire.offsets import OffsetReset
 from groupstorm.clients.wire.security import MECHANISMS, SECURITY_PROTOCOLS, ClientSecurity
 from groupstorm.problems import InputError
@@ -27,10 +28,17 @@ class Options(TypedDict, total=False):
     have; an eager one makes the consumer eager. ``leave_group_on_close``: by default dynamic members leave
     and static members, those with a ``group_instance_id``, stay (KIP-1092). ``ssl_context`` is needed for the
     protocols with SSL. ``default_api_timeout_ms``: how long commit() and the like may take.
+
+    ``group_protocol``: ``consumer`` speaks KIP-848: the broker assigns the partitions, with
+    ``group_remote_assignor`` if that is given, and has the timeouts of session and heartbeat.
+    ``subscription_pattern``: a regular expression in place of topics, which the broker resolves (RE2).
     """
 
     client_id: str
     group_instance_id: str | None
+    group_protocol: str
+    group_remote_assignor: str | None
+    subscription_pattern: str | None
     partition_assignment_strategy: Sequence[str]
     session_timeout_ms: int
     heartbeat_interval_ms: int
@@ -65,6 +73,7 @@ DEFAULTS: Mapping[str, Any] = {
         for field in fields(ConsumerConfig)
         if field.name in Options.__annotations__ and field.default is not MISSING
     },
+    "group_protocol": GroupProtocol.CLASSIC.value,
     "partition_assignment_strategy": ("cooperative-sticky",),
     "max_poll_records": 500,
     "default_api_timeout_ms": 60_000,
@@ -95,12 +104,21 @@ _NUMBERS: Mapping[str, int] = {
 }
 #: The options that are one of several words, and what each word means.
 WORDS: Mapping[str, Mapping[str, Any]] = {
+    "group_protocol": {protocol.value: protocol for protocol in GroupProtocol},
     "auto_offset_reset": {"latest": OffsetReset.LATEST, "earliest": OffsetReset.EARLIEST, "none": None},
     "isolation_level": {"read_uncommitted": False, "read_committed": True},
     "security_protocol": SECURITY_PROTOCOLS,
 }
 _FLAGS = ("enable_auto_commit", "check_crcs", "leave_group_on_close")
-_TEXTS = ("client_id", "group_instance_id", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password")
+_TEXTS = (
+    "client_id",
+    "group_instance_id",
+    "group_remote_assignor",
+    "subscription_pattern",
+    "sasl_mechanism",
+    "sasl_plain_username",
+    "sasl_plain_password",
+)
 
 
 class ConsumerSettings(NamedTuple):
@@ -127,10 +145,18 @@ def read_settings(
     values = {**DEFAULTS, **given}
     numbers = {name: _number(name, values[name], least) for name, least in _NUMBERS.items()}
     flags = {name: _flag(name, values[name]) for name in _FLAGS}
+    names = tuple(dict.fromkeys(topics))
+    if names and values["subscription_pattern"] is not None:
+        raise InputError(
+            f"subscription_pattern: {values['subscription_pattern']!r}, and topics: {', '.join(names)}, "
+            "expected one of them"
+        )
     words = {name: _word(name, values[name], meanings) for name, meanings in WORDS.items()}
+    given = {name.replace("_", "."): value for name, value in given.items() if value is not None}
+    refuse_settings(words["group_protocol"], given)
     servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
     return ConsumerSettings(
-        _config(tuple(dict.fromkeys(topics)), group_id, values, numbers, flags),
+        _config(names, group_id, words["group_protocol"], values, numbers, flags),
         read_addresses(servers),
         _security(values, *words["security_protocol"]),
         FetchSettings(
@@ -149,6 +175,7 @@ def read_settings(
 def _config(
     topics: tuple[str, ...],
     group_id: str,
+    protocol: GroupProtocol,
     values: Mapping[str, Any],
     numbers: Mapping[str, int],
     flags: Mapping[str, bool | None],
@@ -164,6 +191,9 @@ def _config(
         texts["client_id"] or f"groupstorm-{socket.gethostname()}-{os.getpid()}",
         topics,
         group_instance_id=texts["group_instance_id"],
+        group_protocol=protocol,
+        group_remote_assignor=texts["group_remote_assignor"],
+        subscription_pattern=texts["subscription_pattern"],
         partition_assignment_strategy=tuple(strategy),
         session_timeout_ms=numbers["session_timeout_ms"],
         heartbeat_interval_ms=numbers["heartbeat_interval_ms"],

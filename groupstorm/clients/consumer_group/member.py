@@ -101,6 +101,11 @@ class ConsumerGroupMember:
         """Between two heartbeats, as the broker told it; 0 before its first answer."""
         return self._timing.interval_ms
 
+    @property
+    def assigned_topic_ids(self) -> frozenset[UUID]:
+        """The topics of the assignment that the broker sent last."""
+        return self._membership.target_topics
+
     def operations(self) -> list[Operation]:
         """What the driver has to do, oldest first; each operation is handed out once."""
         taken = self._operations[:]
@@ -140,9 +145,14 @@ class ConsumerGroupMember:
         kind = CallbackKind.REVOKED if self.epoch > 0 else CallbackKind.LOST
         return RunCallback(kind, self.owned, "close")
 
-    def close(self) -> None:
-        """Leave as `ConsumerConfig.leave_group_on_close` says. `Left` says when it is done."""
-        self._membership.leave_on_close = self._config.leave_group_on_close
+    def close(self, leave_group: bool | None = None) -> None:
+        """Leave as ``leave_group`` says, or else `ConsumerConfig.leave_group_on_close`.
+
+        `Left` says when it is done.
+        """
+        self._membership.leave_on_close = (
+            self._config.leave_group_on_close if leave_group is None else leave_group
+        )
         self._membership.leave(runs_callbacks=False)
 
     def end(self) -> None:

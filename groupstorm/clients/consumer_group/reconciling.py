@@ -118,6 +118,11 @@ class ReconcilingMember:
         waits = self.state is MemberState.RECONCILING and self._reconciliation is None
         return waits and self._current != self._target
 
+    @property
+    def target_topics(self) -> frozenset[UUID]:
+        """The topics of the assignment that the broker sent last."""
+        return frozenset(self._target.partitions)
+
     def callback_begins(self) -> None:
         """The application runs the oldest callback: onPartitionsAssigned finds the new partitions owned."""
         assigned = self._callbacks[0].assigned

@@ -44,8 +44,8 @@ class ApplicationBehaviour:
 
     For a real application:
 
-    * ``listen``: its rebalance listener, awaited in place of ``callback_us``. The positions of revoked
-      partitions stay known until the listener has returned.
+    * ``listen``: its rebalance listener, awaited in place of ``callback_us``; it returns whether the listener
+      has raised. The positions of revoked partitions stay known until it has returned.
     * ``at_poll`` returns when the application is inside poll() or has ended: only then the consumer takes
       partitions from it. ``on_change`` is called when the membership may have changed.
     """
@@ -58,7 +58,7 @@ class ApplicationBehaviour:
     assign_us: Callable[[int, int], int] = lambda _members, _partitions: 0
     log_end: Callable[[TopicPartition, int], int] = _unchanged
     catch_up: Callable[[Positions], None] = lambda _: None
-    listen: Callable[[RunCallback], Awaitable[None]] | None = None
+    listen: Callable[[RunCallback], Awaitable[bool]] | None = None
     at_poll: Callable[[], Awaitable[None]] = _at_once
     on_change: Callable[[], None] = lambda: None
     read_committed: bool = False

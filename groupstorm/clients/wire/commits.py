@@ -8,14 +8,14 @@ from typing import TypeAlias
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.error_tables import COMMIT_RETRIED
-from groupstorm.clients.member_session import MemberState
-from groupstorm.clients.membership import Membership
+from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.requests import offset_commit
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
+from groupstorm.clients.wire.member_status import MemberStatus
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import CommittedOffset, OffsetCommit, OffsetCommitResponse
+from groupstorm.coordinator.messages import CommittedOffset, OffsetCommitResponse
 
 #: Topic -> partition -> offset.
 CommittedOffsets: TypeAlias = Mapping[str, Mapping[int, CommittedOffset]]
@@ -27,7 +27,7 @@ class Commits:
     def __init__(
         self,
         config: ConsumerConfig,
-        membership: Membership,
+        membership: MemberStatus,
         link: CoordinatorLink,
         positions: Positions,
         clock: Callable[[], int],
@@ -55,10 +55,16 @@ class Commits:
 
         The membership takes the error of the response.
         """
-        request = self._request(self._positions.to_commit() if offsets is None else offsets)
-        if request is None:
+        if not self._membership.may_commit:
             return Error.NONE
-        sent = self._membership.generation
+        positions = self._positions.to_commit() if offsets is None else offsets
+        return await self.commit_as(self._membership.generation, positions)
+
+    async def commit_as(self, sent: Generation, offsets: CommittedOffsets) -> Error | Disconnected:
+        """Commit ``offsets`` in the generation ``sent``. The membership takes the error of the response."""
+        if not offsets:
+            return Error.NONE
+        request = offset_commit(self._config, sent, offsets)
         response = await self._link.ask(request, self._config.request_timeout_ms)
         if isinstance(response, Disconnected):
             return response
@@ -78,9 +84,3 @@ class Commits:
         response = await self.commit()
         if isinstance(response, Disconnected) or response in COMMIT_RETRIED:
             self.next_us = self._clock() + self._config.retry_backoff_ms * 1000
-
-    def _request(self, offsets: CommittedOffsets) -> OffsetCommit | None:
-        membership, config = self._membership, self._config
-        if not offsets or membership.state is not MemberState.STABLE:
-            return None
-        return offset_commit(config, membership.generation, offsets)

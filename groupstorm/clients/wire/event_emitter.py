@@ -18,7 +18,8 @@ class EventEmitter:
     """
 
     def __init__(self, clock: Callable[[], int], on_event: OnEvent) -> None:
-        self._clock = clock
+        #: The time in microseconds.
+        self.now_us = clock
         self._on_event = on_event
         self._held: list[tuple[int, events.Event]] | None = None
         self._ended = False
@@ -26,7 +27,7 @@ class EventEmitter:
     def emit(self, event: events.Event) -> None:
         if self._ended:
             return
-        now_us = self._clock()
+        now_us = self.now_us()
         if self._held is None:
             self._on_event(now_us, event)
         else:
@@ -40,7 +41,7 @@ class EventEmitter:
     def hold(self) -> int:
         """Hold back events until `release`. Returns the time."""
         self._held = []
-        return self._clock()
+        return self.now_us()
 
     def release(self, began_us: int, event: events.Event) -> None:
         """Emit ``event`` with the time ``began_us``, then the events that were held back."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
@@ -19,6 +19,7 @@ from groupstorm.clients.wire.backoff import backoff_ms
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import Build, ClientApi, ConnectionLost, RequestTypes
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
+from groupstorm.clients.wire.member_status import MemberStatus
 from groupstorm.clients.wire.positions import NO_POSITION, Position, Positions, by_topic
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, OffsetFetchResponse
@@ -27,12 +28,15 @@ LIST_OFFSETS = ClientApi(2, "ListOffsets", 4, 7)
 
 _CONSUMER = -1  # the replica id of a client that is no broker
 
-#: Errors of OffsetFetch after which the client asks again (RetriableException).
+#: Errors of OffsetFetch after which the client asks again (RetriableException). A member of the consumer
+#: protocol asks again with its new epoch, or hears from its next heartbeat that it is out of the group.
 OFFSET_FETCH_RETRIED = frozenset(
     {
         *COORDINATOR_UNKNOWN,
         Error.COORDINATOR_LOAD_IN_PROGRESS,
         Error.UNSTABLE_OFFSET_COMMIT,
+        Error.STALE_MEMBER_EPOCH,
+        Error.UNKNOWN_MEMBER_ID,
     }
 )
 
@@ -76,6 +80,14 @@ def _leader_epoch(cluster: ClusterClient, partition: TopicPartition) -> int:
     return -1 if leader is None else leader.epoch
 
 
+class OffsetDefaults(NamedTuple):
+    """Where to begin without a committed offset; see `ApplicationBehaviour`."""
+
+    auto_offset_reset: OffsetReset | None
+    log_end: Callable[[TopicPartition, int], int]
+    read_committed: bool
+
+
 class OffsetLookup:
     """Finds a position for each owned partition that has none (`Positions.missing`)."""
 
@@ -85,19 +97,17 @@ class OffsetLookup:
         cluster: ClusterClient,
         link: CoordinatorLink,
         positions: Positions,
-        reset: OffsetReset | None,
-        log_end: Callable[[TopicPartition, int], int],
+        defaults: OffsetDefaults,
         on_coordinator_unknown: Callable[[], None],
-        read_committed: bool = False,
+        membership: MemberStatus,
     ) -> None:
         self._config = config
         self._cluster = cluster
         self._link = link
         self._positions = positions
-        self._reset = reset
-        self._log_end = log_end
+        self._reset, self._log_end, self._read_committed = defaults
         self._on_coordinator_unknown = on_coordinator_unknown
-        self._read_committed = read_committed
+        self._membership = membership
         #: The partitions without committed offset if auto.offset.reset is none: poll() throws.
         self.without_offset: tuple[TopicPartition, ...] = ()
 
@@ -123,7 +133,7 @@ class OffsetLookup:
         if error is not Error.NONE:
             return error
         config = self._config
-        request = offset_fetch(config, by_topic(missing))
+        request = offset_fetch(config, by_topic(missing), self._membership.generation)
         response = await self._link.ask(request, config.request_timeout_ms)
         if isinstance(response, Disconnected):
             return Error.COORDINATOR_NOT_AVAILABLE

@@ -11,17 +11,10 @@ from groupstorm.clients.membership import Membership
 from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.commits import Commits
 from groupstorm.clients.wire.heartbeats import Heartbeats
+from groupstorm.clients.wire.membership_driver import PollThrew
 from groupstorm.clients.wire.topic_watch import TopicWatch
 from groupstorm.clients.wire.wake_event import WakeEvent
 from groupstorm.coordinator.errors import Error
-
-
-class PollThrew(Exception):
-    """poll() has thrown an error from outside the membership: the application closes its consumer."""
-
-    def __init__(self, error: Error) -> None:
-        super().__init__(error.name)
-        self.error = error
 
 
 class PollLoop:
@@ -131,7 +124,7 @@ class PollLoop:
         """The rest of poll(): throw the error of a background task, start an auto-commit."""
         fatal = self._fatal()
         if fatal is not None:
-            raise PollThrew(fatal)
+            raise PollThrew(fatal.name)
         if self._commits.due:
             self._commits.reset()
             self._commit_soon()

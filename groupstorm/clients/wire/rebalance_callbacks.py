@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.member_session import Generation
-from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import GIVEN_UP_EVENTS, CallbackKind, RunCallback
 from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.event_emitter import EventEmitter
-from groupstorm.clients.wire.heartbeat_timers import HeartbeatTimers
+from groupstorm.clients.wire.member_status import MemberStatus
 from groupstorm.clients.wire.positions import PartitionOffsets, Positions
 from groupstorm.trace.events import member as events
 
@@ -26,31 +24,34 @@ class _Assignment(NamedTuple):
 
 
 class RebalanceCallbacks:
-    """The listener's calls of one consumer, and the events of these calls."""
+    """The listener's calls of one consumer, and the events of these calls.
+
+    ``work`` awaits the imagined work of a listener, in microseconds.
+    """
 
     def __init__(
         self,
-        membership: Membership,
+        membership: MemberStatus,
         positions: Positions,
         application: ApplicationBehaviour,
-        timers: HeartbeatTimers,
-        clock: Callable[[], int],
+        work: Callable[[int], Awaitable[None]],
         emitter: EventEmitter,
     ) -> None:
         self._membership = membership
         self._positions = positions
         self._application = application
-        self._timers = timers
-        self._clock = clock
+        self._work = work
         self._emitter = emitter
         self._assignments: list[_Assignment] = []
 
-    async def run(self, operation: RunCallback) -> None:
+    async def run(self, operation: RunCallback) -> bool:
+        """Returns whether the listener has raised."""
+        failed = False
         duration_us = self._application.callback_us(operation.kind, operation.partitions)
         self._application.on_callback(operation.kind, operation.partitions)
         if operation.kind is CallbackKind.ASSIGNED:
             self._positions.own(self._membership.owned)
-            duration_us = await self._listen(operation, duration_us)
+            duration_us, failed = await self._listen(operation, duration_us)
             self._assignments.append(
                 _Assignment(operation.partitions, self._membership.generation, duration_us)
             )
@@ -62,7 +63,8 @@ class RebalanceCallbacks:
         else:
             await self._application.at_poll()
             self._positions.stop(operation.partitions)
-            await self._listen_and_give_up(operation)
+            failed = await self._listen_and_give_up(operation)
+        return failed
 
     def positions_found(self) -> None:
         """Emit the assignments whose partitions all have a position, in their order."""
@@ -84,24 +86,29 @@ class RebalanceCallbacks:
                 )
             )
 
-    async def _listen_and_give_up(self, operation: RunCallback) -> None:
+    async def _listen_and_give_up(self, operation: RunCallback) -> bool:
         """Call the listener, which may still commit its positions; forget the partitions after that."""
         began_us = self._emitter.hold()
         try:
-            await self._listen(operation, 0)
+            _, failed = await self._listen(operation, 0)
         finally:
             offsets = self._positions.drop(operation.partitions)
-            self._emitter.release(began_us, self._given_up(operation, offsets, self._clock() - began_us))
+            duration_us = self._emitter.now_us() - began_us
+            self._emitter.release(began_us, self._given_up(operation, offsets, duration_us))
+        return failed
 
-    async def _listen(self, operation: RunCallback, duration_us: int) -> int:
-        """Run the listener. Returns how long it worked: ``duration_us``, or until a real one returned."""
+    async def _listen(self, operation: RunCallback, duration_us: int) -> tuple[int, bool]:
+        """Run the listener. Returns how long it worked, and whether it has raised.
+
+        It works for ``duration_us``, a real one until it returns.
+        """
         listen = self._application.listen
         if listen is None:
             await self._work(duration_us)
-            return duration_us
-        began_us = self._clock()
-        await listen(operation)
-        return self._clock() - began_us
+            return duration_us, False
+        began_us = self._emitter.now_us()
+        failed = await listen(operation)
+        return self._emitter.now_us() - began_us, failed
 
     def _given_up(self, operation: RunCallback, offsets: PartitionOffsets, duration_us: int) -> events.Event:
         config, generation = self._membership.config, self._membership.generation
@@ -116,10 +123,3 @@ class RebalanceCallbacks:
             duration_us,
             operation.cause,
         )
-
-    async def _work(self, duration_us: int) -> None:
-        """The listener works: the application does not poll meanwhile."""
-        if duration_us:
-            self._timers.left_poll(self._clock())
-            await asyncio.sleep(duration_us / 1_000_000)
-            self._timers.entered_poll()

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from groupstorm.assignors.userdata import UserDataError, decode_subscription
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.membership import Membership
 from groupstorm.clients.wire.backoff import backoff_ms
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
+from groupstorm.clients.wire.member_status import MemberStatus
 from groupstorm.coordinator.messages import JoinGroupMember
 
 
@@ -25,7 +25,7 @@ class TopicWatch:
         self,
         config: ConsumerConfig,
         cluster: ClusterClient,
-        membership: Membership,
+        membership: MemberStatus,
         on_change: Callable[[], None],
     ) -> None:
         self.known = asyncio.Event()
@@ -76,7 +76,10 @@ class TopicWatch:
         attempts = 0
         while True:
             try:
-                await self._cluster.refresh(self._watched())
+                if self._membership.config.subscription_pattern is None:
+                    await self._cluster.refresh(self._watched())
+                else:  # only the broker knows which topics match (ConsumerMetadata)
+                    await self._cluster.refresh((), self._membership.assigned_topic_ids)
             except ConnectionLost:
                 await asyncio.sleep(backoff_ms(attempts, self._config.retry_backoff_ms) / 1000)
                 attempts += 1

@@ -8,7 +8,6 @@ from typing import Protocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
@@ -96,8 +95,7 @@ class RealConsumer:
     def settled(self) -> bool:
         membership = self.wire.membership
         return (
-            membership.state is MemberState.STABLE
-            and not membership.rejoin_needed
+            membership.is_settled
             and not self.pauses.lasts
             and set(membership.owned) == set(self.work.partitions)
         )

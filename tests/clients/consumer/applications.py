@@ -14,7 +14,6 @@ from groupstorm.clients.consumer import (
     RebalanceListener,
     TopicPartition,
 )
-from groupstorm.clients.member_session import MemberState
 from groupstorm.trace.events import member as events
 
 PATIENCE_S = 20.0
@@ -157,7 +156,7 @@ class ConsumerApplication:
     def generation(self) -> int | None:
         """The generation; None while the member joins or has to join."""
         membership = self.consumer._member.membership
-        if membership.state is not MemberState.STABLE or membership.rejoin_needed:
+        if not membership.is_settled:
             return None
         return membership.generation.id
 

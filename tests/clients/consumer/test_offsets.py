@@ -22,7 +22,6 @@ from groupstorm.clients.consumer import (
     TopicPartition,
 )
 from groupstorm.clients.consumer.errors import ConsumerClosed
-from groupstorm.clients.member_session import MemberState
 from tests.clients.consumer.applications import (
     GROUP,
     PARTITIONS,
@@ -82,7 +81,8 @@ async def test_auto_commit_commits_processed_records_and_close_all_records_given
     async with opened(auto_commit_interval_ms=20) as consumer:
         for _ in range(3):
             await consumer.getone()
-        await until(lambda: consumer._member._commits.due)  # while it works on the third, which is not done
+        commits = consumer._member._driver.commits
+        await until(lambda: commits.due)  # while it works on the third, which is not done
         assert await committed(consumer) in (None, 1, 2)
         await consumer.getone()
         async with asyncio.timeout(PATIENCE_S):
@@ -115,7 +115,7 @@ async def test_a_commit_in_a_round_waits_for_its_end(produce: Produce, start: St
     states = []
 
     async def commit(_: object) -> None:
-        states.append(membership.state)
+        states.append(membership.is_joining)
         await first.consumer.commit()
 
     first.on_record = commit
@@ -125,7 +125,7 @@ async def test_a_commit_in_a_round_waits_for_its_end(produce: Produce, start: St
         while not is_shared_out([first, *others]):
             await produce(1)
     await until(lambda: sum(len(one.records) for one in (first, *others)) % PARTITIONS == 0)
-    assert MemberState.STABLE in states
+    assert False in states
     for partition in first.owned:
         last = first.offsets[partition.partition][-1]
         async with asyncio.timeout(PATIENCE_S):
@@ -256,7 +256,7 @@ async def test_a_commit_of_a_removed_member_fails(produce: Produce, opened: Open
     await produce(1, 0)
     async with opened(max_poll_interval_ms=100) as consumer:
         await consumer.getone()
-        await until(lambda: consumer._member.membership.state is MemberState.UNJOINED)
+        await until(lambda: not consumer._member.membership.may_commit)
         with pytest.raises(CommitFailed):
             await consumer.commit()
     with pytest.raises(ConsumerClosed):

@@ -13,7 +13,6 @@ from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.broker.surface import Peer
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer import TopicPartition
-from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.protocol.headers import peek
@@ -87,12 +86,12 @@ async def test_records_go_on_during_a_round(
     slow_member.pause()
     second = start("b")
     membership = first.consumer._member.membership
-    await until(lambda: membership.state is MemberState.PREPARING_REBALANCE)
+    await until(lambda: membership.is_joining)
     calls = len(first.listener.calls)
     for batch in range(1, 6):
         await produce(10, *mine)
         await until(lambda many=batch: len(first.records) == many * 10 * len(mine))  # type: ignore[misc]
-        assert membership.state is MemberState.PREPARING_REBALANCE
+        assert membership.is_joining
     assert len(first.listener.calls) == calls
     slow_member.resume()
     await until(lambda: first.generation == second.generation and len(first.owned) == len(second.owned) == 2)

@@ -1,0 +1,366 @@
+"""The consumer protocol (KIP-848) over TCP: drive a `ConsumerGroupMember`.
+
+Two tasks stand for the two threads of Kafka's consumer (AsyncKafkaConsumer, ConsumerNetworkThread). The
+network task sends heartbeats when they are due. The application task is poll(): it begins reconciliations,
+runs the listener and commits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from groupstorm.clients.consumer_group.member import ConsumerGroupMember
+from groupstorm.clients.consumer_group.membership import LEAVES
+from groupstorm.clients.consumer_group.operations import (
+    CommitWithEpoch,
+    Left,
+    Operation,
+    RefreshTopics,
+    ReportError,
+    SendHeartbeat,
+)
+from groupstorm.clients.consumer_group.rejoin_causes import rejoin_cause
+from groupstorm.clients.consumer_group.states import MemberState
+from groupstorm.clients.consumer_group.timing import FOREVER_MS
+from groupstorm.clients.error_tables import COMMIT_RETRIED
+from groupstorm.clients.member_session import Generation
+from groupstorm.clients.operations import (
+    CallbackKind,
+    Disconnected,
+    FindCoordinator,
+    RunCallback,
+    StopProcessing,
+)
+from groupstorm.clients.wire.commits import CommittedOffsets
+from groupstorm.clients.wire.group_polling import GroupPolling
+from groupstorm.clients.wire.group_status import GroupMemberStatus
+from groupstorm.clients.wire.membership_driver import MembershipDriver, PollThrew
+from groupstorm.clients.wire.parts import ConsumerParts
+from groupstorm.clients.wire.poll_loop import sleep_us
+from groupstorm.clients.wire.wake_event import WakeEvent
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
+from groupstorm.problems import InputError
+from groupstorm.trace.events import member as events
+
+#: ConsumerNetworkThread looks at least that often (MAX_POLL_TIMEOUT_MS).
+_STEP_MS_MAX = 5_000
+_REMEDY = (
+    "group.protocol: consumer needs Kafka 4.0 or later, with consumer among the broker's "
+    "group.coordinator.rebalance.protocols; set group.protocol=classic"
+)
+
+
+class GroupDriver(MembershipDriver):
+    """Drives a member that the broker gives its partitions (ConsumerGroupHeartbeat)."""
+
+    def __init__(self, parts: ConsumerParts) -> None:
+        config, clock = parts.config, parts.clock
+        self._member = ConsumerGroupMember(
+            config,
+            _new_member_id(),
+            lambda: parts.cluster.topic_names,
+            lambda: bool(parts.positions.to_commit()),
+            clock() // 1000,
+        )
+        self._status = GroupMemberStatus(config, self._member, self.coordinator_moved, self.changed)
+        super().__init__(parts, self._status, sleep_us)
+        self._polling = GroupPolling(clock, config.topics, self._poll, self._is_due, self._subscribe)
+        self.polling = self._polling
+        self._network_wake = WakeEvent(clock)
+        self._step_us = 0
+        #: The listener calls to come, oldest first, and what poll() has to throw.
+        self._calls: deque[RunCallback] = deque()
+        self._errors: deque[str] = deque()
+        self._lookup: asyncio.Task[None] | None = None
+        self._left = asyncio.Event()
+        self._has_told_leaving = False
+
+    @property
+    def membership(self) -> GroupMemberStatus:
+        return self._status
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        await self.watch.known.wait()
+        self._subscribe(self._polling.subscription)
+        self._look_up()
+        _ = self.parts.spawn(self._run_network())
+        while self._status.failure is None:
+            await self.parts.running.wait()
+            self._poll()
+            await self._call_listener()
+            self._throw()
+            if self.commits.due:
+                self.commits.reset()
+                self.commit_soon()
+            await self._polling.until_due(self._next_poll_us())
+        await self._call_listener()
+        config = self.parts.config
+        self._emit(
+            events.MemberFailed(
+                config.group_id, config.client_id, self._member.member_id, self._status.failure
+            )
+        )
+
+    async def leave(self, leave_group: bool | None) -> None:
+        member = self._member
+        if member.owned:
+            self.parts.positions.stop(member.owned)
+            if self.parts.config.enable_auto_commit:
+                await self._commit_at_close()
+        callback = member.closing_callback()
+        if callback is not None:
+            _ = await self.callbacks.run(callback)
+        if not self._stays_silently(leave_group):
+            member.close(leave_group)
+            self.changed()
+            _ = await self._left.wait()
+        self._closed()
+
+    def _stays_silently(self, leave_group: bool | None) -> bool:
+        """A dynamic member that stays in the group until its session ends (KIP-1092).
+
+        The Java client 4.3.1 leaves all the same: shouldHeartbeatNow() overrides
+        shouldSendLeaveHeartbeatNow().
+        """
+        config = self.parts.config
+        leaves = config.leave_group_on_close if leave_group is None else leave_group
+        return leaves is False and config.group_instance_id is None
+
+    async def abandon(self) -> None:
+        self._member.close(None)
+        self._member.end()
+        self._carry_out()
+        await asyncio.sleep(0)  # the last heartbeat is written now
+        self._closed()
+
+    # -- what others report ----------------------------------------------------------------------
+
+    def changed(self) -> None:
+        self._advance()
+        self._network_wake.wake()
+        self._polling.wake()
+        self.parts.application.on_change()
+
+    def coordinator_found(self) -> None:
+        self._member.coordinator_found()
+        self.changed()
+
+    def coordinator_lost(self) -> None:
+        self._member.coordinator_known = False
+        self._look_up()
+        self.changed()
+
+    def coordinator_moved(self) -> None:
+        self.parts.link.drop()
+        self.coordinator_lost()
+
+    def fail(self, error: Error) -> None:
+        self._errors.append(error.name)
+
+    # -- the network thread ----------------------------------------------------------------------
+
+    async def _run_network(self) -> None:
+        while True:
+            await self.parts.running.wait()
+            self._advance()
+            await self._network_wake.wait(self._step_us)
+
+    def _advance(self) -> None:
+        """Let the member do what is due, and carry its operations out."""
+        if self.parts.running.is_set():
+            before = self._member.state
+            wait_ms = self._member.step(self._now_ms())
+            # 0: an answer is missing; it will wake this task
+            wait_ms = min(wait_ms or self.parts.config.retry_backoff_ms, _STEP_MS_MAX)
+            self._step_us = self.parts.clock() + wait_ms * 1000
+            self._note_rejoin(before)
+        self._carry_out()
+
+    async def _exchange(self, operation: SendHeartbeat) -> None:
+        config = self.parts.config
+        try:
+            response = await self.parts.link.ask(operation.request, config.request_timeout_ms)
+        except InputError as problem:
+            raise InputError(f"{problem}; {_REMEDY}") from None
+        assert isinstance(response, ConsumerGroupHeartbeatResponse | Disconnected)
+        error = NO_ERROR if isinstance(response, Disconnected) else response.error
+        if error is Error.UNSUPPORTED_VERSION:
+            raise InputError(_REMEDY)
+        if operation.request.member_epoch == LEAVES and isinstance(response, ConsumerGroupHeartbeatResponse):
+            self._has_told_leaving = True
+        before = self._member.state
+        self._member.answered(operation, response, self._now_ms())
+        self._note_rejoin(before, error)
+        self.changed()
+
+    async def _commit(self, epoch: int, offsets: CommittedOffsets) -> None:
+        result = await self.commits.commit_as(Generation(epoch, self._member.member_id), offsets)
+        self._member.committed(result, self._now_ms())
+        self.changed()
+
+    async def _find_coordinator(self) -> None:
+        error = await self.parts.link.find()
+        self._lookup = None
+        if error is Error.NONE:
+            self.coordinator_found()
+        else:
+            self.fail(error)
+            self.changed()
+
+    def _look_up(self) -> None:
+        if self._lookup is None:
+            self._lookup = self.parts.spawn(self._find_coordinator())
+
+    # -- the application thread ------------------------------------------------------------------
+
+    def _poll(self) -> None:
+        before = self._member.state
+        self._member.poll(self._now_ms())
+        self._note_rejoin(before)
+        self._advance()
+        self._network_wake.wake()
+
+    def _is_due(self) -> bool:
+        return bool(self._calls or self._errors) or self.commits.due
+
+    def _next_poll_us(self) -> int | None:
+        """When poll() looks again if nothing wakes it."""
+        wait_ms = self._member.poll_wait_ms(self._now_ms())
+        if wait_ms == FOREVER_MS:
+            return self.commits.next_us
+        next_us = self.parts.clock() + (wait_ms or self.parts.config.retry_backoff_ms) * 1000
+        return next_us if self.commits.next_us is None else min(next_us, self.commits.next_us)
+
+    async def _call_listener(self) -> None:
+        while self._calls:
+            operation = self._calls.popleft()
+            if not self._member.callback_begins():
+                self._carry_out()  # poll() throws: the member has unsubscribed
+                continue
+            failed = await self._call(operation)
+            if failed:
+                await self._polling.until_next_call()
+
+    async def _call(self, operation: RunCallback) -> bool:
+        is_assigned = operation.kind is CallbackKind.ASSIGNED
+        if is_assigned:
+            self.search.stop()
+            self.commits.reset()
+        failed = True
+        try:
+            failed = await self.callbacks.run(operation)
+        finally:
+            self._member.callback_ended(failed)
+            self.changed()
+        if is_assigned:
+            self.search.start()
+        return failed
+
+    def _throw(self) -> None:
+        if self._errors and self._status.failure is None:
+            raise PollThrew(self._errors.popleft())
+
+    async def _commit_at_close(self) -> None:
+        """Commit until the coordinator accepts or refuses it."""
+        while True:
+            result = await self.commits.commit()
+            if not isinstance(result, Disconnected) and result not in COMMIT_RETRIED:
+                return
+            await asyncio.sleep(self.parts.config.retry_backoff_ms / 1000)
+
+    def _subscribe(self, topics: tuple[str, ...]) -> None:
+        config = self._status.config
+        if topics != config.topics:
+            config = self._status.config = replace(config, topics=topics, subscription_pattern=None)
+            self.watch.refresh_soon()
+        regex = config.subscription_pattern
+        self._member.subscribe(frozenset() if regex is not None else frozenset(topics), regex)
+        self.changed()
+
+    # -- the member's operations -----------------------------------------------------------------
+
+    def _carry_out(self) -> None:
+        for operation in self._member.operations():
+            _CARRIES_OUT[type(operation)](self, operation)
+
+    def _send(self, operation: SendHeartbeat) -> None:
+        _ = self.parts.spawn(self._exchange(operation))
+
+    def _commit_soon(self, operation: CommitWithEpoch) -> None:
+        _ = self.parts.spawn(self._commit(operation.epoch, self.parts.positions.to_commit()))
+
+    def _drop_coordinator(self, _: FindCoordinator) -> None:
+        self.parts.link.drop()
+        self._look_up()
+
+    def _refresh_topics(self, _: RefreshTopics) -> None:
+        self.watch.refresh_soon()
+
+    def _stop_processing(self, operation: StopProcessing) -> None:
+        self.parts.positions.stop(operation.partitions)
+
+    def _run_callback(self, operation: RunCallback) -> None:
+        self._calls.append(operation)
+        self._polling.wake()
+
+    def _report(self, operation: ReportError) -> None:
+        if self._member.state is MemberState.FATAL:
+            self._status.failure = operation.error
+        self._errors.append(operation.error)
+        self._polling.wake()
+        self.parts.application.on_change()
+
+    def _has_left(self, _: Left) -> None:
+        self._left.set()
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def _note_rejoin(self, before: MemberState, error: Error = NO_ERROR) -> None:
+        cause = rejoin_cause(before, self._member.state, error)
+        if cause is not None:
+            config, generation = self.parts.config, self._status.generation
+            self._emit(
+                events.RejoinRequested(
+                    config.group_id, config.client_id, generation.member_id, generation.id, str(cause)
+                )
+            )
+
+    def _closed(self) -> None:
+        config = self.parts.config
+        cause = "left" if self._has_told_leaving else "silent"
+        self._emit(events.MemberClosed(config.group_id, config.client_id, self._member.member_id, cause))
+
+    def _emit(self, event: events.Event) -> None:
+        self.parts.emitter.emit(event)
+
+    def _now_ms(self) -> int:
+        return self.parts.clock() // 1000
+
+
+def _new_member_id() -> str:
+    """As Kafka's Uuid.randomUuid(): no id begins with a dash."""
+    while True:
+        member_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        if not member_id.startswith("-"):
+            return member_id
+
+
+_CARRIES_OUT: Mapping[type[Operation], Callable[[GroupDriver, Any], None]] = {
+    SendHeartbeat: GroupDriver._send,
+    CommitWithEpoch: GroupDriver._commit_soon,
+    FindCoordinator: GroupDriver._drop_coordinator,
+    RefreshTopics: GroupDriver._refresh_topics,
+    RunCallback: GroupDriver._run_callback,
+    StopProcessing: GroupDriver._stop_processing,
+    ReportError: GroupDriver._report,
+    Left: GroupDriver._has_left,
+}
