@@ -22,7 +22,7 @@ from groupstorm.clients.wire.security import MECHANISMS
 
 #: What the table says of each option, in the order of the table.
 OPTION_NOTES: Mapping[str, str] = {
-    "group_protocol": "`consumer`: the broker assigns the partitions ([KIP-848](consumer-groups.md))",
+    "group_protocol": "the broker assigns the partitions ([KIP-848](#the-consumer-protocol-kip-848))",
     "group_remote_assignor": (
         "with `consumer`: the broker's assignor, `uniform` or `range`; `None`: the broker's first one"
     ),

@@ -160,7 +160,10 @@ class ProcessingRatesChanged(NamedTuple):
 
 
 class MemberClosed(NamedTuple):
-    """Consumer.close() is done. ``cause``: left (LeaveGroup was sent) or silent (static member)."""
+    """Consumer.close() is done. ``cause``: left, or silent: a static member's partitions stay its own.
+
+    It has left with a LeaveGroup, or with a ConsumerGroupHeartbeat of epoch -1.
+    """
 
     group: str
     member: str

@@ -29,6 +29,14 @@ QUICK: dict[str, Any] = {
     "fetch_max_wait_ms": 50,
     "auto_offset_reset": "earliest",
 }
+#: The options of `QUICK` that the broker has in the consumer protocol.
+_OF_THE_BROKER = ("heartbeat_interval_ms", "session_timeout_ms")
+
+
+def quick(**options: Any) -> dict[str, Any]:
+    """``options`` over those of `QUICK`, of either group protocol."""
+    names = _OF_THE_BROKER if options.get("group_protocol") == "consumer" else ()
+    return {name: value for name, value in QUICK.items() if name not in names} | options
 
 
 def partitions(*numbers: int, topic: str = TOPIC) -> set[TopicPartition]:
@@ -92,7 +100,7 @@ class ConsumerApplication:
             group_id=GROUP,
             listener=self.listener,
             on_event=lambda time_us, event: self.emitted.append((time_us, event)),
-            **{**QUICK, "client_id": name, **options},
+            **quick(**{"client_id": name, **options}),
         )
         self._reads: asyncio.Task[None] | None = None
 

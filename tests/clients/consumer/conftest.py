@@ -16,7 +16,15 @@ Start = Callable[..., ConsumerApplication]
 
 @pytest.fixture
 def broker() -> Iterator[EmbeddedBroker]:
-    options = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "100"}
+    options = {
+        "group.initial.rebalance.delay.ms": "0",
+        "group.min.session.timeout.ms": "100",
+        "group.consumer.assignment.interval.ms": "0",
+        "group.consumer.min.heartbeat.interval.ms": "30",
+        "group.consumer.heartbeat.interval.ms": "30",
+        "group.consumer.min.session.timeout.ms": "500",
+        "group.consumer.session.timeout.ms": "2000",
+    }
     with EmbeddedBroker(options, {TOPIC: PARTITIONS, "refunds": 2}) as running:
         yield running
 

@@ -72,6 +72,16 @@ def test_security() -> None:
         ({"security_protocol": "SSL"}, "ssl_context"),
         ({"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}, "sasl_mechanism: 'GSSAPI'"),
         ({"heartbeat_interval_ms": 45_000}, "heartbeat.interval.ms"),
+        ({"group_protocol": "streams"}, "group_protocol: 'streams', expected one of classic, consumer"),
+        (
+            {"group_protocol": "consumer", "session_timeout_ms": 9_000},
+            "session.timeout.ms: 9000 cannot be set with group.protocol=consumer",
+        ),
+        ({"group_remote_assignor": "range"}, "group.remote.assignor: range cannot be set with"),
+        (
+            {"group_protocol": "consumer", "subscription_pattern": "t.*"},
+            "subscription_pattern: 't.*', and topics: t, expected one of them",
+        ),
     ],
 )
 def test_an_invalid_option_is_named(options: dict[str, Any], said: str) -> None:
@@ -95,3 +105,13 @@ def test_the_import_needs_no_aiokafka_and_a_consumer_without_it_says_what_to_ins
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install groupstorm[kafka]" in answer.stdout
+
+
+def test_the_consumer_protocol() -> None:
+    config = read_settings(
+        (), "a:1", "g", {"group_protocol": "consumer", "subscription_pattern": "t.*"}
+    ).config
+    assert (config.group_protocol, config.topics, config.subscription_pattern) == ("consumer", (), "t.*")
+    assert (
+        read(group_protocol="consumer", group_remote_assignor="range").config.group_remote_assignor == "range"
+    )

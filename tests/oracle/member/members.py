@@ -127,17 +127,18 @@ class JavaMember:
         await self._jvm.wait()
 
     async def start(self, endpoint: Endpoint, config: Config, topics: Sequence[str]) -> None:
-        strategies = str(config["partition.assignment.strategy"]).split(",")
         java = {
-            **config,
-            "partition.assignment.strategy": ",".join(
-                f"{_JAVA_PACKAGE}.{_JAVA_STRATEGIES[name]}" for name in strategies
-            ),
             "group.protocol": "classic",
+            **config,
             "bootstrap.servers": f"{endpoint.host}:{endpoint.port}",
             "reconnect.backoff.ms": 20,
             "fetch.max.wait.ms": 50,  # close() waits for the fetch that is under way
         }
+        if "partition.assignment.strategy" in config:
+            strategies = str(config["partition.assignment.strategy"]).split(",")
+            java["partition.assignment.strategy"] = ",".join(
+                f"{_JAVA_PACKAGE}.{_JAVA_STRATEGIES[name]}" for name in strategies
+            )
         self._order({"command": "start", "config": java, "topics": list(topics)})
 
     async def act(self, act: Act) -> None:

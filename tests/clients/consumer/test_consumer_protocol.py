@@ -1,0 +1,239 @@
+"""Consumers with `group_protocol="consumer"` (KIP-848) in groups of the emulator."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from groupstorm.broker.embedded import EmbeddedBroker
+from groupstorm.clients.consumer import (
+    CommitFailed,
+    ConsumerFailed,
+    CooperativeConsumer,
+    ListenerFailed,
+    RebalanceListener,
+    TopicPartition,
+)
+from groupstorm.trace.events import member as events
+from tests.clients.consumer.applications import (
+    GROUP,
+    PARTITIONS,
+    TOPIC,
+    ConsumerApplication,
+    is_shared_out,
+    partitions,
+    quick,
+    until,
+)
+from tests.clients.consumer.conftest import Produce, Start
+
+ALL = partitions(*range(PARTITIONS))
+NEW: dict[str, Any] = {"group_protocol": "consumer"}
+
+
+async def test_members_share_hand_over_and_continue_at_the_committed_offsets(
+    produce: Produce, start: Start
+) -> None:
+    first = start("a", **NEW)
+    await until(lambda: is_shared_out([first]))
+    await produce(5)
+    await until(lambda: len(first.records) == 5 * PARTITIONS)
+    second = start("b", **NEW)
+    await until(lambda: is_shared_out([first, second]))
+    kept, moved = first.owned, second.owned
+    assert first.listener.changes == [("assigned", ALL), ("revoked", moved)]
+    assert second.listener.changes == [("assigned", moved)]
+    await produce(5)
+    await until(lambda: len(first.records) + len(second.records) == 10 * PARTITIONS)
+    for partition in moved:  # auto-commit: the new owner continues at the old owner's position
+        assert first.offsets[partition.partition] == list(range(5))
+        assert second.offsets[partition.partition] == list(range(5, 10))
+    await first.stop()
+    await until(lambda: is_shared_out([second]))
+    assert second.listener.changes == [("assigned", moved), ("assigned", kept)]
+    assert first.emitted[-1][1].cause == "left"  # type: ignore[union-attr]
+
+
+async def test_records_go_on_while_partitions_move(produce: Produce, start: Start) -> None:
+    first = start("a", **NEW)
+    await until(lambda: is_shared_out([first]))
+    lasts = asyncio.Event()
+
+    async def slow(method: str, _: set[TopicPartition]) -> None:
+        if method == "revoked":
+            await lasts.wait()
+
+    first.listener.before_return = slow
+    second = start("b", **NEW)
+    await until(lambda: len(first.listener.calls) == 2)
+    [_, (method, moved)] = first.listener.calls
+    assert method == "revoked"
+    kept = [partition.partition for partition in ALL - moved]
+    await produce(5, *kept)
+    await until(lambda: len(first.records) == 5 * len(kept))
+    assert second.owned == set()
+    lasts.set()
+    await until(lambda: is_shared_out([first, second]))
+
+
+async def test_a_static_member_returns_to_its_partitions(start: Start) -> None:
+    group = [start(name, group_instance_id=name, **NEW) for name in ("a", "b")]
+    await until(lambda: is_shared_out(group))
+    generation, mine = group[0].generation, group[1].owned
+    rounds = len(group[0].listener.calls)
+    await group[1].stop()
+    assert group[1].emitted[-1][1].cause == "silent"  # type: ignore[union-attr]
+    group[1] = start("b", group_instance_id="b", **NEW)
+    await until(lambda: is_shared_out(group))
+    assert (group[1].owned, group[0].generation) == (mine, generation)
+    assert len(group[0].listener.calls) == rounds
+
+
+@pytest.mark.parametrize(
+    ("instance", "asked", "cause"),
+    [(None, None, "left"), ("i", None, "silent"), (None, False, "silent"), ("i", True, "left")],
+)
+async def test_who_leaves_on_close(
+    start: Start, instance: str | None, asked: bool | None, cause: str
+) -> None:
+    only = start("a", group_instance_id=instance, **NEW)
+    await until(lambda: is_shared_out([only]))
+    await only.stop(leave_group=asked)
+    assert only.listener.changes == [("assigned", ALL), ("revoked", ALL)]
+    assert only.emitted[-1][1].cause == cause  # type: ignore[union-attr]
+
+
+async def test_a_member_that_does_not_poll_loses_its_partitions_and_comes_back(
+    produce: Produce, start: Start
+) -> None:
+    first, second = start("a", max_poll_interval_ms=300, **NEW), start("b", **NEW)
+    await until(lambda: is_shared_out([first, second]))
+    works = asyncio.Event()
+
+    async def work(_: object) -> None:
+        await works.wait()
+
+    first.on_record = work
+    await produce(1)
+    await until(lambda: is_shared_out([second]))
+    with pytest.raises(CommitFailed):
+        await first.consumer.commit()
+    works.set()
+    await until(lambda: is_shared_out([first, second]))
+    assert [method for method, _ in first.listener.changes][-2:] == ["lost", "assigned"]
+
+
+async def test_offsets_are_committed_and_read_with_the_member_epoch(produce: Produce, start: Start) -> None:
+    await produce(3)
+    first = start("a", enable_auto_commit=False, **NEW)
+    await until(lambda: len(first.records) == 3 * PARTITIONS)
+    one = TopicPartition(TOPIC, 0)
+    await first.consumer.commit()
+    committed = (await first.consumer.committed(one))[one]
+    assert committed is not None
+    assert committed.offset == 3
+    second = start("b", enable_auto_commit=False, **NEW)
+    await until(lambda: is_shared_out([first, second]))
+    assert second.records == []
+
+
+async def test_a_pattern_subscribes_to_what_the_broker_finds(
+    produce: Produce, broker: EmbeddedBroker
+) -> None:
+    await produce(2)
+    await produce(2, 0, 1, topic="refunds")
+    consumer = CooperativeConsumer(
+        bootstrap_servers=broker.address,
+        group_id=GROUP,
+        **quick(subscription_pattern="(orders|refunds|none)", **NEW),
+    )
+    async with consumer:
+        records = [await consumer.getone() for _ in range(2 * (PARTITIONS + 2))]
+        assert len({(one.topic, one.partition, one.offset) for one in records}) == len(records)
+        assert consumer.subscription == {"orders", "refunds"}
+
+
+async def test_other_topics_and_another_listener(produce: Produce, start: Start) -> None:
+    only = start("a", **NEW)
+    await until(lambda: is_shared_out([only]))
+    only.consumer.subscribe(["refunds"])
+    await until(lambda: only.owned == partitions(0, 1, topic="refunds"))
+    await produce(1, 0, 1, topic="refunds")
+    await until(lambda: len(only.records) == 2)
+
+
+async def test_a_live_classic_group_is_upgraded_member_by_member_and_downgraded(
+    produce: Produce, start: Start
+) -> None:
+    """Each application closes its consumer and opens one of the other protocol: no record is read twice."""
+    old, new = [start("a"), start("b")], []
+    everybody: list[ConsumerApplication] = [*old]
+    await until(lambda: is_shared_out(old))
+    sent = 0
+
+    async def more() -> None:
+        nonlocal sent
+        await produce(3)
+        sent += 3 * PARTITIONS
+        await until(lambda: sum(len(one.records) for one in everybody) == sent)
+
+    await more()
+    for name in ("c", "d"):
+        await old.pop().stop()
+        new.append(start(name, **NEW))
+        everybody.append(new[-1])
+        await until(lambda: is_shared_out([*old, *new]))
+        await more()
+    for name in ("e", "f"):
+        old.append(start(name))
+        everybody.append(old[-1])
+        await until(lambda: is_shared_out([*old, *new]))
+        await new.pop().stop()
+        await until(lambda: is_shared_out([*old, *new]))
+        await more()
+    read = sorted(offset for one in everybody for offset in one.offsets.get(0, ()))
+    assert read == list(range(sent // PARTITIONS))
+
+
+class FailingListener(RebalanceListener):
+    """Its first two calls raise."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, set[TopicPartition]]] = []
+
+    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        self.calls.append(("assigned", set(partitions)))
+        if len(self.calls) <= 2:
+            raise ValueError("not yet")
+
+    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        self.calls.append(("revoked", set(partitions)))
+
+
+async def test_a_listener_that_raises_is_called_again_at_the_next_poll(
+    produce: Produce, broker: EmbeddedBroker
+) -> None:
+    """As in Kafka's client: an assignment is not acknowledged until its listener has returned."""
+    await produce(1, 0)
+    listener = FailingListener()
+    consumer = CooperativeConsumer(
+        TOPIC, bootstrap_servers=broker.address, group_id=GROUP, listener=listener, **quick(**NEW)
+    )
+    async with consumer:
+        for _ in range(2):
+            with pytest.raises(ListenerFailed, match="not yet"):
+                await consumer.getone()
+        assert (await consumer.getone()).offset == 0
+    assert listener.calls == [("assigned", ALL), ("assigned", set()), ("assigned", set()), ("revoked", ALL)]
+
+
+async def test_a_fatal_error_is_raised_by_its_name(start: Start) -> None:
+    only = start("a", group_remote_assignor="best", **NEW)
+    await until(lambda: only.ended)
+    with pytest.raises(ConsumerFailed, match="UNSUPPORTED_ASSIGNOR"):
+        await only.stop()
+    [failed] = only.of(events.MemberFailed)
+    assert failed.error == "UNSUPPORTED_ASSIGNOR"
