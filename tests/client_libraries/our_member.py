@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from groupstorm.clients.consumer import (
     CommitFailed,
@@ -30,18 +31,26 @@ class OurMember(Member):
     def _run(self) -> None:
         asyncio.run(self._consume())
 
+    #: Of which group protocol it is a member.
+    options: Mapping[str, Any] = {
+        "session_timeout_ms": SESSION_TIMEOUT_MS,
+        "heartbeat_interval_ms": HEARTBEAT_INTERVAL_MS,
+    }
+
+    def _strategy_option(self) -> Mapping[str, Any]:
+        return {"partition_assignment_strategy": self._assignor.split(",")}
+
     async def _consume(self) -> None:
+        options: Mapping[str, Any] = {**self.options, **self._strategy_option()}
         consumer = CooperativeConsumer(
             *self._topics,
             bootstrap_servers=self._address,
             group_id=self._group,
             group_instance_id=self._instance,
             listener=NotingListener(self.notes, self.cooperative),
-            partition_assignment_strategy=self._assignor.split(","),
             auto_offset_reset="earliest",
             enable_auto_commit=False,
-            session_timeout_ms=SESSION_TIMEOUT_MS,
-            heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+            **options,
         )
         async with consumer:
             while not self._stopping.is_set():
@@ -51,6 +60,19 @@ class OurMember(Member):
                     self.notes.read(partition.partition, read)
                 if polled:
                     await _commit(consumer)
+
+
+class OurNewMember(OurMember):
+    """A member of the consumer protocol (KIP-848): the broker assigns."""
+
+    options: Mapping[str, Any] = {"group_protocol": "consumer"}
+
+    @property
+    def cooperative(self) -> bool:
+        return True
+
+    def _strategy_option(self) -> Mapping[str, Any]:
+        return {}
 
 
 async def _commit(consumer: CooperativeConsumer) -> None:

@@ -1,17 +1,19 @@
-"""confluent-kafka with `group.protocol=consumer` (KIP-848): alone, by regular expression, and in a live group
-of the classic protocol that it upgrades."""
+"""confluent-kafka with `group.protocol=consumer` (KIP-848): alone, by regular expression, in one group with
+`CooperativeConsumer`, and in a live group of the classic protocol that it upgrades."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from groupstorm.broker.embedded import EmbeddedBroker
 from tests.client_libraries.conftest import checked
-from tests.client_libraries.members import TOPIC
+from tests.client_libraries.groups import stopping
+from tests.client_libraries.members import GROUP, MEMBERS, TOPIC, Member, wait_until
+from tests.client_libraries.our_member import OurNewMember
 
 DEADLINE_S = 30.0
 #: Heartbeats as often as it takes for a quick test.
@@ -63,6 +65,38 @@ def test_two_members_share_the_partitions_by_name_and_by_regular_expression(brok
     first.close()
     _poll_until(_is_shared, [second])
     second.close()
+
+
+def test_librdkafka_and_our_consumer_share_and_hand_over(broker: EmbeddedBroker) -> None:
+    checked("confluent-kafka")
+    with stopping([OurNewMember(broker.address)]) as ours:
+        wait_until(lambda: ours[0].owned == {0, 1, 2, 3}, "all four are ours")
+        theirs = _consumer(broker, TOPIC, **{"group.protocol": "consumer", "group.id": GROUP})
+        [taken] = _poll_until(lambda owned: len(owned[0]) == 2, [theirs])
+        wait_until(lambda: ours[0].owned == {0, 1, 2, 3} - set(taken), "the other two are ours")
+        changes = [call for call in ours[0].notes.callbacks[1:] if call[1]]
+        assert changes == [("revoked", frozenset(taken))]
+        ours.pop().stop()
+        _poll_until(_is_shared, [theirs])
+        theirs.close()
+
+
+def test_members_of_the_classic_protocol_of_every_library_and_our_new_one(
+    broker: EmbeddedBroker, library: str
+) -> None:
+    """A live group of the other library is upgraded by ours, and is classic again when ours has left."""
+    theirs = MEMBERS[library](broker.address, "range")
+    with stopping([theirs]) as members:
+        wait_until(lambda: theirs.owned == {0, 1, 2, 3}, "all four are theirs")
+        members.append(OurNewMember(broker.address))
+        wait_until(lambda: _split(members), "two each")
+        members.pop().stop()
+        wait_until(lambda: theirs.owned == {0, 1, 2, 3}, "all four are theirs again")
+
+
+def _split(members: Sequence[Member]) -> bool:
+    owned = [number for member in members for number in member.owned]
+    return sorted(owned) == [0, 1, 2, 3] and all(len(member.owned) == 2 for member in members)
 
 
 def test_a_member_of_the_new_protocol_upgrades_a_live_group_and_leaves_it_as_it_was(
