@@ -10,16 +10,17 @@ from typing import Any
 from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents, RunningBroker
 from groupstorm.clients.wire.admin import (
     await_coordinator,
-    broker_options,
     create_topics,
     delete_group,
     delete_topics,
 )
+from groupstorm.clients.wire.admin import broker_options as actual_options
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
 from groupstorm.storms.live.clock import Spawn
+from groupstorm.storms.live.protocols import BOUNDS, check_protocols, speaks_consumer_protocol
 from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.live.real_clients.parts import client_parts
 from groupstorm.storms.live.real_clients.world import ClientWorld
@@ -30,7 +31,7 @@ from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, topic_names
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
 from groupstorm.storms.step_runner import StepRunner
-from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP
+from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP, broker_options
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee
@@ -72,7 +73,7 @@ def play(
         if step.do in VIRTUAL_STEPS:
             raise InputError(f"steps: {number}: do: {step.do}: in virtual time only, without --on")
     defaults = dict(Settings().written())
-    changed = {name for name, value in scenario.settings.written() if value != defaults[name]}
+    changed = {name for name, value in scenario.settings.written() if value != defaults.get(name)}
     for name in VIRTUAL_SETTINGS:
         if name in changed:
             raise InputError(f"{name}: in virtual time only, without --on")
@@ -93,7 +94,7 @@ async def _play(
     progress: Progress | None,
     clients: Library | None,
 ) -> None:
-    options = {name: str(scenario.settings.integer(name)) for name in BROKER_SETTINGS}
+    options = _options(scenario.settings)
     worlds: list[RealWorld] = []
 
     def on_events(events: Sequence[Event]) -> None:
@@ -108,6 +109,7 @@ async def _play(
             for name in topic_names(scenario.settings)
         }
         async with _topics(broker, topics, cluster), _tasks() as spawn:
+            check_protocols(scenario.settings, broker)
             if clients is None:
                 world = RealWorld(scenario, broker, cluster, topics, sink, spawn)
                 worlds.append(world)
@@ -120,10 +122,19 @@ async def _play(
             worlds.clear()
 
 
+def _options(settings: Settings) -> Mapping[str, str]:
+    """The broker's options; those of consumer groups only if members speak that protocol."""
+    if speaks_consumer_protocol(settings):
+        return broker_options(settings)
+    return {name: str(settings.integer(name)) for name in BROKER_SETTINGS}
+
+
 async def _check_options(broker: RunningBroker, cluster: ClusterClient, options: Mapping[str, str]) -> None:
     """A broker that runs already keeps its options. Raises InputError if the scenario has other ones."""
-    actual = await broker_options(cluster, options)
+    actual = await actual_options(cluster, options)
     for name, value in options.items():
+        if name in BOUNDS:  # the values themselves are compared
+            continue
         if actual.get(name, value) != value:
             raise InputError(
                 f"{name}: {value}: the broker at {broker.address} has {actual[name]}: "

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.brokers.contract import RunningBroker
+from groupstorm.clients.inferred_consumer_group import InferredConsumerGroup
 from groupstorm.clients.inferred_coordinator import InferredCoordinator
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.admin import grow_topic
@@ -16,6 +17,7 @@ from groupstorm.coordinator.messages import Request, Response
 from groupstorm.storms.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.consumer import RealConsumer
+from groupstorm.storms.live.protocols import speaks_consumer_protocol
 from groupstorm.storms.member_settings import consumer_config
 from groupstorm.storms.record_logs import RecordLogs
 from groupstorm.storms.record_positions import Records, lag
@@ -78,9 +80,19 @@ class RealWorld:
         self._topics = dict(topics)
         self._release = 0
         self._group_state: str = GroupState.EMPTY.value
-        self._inferred = (
-            None if broker.emits_events else InferredCoordinator(self.group, self.coordinator_event)
-        )
+        self._inferred = self._inference()
+
+    def _inference(self) -> InferredCoordinator | InferredConsumerGroup | None:
+        if self.broker.emits_events:
+            return None
+        if speaks_consumer_protocol(self.settings):
+            return InferredConsumerGroup(
+                self.group,
+                self.coordinator_event,
+                lambda: self._cluster.topic_names,
+                lambda: self._cluster.topics,
+            )
+        return InferredCoordinator(self.group, self.coordinator_event)
 
     # -- consumers -------------------------------------------------------------------------------
 
@@ -104,11 +116,13 @@ class RealWorld:
     def process_gone(self, consumer: LiveConsumer) -> None:
         if self.consumers.get(consumer.name) is consumer:
             del self.consumers[consumer.name]
+        if isinstance(self._inferred, InferredConsumerGroup):
+            self._inferred.member_gone(consumer.name)
 
     # -- requests and the coordinator ------------------------------------------------------------
 
     def request_sent(self, request: Request) -> None:
-        if self._inferred is not None:
+        if isinstance(self._inferred, InferredCoordinator):
             self._inferred.request_sent(request)
 
     def response_received(self, request: Request, response: Response | Disconnected) -> None:

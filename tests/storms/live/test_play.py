@@ -50,6 +50,14 @@ steps:
   - {at_ms: 3200, do: restart, members: [1]}
 """
 
+#: The settings of the scenario's members for the protocol of KIP-848.
+CONSUMER: dict[str, Any] = {
+    "group.protocol": "consumer",
+    "group.consumer.heartbeat.interval.ms": 200,
+    "group.consumer.assignment.interval.ms": 0,
+    "group.consumer.session.timeout.ms": 6_000,
+}
+
 HELD = {"held"}
 
 
@@ -64,6 +72,14 @@ def states(memory: MemorySink) -> list[tuple[str, int]]:
 
 def scenario(variant: str = "cooperative", **settings: Any) -> ResolvedScenario:
     return parse(SCENARIO, "yaml", "test").resolve(variant, 0, settings)
+
+
+def consumer_scenario(variant: str = "consumer") -> ResolvedScenario:
+    """The same steps for members of the consumer protocol, whose broker has session and heartbeat."""
+    classic = ("partition.assignment.strategy", "heartbeat.interval.ms", "session.timeout.ms")
+    lines = [line for line in SCENARIO.splitlines() if not line.strip().startswith(classic)]
+    text = "\n".join(lines).replace("cooperative: {}", "consumer: {}")
+    return parse(text, "yaml", "test").resolve(variant, 0, CONSUMER)
 
 
 def played(resolved: ResolvedScenario, open_broker: OpenBroker) -> tuple[MemorySink, Figures]:
@@ -124,6 +140,38 @@ def test_the_inferred_coordinator_goes_through_the_states_that_the_real_one_emit
     assert joins == [event for event in emitted if isinstance(event, events.JoinAnswered)][: len(joins)]
 
 
+def test_the_inferred_consumer_group_goes_through_the_states_that_the_real_one_emits() -> None:
+    emitted: list[events.Event] = []
+
+    @asynccontextmanager
+    async def silent(options: Mapping[str, str], _: OnCoordinatorEvents) -> AsyncIterator[RunningBroker]:
+        async with emulated(options, emitted.extend) as broker:
+            yield broker._replace(emits_events=False)
+
+    sink, figures = played(consumer_scenario(), silent)
+    assert set((figures.invariants or {}).values()) == HELD
+    changes = [event for event in emitted if isinstance(event, events.GroupStateChanged)]
+    known = [(event.state, event.generation) for event in changes][: len(states(sink))]
+    assert states(sink) == known
+    assert known[-1][0] == "Stable"
+    removed = [type(event) for event in emitted if isinstance(event, events.MemberRemoved)]
+    assert [type(event) for _, _, event in sink.rows if isinstance(event, events.MemberRemoved)] == removed
+    assert {"PartitionsAssigned", "PartitionsRevoked", "MemberClosed"} <= member_event_names(sink)
+
+
+def test_a_migration_needs_a_broker_that_reports_its_coordinator() -> None:
+    @asynccontextmanager
+    async def silent(options: Mapping[str, str], on_events: OnCoordinatorEvents) -> Any:
+        async with emulated(options, on_events) as broker:
+            yield broker._replace(emits_events=False)
+
+    mixed = scenario(member_settings=[{"members": [1], "settings": {"group.protocol": "consumer"}}])
+    with pytest.raises(InputError, match=r"group.protocol: classic and consumer: .* does not report"):
+        _ = played(mixed, silent)
+    sink, _ = played(mixed, emulated)
+    assert [event.cause for _, _, event in sink.rows if isinstance(event, events.GroupConverted)]
+
+
 def test_too_many_members_for_real_time_are_refused() -> None:
     with pytest.raises(InputError, match="members: 501: at most 500 run in real time"):
         _ = played(scenario(members=501), emulated)
@@ -132,6 +180,25 @@ def test_too_many_members_for_real_time_are_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cooperative", "eager", "static"])
 def test_a_scenario_runs_against_kafka(variant: str) -> None:
+    resolved = scenario(variant)
+    _, figures = played(resolved, kafka())
+    assert set((figures.invariants or {}).values()) == HELD
+    expected = simulate(resolved, chosen_assignors(resolved), MemorySink())
+    assert figures.generations == expected.generations
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("variant", "epoch"), [("consumer", 8), ("static", 4)])
+def test_members_of_the_consumer_protocol_play_against_kafka(variant: str, epoch: int) -> None:
+    """``epoch``: the last one, after three joins (the first one counts twice), and two leaves and returns."""
+    sink, figures = played(consumer_scenario(variant), kafka())
+    assert set((figures.invariants or {}).values()) == HELD
+    bumps = [event for _, _, event in sink.rows if isinstance(event, events.GroupEpochBumped)]
+    assert bumps[-1].generation == epoch
+
+
+def kafka() -> OpenBroker:
+    """Kafka in a JVM. Skips the test without it."""
     try:
         _ = kafka_jars()
     except BrokerUnavailable as missing:
@@ -140,8 +207,4 @@ def test_a_scenario_runs_against_kafka(variant: str) -> None:
     def real(options: Mapping[str, str], _: OnCoordinatorEvents) -> Any:
         return jvm(options)
 
-    resolved = scenario(variant)
-    _, figures = played(resolved, real)
-    assert set((figures.invariants or {}).values()) == HELD
-    expected = simulate(resolved, chosen_assignors(resolved), MemorySink())
-    assert figures.generations == expected.generations
+    return real
