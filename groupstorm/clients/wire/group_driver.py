@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
 from groupstorm.clients.consumer_group.membership import LEAVES
 from groupstorm.clients.consumer_group.operations import (
@@ -25,7 +26,6 @@ from groupstorm.clients.consumer_group.operations import (
     ReportError,
     SendHeartbeat,
 )
-from groupstorm.clients.consumer_group.rejoin_causes import rejoin_cause
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
 from groupstorm.clients.error_tables import COMMIT_RETRIED
@@ -44,7 +44,7 @@ from groupstorm.clients.wire.membership_driver import MembershipDriver, PollThre
 from groupstorm.clients.wire.parts import ConsumerParts
 from groupstorm.clients.wire.poll_loop import sleep_us
 from groupstorm.clients.wire.wake_event import WakeEvent
-from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
 from groupstorm.problems import InputError
 from groupstorm.trace.events import member as events
@@ -81,6 +81,7 @@ class GroupDriver(MembershipDriver):
         self._lookup: asyncio.Task[None] | None = None
         self._left = asyncio.Event()
         self._has_told_leaving = False
+        self._state = self._member.state
 
     @property
     def membership(self) -> GroupMemberStatus:
@@ -177,12 +178,11 @@ class GroupDriver(MembershipDriver):
     def _advance(self) -> None:
         """Let the member do what is due, and carry its operations out."""
         if self.parts.running.is_set():
-            before = self._member.state
             wait_ms = self._member.step(self._now_ms())
             # 0: an answer is missing; it will wake this task
             wait_ms = min(wait_ms or self.parts.config.retry_backoff_ms, _STEP_MS_MAX)
             self._step_us = self.parts.clock() + wait_ms * 1000
-            self._note_rejoin(before)
+            self._tell_state()
         self._carry_out()
 
     async def _exchange(self, operation: SendHeartbeat) -> None:
@@ -192,14 +192,11 @@ class GroupDriver(MembershipDriver):
         except InputError as problem:
             raise InputError(f"{problem}; {_REMEDY}") from None
         assert isinstance(response, ConsumerGroupHeartbeatResponse | Disconnected)
-        error = NO_ERROR if isinstance(response, Disconnected) else response.error
-        if error is Error.UNSUPPORTED_VERSION:
+        if not isinstance(response, Disconnected) and response.error is Error.UNSUPPORTED_VERSION:
             raise InputError(_REMEDY)
         if operation.request.member_epoch == LEAVES and isinstance(response, ConsumerGroupHeartbeatResponse):
             self._has_told_leaving = True
-        before = self._member.state
         self._member.answered(operation, response, self._now_ms())
-        self._note_rejoin(before, error)
         self.changed()
 
     async def _commit(self, epoch: int, offsets: CommittedOffsets) -> None:
@@ -223,9 +220,7 @@ class GroupDriver(MembershipDriver):
     # -- the application thread ------------------------------------------------------------------
 
     def _poll(self) -> None:
-        before = self._member.state
         self._member.poll(self._now_ms())
-        self._note_rejoin(before)
         self._advance()
         self._network_wake.wake()
 
@@ -324,13 +319,15 @@ class GroupDriver(MembershipDriver):
 
     # -- events ----------------------------------------------------------------------------------
 
-    def _note_rejoin(self, before: MemberState, error: Error = NO_ERROR) -> None:
-        cause = rejoin_cause(before, self._member.state, error)
-        if cause is not None:
+    def _tell_state(self) -> None:
+        """A member that has left because nobody polled joins again at the next poll()."""
+        before, self._state = self._state, self._member.state
+        if self._state is MemberState.STALE and before is not MemberState.STALE:
             config, generation = self.parts.config, self._status.generation
+            cause = RejoinCause.POLL_TIMEOUT.value
             self._emit(
                 events.RejoinRequested(
-                    config.group_id, config.client_id, generation.member_id, generation.id, str(cause)
+                    config.group_id, config.client_id, generation.member_id, generation.id, cause
                 )
             )
 

@@ -88,15 +88,16 @@ def played(resolved: ResolvedScenario, open_broker: OpenBroker) -> tuple[MemoryS
 
 
 @pytest.mark.parametrize(
-    "variant",
+    "resolved",
     [
-        "cooperative",
-        pytest.param("eager", marks=pytest.mark.slow),
-        pytest.param("static", marks=pytest.mark.slow),
+        pytest.param(scenario(), id="cooperative"),
+        pytest.param(scenario("eager"), id="eager", marks=pytest.mark.slow),
+        pytest.param(scenario("static"), id="static", marks=pytest.mark.slow),
+        pytest.param(consumer_scenario(), id="consumer"),
+        pytest.param(consumer_scenario("static"), id="static-consumer", marks=pytest.mark.slow),
     ],
 )
-def test_a_scenario_runs_against_the_emulator(variant: str) -> None:
-    resolved = scenario(variant)
+def test_a_scenario_runs_against_the_emulator(resolved: ResolvedScenario) -> None:
     real, figures = played(resolved, emulated)
     assert set((figures.invariants or {}).values()) == HELD
     assert [time_us for time_us, _, _ in real.rows] == sorted(time_us for time_us, _, _ in real.rows)
