@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
 from groupstorm.broker.config import OPTIONS, Advertised, BrokerConfig
-from groupstorm.broker.topic_configs import (
-    GROUP_OPTIONS,
-    TOPIC_OPTIONS,
-    ConfigType,
-    Option,
-    default_of,
-)
+from groupstorm.broker.config_options import ConfigType, Option
+from groupstorm.broker.group_configs import GROUP_OPTIONS, broker_value
+from groupstorm.broker.topic_configs import TOPIC_OPTIONS, default_of
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer_config import ConsumerConfig
 
@@ -49,23 +45,37 @@ class Entry(NamedTuple):
 
 def topic_entries(configs: Mapping[str, str], broker: BrokerConfig) -> Iterator[Entry]:
     """All configurations of a topic, by name."""
-    return _entries(TOPIC_OPTIONS, configs, ConfigSource.TOPIC, broker)
+    defaults = BrokerConfig()
+    return _entries(
+        TOPIC_OPTIONS,
+        configs,
+        ConfigSource.TOPIC,
+        lambda option: (default_of(option, broker), default_of(option, defaults)),
+    )
 
 
-def group_entries(configs: Mapping[str, str], broker: BrokerConfig) -> Iterator[Entry]:
+def group_entries(configs: Mapping[str, str], consumer: ConsumerConfig) -> Iterator[Entry]:
     """All configurations of a group, by name."""
-    return _entries(GROUP_OPTIONS, configs, ConfigSource.GROUP, broker)
+    return _entries(
+        GROUP_OPTIONS,
+        configs,
+        ConfigSource.GROUP,
+        lambda option: (broker_value(option, consumer), option.default),
+    )
 
 
 def _entries(
-    options: Mapping[str, Option], configs: Mapping[str, str], own: ConfigSource, broker: BrokerConfig
+    options: Mapping[str, Option],
+    configs: Mapping[str, str],
+    own: ConfigSource,
+    values: Callable[[Option], tuple[str, str]],
 ) -> Iterator[Entry]:
-    defaults = BrokerConfig()
+    """``values``: the broker's value of an option, and Kafka's default."""
     for name, option in options.items():
         synonyms = []
         if name in configs:
             synonyms.append(Synonym(name, configs[name], own))
-        value, default = default_of(option, broker), default_of(option, defaults)
+        value, default = values(option)
         if value != default and option.broker is not None:
             synonyms.append(Synonym(option.broker, value, ConfigSource.STATIC_BROKER))
         synonyms.append(Synonym(option.broker or name, default, ConfigSource.DEFAULT))

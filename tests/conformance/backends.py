@@ -53,6 +53,19 @@ class Configuration(NamedTuple):
 QUICK = Configuration("quick", {"group.initial.rebalance.delay.ms": "0", **_COMMON})
 #: Groups wait for more members before they first form.
 DELAYED = Configuration("delayed", {"group.initial.rebalance.delay.ms": str(INITIAL_DELAY_MS), **_COMMON})
+#: Consumer groups get new targets at once, and their members' times may be short.
+CONSUMERS = Configuration(
+    "consumers",
+    {
+        **QUICK.settings,
+        "group.consumer.max.size": str(MAX_SIZE),
+        "group.consumer.assignment.interval.ms": "0",
+        "group.consumer.min.heartbeat.interval.ms": "100",
+        "group.consumer.heartbeat.interval.ms": "300",
+        "group.consumer.min.session.timeout.ms": "500",
+        "group.consumer.session.timeout.ms": "15000",
+    },
+)
 
 
 class Backend:

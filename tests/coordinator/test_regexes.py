@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from groupstorm.coordinator.consumer.regexes import is_valid, resolve
+from groupstorm.coordinator.consumer.regexes import problem_of, resolve
 from groupstorm.coordinator.topics import Topic, Topics
 
 
@@ -42,7 +42,7 @@ from groupstorm.coordinator.topics import Topic, Topics
     ],
 )
 def test_taken(regex: str) -> None:
-    assert is_valid(regex)
+    assert problem_of(regex) is None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,31 @@ def test_taken(regex: str) -> None:
     ],
 )
 def test_refused(regex: str) -> None:
-    assert not is_valid(regex)
+    assert problem_of(regex)
+
+
+@pytest.mark.parametrize(
+    ("regex", "description"),
+    [
+        ("[a", "missing closing ]"),
+        ("(a", "missing closing )"),
+        ("a)", "regexp/syntax: internal error"),
+        ("*", "missing argument to repetition operator"),
+        ("a**", "invalid nested repetition operator"),
+        ("a{2000}", "invalid repeat count"),
+        ("[b-a]", "invalid character class range"),
+        ("a\\", "trailing backslash at end of expression"),
+        (r"(a)\1", "invalid escape sequence"),
+        (r"\C", "invalid escape sequence"),
+        (r"\x{", "invalid escape sequence"),
+        ("(?!a)b", "invalid or unsupported Perl syntax"),
+        ("(?<=a)b", "invalid named capture"),
+        ("(?P<>a)", "invalid named capture"),
+        ("(?P<n>a)(?P<n>b)", "duplicate capture group name"),
+    ],
+)
+def test_refusals_are_described_as_by_re2j(regex: str, description: str) -> None:
+    assert problem_of(regex) == description
 
 
 def test_whole_names_are_matched() -> None:

@@ -13,8 +13,9 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.config_entries import topic_entries
+from groupstorm.broker.config_options import ConfigError, check
 from groupstorm.broker.log.topics import Topic, TopicError
-from groupstorm.broker.topic_configs import TOPIC_OPTIONS, ConfigError, check
+from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.errors import Error
 
 _DEFAULT = -1

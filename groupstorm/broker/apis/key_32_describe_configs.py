@@ -38,7 +38,7 @@ API = Api(32, "DescribeConfigs", 1, 4, handle)
 
 
 def _result(state: BrokerState, call: Call, asked: Any) -> Any:
-    error, sentence, entries = Error.NONE, None, list[Entry]()
+    error, sentence, entries = Error.NONE, "", list[Entry]()
     try:
         names = asked.configuration_keys
         entries = [entry for entry in _entries(state, call, asked) if names is None or entry.name in names]
@@ -62,7 +62,7 @@ def _entries(state: BrokerState, call: Call, asked: Any) -> Iterable[Entry]:
             raise ResourceError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]} does not exist")
         return topic_entries(topic.configs, state.config)
     if kind == GROUP:
-        return group_entries(state.group_configs.get(name, {}), state.config)
+        return group_entries(state.group_configs.get(name, {}), state.coordinator_config.consumer)
     if kind == BROKER:
         if name and name != str(call.node):
             raise ResourceError(Error.INVALID_REQUEST, f"broker {name[:20]} is asked about itself alone")

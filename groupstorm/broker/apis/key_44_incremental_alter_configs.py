@@ -11,15 +11,9 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.key_32_describe_configs import BROKER, GROUP, TOPIC, ResourceError
-from groupstorm.broker.topic_configs import (
-    GROUP_OPTIONS,
-    TOPIC_OPTIONS,
-    ConfigError,
-    ConfigType,
-    Option,
-    check,
-    default_of,
-)
+from groupstorm.broker.config_options import ConfigError, ConfigType, Option, check
+from groupstorm.broker.group_configs import GROUP_OPTIONS, check_group
+from groupstorm.broker.topic_configs import TOPIC_OPTIONS, default_of
 from groupstorm.coordinator.errors import Error
 
 #: AlterConfigOp.OpType
@@ -33,7 +27,7 @@ def handle(state: BrokerState, call: Call) -> Done:
         try:
             _alter(state, call, asked)
         except ResourceError as problem:
-            error, sentence = problem.error, str(problem)
+            error, sentence = problem.error, str(problem) or None
         except ConfigError as problem:
             error, sentence = Error.INVALID_CONFIG, str(problem)
         response = call.types.make(
@@ -53,18 +47,23 @@ API = Api(44, "IncrementalAlterConfigs", 0, 1, handle)
 def _alter(state: BrokerState, call: Call, asked: Any) -> None:
     kind, name = asked.resource_type, asked.resource_name
     if len({one.name for one in asked.configs}) < len(asked.configs):
-        raise ResourceError(Error.INVALID_REQUEST, "a configuration is there more than once")
+        raise ResourceError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
+    missing = [one.name for one in asked.configs if one.value is None and one.config_operation != _DELETE]
+    if missing:
+        raise ResourceError(Error.INVALID_REQUEST, f"Null value not supported for : {', '.join(missing)}")
     if kind == TOPIC:
         topic = state.topics.get(name)
         if topic is None:
             raise ResourceError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]} does not exist")
-        configs = _changed(state, TOPIC_OPTIONS, "topic", topic.configs, asked.configs)
+        changed = _changed(state, TOPIC_OPTIONS, topic.configs, asked.configs)
+        configs = {key: check(TOPIC_OPTIONS, "topic", key, value) for key, value in changed.items()}
         if not call.message.validate_only:
             state.configure_topic(topic, configs)
     elif kind == GROUP:
         if not name:
-            raise ResourceError(Error.INVALID_REQUEST, "a group has a name")
-        configs = _changed(state, GROUP_OPTIONS, "group", state.group_configs.get(name, {}), asked.configs)
+            raise ResourceError(Error.INVALID_REQUEST, "Default group resources are not allowed.")
+        changed = _changed(state, GROUP_OPTIONS, state.group_configs.get(name, {}), asked.configs)
+        configs = check_group(changed, state.coordinator_config.consumer)
         if not call.message.validate_only:
             state.configure_group(name, configs)
     else:
@@ -73,26 +72,27 @@ def _alter(state: BrokerState, call: Call, asked: Any) -> None:
 
 
 def _changed(
-    state: BrokerState, options: Mapping[str, Option], what: str, present: Mapping[str, str], changes: Any
+    state: BrokerState, options: Mapping[str, Option], present: Mapping[str, str], changes: Any
 ) -> dict[str, str]:
-    """The configurations after the operations. Raises ConfigError, ResourceError."""
+    """The configurations after the operations, unchecked. Raises ResourceError."""
     configs = dict(present)
     for one in changes:
         if one.config_operation == _DELETE:
-            if one.name not in options:
-                raise ConfigError(f"Unknown {what} config name: {one.name[:100]}")
             configs.pop(one.name, None)
         elif one.config_operation == _SET:
-            configs[one.name] = check(options, what, one.name, one.value)
+            configs[one.name] = one.value
         elif one.config_operation in (_APPEND, _SUBTRACT):
             option = options.get(one.name)
-            if option is not None and option.kind is not ConfigType.LIST:
-                raise ResourceError(Error.INVALID_CONFIG, f"{one.name} is no list: it can only be set")
-            before = configs.get(one.name) or ("" if option is None else default_of(option, state.config))
-            parts = _parts(before, one.value or "", one.config_operation == _APPEND)
-            configs[one.name] = check(options, what, one.name, ",".join(parts))
+            is_append = one.config_operation == _APPEND
+            if option is None or option.kind is not ConfigType.LIST:
+                verb = "APPEND" if is_append else "SUBTRACT"
+                raise ResourceError(
+                    Error.INVALID_CONFIG, f"Can't {verb} to key {one.name} because its type is not LIST."
+                )
+            before = configs.get(one.name) or default_of(option, state.config)
+            configs[one.name] = ",".join(_parts(before, one.value, is_append))
         else:
-            raise ResourceError(Error.INVALID_REQUEST, f"operation {one.config_operation} does not exist")
+            raise ResourceError(Error.UNKNOWN_SERVER_ERROR, "")
     return configs
 
 

@@ -18,6 +18,9 @@ from groupstorm.coordinator.shard import Shard
 
 
 def handle_describe_consumer_group(shard: Shard, request: DescribeConsumerGroup, reply: PendingReply) -> None:
+    if not request.group:
+        shard.answer(reply, DescribeConsumerGroupResponse(Error.INVALID_GROUP_ID, request.group))
+        return
     group = shard.committed_group(request.group)
     if isinstance(group, ConsumerGroup):
         shard.answer(reply, _describe(shard, group))

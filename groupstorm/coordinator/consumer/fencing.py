@@ -34,6 +34,8 @@ from groupstorm.trace.events.group_states import Cause
 def leave(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Write | None:
     """The member leaves; a static one may do so for a while (epoch -2) and keep its partitions."""
     group = shard.groups.get(request.group)
+    if group is None:
+        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} not found.")
     if not isinstance(group, ConsumerGroup):
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a consumer group.")
     if request.group_instance_id is None:

@@ -59,7 +59,9 @@ def find_member(
         return known_member(group, member_id, may_be_new=True)
     if known.classic is None and known.epoch != LEAVE_STATIC_EPOCH:
         raise Refused(
-            Error.UNRELEASED_INSTANCE_ID, f"Instance id {instance} is owned by member {known.member_id}."
+            Error.UNRELEASED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance} cannot join the group because the"
+            f" instance id is owned by {known.member_id} member.",
         )
     return replace_member(group, known, member_id, records)
 
@@ -98,8 +100,9 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> None
     if epoch > member.epoch or not missed_an_answer:
         raise Refused(
             Error.FENCED_MEMBER_EPOCH,
-            f"The member has epoch {epoch}, the coordinator knows epoch {member.epoch}. "
-            "The member must abandon all its partitions and rejoin.",
+            f"The consumer group member has a {'greater' if epoch > member.epoch else 'smaller'} member epoch"
+            f" ({epoch}) than the one known by the group coordinator ({member.epoch})."
+            " The member must abandon all its partitions and rejoin.",
         )
 
 

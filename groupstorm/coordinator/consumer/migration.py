@@ -65,10 +65,12 @@ def group_to_join(shard: Shard, request: ConsumerGroupHeartbeat, records: list[R
     joins = request.member_epoch == JOIN_EPOCH
     if isinstance(group, ConsumerGroup):
         return group
+    if group is None:
+        if not joins:
+            raise Refused(Error.GROUP_ID_NOT_FOUND, f"Consumer group {request.group} not found.")
+        return ConsumerGroup(request.group)
     if not joins:
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a consumer group.")
-    if group is None:
-        return ConsumerGroup(request.group)
     if group.state is EMPTY:
         records.append(GroupTombstone(group.name))
         return ConsumerGroup(request.group)
@@ -86,7 +88,11 @@ def _check_upgrade(shard: Shard, group: ClassicGroup) -> None:
         reason = "the group size exceeds the consumer group maximum size"
     else:
         return
-    raise Refused(Error.GROUP_ID_NOT_FOUND, f"Cannot upgrade classic group {group.name} because {reason}.")
+    raise Refused(Error.GROUP_ID_NOT_FOUND, _cannot_upgrade(group, reason))
+
+
+def _cannot_upgrade(group: ClassicGroup, reason: str) -> str:
+    return f"Cannot upgrade classic group {group.name} to consumer group because {reason}."
 
 
 def _upgrade(shard: Shard, classic: ClassicGroup, records: list[Record]) -> ConsumerGroup:
@@ -113,14 +119,14 @@ def _upgrade(shard: Shard, classic: ClassicGroup, records: list[Record]) -> Cons
 def _upgraded(shard: Shard, group: ClassicGroup, one: Member) -> tuple[ConsumerMember, dict[UUID, list[int]]]:
     """A classic member as a member of a consumer group, and its target."""
     try:
-        target = _assigned(shard, one.assignment)
+        target = _assigned(shard, group, one.assignment)
         if group.protocol is None:
             raise CoordinatorFault(f"group {group.name!r} has no generation yet")
         subscription = decode_subscription(one.metadata(group.protocol))
     except SchemaError as problem:
         raise Refused(
             Error.GROUP_ID_NOT_FOUND,
-            f"Cannot upgrade classic group {group.name}: the embedded consumer protocol is malformed.",
+            _cannot_upgrade(group, "the embedded consumer protocol is malformed"),
         ) from problem
     except UserDataError as problem:
         raise CoordinatorFault(f"group {group.name!r}: unreadable bytes: {problem}") from problem
@@ -142,14 +148,17 @@ def _upgraded(shard: Shard, group: ClassicGroup, one: Member) -> tuple[ConsumerM
     return member, target
 
 
-def _assigned(shard: Shard, assignment: bytes) -> dict[UUID, list[int]]:
+def _assigned(shard: Shard, group: ClassicGroup, assignment: bytes) -> dict[UUID, list[int]]:
     """The partitions of existing topics in an assignment, in the order of Kafka's hash tables."""
     if not assignment:
         return {}
     decoded = decode_assignment(assignment)
     if decoded.user_data:
         raise Refused(
-            Error.GROUP_ID_NOT_FOUND, "Cannot upgrade: user data of a custom assignor would be lost."
+            Error.GROUP_ID_NOT_FOUND,
+            _cannot_upgrade(group, "an unsupported custom assignor is in use")
+            + " Please refer to the documentation or switch to a default assignor before re-attempting the"
+            " upgrade.",
         )
     listed: dict[UUID, list[int]] = {}
     for name, number in decoded.partitions:

@@ -23,18 +23,43 @@ from groupstorm.javahash import hash_order
 REFRESH_INTERVAL_MIN_MS = 10_000
 
 
+#: RE2's errors, by their beginnings -> RE2/J's descriptions (com.google.re2j.Parser).
+_DESCRIPTIONS = {
+    "invalid escape sequence": "invalid escape sequence",
+    "invalid UTF-8": "invalid escape sequence",
+    "invalid character class range": "invalid character class range",
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "unexpected )": "regexp/syntax: internal error",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator: (?<": "invalid named capture",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+
+
+class _Invalid(Exception):
+    """RE2/J does not take the expression; the message is its description."""
+
+
 @lru_cache(maxsize=1 << 10)
 def _compiled(regex: str) -> Any:
-    """The expression for `re2`; None if RE2 does not take it."""
+    """The expression for `re2`, or `_Invalid` if RE2/J does not take it."""
     options = re2.Options()
     options.log_errors = False
-    text = _as_re2_reads_it(regex)
-    if text is None:
-        return None
     try:
-        return re2.compile(text, options)
-    except (re2.error, UnicodeEncodeError):
-        return None
+        return re2.compile(_as_re2_reads_it(regex), options)
+    except _Invalid as problem:
+        return problem
+    except UnicodeEncodeError:
+        return _Invalid("regexp/syntax: internal error")
+    except re2.error as problem:
+        said = problem.args[0].decode(errors="replace")
+        descriptions = (text for start, text in _DESCRIPTIONS.items() if said.startswith(start))
+        return _Invalid(next(descriptions, said))
 
 
 #: What can change the meaning of the text behind it: quoted text, an escape, a class, a named group.
@@ -44,8 +69,8 @@ _PIECE = re.compile(
 )
 
 
-def _as_re2_reads_it(regex: str) -> str | None:
-    """The expression for RE2; None if RE2/J alone refuses it.
+def _as_re2_reads_it(regex: str) -> str:
+    """The expression for RE2. Raises `_Invalid` if RE2/J alone refuses it.
 
     RE2/J has no ``\\C`` and no two groups of one name, and takes an escaped character that is not ASCII as
     the character.
@@ -54,8 +79,10 @@ def _as_re2_reads_it(regex: str) -> str | None:
     pieces, at = [], 0
     for piece in _PIECE.finditer(regex):
         text, name = piece.group(), piece["name"]
-        if text == "\\C" or name in names:
-            return None
+        if text == "\\C":
+            raise _Invalid("invalid escape sequence")
+        if name in names:
+            raise _Invalid("duplicate capture group name")
         if name is not None:
             names.add(name)
         escapes_itself = len(text) == 2 and text[0] == "\\" and not text[1].isascii()
@@ -64,9 +91,10 @@ def _as_re2_reads_it(regex: str) -> str | None:
     return "".join([*pieces, regex[at:]])
 
 
-def is_valid(regex: str) -> bool:
-    """Whether RE2 takes the expression."""
-    return _compiled(regex) is not None
+def problem_of(regex: str) -> str | None:
+    """Why RE2/J does not take the expression, in its words; None if it does."""
+    pattern = _compiled(regex)
+    return str(pattern) if isinstance(pattern, _Invalid) else None
 
 
 def resolve(topics: Topics, regexes: Iterable[str], now_ms: int) -> dict[str, ResolvedRegex]:
@@ -74,6 +102,7 @@ def resolve(topics: Topics, regexes: Iterable[str], now_ms: int) -> dict[str, Re
     found = {}
     for regex in hash_order(regexes):
         pattern = _compiled(regex)
-        matched = [] if pattern is None else [name for name in topics.by_name if pattern.fullmatch(name)]
+        names = () if isinstance(pattern, _Invalid) else topics.by_name
+        matched = [name for name in names if pattern.fullmatch(name)]
         found[regex] = ResolvedRegex(frozenset(matched), topics.version, now_ms)
     return found

@@ -27,7 +27,7 @@ from groupstorm.coordinator.consumer.records import (
     MemberSubscription,
 )
 from groupstorm.coordinator.consumer.refusals import Refused
-from groupstorm.coordinator.consumer.regexes import REFRESH_INTERVAL_MIN_MS, is_valid
+from groupstorm.coordinator.consumer.regexes import REFRESH_INTERVAL_MIN_MS, problem_of
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
@@ -96,8 +96,11 @@ def change_regex(
         if old and group.regexes.get(old, 0) == 1:
             records.append(ConsumerRegexRecord(group.name, old, None))
         if new and group.regexes.get(new, 0) == 0:
-            if not is_valid(new):
-                raise Refused(Error.INVALID_REGULAR_EXPRESSION, f"{new!r} is not a valid regular expression")
+            if (problem := problem_of(new)) is not None:
+                raise Refused(
+                    Error.INVALID_REGULAR_EXPRESSION,
+                    f"SubscribedTopicRegex `{new}` is not a valid regular expression: {problem}.",
+                )
             is_unknown = True
         elif (new and new in group.resolved) or (not new and old):
             change = RegexChange.CHANGED_AND_RESOLVED

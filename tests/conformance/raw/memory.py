@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.assignors.userdata.consumer_protocol import Subscription, encode_subscription
+from groupstorm.assignors.userdata.consumer_protocol import (
+    Subscription,
+    encode_assignment,
+    encode_subscription,
+)
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import JoinGroupResponse
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, JoinGroupResponse
 from groupstorm.coordinator.script.clients import Clients
 from groupstorm.coordinator.script.names import Names
 from groupstorm.protocol.endpoints import Endpoint
 from tests.conformance.raw.normal import plain
-from tests.conformance.raw.requests import Subscribed
-from tests.conformance.raw.steps import GenerationOf, MemberOf, Producer
+from tests.conformance.raw.requests import Assigned, Subscribed
+from tests.conformance.raw.steps import GenerationOf, MemberEpochOf, MemberOf, OwnedBy, OwnMemberId, Producer
 
 
 class Ids(NamedTuple):
@@ -37,6 +42,8 @@ class Memory:
         self._clients = Clients(Names("conformance"))
         #: The ids that each client was given: an answer shows the second id of client a as ``{a'}``.
         self._given: dict[str, list[str]] = {}
+        #: The ids that clients chose themselves.
+        self._chosen: set[str] = set()
         self._producers: dict[str, dict[str, int]] = {}
 
     def remember(self, who: str, answer: Any) -> None:
@@ -49,7 +56,18 @@ class Memory:
                 given = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
                 self._producers[who] = given
             case "JoinGroupResponse":
-                self._remember_member(who, answer)
+                joined = JoinGroupResponse(Error(answer.error_code), answer.generation_id, answer.member_id)
+                self._clients.get(who).answered("join", None, joined, by_members=False)
+                self._remember_id(who, answer.member_id)
+            case "ConsumerGroupHeartbeatResponse":
+                told = ConsumerGroupHeartbeatResponse(
+                    Error(answer.error_code),
+                    answer.member_id,
+                    answer.member_epoch,
+                    assignment=_assigned(answer.assignment),
+                )
+                self._clients.get(who).answered("heartbeat", None, told, by_members=False)
+                self._remember_id(who, answer.member_id)
 
     def shown(self, who: str, answer: Any) -> dict[str, Any]:
         """The answer as plain values. Only at the end of a case does every member id have its client."""
@@ -65,11 +83,21 @@ class Memory:
                 found: Any = self._clients.member_id(who, value.text)
             case GenerationOf():
                 found = self._clients.number("generation", who, value.value, lambda client: client.generation)
+            case MemberEpochOf():
+                found = self._clients.number("epoch", who, value.value, lambda client: client.epoch)
+            case OwnMemberId():
+                self._chosen.add(who)
+                found = who
+            case OwnedBy():
+                has = self._clients.get(value.client or who).owned
+                found = [{"topic_id": str(topic), "partitions": held} for topic, held in has.items()]
             case Producer():
                 found = self._producers[who][value.field]
             case Subscribed():
                 owned = tuple(TopicPartition(self._ids.topic, partition) for partition in value.owned)
                 found = encode_subscription(Subscription((self._ids.topic,), None, owned))
+            case Assigned():
+                found = encode_assignment((self._ids.topic, partition) for partition in value.partitions)
             case str():
                 found = self._text(value)
             case Mapping():
@@ -80,12 +108,10 @@ class Memory:
                 found = value
         return found
 
-    def _remember_member(self, who: str, answer: Any) -> None:
-        joined = JoinGroupResponse(Error(answer.error_code), answer.generation_id, answer.member_id)
-        self._clients.get(who).answered("join", None, joined, by_members=False)
-        known = {member_id for given in self._given.values() for member_id in given}
-        if answer.member_id and answer.member_id not in known:
-            self._given.setdefault(who, []).append(answer.member_id)
+    def _remember_id(self, who: str, member_id: str | None) -> None:
+        known = {one for given in self._given.values() for one in given}
+        if member_id and member_id not in known | self._chosen:
+            self._given.setdefault(who, []).append(member_id)
 
     def _names(self) -> dict[str, str]:
         """The names that only this run has -> the names that every run shows for them."""
@@ -99,3 +125,9 @@ class Memory:
         for name, value in self._ids._asdict().items():
             text = text.replace("{" + name + "}", value)
         return text
+
+
+def _assigned(assignment: Any) -> Mapping[UUID, tuple[int, ...]] | None:
+    if assignment is None:
+        return None
+    return {topic.topic_id: topic.partitions for topic in assignment.topic_partitions}

@@ -16,7 +16,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec.shape import KioType, shapes_of
 
 #: Lists whose order comes from a hash table.
-_UNORDERED = ("members", "topics", "partitions", "groups", "results")
+_UNORDERED = ("members", "topics", "partitions", "groups", "results", "configs", "topic_partitions")
 #: Fields that depend on the machine and not on the coordinator.
 _LEFT_OUT = ("throttle_time", "client_host", "producer_id", "host", "port", "node_id")
 
@@ -51,7 +51,8 @@ def plain(message: Any, names: Mapping[str, str]) -> dict[str, Any]:
         if shape.name == "error_code":
             answer[shape.name] = Error(value).name
         elif shape.entity is not None and value is not None:
-            answer[shape.name] = _in_order(shape.name, [plain(one, names) for one in value])
+            many = _in_order(shape.name, [plain(one, names) for one in value]) if shape.array else None
+            answer[shape.name] = plain(value, names) if many is None else many
         elif shape.array and value is not None:
             answer[shape.name] = [_leaf(one, names) for one in value]
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.requests import join, sync
+from tests.conformance.raw.requests import Assigned, join, sync
 from tests.conformance.raw.steps import OK, Receive, Send, Steps, Until, ask
 
 #: JoinGroup from this version on draws the member id first (KIP-394).
@@ -29,7 +29,9 @@ def send_join(who: str, *, mark: str = "", version: int = 9, **more: Any) -> Ste
     )
 
 
-def group_of_one(who: str = "a", *, plan: bytes = b"all", sync_version: int = 5, **more: Any) -> Steps:
+def group_of_one(
+    who: str = "a", *, plan: bytes | Assigned = b"all", sync_version: int = 5, **more: Any
+) -> Steps:
     """A group of one, Stable in its first generation."""
     protocols = more.get("protocols") or [("range", b"")]
     wanted = {"error_code": "NONE", "generation_id": 1}

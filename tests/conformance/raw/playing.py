@@ -153,10 +153,10 @@ class Player:
         connection = await self._connection(step.who, over)
         while True:
             answer = await self._exchange(connection, step.who, step.request)
+            self._memory.remember(step.who, answer)
             if not missing(step.expect, self._memory.shown(step.who, answer)):
                 break
             await asyncio.sleep(POLL_S)
-        self._memory.remember(step.who, answer)
         self._received.append((step.who, answer))
 
     async def _check_parked(self, step: Parked) -> None:

@@ -26,8 +26,12 @@ APIS = {
     "AddOffsetsToTxn": 25,
     "EndTxn": 26,
     "TxnOffsetCommit": 28,
+    "DescribeConfigs": 32,
     "DeleteGroups": 42,
+    "IncrementalAlterConfigs": 44,
     "OffsetDelete": 47,
+    "ConsumerGroupHeartbeat": 68,
+    "ConsumerGroupDescribe": 69,
 }
 
 #: Long enough that nobody's session ends in a case that is not about it.
@@ -39,6 +43,12 @@ class Subscribed(NamedTuple):
     """A subscription to the case's topic, in Kafka's format; ``owned``: partitions of it."""
 
     owned: tuple[int, ...] = ()
+
+
+class Assigned(NamedTuple):
+    """An assignment of partitions of the case's topic, in Kafka's format."""
+
+    partitions: tuple[int, ...] = ()
 
 
 #: (name, metadata) of the protocols that a member supports, the one it likes best first.
@@ -81,7 +91,7 @@ def sync(
     instance: str | None = None,
     protocol_type: str | None = "consumer",
     protocol: str | None = "range",
-    assignments: Mapping[str, bytes] | None = None,
+    assignments: Mapping[str, bytes | Assigned] | None = None,
 ) -> Request:
     """``assignments``: the leader's, client -> assignment."""
     entries = [

@@ -9,10 +9,12 @@ from typing import NamedTuple
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.figures.agreement import TOLERATED_MS, TOLERATED_SHARE
-from tests.conformance.backends import Backend, Backends, Configuration
+from tests.conformance.backends import CONSUMERS, Backend, Backends, Configuration
+from tests.conformance.raw.consumer_requests import LEAVE, beat, enter
 from tests.conformance.raw.memory import Ids
 from tests.conformance.raw.playing import Measured, Played, Player
-from tests.conformance.raw.steps import TIMEOUT_MS, Case
+from tests.conformance.raw.requests import delete_groups
+from tests.conformance.raw.steps import OK, TIMEOUT_MS, Again, Case, ask
 
 PARTITIONS = 3
 #: Cases whose times are measured run after the others, so many at a time: they should not disturb each other.
@@ -80,6 +82,19 @@ async def _play(place: _Place, cases: list[Case]) -> dict[str, Played]:
     return played
 
 
+#: A coordinator learns of a new topic a moment after the topic's leaders are there.
+_KNOWS_THE_TOPIC = Case(
+    "knows-the-topic",
+    "a consumer group of the case's name gets the topic's partitions, and is deleted again",
+    (
+        Again("probe", enter(), {"assignment": {"topic_partitions": [{"topic_id": "<topic id>"}]}}),
+        ask("probe", beat(epoch=LEAVE), OK),
+        Again("probe", delete_groups(), {"results": [{"error_code": "NONE"}]}),
+    ),
+    CONSUMERS,
+)
+
+
 async def _play_one(place: _Place, case: Case) -> Played:
     ids = Ids(place.backend.group(case.name), place.topic, place.topic_id)
     cluster = ClusterClient(place.backend.broker.bootstrap, "conformance", TIMEOUT_MS)
@@ -87,4 +102,8 @@ async def _play_one(place: _Place, case: Case) -> Played:
         coordinator = (await cluster.find_coordinator(ids.group)).endpoint
     finally:
         cluster.close()
+    if case.configuration is CONSUMERS:
+        knows = await Player(coordinator, _KNOWS_THE_TOPIC, ids).play()
+        if knows.failure:
+            return knows
     return await Player(coordinator, case, ids).play()

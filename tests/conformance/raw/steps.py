@@ -3,7 +3,8 @@
 A case is played on every broker (`tests.conformance.raw.playing`); the answers of all of them have to be
 those that it expects, and equal to each other in every field.
 
-Clients have short names (``a``, ``b``). Each has a connection and remembers its member id and generation.
+Clients have short names (``a``, ``b``). Each has a connection and remembers its member id, its generation,
+its member epoch and the partitions that it was assigned.
 Requests refer to them as `groupstorm script` does: member ``$`` is the sender's own, ``$a`` client a's;
 generation ``$-1`` is one below the sender's own. ``{group}``, ``{topic}`` and ``{topic_id}`` stand for the
 case's own.
@@ -41,6 +42,23 @@ class GenerationOf(NamedTuple):
     """A generation: a number, "$" the sender's own, "$a" client a's, "$-1" or "$a+1" near it."""
 
     value: str | int
+
+
+class MemberEpochOf(NamedTuple):
+    """A member epoch, as `GenerationOf` a generation."""
+
+    value: str | int
+
+
+class OwnMemberId(NamedTuple):
+    """The id that a member of a consumer group draws itself: the sender's short name."""
+
+
+class OwnedBy(NamedTuple):
+    """The partitions that a member of a consumer group says it owns, by `client`: those that it was assigned
+    last; "" is the sender."""
+
+    client: str = ""
 
 
 class Producer(NamedTuple):

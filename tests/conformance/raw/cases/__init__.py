@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from tests.conformance.raw.cases import (
     administration,
+    consumer_administration,
+    consumer_bad_input,
+    consumer_configs,
+    consumer_members,
+    consumer_migration,
+    consumer_offsets,
     initial_delay,
     joins,
     offsets,
@@ -25,5 +31,11 @@ ROOMS = (
     offsets,
     transactions,
     administration,
+    consumer_members,
+    consumer_offsets,
+    consumer_migration,
+    consumer_administration,
+    consumer_bad_input,
+    consumer_configs,
 )
 CASES: tuple[Case, ...] = tuple(case for room in ROOMS for case in room.CASES)

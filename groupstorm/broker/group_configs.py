@@ -1,0 +1,121 @@
+"""Configurations of groups of the newer protocols: names, defaults, and the bounds that the broker sets.
+
+Those of consumer groups (KIP-848) have an effect. Those of share and streams groups (KIP-932, KIP-1071) are
+checked, kept and described. Source: GroupConfig, with the defaults of GroupCoordinatorConfig and
+ShareGroupConfig for the settings that `groupstorm serve` does not have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from groupstorm.broker.config_options import ConfigError, ConfigType, Option, check, flag, integer
+from groupstorm.coordinator.consumer_config import (
+    ASSIGNMENT_INTERVAL,
+    HEARTBEAT_INTERVAL,
+    SESSION_TIMEOUT,
+    ConsumerConfig,
+)
+
+#: ShareGroupAutoOffsetResetStrategy; Java's `Duration` without a sign.
+_OFFSET_RESET = (
+    re.compile(r"earliest|latest|by_duration:(?i:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d{0,9})?S)?)?)"),
+    "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.",
+)
+
+
+def _of_broker(name: str, default: int, least: int = 0) -> tuple[str, Option]:
+    return name, integer(default, least, broker=f"group.{name}")
+
+
+GROUP_OPTIONS: Mapping[str, Option] = dict(
+    (
+        _of_broker(ASSIGNMENT_INTERVAL, 1_000),
+        _of_broker(HEARTBEAT_INTERVAL, 5_000, 1),
+        _of_broker(SESSION_TIMEOUT, 45_000, 1),
+        _of_broker("share.assignment.interval.ms", 1_000),
+        ("share.auto.offset.reset", Option(ConfigType.STRING, "latest", pattern=_OFFSET_RESET)),
+        _of_broker("share.delivery.count.limit", 5, 2),
+        _of_broker("share.heartbeat.interval.ms", 5_000, 1),
+        (
+            "share.isolation.level",
+            Option(ConfigType.STRING, "read_uncommitted", values=("read_committed", "read_uncommitted")),
+        ),
+        _of_broker("share.partition.max.record.locks", 2_000, 100),
+        _of_broker("share.record.lock.duration.ms", 30_000, 1_000),
+        ("share.renew.acknowledge.enable", flag(default=True)),
+        _of_broker("share.session.timeout.ms", 45_000, 1),
+        _of_broker("streams.assignment.interval.ms", 1_000),
+        _of_broker("streams.heartbeat.interval.ms", 5_000, 1),
+        _of_broker("streams.initial.rebalance.delay.ms", 3_000),
+        _of_broker("streams.num.standby.replicas", 0),
+        _of_broker("streams.session.timeout.ms", 45_000, 1),
+    )
+)
+
+
+class _Bounds(NamedTuple):
+    """What a group may set. ``limits``: the broker's settings, as `min` and `max` stand in their names."""
+
+    least: int | None
+    most: int
+    limits: str
+
+
+def _bounds(consumer: ConsumerConfig) -> Mapping[str, _Bounds]:
+    """In the order in which Kafka checks them (GroupConfig.validateValues)."""
+    return {
+        HEARTBEAT_INTERVAL: _Bounds(
+            *consumer.heartbeat_interval_bounds_ms, "group.consumer.{}.heartbeat.interval.ms"
+        ),
+        SESSION_TIMEOUT: _Bounds(*consumer.session_timeout_bounds_ms, "group.consumer.{}.session.timeout.ms"),
+        ASSIGNMENT_INTERVAL: _Bounds(
+            *consumer.assignment_interval_bounds_ms, "group.consumer.{}.assignment.interval.ms"
+        ),
+        "share.heartbeat.interval.ms": _Bounds(5_000, 15_000, "group.share.{}.heartbeat.interval.ms"),
+        "share.session.timeout.ms": _Bounds(45_000, 60_000, "group.share.{}.session.timeout.ms"),
+        "share.record.lock.duration.ms": _Bounds(15_000, 60_000, "group.share.{}.record.lock.duration.ms"),
+        "share.delivery.count.limit": _Bounds(2, 10, "group.share.{}.delivery.count.limit"),
+        "share.partition.max.record.locks": _Bounds(100, 4_000, "group.share.{}.partition.max.record.locks"),
+        "share.assignment.interval.ms": _Bounds(0, 15_000, "group.share.{}.assignment.interval.ms"),
+        "streams.heartbeat.interval.ms": _Bounds(5_000, 15_000, "group.streams.{}.heartbeat.interval.ms"),
+        "streams.session.timeout.ms": _Bounds(45_000, 60_000, "group.streams.{}.session.timeout.ms"),
+        "streams.num.standby.replicas": _Bounds(None, 2, "group.streams.{}.standby.replicas"),
+        "streams.assignment.interval.ms": _Bounds(0, 15_000, "group.streams.{}.assignment.interval.ms"),
+    }
+
+
+def broker_value(option: Option, consumer: ConsumerConfig) -> str:
+    """The value of an option that a group does not have of its own."""
+    own = {
+        f"group.{ASSIGNMENT_INTERVAL}": consumer.assignment_interval_ms,
+        f"group.{HEARTBEAT_INTERVAL}": consumer.heartbeat_interval_ms,
+        f"group.{SESSION_TIMEOUT}": consumer.session_timeout_ms,
+    }
+    return str(own.get(option.broker or "", option.default))
+
+
+def check_group(configs: Mapping[str, str], consumer: ConsumerConfig) -> dict[str, str]:
+    """A group's configurations, checked together. Raises ConfigError with Kafka's message."""
+    for name in configs:
+        if name not in GROUP_OPTIONS:
+            raise ConfigError(f"Unknown group config name: {name}")
+    checked = {name: check(GROUP_OPTIONS, "group", name, value) for name, value in configs.items()}
+    for name, bounds in _bounds(consumer).items():
+        if name not in checked:
+            continue
+        if bounds.least is not None and int(checked[name]) < bounds.least:
+            raise ConfigError(f"{name} must be greater than or equal to {bounds.limits.format('min')}")
+        if int(checked[name]) > bounds.most:
+            raise ConfigError(f"{name} must be less than or equal to {bounds.limits.format('max')}")
+    for kind in ("consumer", "share", "streams"):
+        session, interval = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+        values = [
+            int(checked.get(name) or broker_value(GROUP_OPTIONS[name], consumer))
+            for name in (session, interval)
+        ]
+        if values[0] <= values[1]:
+            raise ConfigError(f"{session} must be greater than {interval}")
+    return checked

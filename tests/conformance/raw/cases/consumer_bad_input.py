@@ -1,0 +1,317 @@
+"""Consumer groups: heartbeats that Kafka refuses, with its message; the group goes on as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupstorm.coordinator.errors import Error
+from tests.conformance.backends import MAX_SIZE
+from tests.conformance.raw.consumer_openings import (
+    OWN,
+    case,
+    described,
+    given,
+    group_of_one,
+    group_of_two,
+    refused,
+    still,
+    unchanged,
+    until,
+)
+from tests.conformance.raw.consumer_requests import (
+    LEAVE,
+    LEAVE_FOR_A_WHILE,
+    beat,
+    beat_with_everything,
+    describe_consumers,
+    enter,
+)
+from tests.conformance.raw.openings import group_of_one as classic_group
+from tests.conformance.raw.requests import commit_from_outside, describe, heartbeat
+from tests.conformance.raw.steps import OK, Case, Request, ask
+
+_INVALID = Error.INVALID_REQUEST
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+_UNKNOWN = "3b7e4a52-7a0c-4f0b-9d5e-0a1b2c3d4e5f"
+_INT_MAX, _INT_MIN = 2**31 - 1, -(2**31)
+
+
+def _bad(name: str, about: str, *requests: tuple[Request, Error, str | None], opening: Any = None) -> Case:
+    """Every request is sent by a stranger, x, to a Stable group of two."""
+    return case(
+        f"bad-{name}",
+        about,
+        group_of_two() if opening is None else opening,
+        [ask("x", request, refused(code, sentence)) for request, code, sentence in requests],
+        still("a", "b"),
+        ask("admin", describe_consumers(), described("Stable", {}, {}, group_epoch=3, assignment_epoch=3)),
+    )
+
+
+def _empty(text: str) -> str:
+    return f"{text} can't be empty."
+
+
+_NEEDS_SUBSCRIPTION = (
+    "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+)
+_EMPTY = (
+    _bad(
+        "member-id",
+        "version 1 has members draw their ids; version 0 takes an empty one with epochs 0 and -2 alone",
+        (enter(member=""), _INVALID, _empty("MemberId")),
+        (enter(member=" \t"), _INVALID, _empty("MemberId")),
+        (beat(member="", epoch=LEAVE_FOR_A_WHILE, instance="i"), _INVALID, _empty("MemberId")),
+        (beat(member="", epoch=3, version=0), _INVALID, _empty("MemberId")),
+        (beat(member="", epoch=LEAVE, version=0), _INVALID, _empty("MemberId")),
+    ),
+    _bad(
+        "group-id",
+        "an empty group id",
+        (enter(group=""), _INVALID, _empty("GroupId")),
+        (enter(group="  "), _INVALID, _empty("GroupId")),
+        (beat(group="", epoch=LEAVE), _INVALID, _empty("GroupId")),
+    ),
+    _bad(
+        "instance-id",
+        "an empty group.instance.id; epoch -2 without one",
+        (enter(instance=""), _INVALID, _empty("InstanceId")),
+        (enter(instance=" "), _INVALID, _empty("InstanceId")),
+        (beat(epoch=LEAVE_FOR_A_WHILE), _INVALID, "InstanceId can't be null."),
+    ),
+    _bad("rack-id", "an empty rack", (enter(rack=""), _INVALID, _empty("RackId"))),
+)
+
+_JOINS = (
+    _bad(
+        "rebalance-timeout",
+        "a member that joins says it; -1 counts as left out",
+        (enter(rebalance=-1), _INVALID, "RebalanceTimeoutMs must be provided in first request."),
+    ),
+    _bad(
+        "owned-on-joining",
+        "a member that joins owns nothing and says so",
+        (enter(owned=None), _INVALID, "TopicPartitions must be empty when (re-)joining."),
+        (enter(owned={"{topic_id}": [0]}), _INVALID, "TopicPartitions must be empty when (re-)joining."),
+    ),
+    _bad(
+        "no-subscription",
+        "a member that joins subscribes to names, to an expression, or to both",
+        (enter(topics=None), _INVALID, _NEEDS_SUBSCRIPTION),
+        (enter(topics=None, version=0), _INVALID, _NEEDS_SUBSCRIPTION),
+    ),
+    _bad(
+        "epoch",
+        "epochs below -2 mean nothing",
+        (beat(epoch=-3), _INVALID, "MemberEpoch is invalid."),
+        (beat(epoch=_INT_MIN), _INVALID, "MemberEpoch is invalid."),
+    ),
+    _bad(
+        "assignor",
+        "a server assignor that the broker does not have",
+        (
+            enter(assignor="sticky"),
+            Error.UNSUPPORTED_ASSIGNOR,
+            "ServerAssignor sticky is not supported. Supported assignors: uniform, range.",
+        ),
+        (enter(assignor=""), Error.UNSUPPORTED_ASSIGNOR, None),
+        (enter(assignor="Uniform"), Error.UNSUPPORTED_ASSIGNOR, None),
+        (beat(epoch=3, assignor="nobody's"), Error.UNSUPPORTED_ASSIGNOR, None),
+    ),
+    *(
+        _bad(
+            f"regex-{name}",
+            f"an expression that RE2/J does not compile: {text}",
+            (enter(topics=None, regex=text), Error.INVALID_REGULAR_EXPRESSION, None),
+            (enter(regex=text), Error.INVALID_REGULAR_EXPRESSION, None),
+        )
+        for name, text in (
+            ("bracket", "[a"),
+            ("parenthesis", "(a"),
+            ("star", "*"),
+            ("lookahead", "(?!a)b"),
+            ("backreference", r"(a)\1"),
+            ("repetition", "a{2000}"),
+            ("range", "[b-a]"),
+            ("escape", "a\\"),
+            ("closing", "a)"),
+        )
+    ),
+    case(
+        "bad-full-group",
+        "group.consumer.max.size: one member more is refused",
+        [ask(f"m{number}", enter(), OK) for number in range(MAX_SIZE)],
+        ask(
+            "x",
+            enter(),
+            refused(
+                Error.GROUP_MAX_SIZE_REACHED,
+                f"The consumer group has reached its maximum capacity of {MAX_SIZE} members.",
+            ),
+        ),
+        ask("x", enter(instance="i"), refused(Error.GROUP_MAX_SIZE_REACHED)),
+        ask("m0", beat(), OK),
+    ),
+)
+
+_STRANGERS = (
+    case(
+        "bad-heartbeat-without-group",
+        "a group that does not exist: only a join makes it",
+        ask("x", beat(epoch=1), refused(Error.GROUP_ID_NOT_FOUND)),
+        ask("x", beat(epoch=LEAVE), refused(Error.GROUP_ID_NOT_FOUND)),
+        ask("x", beat(epoch=LEAVE_FOR_A_WHILE, instance="i"), refused(Error.GROUP_ID_NOT_FOUND)),
+        ask("admin", describe_consumers(), {"groups": [{"error_code": "GROUP_ID_NOT_FOUND"}]}),
+        ask("a", enter(), given(2, 0, 1, 2)),
+    ),
+    _bad(
+        "unknown-member",
+        "UNKNOWN_MEMBER_ID: a member or an instance that the group does not have",
+        (beat(epoch=1), Error.UNKNOWN_MEMBER_ID, None),
+        (beat(epoch=3), Error.UNKNOWN_MEMBER_ID, None),
+        (beat(epoch=LEAVE), Error.UNKNOWN_MEMBER_ID, None),
+        (beat(epoch=3, instance="i"), Error.UNKNOWN_MEMBER_ID, None),
+        (beat(epoch=LEAVE_FOR_A_WHILE, instance="i"), Error.UNKNOWN_MEMBER_ID, None),
+        (beat(epoch=LEAVE, instance="i"), Error.UNKNOWN_MEMBER_ID, None),
+    ),
+    _bad(
+        "epoch-of-another",
+        "FENCED_MEMBER_EPOCH: an epoch from the future, the largest, an old one",
+        (beat(member="a", epoch=4), Error.FENCED_MEMBER_EPOCH, None),
+        (beat(member="a", epoch=_INT_MAX), Error.FENCED_MEMBER_EPOCH, None),
+        (beat(member="a", epoch=1), Error.FENCED_MEMBER_EPOCH, None),
+        (beat(member="b", epoch=2), Error.FENCED_MEMBER_EPOCH, None),
+    ),
+    case(
+        "bad-previous-epoch",
+        "the previous epoch passes only from a member that owns no more than it has",
+        group_of_two(),
+        ask("x", beat(member="a", epoch=2), refused(Error.FENCED_MEMBER_EPOCH)),
+        ask(
+            "x",
+            beat(member="a", epoch=2, owned={"{topic_id}": [0, 1, 2]}),
+            refused(Error.FENCED_MEMBER_EPOCH),
+        ),
+        ask("x", beat(member="a", epoch=2, owned={_UNKNOWN: [0]}), refused(Error.FENCED_MEMBER_EPOCH)),
+        ask("x", beat(member="a", epoch=2, owned={"{topic_id}": [1]}), unchanged(3)),
+        still("a", "b"),
+    ),
+)
+
+_OTHER_TYPE = (
+    case(
+        "bad-classic-group",
+        "heartbeats to a classic group: only a join changes it, a member id of it gets nothing",
+        classic_group(),
+        ask("x", beat(epoch=1), refused(Error.GROUP_ID_NOT_FOUND)),
+        ask("x", beat(member="$a", epoch=1), refused(Error.GROUP_ID_NOT_FOUND)),
+        ask("x", beat(member="$a", epoch=LEAVE), refused(Error.GROUP_ID_NOT_FOUND)),
+        ask("x", enter(member="$a", topics=None), refused(_INVALID)),
+        ask("x", enter(assignor="sticky"), refused(Error.UNSUPPORTED_ASSIGNOR)),
+        ask("a", heartbeat(), OK),
+        ask("admin", describe(), {"groups": [{"group_state": "Stable"}]}),
+        ask("admin", describe_consumers(), {"groups": [{"error_code": "GROUP_ID_NOT_FOUND"}]}),
+    ),
+    case(
+        "bad-group-of-another-kind",
+        "a classic group of Connect is no group of consumers",
+        classic_group(protocol_type="connect", protocols=(("default", b"opaque"),)),
+        ask("x", enter(), refused(Error.GROUP_ID_NOT_FOUND)),
+        ask("a", heartbeat(), OK),
+    ),
+    case(
+        "bad-upgrade-of-unreadable-group",
+        "members whose assignments or subscriptions are not a consumer's cannot be taken over",
+        classic_group(plan=b"nonsense"),
+        ask("x", enter(), refused(Error.UNKNOWN_SERVER_ERROR)),
+        ask("a", heartbeat(), OK),
+    ),
+    case(
+        "bad-classic-requests",
+        "requests of classic members with ids of members of the new protocol",
+        group_of_one(),
+        ask("a", heartbeat(member="a", generation=2), {}),
+        ask("a", heartbeat(member="nobody", generation=2), refused(Error.UNKNOWN_MEMBER_ID)),
+        ask("admin", describe(), {}),
+        still("a"),
+    ),
+)
+
+_ODD = (
+    case(
+        "odd-repeated-topics",
+        "a name that comes twice counts once",
+        ask("a", enter(topics=("{topic}", "{topic}")), given(2, 0, 1, 2)),
+        ask("a", beat(topics=("{topic}", "{topic}", "{topic}")), unchanged(2)),
+        ask("admin", describe_consumers(), described("Stable", {"subscribed_topic_names": ["<topic>"]})),
+    ),
+    case(
+        "odd-repeated-partitions",
+        "a partition that a member says twice that it owns counts once",
+        group_of_one(),
+        ask("b", enter(), given(3)),
+        ask("a", beat(owned={"{topic_id}": [0, 0, 1, 2, 2]}), given(2, 0, 1)),
+        ask("a", beat(owned={"{topic_id}": [0, 0, 1, 1]}), unchanged(3)),
+        ask("b", beat(), given(3, 2)),
+    ),
+    case(
+        "odd-owned-partitions",
+        "partitions that do not exist, or that are another's, change nothing",
+        group_of_two(),
+        ask("a", beat(owned={"{topic_id}": [0, 1, 2]}), OK),
+        ask("a", beat(owned={"{topic_id}": [7, -1, 2147483647]}), OK),
+        ask("a", beat(owned={_UNKNOWN: [0]}), OK),
+        ask("a", beat(owned={_NOBODY: [0]}), OK),
+        ask("a", beat(owned={}), OK),
+        still("b"),
+    ),
+    case(
+        "odd-topics",
+        "names of topics that do not exist, or that no topic can have",
+        ask("a", enter(topics=("nobody-makes-it",)), given(2)),
+        ask("a", beat(topics=("",)), unchanged(3)),
+        ask("a", beat(topics=("a/b", "x" * 300)), OK),
+        ask("a", beat(topics=("{topic}",)), OK),
+    ),
+    case(
+        "odd-empty-subscription",
+        "a member may subscribe to nothing: an empty list, or an empty expression",
+        ask("a", enter(topics=()), OK),
+        ask("b", enter(topics=None, regex=""), OK),
+        ask("a", beat_with_everything(topics=(), owned={}), OK),
+        until("Stable", members=2),
+    ),
+    case(
+        "odd-rebalance-timeouts",
+        "any number but -1 is taken, 0 and negative ones too",
+        ask("a", enter(rebalance=0), given(2, 0, 1, 2)),
+        ask("a", beat(rebalance=-7), unchanged(2)),
+        ask("a", beat(rebalance=_INT_MAX), unchanged(2)),
+        ask("a", beat(rebalance=_INT_MIN), unchanged(2)),
+    ),
+    case(
+        "odd-long-names",
+        "ids may be long",
+        ask("a", enter(instance="i" * 2000, rack="r" * 2000), given(2, 0, 1, 2)),
+        ask("b", enter(member="b" * 3000), OK),
+        ask("admin", describe_consumers(), described("Reconciling", {}, {})),
+    ),
+    case(
+        "odd-owned-in-version-0",
+        "version 0 draws the id of a member that has none; no expressions",
+        ask("a", enter(member="", version=0), given(2, 0, 1, 2)),
+        ask("a", beat(member="$", version=0), unchanged(2)),
+        ask("a", beat(member="$", epoch=LEAVE, version=0), {"error_code": "NONE", "member_epoch": -1}),
+    ),
+    case(
+        "odd-leave-with-everything",
+        "a member that leaves may say anything else beside it",
+        group_of_two(),
+        ask("b", beat_with_everything(epoch=LEAVE, rack="r"), {"error_code": "NONE", "member_epoch": -1}),
+        ask("a", beat(), given(4, 0, 1, 2)),
+        ask("admin", commit_from_outside(), {}),
+        ask("a", beat(owned=OWN), unchanged(4)),
+    ),
+)
+
+CASES = (*_EMPTY, *_JOINS, *_STRANGERS, *_OTHER_TYPE, *_ODD)
