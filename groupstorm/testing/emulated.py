@@ -27,7 +27,7 @@ from groupstorm.testing.arguments import (
 from groupstorm.testing.broker import ArmedFault, BrokerUnderTest, FaultTimeout
 from groupstorm.testing.control import ControlServer
 from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, error_named
-from groupstorm.testing.groups import GroupCondition, GroupUnderTest, GroupView
+from groupstorm.testing.groups import GroupUnderTest, GroupView, Wanted
 from groupstorm.testing.server_control import ServerControl, TimedEvent
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 
@@ -214,7 +214,7 @@ class _EmulatedGroup(GroupUnderTest):
     def _committed(self, topic: str, partition: int) -> int | None:
         return self._embedded.call(lambda: self._control.committed(self.id, topic, partition))
 
-    def _waiting(self, wanted: GroupCondition) -> WaitFuture:
+    def _waiting(self, wanted: Wanted) -> WaitFuture:
         return self._embedded.call(lambda: self._control.wait_for(self.id, wanted))
 
     def _last_events(self) -> Sequence[str]:

@@ -163,6 +163,8 @@ def _found(message: Any) -> tuple[str, ...]:
 GROUPS_OF: Mapping[str, Callable[[Any], tuple[str, ...]]] = MappingProxyType(
     {
         **dict.fromkeys(("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"), _group_id),
+        "ConsumerGroupHeartbeat": _group_id,
+        "ConsumerGroupDescribe": lambda message: tuple(message.group_ids),
         **dict.fromkeys(("OffsetCommit", "OffsetDelete", "TxnOffsetCommit", "AddOffsetsToTxn"), _group_id),
         "OffsetFetch": _fetched,
         "FindCoordinator": _found,

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from groupstorm.coordinator.classic.states import DEAD
+from groupstorm.coordinator.consumer.group import ConsumerGroupState
+from groupstorm.problems import InputError
 from groupstorm.testing.arguments import number, one_of, optional_number, text
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 from groupstorm.trace.events.group_states import GroupState
 
-STATES = (*(str(state) for state in GroupState), DEAD)
+STATES = tuple(dict.fromkeys([*map(str, GroupState), *map(str, ConsumerGroupState), DEAD]))
+
+#: The types of a group, and the protocols of a member, by Kafka's names.
+CLASSIC, CONSUMER = "classic", "consumer"
 
 
 class GroupTimeout(AssertionError):
@@ -20,26 +25,46 @@ class GroupTimeout(AssertionError):
 
 
 class MemberView(NamedTuple):
-    """A member of a group. ``client_host`` as Kafka prints it; ``partitions`` likewise: orders-0."""
+    """A member of a group. ``client_host`` as Kafka prints it; ``partitions`` likewise: orders-0.
+
+    ``protocol``: the one that the member speaks, `classic` or `consumer`. ``epoch`` and ``target``: in a
+    consumer group (KIP-848) the epoch that the member has reached, and the partitions that it shall have. In
+    such a group ``partitions`` has those too that the member has to give up and may still own.
+    """
 
     client_id: str
     member_id: str
     group_instance_id: str | None
     client_host: str
     partitions: tuple[str, ...]
+    protocol: str = CLASSIC
+    epoch: int | None = None
+    target: tuple[str, ...] = ()
 
 
 class GroupView(NamedTuple):
     """A group at one moment.
 
     ``state``: Kafka's name, Dead if there is no such group. ``generation``: None if the broker does not tell
-    it. ``is_settled``: the broker has sent every member its assignment.
+    it; of a consumer group it is the group epoch. ``is_settled``: the broker has sent every member its
+    assignment; in a consumer group every member has also said that it owns nothing else. ``type``: `classic`
+    or `consumer`, None if there is no such group.
     """
 
     state: str
     generation: int | None
     members: tuple[MemberView, ...]
     is_settled: bool
+    type: str | None = CLASSIC
+
+    @property
+    def owners(self) -> Mapping[str, tuple[str, ...]]:
+        """Partition (orders-0) -> the client ids of the members that have it."""
+        owners: dict[str, tuple[str, ...]] = {}
+        for member in self.members:
+            for partition in member.partitions:
+                owners[partition] = (*owners.get(partition, ()), member.client_id)
+        return owners
 
     @property
     def partitions(self) -> int:
@@ -47,7 +72,7 @@ class GroupView(NamedTuple):
         return sum(len(member.partitions) for member in self.members)
 
 
-NO_GROUP = GroupView(DEAD, None, (), is_settled=True)
+NO_GROUP = GroupView(DEAD, None, (), is_settled=True, type=None)
 
 
 class GroupCondition(NamedTuple):
@@ -73,6 +98,27 @@ class GroupCondition(NamedTuple):
         return f"{self.state} with {more}" if more else self.state
 
 
+class GroupPredicate(NamedTuple):
+    """A condition that a test states itself; ``what``: its name in the message of a failure."""
+
+    is_met: Callable[[GroupView], bool]
+    what: str
+
+    def __str__(self) -> str:
+        return self.what
+
+
+#: What a test waits for.
+Wanted = GroupCondition | GroupPredicate
+
+
+def own_condition(condition: Callable[[GroupView], bool], what: str) -> GroupPredicate:
+    """Raises InputError if the condition is no function."""
+    if not callable(condition):
+        raise InputError(f"condition: {condition!r}: expected a function of the group's view")
+    return GroupPredicate(condition, text("what", what))
+
+
 def stable_condition(members: object, partitions: object) -> GroupCondition:
     """Stable with so many members and assigned partitions. Raises InputError."""
     wanted = optional_number("members", members), optional_number("partitions", partitions)
@@ -96,7 +142,8 @@ class GroupUnderTest(ABC):
         ``partitions``: with so many members, with so many assigned partitions.
 
         A client takes its assignment a moment after it was sent. A cooperative group is Stable between its
-        two rounds as well: name ``partitions`` to wait for the second. Raises GroupTimeout.
+        two rounds as well: name ``partitions`` to wait for the second. A consumer group (KIP-848) is Stable
+        when every member has all of its target and nothing else. Raises GroupTimeout.
         """
         wanted = stable_condition(members, partitions)
         await until(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
@@ -122,10 +169,50 @@ class GroupUnderTest(ABC):
         wanted = GroupCondition(known_state(state))
         wait(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
 
+    async def until(
+        self,
+        condition: Callable[[GroupView], bool],
+        what: str = "so",
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        """Wait until a condition of yours holds for the group; ``what`` names it in the message of a failure.
+        The condition is looked at on the broker's thread. Raises GroupTimeout."""
+        wanted = own_condition(condition, what)
+        await until(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
+
+    def wait_until(
+        self,
+        condition: Callable[[GroupView], bool],
+        what: str = "so",
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        """`until` for tests that are not async."""
+        wanted = own_condition(condition, what)
+        wait(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
+
+    @property
+    def type(self) -> str | None:
+        """``classic`` or ``consumer`` (KIP-848); None if there is no such group. It may change."""
+        return self.view().type
+
     @property
     def state(self) -> str:
-        """Empty, PreparingRebalance, CompletingRebalance, Stable; Dead if there is no such group."""
+        """Empty, PreparingRebalance, CompletingRebalance, Stable; of a consumer group Empty, Assigning,
+        Reconciling, Stable; Dead if there is no such group."""
         return self.view().state
+
+    @property
+    def settled(self) -> bool:
+        """Whether the group is Stable and the broker has sent every member its assignment."""
+        view = self.view()
+        return view.state == GroupState.STABLE and view.is_settled
+
+    @property
+    def owners(self) -> Mapping[str, tuple[str, ...]]:
+        """Partition (orders-0) -> the client ids of the members that have it, as the broker knows it."""
+        return self.view().owners
 
     @property
     def members(self) -> tuple[MemberView, ...]:
@@ -138,7 +225,8 @@ class GroupUnderTest(ABC):
 
     @property
     def generation(self) -> int | None:
-        """The group's generation; None if there is no group, and on a real broker, which does not tell it."""
+        """A classic group's generation; None on a real broker, which does not tell it. A consumer group's
+        epoch. None if there is no group."""
         return self.view().generation
 
     @abstractmethod
@@ -153,19 +241,19 @@ class GroupUnderTest(ABC):
     def _committed(self, topic: str, partition: int) -> int | None: ...
 
     @abstractmethod
-    def _waiting(self, wanted: GroupCondition) -> WaitFuture:
+    def _waiting(self, wanted: Wanted) -> WaitFuture:
         """Is done as soon as the group fulfils the condition. The test cancels it when it gives up."""
 
     @abstractmethod
     def _last_events(self) -> Sequence[str]:
         """The last events of the group, one line each; none if the broker does not tell them."""
 
-    def _make_timeout(self, wanted: GroupCondition, timeout_s: float) -> GroupTimeout:
+    def _make_timeout(self, wanted: Wanted, timeout_s: float) -> GroupTimeout:
         return GroupTimeout(failure(self.id, wanted, timeout_s, self.view(), self._last_events()))
 
 
 def failure(
-    group_id: str, wanted: GroupCondition, timeout_s: float, view: GroupView, last_events: Sequence[str]
+    group_id: str, wanted: Wanted, timeout_s: float, view: GroupView, last_events: Sequence[str]
 ) -> str:
     """The condition, the present group and its last events, for the message of a failure."""
     lines = [f"group {group_id} was not {wanted} within {timeout_s:g} s", f"it is {_described(view)}"]
@@ -178,13 +266,22 @@ def failure(
 
 
 def _described(view: GroupView) -> str:
-    generation = "" if view.generation is None else f", generation {view.generation}"
+    word = "epoch" if view.type == CONSUMER else "generation"
+    generation = "" if view.generation is None else f", {word} {view.generation}"
     count = len(view.members)
     return f"{view.state}{generation}, with {count} member{'' if count == 1 else 's'}"
 
 
 def _listed(member: MemberView) -> str:
-    return ", ".join(member.partitions) or "no partitions"
+    shown = ", ".join(member.partitions) or "no partitions"
+    if member.epoch is None:
+        return shown
+    target = (
+        ""
+        if set(member.target) == set(member.partitions)
+        else f"; shall have {', '.join(member.target) or 'none'}"
+    )
+    return f"epoch {member.epoch}: {shown}{target}"
 
 
 def known_state(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from typing import Any
 
 from groupstorm.broker.loop_thread import LoopThread
 from groupstorm.clients.brokers import BrokerKind, open_broker
@@ -18,19 +19,21 @@ from groupstorm.clients.wire.admin import (
     describe_group,
 )
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.coordinator.classic.states import DEAD
-from groupstorm.coordinator.classic.subscriptions import assigned_partitions
-from groupstorm.coordinator.messages import DescribeGroupResponse
+from groupstorm.clients.wire.connection import ClientApi, RequestTypes
+from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import Setting, Topics, as_settings, as_topics, number, text
 from groupstorm.testing.broker import BrokerUnderTest
-from groupstorm.testing.groups import NO_GROUP, GroupCondition, GroupUnderTest, GroupView, MemberView
+from groupstorm.testing.groups import NO_GROUP, GroupUnderTest, GroupView, Wanted
+from groupstorm.testing.viewed import described_classic_group, described_consumer_group
 from groupstorm.testing.waiting import WaitFuture
 
 _CLIENT_ID = "groupstorm-testing"
 _REQUEST_TIMEOUT_MS = 30_000
 #: How often the broker is asked about a group that a test waits for.
 POLL_S = 0.05
+
+_CONSUMER_GROUP_DESCRIBE = ClientApi(69, "ConsumerGroupDescribe", 0, 1)
 
 
 class RealBroker(BrokerUnderTest):
@@ -165,31 +168,38 @@ class _RealGroup(GroupUnderTest):
         return offsets.get(f"{self._broker.topic(topic)}-{partition}")
 
     async def _look(self) -> GroupView:
-        return _viewed(await describe_group(self._cluster, self.id))
+        classic = described_classic_group(await describe_group(self._cluster, self.id))
+        return await self._look_for_consumers() if classic == NO_GROUP else classic
 
-    def _waiting(self, wanted: GroupCondition) -> WaitFuture:
+    async def _look_for_consumers(self) -> GroupView:
+        """The group if it is a consumer group: DescribeGroups says of these that they do not exist."""
+        found = await self._cluster.find_coordinator(self.id)
+        if found.error is not Error.NONE:
+            return NO_GROUP
+        connection = await self._cluster.connect(found.endpoint)
+        try:
+            answer = await connection.ask(
+                _CONSUMER_GROUP_DESCRIBE,
+                _CONSUMER_GROUP_DESCRIBE.highest,
+                self._describe,
+                _REQUEST_TIMEOUT_MS,
+            )
+        except InputError:  # a Kafka before 4.0 does not have the request, and no such groups
+            return NO_GROUP
+        finally:
+            connection.close()
+        (group,) = answer.groups
+        return NO_GROUP if group.error_code else described_consumer_group(group)
+
+    def _describe(self, types: RequestTypes) -> Any:
+        return types.make(types.root.__name__, group_ids=(self.id,), include_authorized_operations=False)
+
+    def _waiting(self, wanted: Wanted) -> WaitFuture:
         return self._thread.begin(self._until(wanted))
 
-    async def _until(self, wanted: GroupCondition) -> None:
+    async def _until(self, wanted: Wanted) -> None:
         while not wanted.is_met(await self._look()):
             await asyncio.sleep(POLL_S)
 
     def _last_events(self) -> Sequence[str]:
         return ()
-
-
-def _viewed(described: DescribeGroupResponse) -> GroupView:
-    """DescribeGroups has no generation, and the assignments of a stable group only."""
-    if described.state == DEAD:
-        return NO_GROUP
-    members = tuple(
-        MemberView(
-            member.client_id,
-            member.member_id,
-            member.group_instance_id,
-            member.client_host,
-            assigned_partitions(member.assignment) or (),
-        )
-        for member in described.members
-    )
-    return GroupView(described.state, None, members, is_settled=True)

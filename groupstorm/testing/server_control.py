@@ -6,15 +6,16 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from groupstorm.broker.shell import Server
-from groupstorm.coordinator.classic.group import ClassicGroup, Member
-from groupstorm.coordinator.classic.subscriptions import assigned_partitions
+from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import listed, optional_text, text
 from groupstorm.testing.faults import Fault, Faults
-from groupstorm.testing.groups import NO_GROUP, GroupCondition, GroupView, MemberView
+from groupstorm.testing.groups import NO_GROUP, GroupView, MemberView, Wanted
 from groupstorm.testing.interception import Interception
 from groupstorm.testing.pauses import PausedBrokers
+from groupstorm.testing.viewed import classic_group, consumer_group
 from groupstorm.testing.waiting import WaitFuture
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TracedEvent, as_mapping, event_name, values
@@ -114,15 +115,15 @@ class ServerControl:
         needs no heartbeat, so that its session cannot end.
         """
         known = self._known_group(group)
-        found = _member_named(known, text("member", member))
-        if found.satisfies_heartbeat():
-            what = "JoinGroup" if found.join is not None else "SyncGroup"
+        member_id = _member_named(group, self.view(group).members, text("member", member))
+        parked = known.members[member_id] if isinstance(known, ClassicGroup) else None
+        if parked is not None and parked.satisfies_heartbeat():
+            what = "JoinGroup" if parked.join is not None else "SyncGroup"
             raise InputError(f"member: {member!r} is parked in {what}: its session does not end meanwhile")
-        member_id = found.member_id
         self._server.apply(lambda broker, now_ms: broker.expire_session(group, member_id, now_ms))
         return member_id
 
-    def _known_group(self, group: str) -> ClassicGroup:
+    def _known_group(self, group: str) -> AnyGroup:
         known = self._group(text("group", group))
         if known is None:
             there = listed(self._coordinator.groups)
@@ -142,7 +143,11 @@ class ServerControl:
     def view(self, group: str) -> GroupView:
         """The group as it is now."""
         known = self._group(group)
-        return NO_GROUP if known is None else _viewed(known)
+        if known is None:
+            return NO_GROUP
+        if isinstance(known, ClassicGroup):
+            return classic_group(known)
+        return consumer_group(known, self._coordinator.topic_name)
 
     def committed(self, group: str, topic: str, partition: int) -> int | None:
         """The committed offset; None if the group has not committed any."""
@@ -167,7 +172,7 @@ class ServerControl:
 
     # waiting
 
-    def wait_for(self, group: str, wanted: GroupCondition) -> WaitFuture:
+    def wait_for(self, group: str, wanted: Wanted) -> WaitFuture:
         """Is done as soon as the group fulfils the condition, which is checked at every event of the
         coordinator."""
         return self._when(lambda: wanted.is_met(self.view(group)))
@@ -187,7 +192,13 @@ class ServerControl:
         for is_so, done in self._waiting:
             if done.cancelled():
                 continue
-            if not is_so():
+            try:
+                is_met = is_so()
+            except Exception as problem:  # noqa: BLE001  # a test's own condition: the test gets its error
+                if done.set_running_or_notify_cancel():
+                    done.set_exception(problem)
+                continue
+            if not is_met:
                 still.append((is_so, done))
             elif done.set_running_or_notify_cancel():
                 done.set_result(None)
@@ -199,42 +210,25 @@ class ServerControl:
         assert isinstance(coordinator, GroupCoordinator)
         return coordinator
 
-    def _group(self, group: str) -> ClassicGroup | None:
-        return self._coordinator.group(group)
+    def _group(self, group: str) -> AnyGroup | None:
+        return self._coordinator.any_group(group)
 
 
-def _member_named(group: ClassicGroup, name: str) -> Member:
-    members = list(group.members.values())
-    ways: Sequence[Callable[[Member], str | None]] = (
+def _member_named(group: str, members: Sequence[MemberView], name: str) -> str:
+    """The id of the member that has this member id, group.instance.id or client.id. Raises InputError."""
+    ways: Sequence[Callable[[MemberView], str | None]] = (
         lambda member: member.member_id,
         lambda member: member.group_instance_id,
         lambda member: member.client_id,
     )
     for way in ways:
-        found = [member for member in members if way(member) == name]
+        found = [member.member_id for member in members if way(member) == name]
         if len(found) == 1:
             return found[0]
         if found:
-            ids = ", ".join(member.member_id for member in found)
-            raise InputError(f"member: {name!r} are several, name one by its member id: {ids}")
+            raise InputError(f"member: {name!r} are several, name one by its member id: {', '.join(found)}")
     known = ", ".join(member.member_id for member in members) or "nobody"
-    raise InputError(f"member: {name!r} is not in group {group.name}: in it is {known}")
-
-
-def _viewed(group: ClassicGroup) -> GroupView:
-    members = tuple(
-        [
-            MemberView(
-                member.client_id,
-                member.member_id,
-                member.group_instance_id,
-                member.client_host,
-                assigned_partitions(member.assignment) or (),
-            )
-            for member in group.members.values()
-        ]
-    )
-    return GroupView(group.state, group.generation, members, is_settled=not group.pending_sync)
+    raise InputError(f"member: {name!r} is not in group {group}: in it is {known}")
 
 
 def _line(time_us: int, event: TracedEvent) -> str:

@@ -172,6 +172,12 @@ CALLS: list[tuple[str, Call, str]] = [
     ("wait_stable", lambda _, g: g.wait_stable(timeout_s=float("nan")), "timeout_s: nan: expected seconds"),
     ("wait_reaches", lambda _, g: g.wait_reaches("stable"), "state: 'stable': expected one of Empty, "),
     ("wait_reaches", lambda _, g: g.wait_reaches(["Stable"]), "state: ['Stable']: expected one of Empty, "),
+    (
+        "wait_until",
+        lambda _, g: g.wait_until("Stable"),
+        "condition: 'Stable': expected a function of the group",
+    ),
+    ("wait_until", lambda _, g: g.wait_until(bool, what=7), "what: 7: expected a text"),
     ("committed", lambda _, g: g.committed(1, 0), "topic: 1: expected a text"),
     ("committed", lambda _, g: g.committed("orders", "0"), "partition: '0': expected a number from 0"),
 ]
@@ -196,7 +202,7 @@ async def test_arguments_of_the_calls_that_are_awaited(broker: EmulatedBroker) -
 
 def test_every_call_that_takes_an_argument_is_tried_above() -> None:
     """A new call needs a test of its arguments."""
-    awaited = {"stable": "wait_stable", "reaches": "wait_reaches"}
+    awaited = {"stable": "wait_stable", "reaches": "wait_reaches", "until": "wait_until"}
     there = set()
     for kind in (Broker, Group):
         for name, call in inspect.getmembers(kind, inspect.isfunction):

@@ -1,0 +1,114 @@
+"""Groups as tests see them, made from what an emulated coordinator holds or a real one describes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.classic.states import DEAD
+from groupstorm.coordinator.classic.subscriptions import assigned_partitions
+from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
+from groupstorm.coordinator.messages import DescribeGroupResponse
+from groupstorm.testing.groups import CLASSIC, CONSUMER, NO_GROUP, GroupView, MemberView
+
+#: ConsumerGroupDescribeResponse.Member.memberType of a member that speaks the classic protocol.
+_CLASSIC_MEMBER = 0
+
+TopicName = Callable[[UUID], str | None]
+
+
+def classic_group(group: ClassicGroup) -> GroupView:
+    """A classic group of the emulator."""
+    members = tuple(
+        [
+            MemberView(
+                member.client_id,
+                member.member_id,
+                member.group_instance_id,
+                member.client_host,
+                assigned_partitions(member.assignment) or (),
+                CLASSIC,
+            )
+            for member in group.members.values()
+        ]
+    )
+    return GroupView(group.state, group.generation, members, not group.pending_sync, CLASSIC)
+
+
+def consumer_group(group: ConsumerGroup, topic_name: TopicName) -> GroupView:
+    """A consumer group of the emulator. A partition that a member has to give up counts as its own."""
+    members = tuple(
+        [
+            MemberView(
+                member.client_id,
+                member.member_id,
+                member.instance,
+                member.client_host,
+                _named([*member.assigned.items(), *member.revoking.items()], topic_name),
+                CONSUMER if member.classic is None else CLASSIC,
+                member.epoch,
+                _named(group.target(member.member_id).items(), topic_name),
+            )
+            for member in group.members.values()
+        ]
+    )
+    return _consumer_view(group.state, group.epoch, members)
+
+
+def _named(partitions: Iterable[tuple[UUID, Iterable[int]]], topic_name: TopicName) -> tuple[str, ...]:
+    """As Kafka prints them; topics that no longer exist are left out."""
+    known = [(name, numbers) for topic, numbers in partitions if (name := topic_name(topic)) is not None]
+    return _printed(known)
+
+
+def _printed(partitions: Iterable[tuple[str, Iterable[int]]]) -> tuple[str, ...]:
+    pairs = sorted((name, number) for name, numbers in partitions for number in numbers)
+    return tuple(f"{name}-{number}" for name, number in pairs)
+
+
+def _consumer_view(state: str, epoch: int, members: tuple[MemberView, ...]) -> GroupView:
+    """Such a group is Stable exactly if every member has reached its target."""
+    settled = state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY)
+    return GroupView(str(state), epoch, members, settled, CONSUMER)
+
+
+def described_classic_group(described: DescribeGroupResponse) -> GroupView:
+    """A classic group of a real broker, which tells no generation, and assignments in Stable alone."""
+    if described.state == DEAD:
+        return NO_GROUP
+    members = tuple(
+        MemberView(
+            member.client_id,
+            member.member_id,
+            member.group_instance_id,
+            member.client_host,
+            assigned_partitions(member.assignment) or (),
+            CLASSIC,
+        )
+        for member in described.members
+    )
+    return GroupView(described.state, None, members, is_settled=True, type=CLASSIC)
+
+
+def described_consumer_group(described: Any) -> GroupView:
+    """A consumer group of a real broker; ``described``: kio's, of ConsumerGroupDescribe."""
+    members = tuple(
+        MemberView(
+            member.client_id,
+            member.member_id,
+            member.instance_id,
+            member.client_host,
+            _printed(_pairs(member.assignment).items()),
+            CLASSIC if getattr(member, "member_type", None) == _CLASSIC_MEMBER else CONSUMER,
+            member.member_epoch,
+            _printed(_pairs(member.target_assignment).items()),
+        )
+        for member in described.members
+    )
+    return _consumer_view(described.group_state, described.group_epoch, members)
+
+
+def _pairs(assignment: Any) -> Mapping[str, tuple[int, ...]]:
+    return {topic.topic_name: topic.partitions for topic in assignment.topic_partitions}
