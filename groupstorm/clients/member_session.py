@@ -66,6 +66,7 @@ class MemberSession:
         "_lost_cause",
         "_needs_join_prepare",
         "_pattern",
+        "_refresh_topics",
         "_rejoin_reason",
         "_topics",
         "_topics_assigned",
@@ -84,7 +85,9 @@ class MemberSession:
         config: ConsumerConfig,
         topics: Callable[[], Mapping[str, int]],
         emit: Callable[[events.Event], None],
+        refresh_topics: Callable[[], None] | None = None,
     ) -> None:
+        """``refresh_topics``: a member with a pattern fetches metadata before it joins (KAFKA-7126)."""
         self.config = config
         self.state = UNJOINED
         #: The states in which the heartbeat thread sends: from the JoinGroup response on, or from the
@@ -98,6 +101,7 @@ class MemberSession:
         self.failure: str | None = None
         self.coordinator_known = False
         self._topics = topics
+        self._refresh_topics = refresh_topics
         self._pattern = None if config.topic_pattern is None else re.compile(config.topic_pattern)
         #: The topics of the subscription; with a pattern, those that matched when the member last looked.
         self.subscribed = config.topics
@@ -183,6 +187,12 @@ class MemberSession:
         matching = tuple(sorted(filter(self._pattern.fullmatch, self._topics())))
         changed, self.subscribed = matching != self.subscribed, matching
         return changed
+
+    def _match_topics_before_join(self) -> None:
+        if self._pattern is not None:
+            if self._refresh_topics is not None:
+                self._refresh_topics()
+            self._match_topics()
 
     def _watched_topics_changed(self) -> None:
         before, now = self._topics_assigned, self._topics()

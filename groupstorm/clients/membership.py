@@ -14,15 +14,10 @@ from typing import Any
 from groupstorm.assignors.contract import COOPERATIVE, EAGER, Assignor, RebalanceProtocol
 from groupstorm.assignors.userdata import Assignment, TopicPartition, decode_assignment
 from groupstorm.clients import requests
-from groupstorm.clients.causes import CLOSING, RejoinCause, needs_member_id
+from groupstorm.clients.causes import CLOSING, RejoinCause
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.error_tables import (
     COMMIT_RETRIED,
-    COORDINATOR_MOVED,
-    EXCEPTIONS,
-    EXPECTED_OF_JOIN,
-    EXPECTED_OF_SYNC,
-    GENERATION_RESET,
     RETRIED_AFTER_BACKOFF,
     RETRIED_AT_ONCE,
 )
@@ -32,12 +27,12 @@ from groupstorm.clients.member_session import (
     STABLE,
     UNJOINED,
     Generation,
-    MemberSession,
 )
 from groupstorm.clients.operations import (
     JOIN_GROUP_TIMEOUT_LAPSE_MS,
     Assign,
     AssignmentFailed,
+    AwaitJoinInterval,
     AwaitPoll,
     Backoff,
     CallbackKind,
@@ -52,15 +47,9 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
+from groupstorm.clients.round_responses import RoundResponses
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.messages import (
-    NO_GENERATION,
-    Heartbeat,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    SyncGroupResponse,
-)
+from groupstorm.coordinator.messages import Heartbeat, JoinGroup, LeaveGroup
 from groupstorm.trace.events import member as events
 
 Flow = Generator[Operation, Any, None]
@@ -74,7 +63,7 @@ _KEEP_EVERYTHING = RunCallback(CallbackKind.ASSIGNED, (), "assignment")
 CLOSE_TIMEOUT_MS = 30_000
 
 
-class Membership(MemberSession):
+class Membership(RoundResponses):
     """One consumer's session in a group, and what its application thread does with it."""
 
     __slots__ = (
@@ -83,7 +72,6 @@ class Membership(MemberSession):
         "_assignors",
         "_last_assignments",
         "_paused",
-        "_refresh_topics",
         "is_leader",
         "owned",
         "rebalance_protocol",
@@ -97,9 +85,7 @@ class Membership(MemberSession):
         emit: Callable[[events.Event], None],
         refresh_topics: Callable[[], None] | None = None,
     ) -> None:
-        """``refresh_topics``: a member with a pattern fetches metadata before it joins (KAFKA-7126)."""
-        super().__init__(config, topics, emit)
-        self._refresh_topics = refresh_topics
+        super().__init__(config, topics, emit, refresh_topics)
         self.owned: tuple[TopicPartition, ...] = ()
         #: Whether poll() hands out no records because a round is under way.
         self._paused = False
@@ -146,6 +132,7 @@ class Membership(MemberSession):
     def run(self) -> Flow:
         """From the first poll() on, until a fatal error ends the consumer."""
         self.request_rejoin(RejoinCause.FIRST_JOIN)
+        joins_at_once = True
         while self.failure is None:
             if not self.rejoin_needed:
                 if self._paused:
@@ -159,16 +146,16 @@ class Membership(MemberSession):
             if not self.coordinator_known:
                 yield FindCoordinator()
                 self.coordinator_known = True
-            if self._pattern is not None:
-                if self._refresh_topics is not None:
-                    self._refresh_topics()
-                self._match_topics()
+            self._match_topics_before_join()
             if self._needs_join_prepare:
                 self._needs_join_prepare = False
                 yield from self._on_join_prepare()
                 continue  # onJoinPrepare may have failed
             self.state = PREPARING_REBALANCE
+            if not joins_at_once:
+                yield AwaitJoinInterval(self.config.profile.join_interval_ms)
             error = yield from self._join_and_sync()
+            joins_at_once = self._joins_again_at_once(error)
             if error is None and self._is_between_rounds():
                 self._paused = False
                 yield ResumeFetching(self.owned)
@@ -182,6 +169,11 @@ class Membership(MemberSession):
         failure, member_id = self.failure, self.generation.member_id
         yield from self._leave_the_group(failure)
         self._emit(events.MemberFailed(self.config.group_id, self.config.client_id, member_id, failure))
+
+    def _joins_again_at_once(self, error: Error | None) -> bool:
+        """After a round that ended with ``error``: whether the next JoinGroup need not keep an interval."""
+        has_interval = self.config.profile.join_interval_ms > 0
+        return not has_interval or self.is_leader or error is Error.MEMBER_ID_REQUIRED
 
     def _is_between_rounds(self) -> bool:
         """Whether a round is over that has paused the member, and another one is to follow."""
@@ -306,59 +298,6 @@ class Membership(MemberSession):
             self.request_rejoin(RejoinCause.METADATA_CHANGED)
         self.metadata_refreshed()  # a refresh during the round asked for nothing more than this round
         return None
-
-    def _join_error(self, response: JoinGroupResponse | Disconnected) -> Error:
-        """JoinGroupResponseHandler."""
-        if isinstance(response, Disconnected):
-            return self._connection_lost()
-        error = response.error
-        if error is NO_ERROR:
-            if response.protocol_type not in (None, self.config.protocol_type):
-                return Error.INCONSISTENT_GROUP_PROTOCOL
-            if self.state is PREPARING_REBALANCE:
-                return NO_ERROR
-            # A heartbeat response has reset the generation meanwhile: pause, and join again.
-            self._rejoin_reason = "rebalance failed due to UnjoinedGroupException"
-            return Error.COORDINATOR_LOAD_IN_PROGRESS
-        if error is Error.MEMBER_ID_REQUIRED:
-            self.generation = Generation(NO_GENERATION, response.member_id)
-            self._rejoin_reason = needs_member_id(response.member_id)
-        elif error is Error.UNKNOWN_MEMBER_ID:
-            self._reset_and_rejoin(error.name, reset_member_id=True)
-        return self._refused(error, EXPECTED_OF_JOIN)
-
-    def _sync_error(self, response: SyncGroupResponse | Disconnected) -> Error:
-        """SyncGroupResponseHandler."""
-        if isinstance(response, Disconnected):
-            return self._connection_lost()
-        error = response.error
-        if error is NO_ERROR:
-            if response.protocol_type not in (None, self.config.protocol_type):
-                return Error.INCONSISTENT_GROUP_PROTOCOL
-            if self.state is not COMPLETING_REBALANCE:
-                # A heartbeat response has reset the generation meanwhile: this round does not count.
-                error = Error.ILLEGAL_GENERATION
-            elif response.protocol in (None, self.generation.protocol):
-                return NO_ERROR
-            else:
-                return Error.INCONSISTENT_GROUP_PROTOCOL
-        elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
-            self._reset_and_rejoin(error.name, reset_member_id=GENERATION_RESET[error])
-        return self._refused(error, EXPECTED_OF_SYNC)
-
-    def _refused(self, error: Error, expected: frozenset[Error]) -> Error:
-        """The round has failed: the reason of the next JoinGroup names the error."""
-        if error not in expected:
-            return Error.UNKNOWN_SERVER_ERROR
-        if error in COORDINATOR_MOVED:
-            self.coordinator_known = False
-        if error in EXCEPTIONS:
-            self._rejoin_reason = f"rebalance failed due to {EXCEPTIONS[error]}"
-        return error
-
-    def _connection_lost(self) -> Error:
-        self.coordinator_known = False
-        return self._refused(Error.NETWORK_EXCEPTION, frozenset(EXCEPTIONS))
 
     def _on_join_complete(self, assignment: bytes) -> Flow:
         """Take the assignment: revoke, then add. After a cooperative revocation the member joins again."""

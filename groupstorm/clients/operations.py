@@ -45,6 +45,15 @@ class Backoff(NamedTuple):
     delay_ms: int
 
 
+class AwaitJoinInterval(NamedTuple):
+    """Wait if less than ``interval_ms`` has passed since the last JoinGroup left, and then for as long.
+
+    The client looks once per interval whether it may join (librdkafka's rkcg_join_intvl). Result: None.
+    """
+
+    interval_ms: int
+
+
 class CallbackKind(Enum):
     """The methods of Kafka's ConsumerRebalanceListener."""
 
@@ -126,6 +135,7 @@ Operation = (
     | FindCoordinator
     | AwaitPoll
     | Backoff
+    | AwaitJoinInterval
     | RunCallback
     | StopProcessing
     | PauseFetching

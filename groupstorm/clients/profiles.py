@@ -85,6 +85,9 @@ class ClientProfile:
     heartbeat_timer_waits_for_response: bool = False
     #: True: a member joins again at the application's next poll(). False: a task or thread joins at once.
     rejoins_at_poll: bool = True
+    #: How far apart the JoinGroups of a member are at least; 0: as near as they come. Neither the JoinGroup
+    #: behind a round that the member led nor the one behind MEMBER_ID_REQUIRED keeps that distance.
+    join_interval_ms: int = 0
     #: Whether poll() hands out records of partitions that a cooperative member keeps during a round. If not,
     #: it hands some out between two rounds.
     fetches_during_round: bool = True
@@ -155,6 +158,7 @@ _LIBRDKAFKA = ClientProfile(
     heartbeats_while_syncing=False,
     commits_between_polls=True,
     every_member_watches_topics=True,
+    join_interval_ms=1000,  # rkcg_join_intvl; the metadata that a leader fetches resets it
     commits_before_cooperative_join=False,  # rd_kafka_assignment_serve_removals commits what is unassigned
 )
 _KAFKA_PYTHON = ClientProfile(

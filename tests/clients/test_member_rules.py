@@ -18,6 +18,7 @@ from groupstorm.assignors.userdata import (
 from groupstorm.clients.member_session import Generation, MemberState
 from groupstorm.clients.operations import (
     Assign,
+    AwaitJoinInterval,
     AwaitPoll,
     Backoff,
     CallbackKind,
@@ -36,6 +37,7 @@ from groupstorm.coordinator.messages import (
     JoinGroupResponse,
     LeaveGroup,
     SyncGroup,
+    SyncGroupResponse,
 )
 from groupstorm.trace.events import member as events
 from tests.clients.scripted_consumer import JOINED, T0, T1, ScriptedConsumer, synced, to_join
@@ -113,6 +115,29 @@ def test_after_which_errors_the_coordinator_is_looked_up(
     beating.heartbeat_answered(error, beating.generation)
     committing.commit_answered(error, committing.generation)
     assert (beating.coordinator_known, committing.coordinator_known) == (after_heartbeat, after_commit)
+
+
+# -- how far apart JoinGroups are (librdkafka) ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(("leads", "waits"), [(False, True), (True, False)])
+def test_a_librdkafka_follower_keeps_a_second_between_its_joingroups(leads: bool, waits: bool) -> None:
+    consumer = ScriptedConsumer(profile=PROFILES["librdkafka"])
+    to_join(consumer)
+    members = (JoinGroupMember("c-1", None, consumer.request.protocols[0][1]),)
+    consumer.answer(JOINED._replace(leader="c-1", members=members) if leads else JOINED)
+    while not isinstance(consumer.operation, Send):
+        consumer.answer((("c-1", b""),))
+    consumer.answer(SyncGroupResponse(Error.REBALANCE_IN_PROGRESS))
+    assert (consumer.operation == AwaitJoinInterval(1000)) is waits
+    to_join(consumer)
+
+
+def test_a_librdkafka_member_that_has_got_its_id_joins_at_once() -> None:
+    consumer = ScriptedConsumer(profile=PROFILES["librdkafka"])
+    to_join(consumer)
+    consumer.answer(JOINED._replace(error=Error.MEMBER_ID_REQUIRED))
+    assert isinstance(consumer.operation, Send)
 
 
 # -- max.poll.interval.ms ----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +155,23 @@ def test_the_preset_shows_that_clients_differ() -> None:
     assert set(unowned) == set(PROFILES)
     assert unowned["java"] > 10 * unowned["aiokafka"], "the lost node's session lasts 45 s, not 10 s"
     assert unowned["java"] > 10 * unowned["franz-go"], "everybody waits for whom does not poll"
+
+
+@pytest.mark.parametrize(("profile", "keeps"), [("librdkafka", True), ("java", False)])
+def test_a_librdkafka_follower_keeps_a_second_between_its_joingroups(profile: str, keeps: bool) -> None:
+    """rkcg_join_intvl: only the metadata that a leader fetches resets it. A second member leaves just behind
+    the round for the first one."""
+    steps = [
+        {**START, "over_ms": 0},
+        {"at_ms": 20_000, "do": "stop", "members": [5]},
+        {"at_ms": 20_400, "do": "stop", "members": [4]},
+    ]
+    beats = {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 200, "client_profile": profile}
+    run = storm(scenario(steps, members=6, **FIXED), settings=beats)
+    leaders = {event.leader for _, event in run.events("group_state_changed")}
+    apart: list[int] = []
+    for member_id in {event.member_id for _, event in run.events("join_parked")} - leaders:
+        times = [time_us for time_us, _ in run.events("join_parked", member_id=member_id)]
+        apart += [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert len(apart) >= 5
+    assert (min(apart) >= 999_000) is keeps

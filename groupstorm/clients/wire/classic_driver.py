@@ -17,6 +17,7 @@ from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
     Assign,
     AssignmentFailed,
+    AwaitJoinInterval,
     AwaitPoll,
     Backoff,
     CallbackKind,
@@ -38,7 +39,7 @@ from groupstorm.clients.wire.membership_driver import MembershipDriver, PollThre
 from groupstorm.clients.wire.parts import ConsumerParts
 from groupstorm.clients.wire.poll_loop import PollLoop, sleep_us
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.messages import JoinGroup, Response
 from groupstorm.trace.events import member as events
 
 
@@ -67,6 +68,8 @@ class ClassicDriver(MembershipDriver):
         )
         self.polling = self._poll_loop
         self._beating: asyncio.Task[None] | None = None
+        #: When the last JoinGroup left, in microseconds; None before the first one.
+        self._joined_us: int | None = None
 
     @property
     def membership(self) -> Membership:
@@ -139,6 +142,8 @@ class ClassicDriver(MembershipDriver):
             await self.parts.running.wait()
 
     async def _send(self, operation: Send) -> Response | Disconnected:
+        if isinstance(operation.request, JoinGroup):
+            self._joined_us = self.parts.clock()
         return await self.parts.link.ask(operation.request, operation.timeout_ms)
 
     async def _find_coordinator(self, _: FindCoordinator) -> None:
@@ -148,6 +153,11 @@ class ClassicDriver(MembershipDriver):
 
     async def _back_off(self, operation: Backoff) -> None:
         await asyncio.sleep(operation.delay_ms / 1000)
+
+    async def _await_join_interval(self, operation: AwaitJoinInterval) -> None:
+        interval_us = operation.interval_ms * 1000
+        if self._joined_us is not None and self.parts.clock() - self._joined_us < interval_us:
+            await sleep_us(interval_us)
 
     async def _stop_processing(self, operation: StopProcessing) -> None:
         await self.parts.application.at_poll()
@@ -194,6 +204,7 @@ _CARRIES_OUT: Mapping[type[Operation], Callable[[ClassicDriver, Any], Awaitable[
     FindCoordinator: ClassicDriver._find_coordinator,
     AwaitPoll: ClassicDriver._await_poll,
     Backoff: ClassicDriver._back_off,
+    AwaitJoinInterval: ClassicDriver._await_join_interval,
     RunCallback: ClassicDriver._run_callback,
     StopProcessing: ClassicDriver._stop_processing,
     PauseFetching: ClassicDriver._pause_fetching,

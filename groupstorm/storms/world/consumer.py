@@ -12,6 +12,7 @@ from groupstorm.clients.member_session import Generation, MemberState
 from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
     Assign,
+    AwaitJoinInterval,
     AwaitPoll,
     Backoff,
     CommitPositions,
@@ -25,6 +26,7 @@ from groupstorm.clients.operations import (
     StopProcessing,
 )
 from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.messages import JoinGroup
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.assignor_run import run_assignor
 from groupstorm.storms.world.classic_callbacks import VirtualCallbacks
@@ -42,7 +44,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
     it, if there is one.
     """
 
-    __slots__ = ("_assignors", "_callbacks", "_flow")
+    __slots__ = ("_assignors", "_callbacks", "_flow", "_joined_us")
 
     def __init__(
         self,
@@ -58,6 +60,8 @@ class VirtualConsumer(VirtualProcess[Membership]):
         super().__init__(environment, index, incarnation, config, settings)
         self._callbacks = VirtualCallbacks(environment.clock, self, ListenerCalls(environment, self, hooks))
         self._flow: Flow | None = None
+        #: When its last JoinGroup left; None before the first one.
+        self._joined_us: int | None = None
 
     def _new_member(self) -> Membership:
         refreshes = self.config.profile.refreshes_before_join
@@ -155,6 +159,8 @@ class VirtualConsumer(VirtualProcess[Membership]):
 
     def _send(self, operation: Send) -> Any:
         request, timeout_ms = operation
+        if type(request) is JoinGroup:
+            self._joined_us = self.clock.now_us
         self.connection.send(request, timeout_ms, None, self.step)
         return TAKES_TIME
 
@@ -175,6 +181,12 @@ class VirtualConsumer(VirtualProcess[Membership]):
 
     def _back_off(self, operation: Backoff) -> Any:
         return self.later(self.timers.us(operation.delay_ms))
+
+    def _await_join_interval(self, operation: AwaitJoinInterval) -> Any:
+        interval_us = self.timers.us(operation.interval_ms)
+        if self._joined_us is None or self.clock.now_us - self._joined_us >= interval_us:
+            return None
+        return self.later(interval_us)
 
     def _stop_processing(self, operation: StopProcessing) -> None:
         self.periodic_requests.settle_commits()
@@ -214,6 +226,7 @@ _CARRIES_OUT: Mapping[type[Operation], Callable[[VirtualConsumer, Any], Any]] = 
     FindCoordinator: VirtualConsumer._find_coordinator,
     AwaitPoll: VirtualConsumer._await_poll,
     Backoff: VirtualConsumer._back_off,
+    AwaitJoinInterval: VirtualConsumer._await_join_interval,
     RunCallback: VirtualConsumer._run_callback,
     StopProcessing: VirtualConsumer._stop_processing,
     PauseFetching: VirtualConsumer._pause_fetching,
