@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from groupstorm.figures.figures_from import figures_from_us
+from groupstorm.figures.handovers import Handover, Handovers
 from groupstorm.figures.wording import listed, seconds
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
@@ -35,6 +36,9 @@ class Reason(StrEnum):
     REJOIN = "rejoin"
     ASSIGN = "assign"
     CALLBACK = "callback"
+    REVOCATION = "revocation"
+    NEXT_HEARTBEAT = "next heartbeat"
+    NEXT_POLL = "next poll"
 
 
 WORDS: Mapping[Reason, str] = {
@@ -48,6 +52,10 @@ WORDS: Mapping[Reason, str] = {
     Reason.REJOIN: "members that learn of a round with their next heartbeat and join again",
     Reason.ASSIGN: "the leader's assignor and its SyncGroup",
     Reason.CALLBACK: "rebalance callbacks and the way to the first fetch",
+    Reason.REVOCATION: "old owners that revoke, and tell it with a heartbeat",
+    Reason.NEXT_HEARTBEAT: "new owners whose next heartbeat fetches the partition "
+    "(group.consumer.heartbeat.interval.ms)",
+    Reason.NEXT_POLL: "new owners whose next poll() takes it, and the way to the first fetch",
 }
 
 
@@ -127,6 +135,7 @@ class GapReasons:
         self._leader: str | None = None
         #: Whether the leader of the present generation has restarted under its group.instance.id.
         self._leader_is_back = False
+        self._handovers = Handovers()
         self._us: dict[Reason, int] = {}
         self._slowest: tuple[str, int] | None = None
         self._longest: Gap | None = None
@@ -138,6 +147,7 @@ class GapReasons:
             events.JoinParked: self._joined,
             events.MemberRemoved: self._member_removed,
             events.MemberReplaced: self._member_replaced,
+            events.MemberReconciled: self._handovers.reconciled,
             member_events.PartitionsAssigned: self._assigned,
             member_events.PartitionsRevoked: self._revoked,
             member_events.PartitionsLost: self._lost,
@@ -225,6 +235,7 @@ class GapReasons:
 
     def _member_removed(self, now_us: int, event: events.MemberRemoved) -> None:
         self._removed, self._removed_us = event.member, now_us
+        self._handovers.removed(now_us, event)
         if event.cause == Cause.SESSION_EXPIRED:
             self._expired_us = now_us
 
@@ -276,7 +287,13 @@ class GapReasons:
             return
         shares: dict[Reason, int] = {}
         names: dict[Reason, str] = {}
-        for reason, who, lasted_us in self._divided(from_us, now_us, ending, new_owner == old_owner):
+        came_back = new_owner == old_owner
+        handover = self._handovers.of(partition, from_us, new_owner)
+        if handover is not None:
+            parts = _handed_over(handover, from_us, now_us, ending, came_back)
+        else:
+            parts = self._divided(from_us, now_us, ending, came_back)
+        for reason, who, lasted_us in parts:
             shares[reason] = shares.get(reason, 0) + lasted_us
             names[reason] = who
         for reason, lasted_us in shares.items():
@@ -303,6 +320,27 @@ class GapReasons:
             if phase.to_us > phase.from_us:
                 reason = _reason(phase, ending, came_back, had_round, is_last)
                 yield reason, phase.who, phase.to_us - phase.from_us
+
+
+def _handed_over(
+    handover: Handover, from_us: int, to_us: int, ending: str, came_back: bool
+) -> Iterable[tuple[Reason, str, int]]:
+    """The parts of a gap in a consumer group: until the old owner has released the partition, until the new
+    one's heartbeat has fetched it, until its poll() has taken it."""
+    released_us, granted_us = handover
+    if came_back:
+        waits = fetches = Reason.RESTART
+    else:
+        revokes = ending in (_ENDINGS["assignment"], _ENDINGS["close"], _ENDINGS["subscription"])
+        waits = Reason.REVOCATION if revokes else Reason.METADATA if ending == _NEW else Reason.SESSION
+        fetches = Reason.NEXT_HEARTBEAT
+    for reason, lasted_us in (
+        (waits, released_us - from_us),
+        (fetches, granted_us - released_us),
+        (Reason.NEXT_POLL, to_us - granted_us),
+    ):
+        if lasted_us > 0:
+            yield reason, "", lasted_us
 
 
 def _clipped(phase: _Phase, from_us: int) -> _Phase:

@@ -160,8 +160,10 @@ class RowRules:
             self._settling.revoked(event.member_id, ASSIGNMENT)
 
     def _member_reconciled(self, now_us: int, event: events.MemberReconciled) -> None:
+        held = *event.partitions, *event.revoking
+        self._settling.reconciled(event.member, event.generation, frozenset(held))
         if self._view is not None:
-            self._holds(self._view, event.member_id, (*event.partitions, *event.revoking), now_us)
+            self._holds(self._view, event.member_id, held, now_us)
 
     def _holds(
         self, view: CoordinatorView, member_id: str, partitions: Sequence[str], now_us: int

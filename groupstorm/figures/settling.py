@@ -53,6 +53,9 @@ class Settling:
         self.settled = False
         self.rejoining: set[str] = set()
         self.awaited: dict[str, int] = {}
+        #: Members of a consumer group that have not taken yet what the coordinator gave them: their epochs.
+        self.granted: dict[str, int] = {}
+        self._held: dict[str, frozenset[str]] = {}
         self._running: dict[str, Topics] = {}
         self._in_group: dict[str, str] = {}  # member id -> member
         self._revoked: set[str] = set()  # member ids that gave partitions up since their last SyncGroup
@@ -97,6 +100,15 @@ class Settling:
         else:
             self.awaited.pop(member, None)
 
+    def reconciled(self, member: str, generation: int, partitions: frozenset[str]) -> None:
+        """A member of a consumer group has these partitions now, as the coordinator counts them."""
+        before = self._held.get(member, frozenset())
+        self._held[member] = partitions
+        self.rejoining.discard(member)
+        if self.has_member_rows and not partitions <= before:
+            self.granted[member] = generation
+        self.settled = False
+
     def member_added(self, member: str, member_id: str) -> None:
         self._in_group[member_id] = member
         self._change()
@@ -122,6 +134,8 @@ class Settling:
     def assignment_taken(self, member: str, generation: int) -> None:
         if self.awaited.get(member) == generation:
             del self.awaited[member]
+        if self.granted and generation >= self.granted.get(member, generation):
+            self.granted.pop(member, None)
 
     def revoked(self, member_id: str, cause: str) -> None:
         if cause == ASSIGNMENT:
@@ -132,6 +146,8 @@ class Settling:
         self._running.pop(member, None)
         self.rejoining.discard(member)
         self.awaited.pop(member, None)
+        self.granted.pop(member, None)
+        self._held.pop(member, None)
 
     def partitions_changed(self) -> None:
         """Partitions were created or deleted."""
@@ -141,7 +157,9 @@ class Settling:
 
     def instant_over(self) -> SettledPoint | None:
         """All rows of one instant were added: the settled point, if the group has settled with them."""
-        if self.settled or self._state != GroupState.STABLE or self.awaited or self.rejoining:
+        if self.settled or self._state != GroupState.STABLE:
+            return None
+        if self.awaited or self.rejoining or self.granted:
             return None
         self.settled = True
         self.has_settled = True

@@ -22,7 +22,7 @@ from groupstorm.assignors.userdata import (
 from groupstorm.assignors.userdata.wire import read_int16
 from groupstorm.coordinator.classic.replies import answer_join, answer_sync
 from groupstorm.coordinator.consumer.changes import restart_session, when_written
-from groupstorm.coordinator.consumer.events import emit_downgraded
+from groupstorm.coordinator.consumer.events import emit_downgraded, emit_replaced
 from groupstorm.coordinator.consumer.fencing import fence
 from groupstorm.coordinator.consumer.group import NO_EPOCH, ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
@@ -224,6 +224,7 @@ def _replace_last(
     classic one. It rebalances only if the targets are behind."""
     request, reply, group = join
     records += tombstones(group, (existing.member_id, after.member_id))
+    emit_replaced(shard, group, existing, after)
     emit_downgraded(shard, group, (), Cause.STATIC_MEMBER)
     return downgrade(
         shard,

@@ -137,6 +137,13 @@ def emit_removed(shard: Shard, group: ConsumerGroup, member: ConsumerMember, cau
     shard.emit(events.MemberRemoved(*who, group.epoch, cause))
 
 
+def emit_replaced(shard: Shard, group: ConsumerGroup, before: ConsumerMember, after: ConsumerMember) -> None:
+    """Emit the event of a static member that has taken the place of its predecessor."""
+    if after.instance is not None:
+        who = (group.name, after.client_id, after.member_id)
+        shard.emit(events.MemberReplaced(*who, before.member_id, after.instance, group.epoch))
+
+
 def emit_downgraded(
     shard: Shard, group: ConsumerGroup, removed: Iterable[ConsumerMember], cause: Cause
 ) -> None:

@@ -37,6 +37,7 @@ from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbe
 from groupstorm.storms.world.consumer_group.requests import ConsumerGroupRequests
 from groupstorm.storms.world.consumer_group.view import ConsumerGroupView
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.fetch_pauses import pause_fetching
 from groupstorm.storms.world.process import VirtualProcess
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls
 from groupstorm.trace.events import member as events
@@ -417,8 +418,10 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self.clock.after(self.timers.us(self.config.retry_backoff_ms), self._refresh_metadata)
 
     def _stop_processing(self, operation: StopProcessing) -> None:
+        """From here on poll() hands out nothing of these; onPartitionsRevoked or onPartitionsLost follows."""
         self.periodic_requests.settle_commits()
-        self.work.stop(operation.partitions, self.clock.now_us)
+        pause_fetching(self, operation.partitions)
+        self.rates.changed(began=False)
 
     def _call_later(self, operation: RunCallback) -> None:
         self._due.append(operation)
