@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.figures.figures_from import figures_from_us
 from groupstorm.figures.handovers import Handover, Handovers
+from groupstorm.figures.migration import Migration, MigrationWatch, migration_sentences
 from groupstorm.figures.wording import listed, seconds
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
@@ -91,6 +92,7 @@ class Reasons:
     us: Mapping[Reason, int] = field(default_factory=dict)
     slowest: tuple[str, int] | None = None
     longest: Gap | None = None
+    migration: Migration = field(default_factory=Migration)
 
 
 class _Phase(NamedTuple):
@@ -136,6 +138,7 @@ class GapReasons:
         #: Whether the leader of the present generation has restarted under its group.instance.id.
         self._leader_is_back = False
         self._handovers = Handovers()
+        self._migration = MigrationWatch()
         self._us: dict[Reason, int] = {}
         self._slowest: tuple[str, int] | None = None
         self._longest: Gap | None = None
@@ -147,6 +150,8 @@ class GapReasons:
             events.JoinParked: self._joined,
             events.MemberRemoved: self._member_removed,
             events.MemberReplaced: self._member_replaced,
+            events.GroupConverted: self._migration.converted,
+            member_events.MemberFailed: self._migration.failed,
             events.MemberReconciled: self._handovers.reconciled,
             member_events.PartitionsAssigned: self._assigned,
             member_events.PartitionsRevoked: self._revoked,
@@ -172,12 +177,13 @@ class GapReasons:
         """Gaps that are open last until now."""
         for partition in list(self._gaps):
             self._gap_over(partition, None, self._now_us)
-        return Reasons(self._us, self._slowest, self._longest)
+        return Reasons(self._us, self._slowest, self._longest, self._migration.migration())
 
     # -- rows ------------------------------------------------------------------------------------
 
     def _started(self, now_us: int, event: world_events.ScenarioStarted) -> None:
         self._from_us = figures_from_us(event) or 0
+        self._migration.started(event)
         self._created(now_us, event)
 
     def _created(
@@ -391,7 +397,9 @@ def reasons_sentences(variants: Mapping[str, Sequence[Reasons]]) -> list[str]:
     if gaps:
         worst, gap = max(gaps, key=lambda pair: _lasted(pair[1]))
         sentences.append(f"Longest gap, under {worst}: {gap.sentence()}.")
-    return sentences
+    return sentences + migration_sentences(
+        {name: [run.migration for run in runs] for name, runs in variants.items()}
+    )
 
 
 def longest_gap(runs: Sequence[Reasons]) -> Gap | None:

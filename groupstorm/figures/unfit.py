@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from groupstorm.figures.migration import REFUSED
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.figures.ranking import Runs
 from groupstorm.figures.table import Figures
@@ -39,6 +40,9 @@ def _reasons(figures: Figures) -> list[str]:
     if dead:
         why = listed([f"{error} ({FATAL[error]})" for error in dead])
         reasons.append(f"consumers ended with {why}")
+    refused = (figures.errors or {}).get(REFUSED, 0)
+    if refused and (figures.requests or {}).get("ConsumerGroupHeartbeat"):
+        reasons.append(f"the group could not change its protocol ({REFUSED})")
     verdict = (figures.invariants or {}).get("group_settles", "held")
     if verdict != "held":
         reasons.append(f"the group did not come to rest ({verdict})")
