@@ -39,8 +39,13 @@ class MigrationWatch:
         self._policy = ""
 
     def started(self, event: world_events.ScenarioStarted) -> None:
-        policy = json.loads(event.detail).get("settings", {}).get(_POLICY, _UPGRADES[0])
-        self._policy = "" if policy in _UPGRADES else policy
+        try:
+            scenario = json.loads(event.detail)
+        except ValueError:
+            return
+        settings = scenario.get("settings") if isinstance(scenario, dict) else None
+        policy = settings.get(_POLICY) if isinstance(settings, dict) else None
+        self._policy = "" if policy is None or policy in _UPGRADES else str(policy)
 
     def converted(self, now_us: int, event: events.GroupConverted) -> None:
         self._changes.append((now_us / 1e6, event.cause, event.generation))

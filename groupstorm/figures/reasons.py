@@ -393,13 +393,14 @@ def reasons_sentences(variants: Mapping[str, Sequence[Reasons]]) -> list[str]:
             by_shares.setdefault(_shares(runs), []).append(name)
     parts = [f"under {listed(names)} {shares}" for shares, names in by_shares.items()]
     sentences = [f"Where un-owned time went: {'; '.join(parts)}."] if parts else []
+    sentences += migration_sentences(
+        {name: [run.migration for run in runs] for name, runs in variants.items()}
+    )
     gaps = [(name, gap) for name, runs in variants.items() if (gap := longest_gap(runs)) is not None]
     if gaps:
         worst, gap = max(gaps, key=lambda pair: _lasted(pair[1]))
         sentences.append(f"Longest gap, under {worst}: {gap.sentence()}.")
-    return sentences + migration_sentences(
-        {name: [run.migration for run in runs] for name, runs in variants.items()}
-    )
+    return sentences
 
 
 def longest_gap(runs: Sequence[Reasons]) -> Gap | None:

@@ -80,7 +80,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
             environment.records,
             environment.sessions,
             environment.heartbeat_timer(self.settings.of_member(self.index), self.config, self._incarnation),
-            environment.exact,
+            environment.sends_heartbeats,
             self,
         )
 

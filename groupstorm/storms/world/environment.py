@@ -69,6 +69,7 @@ class Environment:
         "rounds",
         "scenario",
         "seed",
+        "sends_heartbeats",
         "sessions",
         "settings",
         "slow_records",
@@ -90,8 +91,9 @@ class Environment:
         self.release = 0
         self.seed = scenario.seed
         self.group = GROUP
+        self.exact = exact
         #: In a group of both protocols, every heartbeat may bring another member further.
-        self.exact = exact = exact or is_mixed(settings)
+        self.sends_heartbeats = exact or is_mixed(settings)
         self.clock = Clock()
         latency = settings.distribution("net_latency_ms")
         silence_us = longest_silence_us(settings, scenario.steps)
@@ -116,7 +118,7 @@ class Environment:
             scenario.seed,
             self.clock,
             self.trace,
-            None if exact else self.sessions.last_contact_ms,
+            None if self.sends_heartbeats else self.sessions.last_contact_ms,
             self._group_changed,
             self.sessions.write_will_fail,
             any(step.do == COORDINATOR_FAILOVER for step in scenario.steps),

@@ -309,7 +309,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         member = self.group_member
         interval_ms = member.heartbeat_interval_ms
         is_quiet = (
-            not self._environment.exact
+            not self._environment.sends_heartbeats
             and member.state is MemberState.STABLE
             and self.settled
             and not self._topics_to_tell

@@ -49,7 +49,7 @@ class ConsumerGroupRequests(PeriodicRequests):
             environment.records,
             environment.sessions,
             no_timer,
-            environment.exact,
+            environment.sends_heartbeats,
             process,
         )
         self._process = process
