@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
 from groupstorm.storms.checks.membership import MembershipChecks
 from groupstorm.storms.checks.ownership import OwnershipChecks
 from groupstorm.storms.checks.requests import RequestChecks
@@ -109,6 +110,7 @@ class InvariantChecks:
     ``silence_us``: after which silence a member must have been removed, None if that cannot be said.
     ``joins_before_v9``: of a member's name, whether it joins with JoinGroup below version 9.
     ``appends``: how the coordinator's writes end (None: at once).
+    ``consumer_groups``: members may be of group.protocol=consumer.
     ``causes_known``: the coordinator itself has emitted its events; else they are inferred from responses.
     """
 
@@ -119,8 +121,9 @@ class InvariantChecks:
         causes_known: bool = True,
         joins_before_v9: Callable[[str], bool] = lambda _: False,
         appends: Appends | None = None,
+        consumer_groups: bool = False,
     ) -> None:
-        self._verdicts = Verdicts(joins)
+        self._verdicts = Verdicts(joins, consumer_groups)
         self.verdicts = self._verdicts.of
         members: set[str] = set()
         self._states = StateChecks(self._verdicts, causes_known)
@@ -129,6 +132,7 @@ class InvariantChecks:
         self._membership = MembershipChecks(
             self._verdicts, members, self._requests, silence_us, appends or Appends()
         )
+        self._consumer_groups = ConsumerGroupChecks(self._verdicts)
         self._skipped_assignments = SkippedAssignments(joins_before_v9)
         self._time_us = 0
         self._checks: dict[type, Callable[[Any], None]] = {
@@ -141,6 +145,9 @@ class InvariantChecks:
             coordinator_events.MemberRemoved: self._removed,
             coordinator_events.GroupEpochBumped: self._epoch_bumped,
             coordinator_events.MemberReconciled: self._reconciled,
+            coordinator_events.TargetAssigned: self._consumer_groups.target_assigned,
+            coordinator_events.GroupConverted: self._begins_anew,
+            coordinator_events.AppendFailed: self._begins_anew,
             coordinator_events.JoinParked: self._join_parked,
             coordinator_events.JoinAnswered: self._join_answered,
             coordinator_events.SyncParked: self._sync_parked,
@@ -194,19 +201,27 @@ class InvariantChecks:
 
     def _deleted(self, event: coordinator_events.GroupDeleted) -> None:
         self._membership.group_deleted(self._time_us, event)
+        self._consumer_groups.begins_anew()
 
     def _replaced(self, event: coordinator_events.MemberReplaced) -> None:
         self._membership.replaced(event)
+        self._consumer_groups.removed(event.previous_member_id)
         self._skipped_assignments.replaced(event)
 
     def _removed(self, event: coordinator_events.MemberRemoved) -> None:
         self._membership.removed(self._time_us, event)
         self._requests.member_gone(event.member_id)
+        self._consumer_groups.removed(event.member_id)
 
-    def _epoch_bumped(self, _: coordinator_events.GroupEpochBumped) -> None:
+    def _begins_anew(self, _: coordinator_events.GroupConverted | coordinator_events.AppendFailed) -> None:
+        self._consumer_groups.begins_anew()
+
+    def _epoch_bumped(self, event: coordinator_events.GroupEpochBumped) -> None:
+        self._consumer_groups.epoch_bumped(event)
         self._membership.consumer_group_written(self._time_us)
 
-    def _reconciled(self, _: coordinator_events.MemberReconciled) -> None:
+    def _reconciled(self, event: coordinator_events.MemberReconciled) -> None:
+        self._consumer_groups.reconciled(event)
         self._membership.consumer_group_written(self._time_us)
 
     def _join_parked(self, event: coordinator_events.JoinParked) -> None:
@@ -274,6 +289,7 @@ class InvariantChecks:
         self._requests.finish()
         self._membership.finish(now_us, settled)
         self._ownership.finish()
+        self._consumer_groups.finish(settled)
         waiting = world.unanswered
         if waiting:
             names = ", ".join(sorted(set(waiting)))

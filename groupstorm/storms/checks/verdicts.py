@@ -53,11 +53,22 @@ NO_OPERATION_FAILED: Final = "no_operation_failed"
 CO_PARTITIONED: Final = "co_partitioned_at_end"
 
 
+TWO_HOLDERS: Final = "no_partition_has_two_owners"
+EPOCHS: Final = "epochs_never_go_back"
+TARGETS: Final = "members_reach_their_targets"
+REVOCATIONS: Final = "revocations_end"
+
+#: Checked if members are of group.protocol=consumer.
+CONSUMER_GROUP_INVARIANTS: Final = (TWO_HOLDERS, EPOCHS, TARGETS, REVOCATIONS)
+
+
 class Verdicts:
     """``of``: invariant -> "held", or the sentence of its first violation."""
 
-    def __init__(self, joins: bool = False) -> None:
+    def __init__(self, joins: bool = False, consumer_groups: bool = False) -> None:
         self.of: dict[str, str] = dict.fromkeys(INVARIANTS, HELD)
+        if consumer_groups:
+            self.of.update(dict.fromkeys(CONSUMER_GROUP_INVARIANTS, HELD))
         if joins:
             self.of[CO_PARTITIONED] = HELD
 

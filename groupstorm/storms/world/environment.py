@@ -102,6 +102,7 @@ class Environment:
             silence_us,
             joins_before_v9=self._joins_before_v9,
             appends=Appends(settings.integer("append_latency_ms"), scenario.steps),
+            consumer_groups=uses_consumer_protocol(settings),
         )
         self.trace = TraceBuffer(self.clock, Tee(sink, self.invariants))
         names, pattern = topic_names(settings), settings.optional_text("topic_pattern")
