@@ -76,6 +76,8 @@ def draw_scenario(seed: int, number: int, fixed: Mapping[str, Any]) -> Document:
     drawn = _settings(Draws(seed, number, "settings"))
     if STRATEGY in fixed:  # not every client has every assignor
         drawn.pop("client_profile", None)
+    if "client_profile" not in drawn:  # Java's members alone speak both protocols
+        drawn |= _protocols(Draws(seed, number, "protocol"), drawn)
     settings = drawn | dict(fixed)
     return {
         "name": f"fuzz-{seed}-{number}",
@@ -113,6 +115,30 @@ def _settings(draws: Draws) -> Document:
     if draws.happens(20):
         settings["member_settings"] = [_drifting(draws, settings) for _ in range(draws.between(1, 2))]
     return settings
+
+
+def _protocols(draws: Draws, drawn: Mapping[str, Any]) -> Document:
+    """Nothing, or members of group.protocol=consumer; sometimes some of them stay classic."""
+    if not draws.happens(40):
+        return {}
+    settings: Document = {"group.protocol": "consumer"}
+    for name, percent, values in _CONSUMER_GROUPS:
+        if draws.happens(percent):
+            settings[name] = draws.one_of(values)
+    if draws.happens(25):
+        members = draws.some(range(drawn["members"]), most=drawn["members"])
+        rule = {"members": members, "settings": {"group.protocol": "classic"}}
+        settings["member_settings"] = [*drawn.get("member_settings", ()), rule]
+    return settings
+
+
+#: The same as `_SOMETIMES`, of consumer groups.
+_CONSUMER_GROUPS: Final[Sequence[tuple[str, int, Sequence[Any]]]] = (
+    ("group.consumer.heartbeat.interval.ms", 40, (2_000, 15_000)),
+    ("group.consumer.session.timeout.ms", 40, (20_000, 60_000)),
+    ("group.consumer.assignment.interval.ms", 40, (0, 10_000)),
+    ("group.remote.assignor", 40, ("uniform", "range")),
+)
 
 
 def _drifting(draws: Draws, settings: Mapping[str, Any]) -> Document:

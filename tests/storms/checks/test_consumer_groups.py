@@ -1,0 +1,114 @@
+"""Each check of consumer groups finds a planted fault that no other finds, and says so in a sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.storms.checks import verdicts
+from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
+from groupstorm.storms.checks.verdicts import HELD, Verdicts
+from groupstorm.trace.events import coordinator as events
+
+Row = events.MemberReconciled | events.GroupEpochBumped | events.TargetAssigned
+
+
+def row(
+    name: str, epoch: int, partitions: str, revoking: str = "", state: str = "STABLE"
+) -> events.MemberReconciled:
+    held = tuple(f"t-{digit}" for digit in partitions)
+    giving = tuple(f"t-{digit}" for digit in revoking)
+    return events.MemberReconciled("g", name, f"{name}-id", epoch, state, held, giving)
+
+
+def bumped(epoch: int) -> events.GroupEpochBumped:
+    return events.GroupEpochBumped("g", epoch)
+
+
+def target(epoch: int) -> events.TargetAssigned:
+    return events.TargetAssigned("g", epoch, 1)
+
+
+#: a has two partitions; b comes and gets one of them.
+HANDOVER: list[Row] = [
+    bumped(2),
+    target(2),
+    row("a", 2, "01"),
+    bumped(3),
+    target(3),
+    row("b", 3, "", state="UNRELEASED_PARTITIONS"),
+    row("a", 2, "0", "1", "UNREVOKED_PARTITIONS"),
+    row("a", 3, "0"),
+    row("b", 3, "1"),
+]
+
+
+def found(rows: list[Row]) -> dict[str, str]:
+    checks_verdicts = Verdicts(consumer_groups=True)
+    checks = ConsumerGroupChecks(checks_verdicts)
+    for event in rows:
+        match event:
+            case events.MemberReconciled():
+                checks.reconciled(event)
+            case events.GroupEpochBumped():
+                checks.epoch_bumped(event)
+            case _:
+                checks.target_assigned(event)
+    checks.finish(settled=True)
+    return {name: said for name, said in checks_verdicts.of.items() if said != HELD}
+
+
+def test_a_handover_breaks_nothing() -> None:
+    assert found(HANDOVER) == {}
+
+
+FAULTS: list[tuple[str, list[Row], str, str]] = [
+    (
+        "the newcomer gets it before the old owner has given it up",
+        [*HANDOVER[:7], HANDOVER[8], HANDOVER[7]],
+        verdicts.TWO_HOLDERS,
+        "t-1 was given to b while a had it",
+    ),
+    ("the group epoch goes back", [*HANDOVER, bumped(3)], verdicts.EPOCHS, "group epoch 3 came after 3"),
+    (
+        "a target is computed for an older epoch",
+        [*HANDOVER, target(2)],
+        verdicts.EPOCHS,
+        "the target of epoch 2 came after that of epoch 3",
+    ),
+    (
+        "a member's epoch goes back",
+        [*HANDOVER, row("a", 2, "0", state="STABLE"), row("a", 3, "0")],
+        verdicts.EPOCHS,
+        "a went from member epoch 3 to 2",
+    ),
+    (
+        "a member is never told of its target",
+        [*HANDOVER[:8], row("b", 3, "", state="UNRELEASED_PARTITIONS")],
+        verdicts.TARGETS,
+        "b never reached the target of epoch 3: UNRELEASED_PARTITIONS at member epoch 3",
+    ),
+    (
+        "a revocation never ends",
+        [*HANDOVER[:5], HANDOVER[6], row("b", 3, "")],
+        verdicts.REVOCATIONS,
+        "a never gave up t-1",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "invariant", "sentence"),
+    [fault[1:] for fault in FAULTS],
+    ids=[fault[0] for fault in FAULTS],
+)
+def test_a_fault_is_found_by_one_check_alone(rows: list[Row], invariant: str, sentence: str) -> None:
+    assert found(rows) == {invariant: sentence}
+
+
+def test_a_group_that_begins_anew_may_begin_with_lower_epochs() -> None:
+    checks_verdicts = Verdicts(consumer_groups=True)
+    checks = ConsumerGroupChecks(checks_verdicts)
+    checks.epoch_bumped(bumped(7))
+    checks.begins_anew()
+    checks.epoch_bumped(bumped(2))
+    assert set(checks_verdicts.of.values()) == {HELD}

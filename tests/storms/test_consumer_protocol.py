@@ -1,0 +1,194 @@
+"""Members of group.protocol=consumer in virtual time: settings, handovers, leaving, migration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.problems import InputError
+from groupstorm.storms.invariants import HELD
+from groupstorm.storms.scenario.files import load
+from tests.storms.handovers import handovers
+from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
+from tests.storms.test_equal_traces import assert_equal_traces
+
+CONSUMER: dict[str, Any] = {"group.protocol": "consumer"}
+
+
+def broken(result: Storm) -> dict[str, str]:
+    return {name: said for name, said in (result.figures.invariants or {}).items() if said != HELD}
+
+
+# -- settings ----------------------------------------------------------------------------------------
+
+
+def test_a_scenario_without_the_protocol_does_not_name_its_settings() -> None:
+    written = load("cold-start").resolve(None, 1, {}).written()["settings"]
+    assert not [name for name in written if name.startswith(("group.consumer.", "group.protocol"))]
+
+
+def test_a_resolved_scenario_names_what_differs_from_the_defaults() -> None:
+    chosen = CONSUMER | {"group.consumer.heartbeat.interval.ms": "1s"}
+    written = load("cold-start").resolve(None, 1, chosen).written()["settings"]
+    assert written["group.protocol"] == "consumer"
+    assert written["group.consumer.heartbeat.interval.ms"] == 1000
+    assert "group.consumer.session.timeout.ms" not in written
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"client_profile": "aiokafka"}, "group.protocol: consumer: the members of client_profile aiokafka"),
+        (
+            {"group.consumer.heartbeat.interval.ms": 45_000},
+            r"must be lower than .* \(45000",
+        ),
+        ({"net_latency_ms": 6_000, "heartbeat.interval.ms": 10_000}, "net_latency_ms: up to 6000 ms"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        load("cold-start").resolve(None, 1, CONSUMER | {"auto.commit.interval.ms": 20_000} | settings)
+
+
+def test_threads_of_kafka_streams_are_refused() -> None:
+    with pytest.raises(InputError, match=r"group\.protocol: consumer: the threads of Kafka Streams"):
+        load("standby-loss").resolve(None, 1, CONSUMER)
+
+
+# -- heartbeats --------------------------------------------------------------------------------------
+
+VARIANTS = [
+    ("cold-start", "consumer", {}),
+    ("rolling-deploy", "consumer", {"members": 8, "partitions": 40}),
+    ("slow-member-hostage", "consumer-short-poll-interval", {"members": 8, "partitions": 40}),
+    ("client-profiles", "java-consumer", {"members": 6, "partitions": 24}),
+    ("new-protocol", "consumer", {}),
+    ("static-trap", None, CONSUMER),
+    ("tests/storms/all-steps.yaml", None, CONSUMER),
+]
+
+
+@pytest.mark.parametrize(("name", "variant", "settings"), VARIANTS[:1])
+def test_exact_and_computed_traces_are_equal(name: str, variant: str, settings: dict[str, Any]) -> None:
+    assert_equal_traces(name, variant, 0, settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("name", "variant", "settings"), VARIANTS)
+def test_exact_and_computed_traces_are_equal_on_ten_seeds(
+    name: str, variant: str | None, settings: dict[str, Any], seed: int
+) -> None:
+    chosen = variant or next(iter(load(name).variants))
+    assert_equal_traces(name, chosen, seed, settings)
+
+
+def test_a_quiet_member_is_counted_with_every_heartbeat() -> None:
+    """Two members and 100 s: one heartbeat every 5 s each, computed or sent."""
+    quiet = scenario([START], members=2, partitions=4, least_duration_ms=100_000, **FIXED, **CONSUMER)
+    found = [storm(quiet, exact=exact).figures for exact in (False, True)]
+    assert found[0] == found[1]
+    assert 40 <= (found[0].requests or {})["ConsumerGroupHeartbeat"] <= 50
+
+
+# -- a handover, part by part ------------------------------------------------------------------------
+
+
+def test_a_handover_takes_as_long_as_on_a_published_cluster() -> None:
+    """A run on a real cluster (heartbeat 5 s, poll 1 s) had one partition without an owner for 6.603 s.
+
+    1.01 s until the old owner's poll, 4.73 s until the newcomer's next heartbeat, 0.86 s until its poll.
+    """
+    rows = storm("new-protocol", 9, "consumer").rows
+    (handover,) = [
+        one
+        for one in handovers(rows)
+        if one.partition == "topic-0-14" and 135_000_000 < one.stopped_us < 150_000_000
+    ]
+    assert handover.until_revoked_us == pytest.approx(1_010_000, abs=50_000)
+    assert handover.until_heartbeat_us == pytest.approx(4_730_000, abs=50_000)
+    assert handover.until_poll_us == pytest.approx(860_000, abs=200_000)
+    assert handover.unowned_us == pytest.approx(6_603_000, abs=200_000)
+
+
+def test_no_part_of_a_handover_is_longer_than_what_it_waits_for() -> None:
+    found = handovers(storm("new-protocol", 3, "consumer").rows)
+    assert len(found) > 50
+    assert all(one.until_revoked_us <= 1_100_000 for one in found), "one poll interval, one commit"
+    assert all(one.until_poll_us <= 2_200_000 for one in found), "two poll intervals: one commits before"
+
+
+# -- ends of members ---------------------------------------------------------------------------------
+
+
+def test_a_member_that_nobody_polls_leaves_and_joins_again() -> None:
+    busy = {"at_ms": 30_000, "do": "busy", "members": [0], "for_ms": 90_000}
+    settings = {"members": 3, "partitions": 6, "max.poll.interval.ms": 20_000}
+    result = storm(scenario([START, busy], **settings, **FIXED, **CONSUMER))
+    assert broken(result) == {}
+    (removed,) = result.events("member_removed")
+    assert removed[1].member == "member-0"
+    assert removed[1].cause == "left"
+    assert 50_000_000 <= removed[0] <= 55_100_000, "noticed by the next run of the network thread"
+    (lost,) = result.events("partitions_lost")
+    assert lost[1].cause == "poll-timeout"
+    assert result.figures.max_poll_interval_exceeded == 1
+
+
+def test_a_crashed_member_is_fenced_after_the_brokers_session_timeout() -> None:
+    crash = {"at_ms": 60_000, "do": "crash", "members": [1]}
+    settings = {"members": 3, "partitions": 6, "group.consumer.session.timeout.ms": 20_000}
+    result = storm(scenario([START, crash], **settings, **FIXED, **CONSUMER))
+    assert broken(result) == {}
+    (removed,) = result.events("member_removed")
+    assert removed[1].cause == "session-expired"
+    assert 75_000_000 <= removed[0] <= 80_100_000
+
+
+def test_a_static_member_keeps_its_partitions_while_it_is_away() -> None:
+    restart = {"at_ms": 30_000, "do": "restart", "members": [1]}
+    settings = {"members": 3, "partitions": 6, "start_ms": 5_000, "group.instance.id": "ordinal"}
+    result = storm(scenario([START, restart], **settings, **FIXED, **CONSUMER))
+    assert broken(result) == {}
+    assert not result.events("member_removed")
+    assert len(result.events("member_replaced")) == 1
+    assert result.figures.moves == 0
+    assert [event.cause for _, event in result.events("member_closed")] == ["silent"]
+
+
+def test_a_paused_member_is_fenced_and_comes_back_with_nothing() -> None:
+    pause = {"at_ms": 30_000, "do": "pause", "members": [0], "for_ms": 60_000}
+    result = storm(scenario([START, pause], members=3, partitions=6, **FIXED, **CONSUMER))
+    assert broken(result) == {}
+    (lost,) = result.events("partitions_lost")
+    assert lost[1].cause == "UNKNOWN_MEMBER_ID"
+    assert (result.figures.dual_owner_seconds or 0) > 0, "it does not know until it runs again"
+
+
+# -- migration ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["eager", "static"])
+def test_a_rolling_restart_migrates_a_group_and_back(variant: str) -> None:
+    result = storm("migrate-to-consumer-protocol", 0, variant, settings={"members": 4, "partitions": 12})
+    assert broken(result) == {}
+    assert [event.cause for _, event in result.events("group_converted")] == ["upgraded", "downgraded"]
+    assert not result.events("member_failed")
+    assert result.figures.dual_owner_seconds == 0
+
+
+@pytest.mark.parametrize("variant", ["user-data", "policy-disabled"])
+def test_a_group_that_may_not_change_refuses_the_first_consumer(variant: str) -> None:
+    result = storm("migrate-to-consumer-protocol", 0, variant, settings={"members": 4, "partitions": 12})
+    assert not result.events("group_converted")
+    errors = {event.error for _, event in result.events("member_failed")}
+    assert errors == {"GROUP_ID_NOT_FOUND"}
+
+
+def test_a_group_whose_user_data_left_first_changes() -> None:
+    small = {"members": 4, "partitions": 12}
+    result = storm("migrate-to-consumer-protocol", 0, "user-data-left-first", settings=small)
+    assert broken(result) == {}
+    assert [event.cause for _, event in result.events("group_converted")] == ["upgraded"]
