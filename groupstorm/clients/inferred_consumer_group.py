@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from groupstorm.clients.consumer_group.membership import JOINS, LEAVES
+from groupstorm.clients.consumer_group.reactions import FENCING
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -31,9 +33,6 @@ from groupstorm.trace.events.group_states import Cause
 _EMPTY, _ASSIGNING, _RECONCILING, _STABLE = "Empty", "Assigning", "Reconciling", "Stable"
 _UNREVOKED = "UNREVOKED_PARTITIONS"
 _MEMBER_STABLE = "STABLE"
-_JOINS, _LEAVES = 0, -1
-#: Errors that say that the coordinator does not have the member any more.
-_REMOVED = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH)
 
 _Owned = frozenset[tuple[UUID, int]]
 
@@ -89,13 +88,13 @@ class InferredConsumerGroup:
         if not isinstance(response, ConsumerGroupHeartbeatResponse):
             return
         cause = Cause.HEARTBEAT
-        if response.error in _REMOVED and request.member_id in self._members:
+        if response.error in FENCING and request.member_id in self._members:
             self._remove(request.member_id, Cause.SESSION_EXPIRED)
         elif response.error is Error.NONE:
-            if request.member_epoch == _LEAVES:
+            if request.member_epoch == LEAVES:
                 self._left(request.member_id)
                 cause = Cause.LEFT
-            elif request.member_epoch >= _JOINS:
+            elif request.member_epoch >= JOINS:
                 self._heartbeat(request, response)
         self._follow(cause)
 

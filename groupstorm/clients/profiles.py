@@ -147,6 +147,7 @@ _LIBRDKAFKA = ClientProfile(
         "max.poll.records": 1,
         LATENESS: {"quantiles": {0: 0.5, 50: 2.2, 90: 6, 98: 30, 100: 100}},
     },
+    group_protocols=frozenset(GroupProtocol),
     join_group_version=5,
     sync_group_version=3,
     heartbeat_version=3,

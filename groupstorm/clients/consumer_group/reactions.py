@@ -32,6 +32,8 @@ REACTIONS: Mapping[Error, Reaction] = {
     Error.TOPIC_AUTHORIZATION_FAILED: Reaction.REPORTED,
     Error.GROUP_ID_NOT_FOUND: Reaction.LEFT,
 }
+#: Errors that say that the coordinator does not have the member any more.
+FENCING = frozenset(error for error, reacts in REACTIONS.items() if reacts is Reaction.FENCED)
 
 
 def reaction(error: Error) -> Reaction:

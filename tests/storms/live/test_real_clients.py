@@ -47,6 +47,21 @@ steps:
   - {at_ms: 2500, do: restart, members: [0]}
 """
 
+#: The same for members of the consumer protocol, whose broker has session and heartbeat.
+CONSUMER_SCENARIO = "\n".join(
+    line
+    for line in SCENARIO.splitlines()
+    if not line.strip().startswith(
+        ("partition.assignment", "heartbeat.interval", "session.timeout", "cooperative:")
+    )
+)
+CONSUMER: dict[str, Any] = {
+    "group.protocol": "consumer",
+    "group.consumer.heartbeat.interval.ms": 200,
+    "group.consumer.assignment.interval.ms": 0,
+    "group.consumer.session.timeout.ms": 6_000,
+}
+
 PYTHON_LIBRARIES = sorted(name for name, one in LIBRARIES.items() if one.module is not None)
 
 
@@ -88,6 +103,46 @@ def test_unmodified_consumers_play_a_scenario(name: str, tmp_path: Path) -> None
     # 4 logs of 40 records a second: all but the first join's and the last report's seconds
     seconds = times[-1] / 1e6
     assert 160 * (seconds - 3) < (figures.records_processed or 0) <= 160 * seconds
+
+
+def plays_as_a_consumer_group(name: str, folder: Path, on: str) -> None:
+    resolved = scenario(name, text=CONSUMER_SCENARIO, **CONSUMER)
+    figures = played(resolved, name, folder, on)
+    assert set((figures.invariants or {}).values()) == {"held"}
+    assert figures.dual_owner_seconds == 0
+    seen = rows(folder)
+    counts = Counter(row["event"] for row in seen)
+    assert counts["member_started"] == 3
+    assert counts["group_epoch_bumped"] >= 3
+    assert counts["member_reconciled"] >= 4
+    assert counts["partitions_lost"] == 0
+    (closed,) = [row for row in seen if row["event"] == "member_closed"]
+    assert (closed["member"], closed["cause"]) == ("member-0", "left")
+    revoked = {row["cause"] for row in seen if row["event"] == "partitions_revoked"}
+    assert revoked <= {"close", "assignment"}
+    assert (figures.records_processed or 0) > 0
+
+
+def test_librdkafka_plays_as_a_consumer_group(tmp_path: Path) -> None:
+    plays_as_a_consumer_group("confluent-kafka", tmp_path / "run", EMULATOR)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "on"), [("java", EMULATOR), ("java", JVM), ("confluent-kafka", JVM)])
+def test_unmodified_consumers_play_as_a_consumer_group(name: str, on: str, tmp_path: Path) -> None:
+    if on == JVM:
+        try:
+            _ = kafka_jars()
+        except BrokerUnavailable as missing:
+            pytest.skip(str(missing))
+    plays_as_a_consumer_group(name, tmp_path / "run", on)
+
+
+@pytest.mark.parametrize("name", ["aiokafka", "kafka-python"])
+def test_a_library_without_the_consumer_protocol_is_refused(name: str) -> None:
+    resolved = scenario(name, text=CONSUMER_SCENARIO, **CONSUMER)
+    with pytest.raises(InputError, match=f"group.protocol: consumer: {name} does not have it"):
+        library(name).check_settings(resolved.settings)
 
 
 def test_a_library_that_is_not_one_is_refused() -> None:

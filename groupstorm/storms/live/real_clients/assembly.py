@@ -17,7 +17,9 @@ from groupstorm.storms.live.real_clients.observations import (
     Closed,
     Committed,
     Crashed,
+    EpochReached,
     Failed,
+    Fenced,
     Joined,
     LeftUnasked,
     Observation,
@@ -48,6 +50,9 @@ class _Member:
         self.member_id = ""
         self.generation = -1
         self.cooperative = False
+        #: Whether the broker assigns its partitions, and the error with which it has removed the member.
+        self.is_of_consumer_group = False
+        self.fenced = ""
         self.owned: set[str] = set()
         self.rejoining = False
         #: It has left because max.poll.interval.ms had passed.
@@ -99,6 +104,13 @@ class Assembly:
         elif isinstance(seen, Joined):
             member.member_id, member.generation = seen.member_id, seen.generation
             member.cooperative = "cooperative" in seen.protocol
+        elif isinstance(seen, EpochReached):
+            member.member_id, member.generation = seen.member_id, seen.epoch
+            member.cooperative = member.is_of_consumer_group = True
+            member.rejoining = member.left = False
+            member.fenced = ""
+        elif isinstance(seen, Fenced):
+            member.fenced = seen.error
         elif isinstance(seen, Synced):
             member.rejoining = member.left = False
         elif isinstance(seen, RebalanceSeen | LeftUnasked):
@@ -133,11 +145,11 @@ class Assembly:
         about = (self._group, seen.member, member.member_id, member.generation, partitions, positions)
         if seen.lost:
             why = RejoinCause.POLL_TIMEOUT if member.left else RejoinCause.GROUP_REBALANCING
-            yield events.PartitionsLost(*about, committed, seen.duration_us, why.value)
+            yield events.PartitionsLost(*about, committed, seen.duration_us, member.fenced or why.value)
             return
         cause = "close" if seen.closing else "assignment" if member.cooperative else "rebalance"
         yield events.PartitionsRevoked(*about, committed, seen.duration_us, cause)
-        if cause == "assignment":
+        if cause == "assignment" and not member.is_of_consumer_group:
             yield from self._rejoin(seen.member, RejoinCause.REVOKED_PARTITIONS)
 
     def _paused_or_resumed(self, seen: Paused | Resumed, member: _Member) -> TracedEvent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.key_11_join_group import read_join
@@ -10,14 +11,17 @@ from groupstorm.broker.apis.key_12_heartbeat import read_heartbeat
 from groupstorm.broker.apis.key_13_leave_group import read_leave
 from groupstorm.broker.apis.key_14_sync_group import read_sync
 from groupstorm.clients.wire.group_requests import REQUEST_CODECS
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
+    ConsumerGroupHeartbeat,
     Heartbeat,
     JoinGroup,
     LeaveGroup,
     LeaveGroupResponse,
     LeftMember,
     OffsetCommit,
+    OffsetCommitResponse,
     Request,
     Response,
     SyncGroup,
@@ -34,32 +38,65 @@ class _Api(NamedTuple):
 
 
 def _read_commit(message: Any, version: int, client_id: str) -> OffsetCommit:
-    """Topics that are named by id (version 10) are left out: only franz-go sends that version."""
+    """Topics that are named by their ids (version 10) have these as names."""
     return OffsetCommit(
         message.group_id,
         getattr(message, "member_id", ""),
         getattr(message, "group_instance_id", None),
         getattr(message, "generation_id_or_member_epoch", -1),
         {
-            topic.name: {
+            _topic(topic): {
                 one.partition_index: CommittedOffset(one.committed_offset) for one in topic.partitions
             }
             for topic in message.topics
-            if getattr(topic, "name", None) is not None
         },
         version,
         client_id,
     )
 
 
+def _read_commit_response(response: Any) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        tuple(
+            (_topic(topic), partition.partition_index, Error(partition.error_code))
+            for topic in response.topics
+            for partition in topic.partitions
+        )
+    )
+
+
+def _topic(topic: Any) -> str:
+    name = getattr(topic, "name", None)
+    return str(topic.topic_id) if name is None else name
+
+
+def _read_group_heartbeat(message: Any, version: int, client_id: str) -> ConsumerGroupHeartbeat:
+    owned = message.topic_partitions
+    return ConsumerGroupHeartbeat(
+        message.group_id,
+        message.member_id,
+        message.member_epoch,
+        message.instance_id,
+        message.rack_id,
+        message.rebalance_timeout // timedelta(milliseconds=1),
+        message.subscribed_topic_names,
+        getattr(message, "subscribed_topic_regex", None),
+        message.server_assignor,
+        None if owned is None else tuple((topic.topic_id, topic.partitions) for topic in owned),
+        version,
+        client_id,
+    )
+
+
 _APIS: Mapping[int, _Api] = {
-    codec.api.key: _Api(read, codec.read)
+    codec.api.key: _Api(read, _read_commit_response if kind is OffsetCommit else codec.read)
     for kind, read in (
         (JoinGroup, read_join),
         (SyncGroup, read_sync),
         (Heartbeat, read_heartbeat),
         (LeaveGroup, read_leave),
         (OffsetCommit, _read_commit),
+        (ConsumerGroupHeartbeat, _read_group_heartbeat),
     )
     for codec in (REQUEST_CODECS[kind],)
 }

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms.live.real_clients.java_program import java_command
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
@@ -63,6 +65,21 @@ class Library:
             raise InputError(
                 f"client_profile: {named}: --with {self.name} runs members of {self.profile} only"
             )
+        protocol = GroupProtocol(settings.choice("group.protocol"))
+        if protocol not in PROFILES[self.profile].group_protocols:
+            raise InputError(f"group.protocol: {protocol}: {self.name} does not have it, choose classic")
+        if protocol is GroupProtocol.CLASSIC:
+            self._check_classic(settings)
+        for name in ("assign_ms", "assign_ns_per_member_partition"):
+            if dict(settings.written())[name] != 0:
+                raise InputError(f"{name}: a real assignor takes its own time: leave it out with --with")
+        for name, remedy in _OF_EMULATED_WORK.items():
+            if dict(settings.written())[name] != BY_NAME[name].default:
+                raise InputError(f"{name}: {remedy}: leave it out with --with")
+        if settings.optional_flag("leave_on_close") is not None and self.name != JAVA:
+            raise InputError(f"leave_on_close: {self.name} has no such option: leave it out with --with")
+
+    def _check_classic(self, settings: Settings) -> None:
         offered = settings.names("partition.assignment.strategy")
         for name in offered:
             if name not in self.assignors:
@@ -75,14 +92,6 @@ class Library:
                 f"partition.assignment.strategy: {', '.join(offered)}: {self.name} does not take eager and "
                 "cooperative assignors together: choose one kind"
             )
-        for name in ("assign_ms", "assign_ns_per_member_partition"):
-            if dict(settings.written())[name] != 0:
-                raise InputError(f"{name}: a real assignor takes its own time: leave it out with --with")
-        for name, remedy in _OF_EMULATED_WORK.items():
-            if dict(settings.written())[name] != BY_NAME[name].default:
-                raise InputError(f"{name}: {remedy}: leave it out with --with")
-        if settings.optional_flag("leave_on_close") is not None and self.name != JAVA:
-            raise InputError(f"leave_on_close: {self.name} has no such option: leave it out with --with")
         poll_ms, session_ms = settings.integer("max.poll.interval.ms"), settings.integer("session.timeout.ms")
         if poll_ms < session_ms and self.profile == "librdkafka":
             raise InputError(
@@ -100,6 +109,19 @@ _OF_EMULATED_WORK: Mapping[str, str] = {
 }
 
 
+def _protocol_options(config: ConsumerConfig, strategy: str) -> Mapping[str, str]:
+    """The options of one group protocol, which the other one refuses. ``strategy``: the library's classes."""
+    if config.group_protocol is GroupProtocol.CLASSIC:
+        return {
+            "partition.assignment.strategy": strategy,
+            "session.timeout.ms": str(config.session_timeout_ms),
+            "heartbeat.interval.ms": str(config.heartbeat_interval_ms),
+        }
+    assignor = config.group_remote_assignor
+    named = {} if assignor is None else {"group.remote.assignor": assignor}
+    return {"group.protocol": config.group_protocol.value, **named}
+
+
 def _confluent_kafka(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
     static = {} if config.group_instance_id is None else {"group.instance.id": config.group_instance_id}
     return {
@@ -107,9 +129,7 @@ def _confluent_kafka(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any
         "group.id": config.group_id,
         "client.id": config.client_id,
         **static,
-        "partition.assignment.strategy": ",".join(config.partition_assignment_strategy),
-        "session.timeout.ms": config.session_timeout_ms,
-        "heartbeat.interval.ms": config.heartbeat_interval_ms,
+        **_protocol_options(config, ",".join(config.partition_assignment_strategy)),
         "max.poll.interval.ms": config.max_poll_interval_ms,
         "socket.timeout.ms": config.request_timeout_ms,
         "retry.backoff.ms": config.retry_backoff_ms,
@@ -148,11 +168,9 @@ def _java(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
         "group.id": config.group_id,
         "client.id": config.client_id,
         **static,
-        "partition.assignment.strategy": ",".join(
-            _JAVA_ASSIGNORS[name] for name in config.partition_assignment_strategy
+        **_protocol_options(
+            config, ",".join(_JAVA_ASSIGNORS[name] for name in config.partition_assignment_strategy)
         ),
-        "session.timeout.ms": str(config.session_timeout_ms),
-        "heartbeat.interval.ms": str(config.heartbeat_interval_ms),
         "max.poll.interval.ms": str(config.max_poll_interval_ms),
         "request.timeout.ms": str(config.request_timeout_ms),
         "retry.backoff.ms": str(config.retry_backoff_ms),

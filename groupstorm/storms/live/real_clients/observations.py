@@ -35,6 +35,23 @@ class Joined(NamedTuple):
     protocol: str
 
 
+class EpochReached(NamedTuple):
+    """The member of a consumer group received the response to its heartbeat: a new member epoch."""
+
+    time_us: int
+    member: str
+    member_id: str
+    epoch: int
+
+
+class Fenced(NamedTuple):
+    """The coordinator does not have the member of a consumer group any more. ``error``: Kafka's name."""
+
+    time_us: int
+    member: str
+    error: str
+
+
 class Synced(NamedTuple):
     """The member received its assignment."""
 
@@ -140,6 +157,8 @@ class Written(NamedTuple):
 OfMember = (
     Started
     | Joined
+    | EpochReached
+    | Fenced
     | Synced
     | RebalanceSeen
     | LeftUnasked

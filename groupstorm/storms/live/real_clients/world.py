@@ -8,11 +8,15 @@ from collections.abc import Mapping
 
 from groupstorm.assignors.userdata import TopicPartition, UserDataError, decode_assignment
 from groupstorm.clients.brokers.contract import RunningBroker
+from groupstorm.clients.consumer_group.membership import JOINS, LEAVES
+from groupstorm.clients.consumer_group.reactions import FENCING
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.admin import grow_topic
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
     Heartbeat,
     HeartbeatResponse,
     JoinGroup,
@@ -31,6 +35,8 @@ from groupstorm.storms.live.real_clients.consumer import ClientConsumer
 from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.live.real_clients.observations import (
     Committed,
+    EpochReached,
+    Fenced,
     Joined,
     LeftUnasked,
     Observation,
@@ -140,9 +146,16 @@ class ClientWorld(RealWorld):
         super().request_sent(request)
         if isinstance(request, LeaveGroup):
             self._left.add(request.client_id)
-            consumer = self.consumers.get(request.client_id)
-            if isinstance(consumer, ClientConsumer) and not consumer.is_stopping:
-                self.observe(LeftUnasked(self.clock.now_us, request.client_id))
+            self._left_unasked(request.client_id)
+        elif isinstance(request, ConsumerGroupHeartbeat) and request.member_epoch < 0:
+            if request.member_epoch == LEAVES:
+                self._left.add(request.client_id)
+            self._left_unasked(request.client_id)
+
+    def _left_unasked(self, name: str) -> None:
+        consumer = self.consumers.get(name)
+        if isinstance(consumer, ClientConsumer) and not consumer.is_stopping:
+            self.observe(LeftUnasked(self.clock.now_us, name))
 
     def response_received(self, request: Request, response: Response | Disconnected) -> None:
         super().response_received(request, response)
@@ -157,17 +170,43 @@ class ClientWorld(RealWorld):
         elif isinstance(request, Heartbeat) and isinstance(response, HeartbeatResponse):
             if response.error is Error.REBALANCE_IN_PROGRESS:
                 self.observe(RebalanceSeen(now_us, request.client_id))
+        elif isinstance(request, ConsumerGroupHeartbeat):
+            if isinstance(response, ConsumerGroupHeartbeatResponse):
+                self._heartbeat_answered(request, response)
         elif isinstance(request, OffsetCommit) and isinstance(response, OffsetCommitResponse):
             accepted = {
                 (topic, number) for topic, number, error in response.partitions if error is Error.NONE
             }
+            names = {str(topic_id): name for topic_id, name in self._cluster.topic_names.items()}
             positions = {
-                f"{topic}-{number}": committed.offset
+                f"{names.get(topic, topic)}-{number}": committed.offset
                 for topic, partitions in request.offsets.items()
                 for number, committed in partitions.items()
                 if (topic, number) in accepted
             }
             self.observe(Committed(now_us, positions))
+
+    def _heartbeat_answered(
+        self, request: ConsumerGroupHeartbeat, response: ConsumerGroupHeartbeatResponse
+    ) -> None:
+        name, now_us = request.client_id, self.clock.now_us
+        if response.error in FENCING:
+            self.observe(Fenced(now_us, name, response.error.name))
+        if response.error is not Error.NONE or response.member_epoch < 0:
+            return
+        if response.member_epoch != self._joined.get(name) or request.member_epoch == JOINS:
+            self._joined[name] = response.member_epoch
+            self.observe(
+                EpochReached(now_us, name, response.member_id or request.member_id, response.member_epoch)
+            )
+        consumer = self.consumers.get(name)
+        if response.assignment is not None and isinstance(consumer, ClientConsumer):
+            names = self._cluster.topic_names
+            consumer.given = frozenset(
+                f"{names[topic]}-{number}"
+                for topic, numbers in response.assignment.items()
+                for number in numbers
+            )
 
     def _synced(self, now_us: int, request: SyncGroup, response: SyncGroupResponse) -> None:
         name = request.client_id
