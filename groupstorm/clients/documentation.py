@@ -11,6 +11,7 @@ from typing import Any
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.settings import DEFAULTS, WORDS
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import (
     ALL_FETCHED,
     PROFILES,
@@ -164,6 +165,10 @@ _USER_DATA: Mapping[CooperativeUserData, str] = {
 _PROFILE_ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("read and recorded", lambda profile: profile.client),
     ("`partition.assignment.strategy`", _setting("partition.assignment.strategy")),
+    (
+        "`group.protocol=consumer` ([KIP-848](consumer-groups.md))",
+        lambda profile: "yes" if GroupProtocol.CONSUMER in profile.group_protocols else "no: refused",
+    ),
     ("cooperative rebalancing", lambda profile: "yes" if profile.has_cooperative else "no: refused"),
     ("`session.timeout.ms`", _setting("session.timeout.ms")),
     ("`request.timeout.ms`", _setting("request.timeout.ms")),

@@ -103,6 +103,14 @@ class ClientProfile:
     #: Whether a leader that is told to skip the assignor (KIP-814) runs it all the same, and joins again if
     #: its plan differs from what it got (consumer_group.go, joinAndSync).
     checks_skipped_assignment: bool = False
+    #: In the consumer protocol: whether a member acknowledges that it has joined without partitions. If not,
+    #: its next heartbeat, at the interval, tells everything once more.
+    acknowledges_nothing: bool = True
+    #: In the consumer protocol: whether a heartbeat that tells everything has an empty regular expression if
+    #: there is none.
+    tells_empty_regex: bool = False
+    #: In the consumer protocol: whether the heartbeat that leaves tells that topics and partitions are gone.
+    tells_when_leaving: bool = True
     #: Whether a member with a topic pattern fetches metadata before it joins (KAFKA-7126).
     refreshes_before_join: bool = False
 
@@ -160,6 +168,9 @@ _LIBRDKAFKA = ClientProfile(
     commits_between_polls=True,
     every_member_watches_topics=True,
     join_interval_ms=1000,  # rkcg_join_intvl; the metadata that a leader fetches resets it
+    acknowledges_nothing=False,
+    tells_empty_regex=True,
+    tells_when_leaving=False,
     commits_before_cooperative_join=False,  # rd_kafka_assignment_serve_removals commits what is unassigned
 )
 _KAFKA_PYTHON = ClientProfile(

@@ -30,13 +30,17 @@ class ClientMissing(Exception):
 
 
 class ConsumerTarget(NamedTuple):
-    """What a consumer reads, and its client id. ``assignor``: "" is the library's default."""
+    """What a consumer reads, and its client id.
+
+    ``assignor`` and ``protocol`` (group.protocol): "" is the library's default.
+    """
 
     bootstrap: str
     group: str
     topic: str
     client_id: str
     assignor: str = ""
+    protocol: str = ""
 
 
 class Client(NamedTuple):
@@ -52,9 +56,15 @@ def _python(profile: str, package: str, module: str) -> Callable[[], Client]:
             raise ClientMissing(f"pip install {package} (extra `kafka`)")
         program = [sys.executable, str(PROGRAMS / "consume.py"), profile]
         version = f"{package} {importlib.metadata.version(package)}"
-        return Client(version, lambda target: [*program, *filter(None, target)])
+        return Client(version, lambda target: [*program, *target[:4], *_given(target)])
 
     return find
+
+
+def _given(target: ConsumerTarget) -> list[str]:
+    if target.protocol:
+        return [target.assignor, target.protocol]
+    return [target.assignor] if target.assignor else []
 
 
 def _java() -> Client:
@@ -73,6 +83,8 @@ def _java() -> Client:
         options = {"client.id": target.client_id}
         if target.assignor:
             options["partition.assignment.strategy"] = _JAVA_ASSIGNORS[target.assignor]
+        if target.protocol:
+            options["group.protocol"] = target.protocol
         where = ["--bootstrap-server", target.bootstrap, "--group", target.group, "--topic", target.topic]
         settings = [part for option in options.items() for part in ("--command-property", "=".join(option))]
         return [*java, CONSOLE_CONSUMER, *where, *settings]

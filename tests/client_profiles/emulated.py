@@ -13,6 +13,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
+    ConsumerGroupHeartbeat,
     Heartbeat,
     JoinGroup,
     LeaveGroup,
@@ -21,6 +22,7 @@ from groupstorm.coordinator.messages import (
     Response,
     SyncGroup,
 )
+from groupstorm.storms.live.protocols import BOUNDS
 from groupstorm.storms.run import chosen_assignors
 from groupstorm.storms.scenario.files import parse
 from groupstorm.storms.world.broker import VirtualBroker
@@ -86,6 +88,10 @@ def _document(session: Session, recording: Recording) -> dict[str, Any]:
         # some clients do not commit where nothing was read
         "enable.auto.commit": any(row.get("api") == "OffsetCommit" for row in recording.rows),
     }
+    if session.protocol:
+        settings["group.protocol"] = session.protocol
+        options = {name: int(value) for name, value in session.broker.items()}
+        settings |= {name: value for name, value in options.items() if name not in BOUNDS}
     if session.assignor:
         settings["partition.assignment.strategy"] = session.assignor
     return {"name": session.name, "settings": settings, "steps": list(_steps(recording))}
@@ -97,13 +103,40 @@ def _steps(recording: Recording) -> list[dict[str, Any]]:
     for at, row in enumerate(recording.rows):
         if "do" not in row:
             continue
-        marks = {"start": "JoinGroup", "stop": "LeaveGroup"}
-        later = (one for one in recording.rows[at:] if one["who"] == row["who"])
-        when = next((one for one in later if one.get("api") == marks.get(row["do"], "")), row)
-        step = {"start": "start", "stop": "stop", "kill": "crash"}[row["do"]]
+        later = [one for one in recording.rows[at:] if one["who"] == row["who"]]
+        when = next((one for one in later if _marks(row["do"], one)), row)
         number = list(NAMES).index(row["who"])
-        steps.append({"at_ms": when["ms"], "do": step, "members": [number]})
+        step = {"at_ms": when["ms"], "do": _STEPS[row["do"]], "members": [number]}
+        if row["do"] == "pause":
+            resumed_ms = next(one["ms"] for one in later if one.get("do") == "resume")
+            step["for_ms"] = resumed_ms - row["ms"]
+        if row["do"] != "resume":
+            steps.append(step)
     return steps
+
+
+_STEPS = {"start": "start", "stop": "stop", "kill": "crash", "pause": "pause", "resume": ""}
+
+
+def _marks(action: str, row: dict[str, Json]) -> bool:
+    """Whether the request is the one with which a process joins or leaves."""
+    api, epoch = row.get("api"), row.get("epoch")
+    if action == "start":
+        return api == "JoinGroup" or epoch == 0
+    return action == "stop" and (api == "LeaveGroup" or (epoch is not None and epoch < 0))
+
+
+def _group_heartbeat(request: ConsumerGroupHeartbeat) -> dict[str, Json]:
+    return {
+        "epoch": request.member_epoch,
+        "instance": request.group_instance_id,
+        "rack": request.rack,
+        "rebalance_timeout_ms": request.rebalance_timeout_ms,
+        "topics": None if request.topics is None else list(request.topics),
+        "regex": request.regex,
+        "assignor": request.assignor,
+        "owned": None if request.owned is None else sum(len(numbers) for _, numbers in request.owned),
+    }
 
 
 def _join(request: JoinGroup) -> dict[str, Json]:
@@ -128,6 +161,7 @@ def _sync(request: SyncGroup) -> dict[str, Json]:
 _FIELDS: Mapping[type[Request], Callable[[Any], dict[str, Json]]] = {
     JoinGroup: _join,
     SyncGroup: _sync,
+    ConsumerGroupHeartbeat: _group_heartbeat,
     Heartbeat: lambda request: {"generation": request.generation},
     OffsetCommit: lambda request: {"generation": request.generation},
     LeaveGroup: lambda request: {"reasons": [member.reason or None for member in request.members]},

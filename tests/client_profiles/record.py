@@ -6,20 +6,21 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.client_profiles.clients import CLIENTS, Client, ClientMissing
-from tests.client_profiles.recording import SESSIONS, record, write
+from tests.client_profiles.recording import GROUP_SESSIONS, SESSIONS, record, write
 
 
 def main(names: list[str]) -> None:
     clients: dict[str, Client] = {}
-    for name in names or SESSIONS:
+    sessions = {**SESSIONS, **GROUP_SESSIONS}
+    for name in names or sessions:
         try:
-            clients[name] = CLIENTS[SESSIONS[name].profile]()
+            clients[name] = CLIENTS[sessions[name].profile]()
         except ClientMissing as missing:
             print(f"{name}: not recorded: {missing}", file=sys.stderr)
     with ThreadPoolExecutor(len(clients) or 1) as pool:
-        recordings = pool.map(lambda name: record(clients[name], SESSIONS[name]), clients)
+        recordings = pool.map(lambda name: record(clients[name], sessions[name]), clients)
         for name, recording in zip(clients, recordings, strict=True):
-            write(name, recording)
+            write(sessions[name], recording)
             print(f"{name}: {len(recording.rows)} lines of {recording.client}")
 
 

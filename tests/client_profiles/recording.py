@@ -55,15 +55,20 @@ SHORT_SESSION: Sequence[Action] = (
 
 
 class Session(NamedTuple):
-    """What to record: a profile's client with one assignor. ``assignor``: "" is the library's default."""
+    """What to record: a profile's client with one assignor, or of one group protocol.
+
+    ``assignor`` and ``protocol``: "" is the library's default. ``broker``: its options.
+    """
 
     profile: str
     assignor: str
     actions: Sequence[Action]
+    protocol: str = ""
+    broker: Mapping[str, str] = BROKER
 
     @property
     def name(self) -> str:
-        return f"{self.profile}.{self.assignor}" if self.assignor else self.profile
+        return ".".join(filter(None, (self.profile, self.assignor, self.protocol)))
 
 
 SESSIONS: Mapping[str, Session] = {
@@ -73,6 +78,38 @@ SESSIONS: Mapping[str, Session] = {
         *(Session(name, "", FULL_SESSION) for name in ("aiokafka", "franz-go")),
         *(Session(name, COOPERATIVE, SHORT_SESSION) for name in ("java", "librdkafka", "kafka-python")),
     )
+}
+
+#: A member that joins alone shares with a second one, which leaves, joins again, and is killed. Then the
+#: first one stands still until its session has expired.
+GROUP_SESSION: Sequence[Action] = (
+    Action(0, "start", "first"),
+    Action(9, "start", "second"),
+    Action(8, "stop", "second"),
+    Action(6, "start", "second"),
+    Action(7, "kill", "second"),
+    Action(14, "pause", "first"),
+    Action(11, "resume", "first"),
+    Action(10, "stop", "first"),
+    Action(4, "", ""),
+)
+#: The sessions of the consumer protocol (KIP-848).
+GROUP_BROKER = {
+    "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.heartbeat.interval.ms": "2000",
+    "group.consumer.min.heartbeat.interval.ms": "2000",
+    "group.consumer.session.timeout.ms": "8000",
+    "group.consumer.min.session.timeout.ms": "8000",
+}
+GROUP_SESSIONS: Mapping[str, Session] = {
+    session.name: session
+    for session in (Session(name, "", GROUP_SESSION, "consumer", GROUP_BROKER) for name in ("librdkafka",))
+}
+_SIGNALS = {
+    "stop": signal.SIGTERM,
+    "kill": signal.SIGKILL,
+    "pause": signal.SIGSTOP,
+    "resume": signal.SIGCONT,
 }
 
 
@@ -86,7 +123,7 @@ def record(client: Client, session: Session) -> Recording:
     rows: list[dict[str, Json]] = []
     processes: dict[str, subprocess.Popen[bytes]] = {}
     quiet = subprocess.DEVNULL
-    with EmbeddedBroker(BROKER, {TOPIC: PARTITIONS}) as broker, _ending(processes):
+    with EmbeddedBroker(session.broker, {TOPIC: PARTITIONS}) as broker, _ending(processes):
         started_s = time.monotonic()
 
         def note(who: str, row: dict[str, Json]) -> None:
@@ -98,12 +135,12 @@ def record(client: Client, session: Session) -> Recording:
             if action.kind:
                 note(action.member, {"do": action.kind})
             if action.kind == "start":
-                target = ConsumerTarget(broker.address, GROUP, TOPIC, action.member, session.assignor)
+                choice = (session.assignor, session.protocol)
+                target = ConsumerTarget(broker.address, GROUP, TOPIC, action.member, *choice)
                 command = client.command(target)
                 processes[action.member] = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
             elif action.kind:
-                number = signal.SIGTERM if action.kind == "stop" else signal.SIGKILL
-                processes[action.member].send_signal(number)
+                processes[action.member].send_signal(_SIGNALS[action.kind])
     return Recording(client.version, sorted(rows, key=lambda row: int(row["ms"])))
 
 
@@ -117,10 +154,10 @@ def _ending(processes: dict[str, subprocess.Popen[bytes]]) -> Iterator[None]:
             process.wait()
 
 
-def write(name: str, recording: Recording) -> None:
-    head = {"client": recording.client, "broker": BROKER, "partitions": PARTITIONS}
+def write(session: Session, recording: Recording) -> None:
+    head = {"client": recording.client, "broker": session.broker, "partitions": PARTITIONS}
     lines = [json.dumps(row, separators=(",", ":"), ensure_ascii=False) for row in (head, *recording.rows)]
-    (GOLDEN / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (GOLDEN / f"{session.name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def read(name: str) -> Recording:

@@ -23,6 +23,7 @@ APIS = {
     12: "Heartbeat",
     13: "LeaveGroup",
     14: "SyncGroup",
+    68: "ConsumerGroupHeartbeat",
 }
 _MEMBER_ID = re.compile(r"[\w.-]+-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -47,6 +48,12 @@ def record_requests(broker: Broker, on_request: Callable[[str, dict[str, Json]],
 
 def request_fields(api_key: int, message: Any) -> dict[str, Json]:
     """The fields that the member sets."""
+    if APIS[api_key] == "ConsumerGroupHeartbeat":
+        return _group_heartbeat(message)
+    return _classic_fields(api_key, message)
+
+
+def _classic_fields(api_key: int, message: Any) -> dict[str, Json]:
     match APIS[api_key]:
         case "JoinGroup":
             return _join(message)
@@ -64,6 +71,20 @@ def request_fields(api_key: int, message: Any) -> dict[str, Json]:
             members = getattr(message, "members", ())
             return {"reasons": [without_ids(getattr(member, "reason", None)) for member in members]}
     return {}
+
+
+def _group_heartbeat(message: Any) -> dict[str, Json]:
+    owned = message.topic_partitions
+    return {
+        "epoch": message.member_epoch,
+        "instance": message.instance_id,
+        "rack": message.rack_id,
+        "rebalance_timeout_ms": _ms(message.rebalance_timeout),
+        "topics": None if message.subscribed_topic_names is None else list(message.subscribed_topic_names),
+        "regex": getattr(message, "subscribed_topic_regex", None),
+        "assignor": message.server_assignor,
+        "owned": None if owned is None else sum(len(topic.partitions) for topic in owned),
+    }
 
 
 def _join(message: Any) -> dict[str, Json]:

@@ -136,7 +136,7 @@ async def test_a_live_classic_group_is_upgraded_and_downgraded(group: EmulatedGr
 async def test_a_member_whose_application_does_not_poll_leaves_and_joins_again(
     group: EmulatedGroup,
 ) -> None:
-    first, second = group.member("a", max_poll_interval_ms=200), group.member("b")
+    first, second = group.member("a", max_poll_interval_ms=1_500), group.member("b")
     await group.until_shared(first, second)
     first.consumer.polling.leave()
     await group.until_shared(second)

@@ -2,7 +2,7 @@
 
 A heartbeat that joins carries everything. Later ones carry what has changed since the heartbeat before. After
 an error or a lost connection the member forgets what it sent: the next heartbeat carries everything again,
-apart from the rack, which only a join carries.
+apart from the rack, which only a join carries. What other client libraries do is in their profiles.
 """
 
 from __future__ import annotations
@@ -50,13 +50,20 @@ class HeartbeatFields:
         self, epoch: int, subscription: Subscription, owned: LocalAssignment, joins: bool
     ) -> ConsumerGroupHeartbeat:
         """The next heartbeat. It counts as sent."""
-        config = self._config
+        config, profile = self._config, self._config.profile
+        if epoch < 0 and not profile.tells_when_leaving:
+            subscription, owned = (
+                Subscription(self._topics or frozenset(), self._regex),
+                self._assignment or owned,
+            )
+        is_full = joins or self._topics is None
         timeout_ms = config.rebalance_timeout_ms
         tells_timeout = joins or timeout_ms != self._timeout_ms
         tells_topics = joins or subscription.topics != self._topics
         regex_changed = subscription.regex != self._regex
         # an expression that is gone is told as an empty one
         tells_regex = regex_changed or (joins and subscription.regex is not None)
+        tells_regex |= is_full and profile.tells_empty_regex
         tells_assignor = joins or config.group_remote_assignor != self._assignor
         tells_owned = joins or owned != self._assignment
         self._timeout_ms = timeout_ms

@@ -253,6 +253,8 @@ class ConsumerGroupMember:
         elif response.error is NO_ERROR:
             self._timing.succeeded(now_ms, response.heartbeat_interval_ms)
             self._membership.heartbeat_succeeded(response)
+            if sent.request.member_epoch == 0 and self._membership.has_nothing_to_acknowledge:
+                self._fields.forget()
         else:
             self._fields.forget()
             self._timing.failed(now_ms)

@@ -223,11 +223,23 @@ class ReconcilingMember:
 
     def _assigned(self, partitions: Partitions) -> None:
         """processAssignmentReceived."""
+        if self._is_nothing_new(partitions):
+            self._go(MemberState.STABLE)
+            return
         self._target = self._target.updated_with(partitions)
         if self._current != self._target:
             self._go(MemberState.RECONCILING)
         elif self.state in (MemberState.RECONCILING, MemberState.JOINING):
             self._go(MemberState.STABLE)
+
+    @property
+    def has_nothing_to_acknowledge(self) -> bool:
+        """The member has joined and got no partitions, which its client library does not acknowledge."""
+        return self.state is MemberState.STABLE and self._is_nothing_new({})
+
+    def _is_nothing_new(self, partitions: Partitions) -> bool:
+        silent = not self._config.profile.acknowledges_nothing
+        return silent and not partitions and self._current is NO_ASSIGNMENT
 
     def _resolve(self) -> Partitions:
         """The part of the target whose topics have a name. Names of owned topics stay known."""

@@ -1,6 +1,6 @@
 """One consumer of a Python library with the library's own defaults, until SIGTERM.
 
-python consume.py LIBRARY BOOTSTRAP GROUP TOPIC CLIENT_ID [ASSIGNOR]
+python consume.py LIBRARY BOOTSTRAP GROUP TOPIC CLIENT_ID [ASSIGNOR [GROUP_PROTOCOL]]
 
 Two of the libraries have cooperative-sticky beside their default. WORK_MS in the environment: how long the
 application works on each record.
@@ -37,10 +37,13 @@ def kafka_python(bootstrap: str, group: str, topic: str, client_id: str, assigno
     consumer.close()
 
 
-def librdkafka(bootstrap: str, group: str, topic: str, client_id: str, assignor: str = "") -> None:
+def librdkafka(
+    bootstrap: str, group: str, topic: str, client_id: str, assignor: str = "", protocol: str = ""
+) -> None:
     from confluent_kafka import Consumer
 
     own = {"partition.assignment.strategy": assignor} if assignor else {}
+    own |= {"group.protocol": protocol} if protocol else {}
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "client.id": client_id, **own})
     consumer.subscribe([topic])
     while not _ended.is_set():
