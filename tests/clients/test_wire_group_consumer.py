@@ -9,14 +9,16 @@ import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.operations import CallbackKind
+from groupstorm.clients.wire.admin import grow_topic
 from groupstorm.clients.wire.application import ApplicationBehaviour
+from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import BrokerConnection, ClientApi
 from groupstorm.clients.wire.group_driver import _new_member_id
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
 from groupstorm.problems import InputError
 from groupstorm.trace.events import member as events
-from tests.clients.wire_group import ALL, PATIENCE_S, EmulatedGroup, until
+from tests.clients.wire_group import ALL, PARTITIONS, PATIENCE_S, EmulatedGroup, until
 
 pytest.importorskip("kio", reason="pip install groupstorm[serve]")
 
@@ -103,6 +105,92 @@ async def test_a_member_that_is_cut_off_is_fenced_and_comes_back(group: Emulated
     await group.until_shared(first, second)
     [lost] = first.of(events.PartitionsLost)
     assert lost.cause == "UNKNOWN_MEMBER_ID"
+
+
+async def test_a_short_loss_of_the_connection_costs_nothing(group: EmulatedGroup) -> None:
+    first, second = group.member("a"), group.member("b")
+    await group.until_shared(first, second)
+    had, sent = first.owned, len(first.heartbeats)
+    first.consumer.cut_off()
+    first.consumer.reconnect()
+    await until(lambda: len(first.heartbeats) > sent + 3)
+    await group.until_shared(first, second)
+    assert first.owned == had
+    assert not first.of(events.PartitionsLost)
+    full = [one for one in first.heartbeats[sent:] if one.topics is not None]
+    assert all(one.member_epoch > 0 for one in full), "it tells everything once more, and does not join"
+
+
+async def test_members_follow_their_coordinator_to_another_broker() -> None:
+    group = EmulatedGroup({"group.consumer.session.timeout.ms": "5000"}, brokers=3)
+    await group.start()
+    try:
+        members = [group.member("a"), group.member("b")]
+        await group.until_shared(*members)
+        for _ in range(3):
+            group.server.apply(lambda broker, now_ms: broker.move_coordinator("g", None, now_ms))
+            sent = [len(member.heartbeats) for member in members]
+            await until(
+                lambda before=sent: all(  # type: ignore[misc]
+                    len(one.heartbeats) > count + 3 for one, count in zip(members, before, strict=True)
+                )
+            )
+            await group.until_shared(*members)
+        third = group.member("c")
+        await group.until_shared(*members, third)
+        assert not [event for member in members for event in member.of(events.PartitionsLost)]
+    finally:
+        await group.stop()
+
+
+async def test_a_broker_may_start_after_its_member(group: EmulatedGroup) -> None:
+    await group.server.stop()
+    member = group.member("a")
+    await until(lambda: member.emitted)
+    group.server = group._server()
+    await group.server.start(group.endpoint.host, group.endpoint.port)
+    await group.until_shared(member)
+
+
+async def test_a_listener_that_outlasts_the_poll_interval_makes_the_member_leave(
+    group: EmulatedGroup,
+) -> None:
+    slow = ApplicationBehaviour(
+        callback_us=lambda kind, _: 700_000 if kind is CallbackKind.REVOKED else 0,
+    )
+    first = group.member("a", slow, max_poll_interval_ms=300)
+    await group.until_shared(first)
+    second = group.member("b")
+    await until(lambda: len(second.owned) == 6)
+    assert -1 in [one.member_epoch for one in first.heartbeats]
+    await group.until_shared(first, second)
+    assert "poll-timeout" in [one.cause for one in first.of(events.PartitionsLost)]
+
+
+@pytest.mark.parametrize("how", ["close", "crash", "cancel"])
+async def test_a_member_leaves_no_tasks_or_sockets(group: EmulatedGroup, how: str) -> None:
+    before = asyncio.all_tasks()
+    member = group.member("a")
+    await group.until_shared(member)
+    if how == "cancel":
+        member.life.cancel()
+        await asyncio.wait({member.life})
+        assert member.life.cancelled()
+    else:
+        getattr(member.consumer, how)()
+        await asyncio.wait_for(member.life, PATIENCE_S)
+    assert asyncio.all_tasks() <= before | {member.life}
+    await until(lambda: not group.server.connections)
+
+
+async def test_a_topic_that_grows_is_assigned(group: EmulatedGroup) -> None:
+    first, second = group.member("a"), group.member("b")
+    await group.until_shared(first, second)
+    cluster = ClusterClient([group.endpoint], "admin", 5_000)
+    await grow_topic(cluster, "t", PARTITIONS + 2)
+    cluster.close()
+    await until(lambda: len(first.owned) == len(second.owned) == PARTITIONS // 2 + 1)
+    await until(lambda: not first.consumer.positions.missing() and not second.consumer.positions.missing())
 
 
 async def test_a_pattern_is_resolved_by_the_broker(group: EmulatedGroup) -> None:

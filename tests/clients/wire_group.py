@@ -78,8 +78,9 @@ class Member:
 
 
 class EmulatedGroup:
-    def __init__(self, options: dict[str, str]) -> None:
+    def __init__(self, options: dict[str, str], brokers: int = 1) -> None:
         self.options = OPTIONS | options
+        self.brokers = brokers
         self.topics = {"t": PARTITIONS, "tail": 2, "other": 1}
         self.seen: list[Any] = []
         self.members: list[Member] = []
@@ -87,7 +88,7 @@ class EmulatedGroup:
         self.server = self._server()
 
     def _server(self) -> Server:
-        return Server(make_broker(self.options, self.topics), self._on_events, lambda *_: None)
+        return Server(make_broker(self.options, self.topics, self.brokers), self._on_events, lambda *_: None)
 
     async def start(self) -> None:
         self.endpoint = await self.server.start("127.0.0.1", 0)

@@ -27,6 +27,7 @@ from groupstorm.clients.consumer.log_offsets import LogOffsets, OffsetAndTimesta
 from groupstorm.clients.consumer.poll_calls import PollCalls
 from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.clients.consumer.settings import Options, read_settings
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import RunCallback
 from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer, monotonic_us
@@ -92,8 +93,10 @@ class CooperativeConsumer:
         self._buffer = FetchBuffer(self._member.positions, self._fetch_more)
         self._poll_calls = PollCalls(self._member, self._buffer, self._changes, self._check)
         self._committer = OffsetCommitter(self._member, self._changes, self._settings.default_api_timeout_ms)
+        # the consumer protocol stops partitions before it commits and revokes them
+        commits_again = config.enable_auto_commit and config.group_protocol is GroupProtocol.CLASSIC
         self._listener_calls = ListenerCalls(
-            listener, self._buffer, self._committer, config.enable_auto_commit, self._note, self._changed
+            listener, self._buffer, self._committer, commits_again, self._note, self._changed
         )
         self._log_offsets = LogOffsets(
             config, self._member.cluster, fetch.decoding.read_committed, self._member.refresh_topics

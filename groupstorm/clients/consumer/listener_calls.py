@@ -24,6 +24,7 @@ _METHODS: Mapping[CallbackKind, str] = {
 class ListenerCalls:
     """Calls ``listener``, which may be replaced between two calls; None: the application has none.
 
+    ``commits_revoked``: whether partitions that an assignment takes away are committed before the call.
     ``on_failure`` gets what the listener raises, for the next poll() to raise. ``on_return`` is called after
     each call.
     """
@@ -33,7 +34,7 @@ class ListenerCalls:
         listener: RebalanceListener | None,
         buffer: FetchBuffer,
         committer: OffsetCommitter,
-        auto_commit: bool,
+        commits_revoked: bool,
         on_failure: Callable[[ConsumerError], None],
         on_return: Callable[[], None],
     ) -> None:
@@ -42,7 +43,7 @@ class ListenerCalls:
         self.running = False
         self._buffer = buffer
         self._committer = committer
-        self._auto_commit = auto_commit
+        self._commits_revoked = commits_revoked
         self._on_failure = on_failure
         self._on_return = on_return
 
@@ -51,7 +52,7 @@ class ListenerCalls:
         partitions, is_assigned = operation.partitions, operation.kind is CallbackKind.ASSIGNED
         if is_assigned:
             self._buffer.hold(partitions)
-        elif operation.cause == "assignment" and self._auto_commit:
+        elif operation.cause == "assignment" and self._commits_revoked:
             await self._commit_revoked(partitions)
         call = asyncio.create_task(self._call(operation))
         self.running = True
