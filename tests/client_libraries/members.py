@@ -20,6 +20,8 @@ TOPIC = "orders"
 SESSION_TIMEOUT_MS = 6_000
 HEARTBEAT_INTERVAL_MS = 100
 DEADLINE_S = 30.0
+#: The values of group.protocol; the newer one is KIP-848's.
+CLASSIC, CONSUMER = "classic", "consumer"
 
 Callback = tuple[Literal["assigned", "revoked"], frozenset[int]]
 
@@ -63,7 +65,7 @@ class Member:
     """A running consumer; `stop` makes it leave its group, unless it is a static member.
 
     ``strategy``: a class for the library's ``partition_assignment_strategy``, instead of its own assignors.
-    ``instance``: its group.instance.id.
+    ``instance``: its group.instance.id. ``protocol``: its group.protocol; with `consumer` the broker assigns.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Member:
         topics: Sequence[str] = (TOPIC,),
         group: str = GROUP,
         instance: str | None = None,
+        protocol: str = CLASSIC,
     ) -> None:
         self.notes = Notes()
         self.failure: BaseException | None = None
@@ -83,13 +86,14 @@ class Member:
         self._topics = topics
         self._group = group
         self._instance = instance
+        self._protocol = protocol
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._guarded, daemon=True)
         self._thread.start()
 
     @property
     def cooperative(self) -> bool:
-        return "cooperative" in self._assignor
+        return "cooperative" in self._assignor or self._protocol == CONSUMER
 
     @property
     def owned(self) -> frozenset[int]:
@@ -195,22 +199,29 @@ def _commit_unless_rebalancing(commit: Callable[[], object]) -> None:
         return  # the partition's next owner reads these records again
 
 
+#: The errors of a commit after which the partition's next owner reads the records again.
+_TOO_LATE = ("REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "STALE_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID")
+
+
 class ConfluentMember(Member):
     def _run(self) -> None:
         from confluent_kafka import Consumer, KafkaException
 
         notes, cooperative = self.notes, self.cooperative
         static = {} if self._instance is None else {"group.instance.id": self._instance}
+        classic = {
+            "session.timeout.ms": SESSION_TIMEOUT_MS,
+            "heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
+            "partition.assignment.strategy": self._assignor,
+        }
         consumer = Consumer(
             {
                 **static,
+                **(classic if self._protocol == CLASSIC else {"group.protocol": CONSUMER}),
                 "bootstrap.servers": self._address,
                 "group.id": self._group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
-                "session.timeout.ms": SESSION_TIMEOUT_MS,
-                "heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
-                "partition.assignment.strategy": self._assignor,
                 "topic.metadata.refresh.interval.ms": 1000,
             }
         )
@@ -233,7 +244,7 @@ class ConfluentMember(Member):
                 try:
                     consumer.commit(message=record, asynchronous=False)
                 except KafkaException as problem:
-                    if problem.args[0].name() not in ("REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"):
+                    if problem.args[0].name() not in _TOO_LATE:
                         raise
         finally:
             consumer.close()

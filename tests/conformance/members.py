@@ -16,7 +16,14 @@ import pytest
 
 from tests.client_libraries.conftest import MODULES
 from tests.client_libraries.conftest import checked as installed
-from tests.client_libraries.members import HEARTBEAT_INTERVAL_MS, MEMBERS, SESSION_TIMEOUT_MS, Member
+from tests.client_libraries.members import (
+    CLASSIC,
+    CONSUMER,
+    HEARTBEAT_INTERVAL_MS,
+    MEMBERS,
+    SESSION_TIMEOUT_MS,
+    Member,
+)
 from tests.client_libraries.our_member import OurMember
 from tests.conformance.programs.building import ProgramUnavailable, franz_go_member, java_member
 
@@ -39,15 +46,18 @@ class ProgramMember(Member):
 
     def _options(self) -> dict[str, str]:
         static = {} if self._instance is None else {"group.instance.id": self._instance}
+        classic = {
+            "session.timeout.ms": str(SESSION_TIMEOUT_MS),
+            "heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
+            "partition.assignment.strategy": self._assignor,
+        }
         return {
             **static,
+            **(classic if self._protocol == CLASSIC else {"group.protocol": CONSUMER}),
             "bootstrap.servers": self._address,
             "group.id": self._group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": "false",
-            "session.timeout.ms": str(SESSION_TIMEOUT_MS),
-            "heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
-            "partition.assignment.strategy": self._assignor,
         }
 
     def _run(self) -> None:
@@ -91,11 +101,10 @@ class JavaMember(ProgramMember):
     """Kafka's own consumer."""
 
     def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
-        names = [_JAVA_ASSIGNORS[name] for name in self._assignor.split(",")]
-        own = {
-            "partition.assignment.strategy": ",".join(names),
-            "metadata.max.age.ms": "1000",
-        }
+        own = {"metadata.max.age.ms": "1000"}
+        if self._protocol == CLASSIC:
+            names = [_JAVA_ASSIGNORS[name] for name in self._assignor.split(",")]
+            own["partition.assignment.strategy"] = ",".join(names)
         arguments = [f"{name}={value}" for name, value in {**options, **own}.items()]
         return java_member().command("Member", topic, *arguments)
 

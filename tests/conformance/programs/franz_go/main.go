@@ -63,12 +63,8 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-func main() {
-	options := make(map[string]string)
-	for _, argument := range os.Args[2:] {
-		name, value, _ := strings.Cut(argument, "=")
-		options[name] = value
-	}
+// classic is what a member of the classic protocol says itself; brokers tell members of the newer one.
+func classic(options map[string]string) []kgo.Opt {
 	var chosen []kgo.GroupBalancer
 	for _, name := range strings.Split(options["partition.assignment.strategy"], ",") {
 		balancer, known := balancers[name]
@@ -77,18 +73,33 @@ func main() {
 		}
 		chosen = append(chosen, balancer)
 	}
+	return []kgo.Opt{
+		kgo.Balancers(chosen...),
+		kgo.SessionTimeout(milliseconds(options, "session.timeout.ms")),
+		kgo.HeartbeatInterval(milliseconds(options, "heartbeat.interval.ms")),
+	}
+}
+
+func main() {
+	options := make(map[string]string)
+	for _, argument := range os.Args[2:] {
+		name, value, _ := strings.Cut(argument, "=")
+		options[name] = value
+	}
 	settings := []kgo.Opt{
 		kgo.SeedBrokers(strings.Split(options["bootstrap.servers"], ",")...),
 		kgo.ConsumerGroup(options["group.id"]),
 		kgo.ConsumeTopics(os.Args[1]),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.Balancers(chosen...),
-		kgo.SessionTimeout(milliseconds(options, "session.timeout.ms")),
-		kgo.HeartbeatInterval(milliseconds(options, "heartbeat.interval.ms")),
 		kgo.DisableAutoCommit(),
 		kgo.OnPartitionsAssigned(tell("assigned")),
 		kgo.OnPartitionsRevoked(tell("revoked")),
 		kgo.OnPartitionsLost(tell("lost")),
+	}
+	if options["group.protocol"] == "consumer" {
+		settings = append(settings, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()))
+	} else {
+		settings = append(settings, classic(options)...)
 	}
 	if instance, isStatic := options["group.instance.id"]; isStatic {
 		settings = append(settings, kgo.InstanceID(instance))
