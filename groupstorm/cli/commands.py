@@ -66,6 +66,7 @@ COMMANDS = {
         "trace",
         "Print a trace as a readable story: who joined, who left, why it rebalanced, what changed hands.",
     ),
+    "import": Command("import_logs", "import_", "Make a trace from the logs of Kafka brokers and clients."),
     "assign": Command("assign", "assign", "Answer cases: what would this assignor give to these members?"),
     "fuzz": Command(
         "fuzz",

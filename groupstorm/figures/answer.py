@@ -10,14 +10,18 @@ from groupstorm.figures.wording import counted, dollars, seconds, size
 HELD = "held"
 
 
-def answer(figures: Figures) -> str:
-    """The run in one sentence, made from its figures alone."""
-    parts = [counted(figures.generations, "generation"), _unowned(figures)]
+def answer(figures: Figures, unknown_owners: str | None = None) -> str:
+    """The run in one sentence, made from its figures alone.
+
+    ``unknown_owners``: of an imported trace that does not say who owned what, the sentence that says so.
+    """
+    parts = [counted(figures.generations, "generation"), unknown_owners or _unowned(figures)]
     if figures.nobody_consuming_seconds:
         parts.append(f"for {seconds(figures.nobody_consuming_seconds)} nobody consumed anything")
     if figures.dual_owner_seconds:
         parts.append(f"two members worked on one partition for {seconds(figures.dual_owner_seconds)} in all")
-    parts += [part for part in (_moved(figures), _records(figures), _overload(figures)) if part]
+    moved = "" if unknown_owners else _moved(figures)
+    parts += [part for part in (moved, _records(figures), _overload(figures)) if part]
     parts += _tasks(figures)
     broken = [name for name, detail in (figures.invariants or {}).items() if detail != HELD]
     if broken:

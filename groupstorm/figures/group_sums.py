@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from groupstorm.figures.causes import Origins
 from groupstorm.figures.moves import Moves
 from groupstorm.figures.ownership import Ownership
@@ -10,6 +13,7 @@ from groupstorm.figures.rounds import Rounds
 from groupstorm.figures.settling import Settling
 from groupstorm.figures.tasks import TaskFigures
 from groupstorm.figures.totals import Totals
+from groupstorm.figures.unknown import MEMBERS, OWNERSHIP, Unknown
 
 
 class GroupSums:
@@ -23,6 +27,7 @@ class GroupSums:
         self.origins = Origins()
         self.progress = Progress()
         self.tasks = TaskFigures()
+        self.unknown = Unknown()
         #: False: the rows of the coordinator alone say who owns what.
         self.has_member_rows = True
         self.requests: list[tuple[str, str | None, int]] = []
@@ -65,9 +70,20 @@ class GroupSums:
         self.moves.begin_window()
         self.ownership.begin_window(from_us)
         self.tasks.begin_window(from_us)
+        self.unknown.begin_window()
 
     def totals(self, first_us: int | None, end_us: int) -> Totals:
         """The totals of a trace from ``first_us`` (None: it has no rows) to ``end_us``; to be called once."""
+        totals = self._totals(first_us, end_us)
+        unknown = self.unknown
+        if not unknown.sentences:
+            return totals
+        if MEMBERS in unknown.sentences:
+            totals = replace(totals, changes=0, rounds=0)
+        missing: dict[str, Any] = {**unknown.nothing()}
+        return replace(totals, **missing, unknown_owners=unknown.sentences.get(OWNERSHIP))
+
+    def _totals(self, first_us: int | None, end_us: int) -> Totals:
         self.instant_over()
         self.rounds.finish()
         ownership, rounds, moves = self.ownership, self.rounds, self.moves

@@ -11,12 +11,16 @@ from groupstorm.figures.coordinator_view import CoordinatorView
 from groupstorm.figures.group_sums import GroupSums
 from groupstorm.figures.settling import ASSIGNMENT
 from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events.group_states import GroupState
 
 #: `rejoin_requested` with this cause: the member has left because max.poll.interval.ms passed without a poll.
 POLL_TIMEOUT = "poll-timeout"
+
+#: `group_imported` with this cause: every member has a log of its own.
+MEMBERS_VIEW = "members"
 
 Handler = Callable[[int, Any], None]
 
@@ -90,6 +94,9 @@ class RowRules:
             world_events.RecordRatesChanged: self._logs_changed,
             world_events.RequestsCounted: self._requests_counted,
             world_events.InvariantChecked: self._invariant_checked,
+            imported_events.GroupImported: self._imported,
+            imported_events.EvidenceMissing: self._evidence_missing,
+            imported_events.OwnershipKnown: self._ownership_known,
         }
 
     def _group_created(self, now_us: int, _event: events.GroupCreated) -> None:
@@ -186,16 +193,16 @@ class RowRules:
     def _assigned(self, now_us: int, event: member_events.PartitionsAssigned) -> None:
         _, member, _, generation, partitions, positions, duration_us = event
         self._settling.assignment_taken(member, generation)
-        self._ownership.assign(member, partitions, positions, duration_us, now_us)
+        self._ownership.assign(member, partitions, positions or None, max(0, duration_us), now_us)
 
     def _revoked(self, now_us: int, event: member_events.PartitionsRevoked) -> None:
         self._settling.revoked(event.member_id, event.cause)
         self._ownership.end(
             event.member,
             event.partitions,
-            event.positions,
+            event.positions or None,
             now_us,
-            event.duration_us,
+            max(0, event.duration_us),
             revoked=event.cause != CLOSE,
             origin=self._origins.revoked(now_us, event),
         )
@@ -203,7 +210,7 @@ class RowRules:
     def _lost(self, now_us: int, event: member_events.PartitionsLost) -> None:
         _, member, member_id, _, partitions, positions, _, duration_us, _ = event
         origin = self._origins.broke_off(now_us, member, member_id)
-        self._ownership.end(member, partitions, positions, now_us, duration_us, origin=origin)
+        self._ownership.end(member, partitions, positions or None, now_us, max(0, duration_us), origin=origin)
 
     def _crashed(self, now_us: int, event: member_events.MemberCrashed) -> None:
         self._settling.gone(event.member)
@@ -262,6 +269,20 @@ class RowRules:
 
     def _invariant_checked(self, _now_us: int, event: world_events.InvariantChecked) -> None:
         self._sums.invariants[event.cause] = event.detail
+
+    def _imported(self, _now_us: int, event: imported_events.GroupImported) -> None:
+        """An imported trace says from whose rows ownership follows."""
+        self._sums.unknown.imported()
+        if event.cause == MEMBERS_VIEW:
+            self.member_rows = True
+        elif self._view is None:
+            self._read_coordinator_rows_as_ownership()
+
+    def _evidence_missing(self, _now_us: int, event: imported_events.EvidenceMissing) -> None:
+        self._sums.unknown.missing(event)
+
+    def _ownership_known(self, _now_us: int, _event: imported_events.OwnershipKnown) -> None:
+        self._sums.unknown.known()
 
     def _name(self, member: str, member_id: str) -> str:
         return member if self._view is None else self._view.name(member_id)

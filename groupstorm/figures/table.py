@@ -39,7 +39,7 @@ class Figures:
     moves: int | None
     moves_lower_bound: int | None
     moves_wasted: int | None
-    revoked_and_returned: int
+    revoked_and_returned: int | None
     imbalance_max: int | None
     imbalance_records_max: float | None
     idle_members_max: int | None

@@ -50,7 +50,7 @@ class Totals:
     dual_us: int | None
     moves: int | None
     moves_lower_bound: int | None
-    revoked_and_returned: int
+    revoked_and_returned: int | None
     imbalance_max: int | None
     imbalance_rate_max: int | None
     idle_members_max: int | None
@@ -67,6 +67,8 @@ class Totals:
     requests: tuple[tuple[str, str | None, int], ...]
     invariants: Mapping[str, str]
     tasks: TaskTotals = NO_TASKS
+    #: Of an imported trace that does not say who owned what: the sentence that says what to add.
+    unknown_owners: str | None = None
 
     def figures(self) -> Figures:
         """Divide, round, and make the answer."""
@@ -139,7 +141,7 @@ class Totals:
             subtopology_imbalance=tasks.subtopology_imbalance,
             invariants=dict(sorted(self.invariants.items())) or None,
         )
-        return replace(figures, answer=answer(figures))
+        return replace(figures, answer=answer(figures, self.unknown_owners))
 
 
 def _first_of(values: Mapping[str, int] | None, value: int | None) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from groupstorm.figures.by_group import Window
 from groupstorm.figures.coordinator_view import CoordinatorView
 from groupstorm.figures.record_model import Line, RecordModel
+from groupstorm.figures.row_rules import MEMBERS_VIEW
 from groupstorm.pipeline.results import MEMBER_EVENTS, OWNERSHIP_KINDS, RATES_CHANGED
 
 Row = Mapping[str, Any]
@@ -70,6 +71,9 @@ class GroupTables:
         """Take the next row."""
         event, now_us = row["event"], row["time_us"]
         self._member_rows = self._member_rows or row["source"] == "member"
+        if event == "group_imported":  # which says from whose rows ownership follows
+            self._member_rows = row["cause"] == MEMBERS_VIEW
+            self._view = None if self._member_rows else CoordinatorView()
         if event == "member_added" and not self._member_rows and self._view is None:
             self._view = CoordinatorView()
         if event in MEMBER_EVENTS:
@@ -152,7 +156,7 @@ class GroupTables:
         round_ = self.rounds[-1]
         if event == "group_state_changed" and state == "CompletingRebalance":
             round_.update(generation=row["generation"], completing_seq=row["seq"], completing_us=now_us)
-            round_.update(protocol=row.get("protocol"), members=row["count"])
+            round_.update(protocol=row.get("protocol"), members=row.get("count"))
         elif event == "group_state_changed" and state == "Stable" and round_["stable_us"] is None:
             round_["stable_us"] = now_us
         elif round_["completing_seq"] is None:

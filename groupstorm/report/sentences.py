@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -44,10 +45,14 @@ def _state_changed(row: Row) -> str:
     if row["state"] == "PreparingRebalance":
         return line + (f" ({_client(row['member_id'])})" if row.get("member_id") else "")
     if row["state"] == "CompletingRebalance":
-        return (
-            f"{line}; generation {row['generation']}, {row.get('protocol')}, {count(row['count'], 'member')}"
-        )
+        protocol = row.get("protocol", "unknown assignor")
+        return f"{line}; generation {row['generation']}, {protocol}, {members(row)}"
     return f"{line}; generation {row['generation']}"
+
+
+def members(row: Row) -> str:
+    """How many members, as far as an imported trace knows."""
+    return count(row["count"], "member") if "count" in row else "an unknown number of members"
 
 
 def _callback(name: str) -> Callable[..., str]:
@@ -76,6 +81,12 @@ def _answer(request: str) -> Callable[[Row], str]:
 
 #: Event -> its sentence. The sentences about partitions take one partition, which is then the only one named.
 SENTENCES: Mapping[str, Callable[..., str]] = {
+    "group_imported": lambda row: (
+        f"import     {row['group']} from logs that begin at {json.loads(row['detail'])['began']} UTC"
+    ),
+    "evidence_missing": lambda row: f"missing    {row['detail']}",
+    "ownership_known": lambda row: f"import     every owner is known from generation {row['generation']} on",
+    "member_configured": lambda row: f"{_who(row):10} is configured: {row['detail']}",
     "scenario_started": lambda row: f"scenario   begins with {count(len(row['partitions']), 'partition')}",
     "step_taken": lambda row: " ".join(
         ["scenario  ", row["cause"], *([row["member"]] if "member" in row else []), f"({row['detail']})"]
@@ -89,7 +100,7 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "group_converted": lambda row: f"group      is {row['cause']} with its live members",
     "group_epoch_bumped": lambda row: f"group      has epoch {row['generation']}",
     "target_assigned": lambda row: (
-        f"group      has new targets for {count(row['count'], 'member')}, of epoch {row['generation']}"
+        f"group      has new targets for {members(row)}, of epoch {row['generation']}"
     ),
     "initial_delay_extended": lambda row: f"group      waits {row['duration_us'] / 1e6:g} s more for members",
     "append_failed": lambda row: f"group      an append failed: {row['error']} ({row['cause']})",
@@ -116,8 +127,8 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "member_started": lambda row: f"{_who(row):10} polls for the first time",
     "rejoin_requested": lambda row: f"{_who(row):10} has to join: {row['cause']}",
     "assignment_computed": lambda row: (
-        f"{_who(row):10} leads: {row['protocol']} for {count(row['count'], 'member')} "
-        f"took {row['duration_us'] / 1000:g} ms"
+        f"{_who(row):10} leads: {row.get('protocol', 'its assignor')} for {members(row)}"
+        + (f" took {row['duration_us'] / 1000:g} ms" if "duration_us" in row else "")
     ),
     "partitions_revoked": _callback("gives up"),
     "partitions_lost": _callback("has lost"),
@@ -153,6 +164,7 @@ OWNERSHIP_EVENTS = frozenset(
 #: Events that a story of the whole group has besides.
 OVERVIEW_EVENTS = frozenset(
     {
+        "group_imported",
         "group_created",
         "group_converted",
         "partitions_created",

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from groupstorm.report.sentences import GROUP_EVENTS, OVERVIEW_EVENTS, OWNERSHIP_EVENTS, SENTENCES, count
+from groupstorm.report.sentences import (
+    GROUP_EVENTS,
+    OVERVIEW_EVENTS,
+    OWNERSHIP_EVENTS,
+    SENTENCES,
+    count,
+    members,
+)
 
 Row = Mapping[str, Any]
 
@@ -114,7 +121,7 @@ class _Round:
             self._prepared_us = None
         elif event == "group_state_changed" and row["state"] == "Stable" and self._prepared_us is not None:
             took = (row["time_us"] - self._prepared_us) / 1e6
-            summary = f"round of {took:.3f} s, {count(row['count'], 'member')}"
+            summary = f"round of {took:.3f} s, {members(row)}"
             if self._given_up:
                 summary += f", {count(self._given_up, 'partition')} given up since the last one"
             self._prepared_us, self._given_up = None, 0

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from groupstorm.trace.rows import event_name
-from groupstorm.trace.schema import COLUMNS, SCHEMA_VERSION
+from groupstorm.trace.schema import COLUMNS, IMPORTED_VERSION, PROVENANCE_COLUMNS, SCHEMA_VERSION, Column
 
 
 def columns_table() -> str:
-    """The columns of a trace as a Markdown table."""
-    rows = [f"| `{column.name}` | {column.type.value} | {column.meaning} |" for column in COLUMNS]
-    return "\n".join(
-        [f"Schema version {SCHEMA_VERSION}.", "", "| column | type | meaning |", "|---|---|---|", *rows]
-    )
+    """The columns of every trace as a Markdown table."""
+    return _table(f"Schema version {SCHEMA_VERSION}.", COLUMNS)
+
+
+def provenance_table() -> str:
+    """The columns that imported traces have besides."""
+    return _table(f"Schema version {IMPORTED_VERSION} has them all, and behind them:", PROVENANCE_COLUMNS)
+
+
+def _table(heading: str, columns: Iterable[Column]) -> str:
+    rows = [f"| `{column.name}` | {column.type.value} | {column.meaning} |" for column in columns]
+    return "\n".join([heading, "", "| column | type | meaning |", "|---|---|---|", *rows])
 
 
 def events_table(event_types: Iterable[type]) -> str:

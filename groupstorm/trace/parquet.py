@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from groupstorm.problems import InputError
-from groupstorm.trace.schema import COLUMNS, SCHEMA_VERSION, VERSION_KEY, ColumnType
+from groupstorm.trace.schema import IMPORTED_VERSION, SCHEMA_VERSION, VERSION_KEY, ColumnType, columns_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -23,8 +23,8 @@ def import_pyarrow() -> ModuleType:
     return cast(ModuleType, pyarrow)
 
 
-def arrow_schema() -> pyarrow.Schema:
-    """The schema in pyarrow's terms. Raises InputError if pyarrow is not installed."""
+def arrow_schema(version: int = SCHEMA_VERSION) -> pyarrow.Schema:
+    """A version of the schema in pyarrow's terms. Raises InputError if pyarrow is not installed."""
     pyarrow = import_pyarrow()
     types = {
         ColumnType.INT: pyarrow.int64(),
@@ -32,8 +32,8 @@ def arrow_schema() -> pyarrow.Schema:
         ColumnType.TEXTS: pyarrow.list_(pyarrow.string()),
         ColumnType.INTS: pyarrow.list_(pyarrow.int64()),
     }
-    fields = [pyarrow.field(column.name, types[column.type]) for column in COLUMNS]
-    return pyarrow.schema(fields, metadata={VERSION_KEY: str(SCHEMA_VERSION)})
+    fields = [pyarrow.field(column.name, types[column.type]) for column in columns_of(version)]
+    return pyarrow.schema(fields, metadata={VERSION_KEY: str(version)})
 
 
 def open_parquet(file: Path) -> parquet.ParquetFile:
@@ -50,7 +50,7 @@ def open_parquet(file: Path) -> parquet.ParquetFile:
 def check_columns(file: Path, opened: parquet.ParquetFile) -> None:
     """Raise InputError if a column of the schema has another type in ``file``."""
     found = opened.schema_arrow
-    for field in arrow_schema():
+    for field in arrow_schema(IMPORTED_VERSION):
         if field.name in found.names and not found.field(field.name).type.equals(field.type):
             raise InputError(
                 f"{file}: column {field.name}: {found.field(field.name).type}: expected {field.type}"

@@ -14,14 +14,14 @@ from typing import Any
 
 from groupstorm.problems import InputError
 from groupstorm.trace.parquet import check_columns, open_parquet
-from groupstorm.trace.rows import COLUMN_NAMES, TraceEntry
-from groupstorm.trace.schema import SCHEMA_VERSION, VERSION_KEY
+from groupstorm.trace.rows import ALL_COLUMN_NAMES, TraceEntry
+from groupstorm.trace.schema import READABLE_VERSIONS, SCHEMA_VERSION, VERSION_KEY
 from groupstorm.trace.typed_rows import RowMismatch, read_row
 
 Row = Mapping[str, Any]
 
 SUFFIXES = (".jsonl", ".parquet")
-_COLUMNS = frozenset(COLUMN_NAMES)
+_COLUMNS = frozenset(ALL_COLUMN_NAMES)
 
 
 def trace_files(path: Path) -> list[Path]:
@@ -69,24 +69,31 @@ def read_entries(path: Path) -> Iterator[tuple[Row, TraceEntry | None]]:
             yield row, entry
 
 
-def check_version(file: Path) -> None:
-    """Raise InputError if ``file`` is of another version of the schema, or its columns are of other types."""
+def check_version(file: Path) -> int:
+    """The version of the schema that ``file`` has.
+
+    Raises InputError if it is another version than `READABLE_VERSIONS`, or its columns are of other types.
+    """
     if file.suffix == ".parquet":
         parquet = open_parquet(file)
-        _check_version(file, (parquet.metadata.metadata or {}).get(VERSION_KEY.encode(), b"1").decode())
+        written = (parquet.metadata.metadata or {}).get(VERSION_KEY.encode(), b"1").decode()
+        _check_version(file, written)
         check_columns(file, parquet)
-        return
+        return int(written)
     with file.open("rb") as lines:
         first = lines.readline()
     if VERSION_KEY.encode() in first:
-        _version_line(file, _parse(file, 1, first))
+        row = _parse(file, 1, first)
+        if _version_line(file, row):
+            return int(row[VERSION_KEY])
+    return SCHEMA_VERSION
 
 
 def _check_version(file: Path, version: object) -> None:
-    if str(version) != str(SCHEMA_VERSION):
+    if str(version) not in [str(one) for one in READABLE_VERSIONS]:
         raise InputError(
-            f"{file}: version {version} of the trace schema; "
-            f"this groupstorm reads version {SCHEMA_VERSION}: use the groupstorm that wrote the trace"
+            f"{file}: version {version} of the trace schema; this groupstorm reads versions "
+            f"{' and '.join(map(str, READABLE_VERSIONS))}: use the groupstorm that wrote the trace"
         )
 
 

@@ -8,9 +8,11 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
-from groupstorm.trace.schema import COLUMNS, Source
+from groupstorm.trace.schema import COLUMNS, PROVENANCE_COLUMNS, Source
 
 COLUMN_NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
+#: Those of an imported trace: the same, and behind them what the rows say about themselves.
+ALL_COLUMN_NAMES: tuple[str, ...] = (*COLUMN_NAMES, *(column.name for column in PROVENANCE_COLUMNS))
 
 
 class TracedEvent(Protocol):
@@ -67,21 +69,23 @@ class RowLayout(NamedTuple):
 def layout(event_type: Any) -> RowLayout:
     """The layout of an event type. Raises ValueError for a field that is no column."""
     fields: tuple[str, ...] = event_type._fields
-    unknown = [field for field in fields if field not in COLUMN_NAMES[_COMMON:]]
+    names = COLUMN_NAMES if ALL_COLUMN_NAMES[-1] not in fields else ALL_COLUMN_NAMES
+    unknown = [field for field in fields if field not in names[_COMMON:]]
     if unknown:
         raise ValueError(f"{event_type.__name__}: no column {', '.join(unknown)} in the trace's schema")
     places = list(range(_COMMON))
-    for column in COLUMN_NAMES[_COMMON:]:
+    for column in names[_COMMON:]:
         places.append(_FIRST_FIELD + fields.index(column) if column in fields else _NULL)
     return RowLayout(event_name(event_type), fields, itemgetter(*places))
 
 
 def values(seq: int, time_us: int, source: Source, event: TracedEvent) -> tuple[Any, ...]:
-    """All columns of one row, in the order of the schema; None if the event has no such field."""
+    """All columns of one row, in the order of the schema; None if the event has no such field. An event with
+    provenance (`groupstorm.imports.provenance`) has the columns of version 2."""
     known = layout(type(event))
     return known.arrange((seq, time_us, source, known.name, None, *event))
 
 
 def as_mapping(row: Iterable[Any]) -> dict[str, Any]:
     """A row as a mapping, without its nulls."""
-    return {name: value for name, value in zip(COLUMN_NAMES, row, strict=True) if value is not None}
+    return {name: value for name, value in zip(ALL_COLUMN_NAMES, row, strict=False) if value is not None}

@@ -1,4 +1,4 @@
-"""Columns of a trace, version 1: names, types, meaning. `docs/trace.md` is made from this table."""
+"""Columns of a trace, versions 1 and 2: names, types, meaning. `docs/trace.md` is made from these tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from enum import Enum, StrEnum
 
 #: Raised when a column changes its name, type or meaning. Columns and events may be added within a version.
 SCHEMA_VERSION = 1
+#: Of traces that `groupstorm import` made from logs: version 1, with `PROVENANCE_COLUMNS`, and without a
+#: value in columns that the logs do not tell.
+IMPORTED_VERSION = 2
+READABLE_VERSIONS = (SCHEMA_VERSION, IMPORTED_VERSION)
 #: Names the version in a trace: in the metadata of Parquet; as the only key of the first line of JSON lines,
 #: which version 1 leaves out.
 VERSION_KEY = "groupstorm.trace.schema"
@@ -75,3 +79,19 @@ COLUMNS: tuple[Column, ...] = (
     Column("cross_rack_bytes", ColumnType.INT, "those of them that went from one rack to another"),
     Column("price", ColumnType.INT, "of a gigabyte between racks, both ways, in millionths of a dollar"),
 )
+
+#: What rows of an imported trace say about themselves.
+PROVENANCE_COLUMNS: tuple[Column, ...] = (
+    Column("provenance", ColumnType.TEXT, "observed (a line says it), inferred (a rule says it) or missing"),
+    Column("evidence", ColumnType.TEXTS, "the lines behind the row, as file:line"),
+    Column("rule", ColumnType.TEXT, "the rule by which the row, or a value of it, was inferred"),
+    Column(
+        "earliest_us", ColumnType.INT, "it happened at this time at the earliest, if time_us is not exact"
+    ),
+    Column("latest_us", ColumnType.INT, "it happened at this time at the latest, if time_us is not exact"),
+)
+
+
+def columns_of(version: int) -> tuple[Column, ...]:
+    """All columns of a version of the schema."""
+    return COLUMNS if version == SCHEMA_VERSION else (*COLUMNS, *PROVENANCE_COLUMNS)

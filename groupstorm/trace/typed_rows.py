@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from groupstorm.problems import InputError
 from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as streams_events
 from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name
-from groupstorm.trace.schema import COLUMNS, ColumnType, Source
+from groupstorm.trace.schema import COLUMNS, PROVENANCE_COLUMNS, ColumnType, Source
 
 _SOURCES = {source.value: source for source in Source}
 _INT64 = range(-(2**63), 2**63)
@@ -45,7 +46,12 @@ _TYPES: Mapping[ColumnType, _Type] = {
         True,
     ),
 }
-_COLUMN_TYPES = {column.name: _TYPES[column.type] for column in COLUMNS}
+_COLUMN_TYPES = {column.name: _TYPES[column.type] for column in (*COLUMNS, *PROVENANCE_COLUMNS)}
+
+
+#: Columns that a row of an imported trace may lack, because no log tells them (and lists, which are empty
+#: then).
+_UNKNOWN_IF_IMPORTED = frozenset({"generation", "duration_us"})
 
 
 class _Field(NamedTuple):
@@ -57,7 +63,13 @@ class _Field(NamedTuple):
 @cache
 def event_types() -> Mapping[str, type]:
     """Every event type by its name in a trace."""
-    unions = (coordinator_events.Event, member_events.Event, streams_events.Event, world_events.Event)
+    unions = (
+        coordinator_events.Event,
+        member_events.Event,
+        streams_events.Event,
+        world_events.Event,
+        imported_events.Event,
+    )
     return {event_name(kind): kind for union in unions for kind in get_args(union)}
 
 
@@ -94,16 +106,21 @@ def read_row(row: Mapping[str, Any], not_before_us: int = 0, first_seq: int = 0)
     kind = event_types().get(row["event"])
     if kind is None:
         return None
-    event: TracedEvent = kind(*[_value(row, field) for field in _fields(kind)])
-    if "positions" in event._fields and len(row.get("positions") or ()) != len(row.get("partitions") or ()):
+    imported = row.get("provenance") is not None
+    event: TracedEvent = kind(*[_value(row, field, imported) for field in _fields(kind)])
+    if "positions" not in event._fields or (imported and row.get("positions") is None):
+        return time_us, source, event
+    if len(row.get("positions") or ()) != len(row.get("partitions") or ()):
         raise _mismatch(row, "positions", f"one for each of {row.get('partitions')}")
     return time_us, source, event
 
 
-def _value(row: Mapping[str, Any], field: _Field) -> Any:
+def _value(row: Mapping[str, Any], field: _Field, imported: bool) -> Any:
     value = row.get(field.name)
     if field.is_list:
         return None if value is None and field.optional else tuple(value or ())
+    if value is None and imported and field.name in _UNKNOWN_IF_IMPORTED:
+        return None if field.optional else member_events.UNKNOWN
     if value is None and not field.optional:
         raise _mismatch(row, field.name, _COLUMN_TYPES[field.name].wording)
     return value

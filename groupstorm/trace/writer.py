@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.parquet import arrow_schema
 from groupstorm.trace.rows import TracedEvent, TraceEntry, TraceSink, as_mapping, layout, values
-from groupstorm.trace.schema import COLUMNS, SCHEMA_VERSION, VERSION_KEY, ColumnType, Source
+from groupstorm.trace.schema import SCHEMA_VERSION, VERSION_KEY, ColumnType, Source, columns_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -33,14 +33,14 @@ class JsonLinesWriter:
 
     suffix = ".jsonl"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, version: int = SCHEMA_VERSION) -> None:
         self.path = path
         self._partial = partial_path(path)
         with writing(path):
             self._file: IO[str] = self._partial.open("w", encoding="utf-8", newline="\n")
         self._encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         # a file without a version line is of version 1
-        self._lines: list[str] = [] if SCHEMA_VERSION == 1 else [self._encode({VERSION_KEY: SCHEMA_VERSION})]
+        self._lines: list[str] = [] if version == 1 else [self._encode({VERSION_KEY: version})]
         self.rows = 0
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
@@ -82,14 +82,14 @@ class ParquetWriter:
 
     suffix = ".parquet"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, version: int = SCHEMA_VERSION) -> None:
         self.path = path
         self._partial = partial_path(path)
-        self._schema = arrow_schema()
+        self._schema = arrow_schema(version)
         from pyarrow import parquet
 
         # numbers are mostly times and counts: a dictionary of them takes time and is larger than they are
-        texts = [column.name for column in COLUMNS if column.type is ColumnType.TEXT]
+        texts = [column.name for column in columns_of(version) if column.type is ColumnType.TEXT]
         with writing(path):
             self._writer = parquet.ParquetWriter(
                 self._partial, self._schema, compression="zstd", use_dictionary=texts
@@ -222,14 +222,17 @@ class _Batch:
 
 TraceWriter = JsonLinesWriter | ParquetWriter
 
-FORMATS: Mapping[str, Callable[[Path], TraceWriter]] = {"jsonl": JsonLinesWriter, "parquet": ParquetWriter}
+FORMATS: Mapping[str, Callable[[Path, int], TraceWriter]] = {
+    "jsonl": JsonLinesWriter,
+    "parquet": ParquetWriter,
+}
 
 
-def open_writer(folder: Path, name: str, trace_format: str) -> TraceWriter:
+def open_writer(folder: Path, name: str, trace_format: str, version: int = SCHEMA_VERSION) -> TraceWriter:
     """A writer of ``folder``/``name``.``trace_format``. Raises InputError for a format that is not there."""
     if trace_format not in FORMATS:
         raise InputError(f"format: {trace_format!r} is not one of {', '.join(FORMATS)}")
-    return FORMATS[trace_format](folder / f"{name}.{trace_format}")
+    return FORMATS[trace_format](folder / f"{name}.{trace_format}", version)
 
 
 def partial_path(path: Path) -> Path:

@@ -82,7 +82,7 @@ def test_the_traces_are_worth_it() -> None:
     assert sum((one.moves or 0) > 1 for one in found) > 25
     assert sum((one.moves_wasted or 0) != 0 for one in found) > 12
     assert sum((one.rounds_per_change or 0) > 1 for one in found) > 12
-    assert sum(one.revoked_and_returned > 0 for one in found) > 12
+    assert sum((one.revoked_and_returned or 0) > 0 for one in found) > 12
     assert sum((one.imbalance_max or 0) > 1 for one in found) > 12
 
 

@@ -84,7 +84,7 @@ def test_odd_path_names(spark: SparkSession, tmp_path: Path) -> None:
         (ROW + NEXT.replace("scenario_ended", "group_deleted"), "line 2: .* cause: None: expected a text"),
         (ROW + NEXT.replace('"g"', '"\udcff"'), "line 2: not a line of text"),
         ("\udc80\udcff\x00" * 99, "line 1: not a line of text"),
-        ('{"groupstorm.trace.schema":2}\n' + ROW, "version 2 of the trace schema; .* reads version 1"),
+        ('{"groupstorm.trace.schema":3}\n' + ROW, "version 3 of the trace schema; .* reads versions 1 and 2"),
         ("", "no rows"),
     ],
 )
@@ -99,9 +99,9 @@ def test_another_version_of_parquet(engine: str, tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="needs groupstorm[parquet]")
     from pyarrow import parquet
 
-    schema = arrow_schema().with_metadata({VERSION_KEY: "2"})
+    schema = arrow_schema().with_metadata({VERSION_KEY: "3"})
     parquet.write_table(pyarrow.Table.from_pylist([json.loads(ROW)], schema), tmp_path / "trace.parquet")
-    with pytest.raises(InputError, match=r"version 2 of the trace schema; .* reads version 1"):
+    with pytest.raises(InputError, match=r"version 3 of the trace schema; .* reads versions 1 and 2"):
         analyze(Request({"run": tmp_path}), Engine(engine))
 
 

@@ -16,6 +16,7 @@ from groupstorm.report.story import Selection, story
 from groupstorm.storms.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as streams_events
@@ -39,7 +40,7 @@ def lines_of(rows: list[Row], **selected: object) -> list[str]:
 
 
 def test_every_event_has_a_sentence() -> None:
-    modules = (coordinator_events, member_events, streams_events, world_events)
+    modules = (coordinator_events, member_events, streams_events, world_events, imported_events)
     names = {event_name(event_type) for module in modules for event_type in module.Event.__args__}
     assert names - WITHOUT_SENTENCE == set(SENTENCES)
     assert set(SENTENCES) >= GROUP_EVENTS | OVERVIEW_EVENTS

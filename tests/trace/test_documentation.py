@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.trace.documentation import columns_table, events_table
+from groupstorm.trace.documentation import columns_table, events_table, provenance_table
 from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as streams_events
@@ -15,6 +16,8 @@ SECTIONS = {
     "member": events_table(member_events.Event.__args__),
     "streams": events_table(streams_events.Event.__args__),
     "world": events_table(world_events.Event.__args__),
+    "provenance": provenance_table(),
+    "imported": events_table(imported_events.Event.__args__),
 }
 
 
@@ -24,5 +27,5 @@ def test_documentation_is_made_from_the_code(section: str) -> None:
 
 
 def test_every_event_says_what_happened() -> None:
-    for section in ("coordinator", "member", "streams", "world"):
+    for section in ("coordinator", "member", "streams", "world", "imported"):
         assert "|  |" not in SECTIONS[section]

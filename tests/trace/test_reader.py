@@ -14,7 +14,6 @@ from groupstorm.cli.commands import app
 from groupstorm.problems import InputError
 from groupstorm.storms.run import run
 from groupstorm.storms.scenario.files import load
-from groupstorm.trace import writer as writer_module
 from groupstorm.trace.parquet import arrow_schema
 from groupstorm.trace.reader import check_version, read_entries, read_rows
 from groupstorm.trace.schema import VERSION_KEY, Source
@@ -47,8 +46,8 @@ def lines(*rows: object) -> bytes:
         (lines(ROW, ROW), "line 2: not a row of a trace: row 0 (scenario_ended): seq: 0: expected"),
         (lines(ROW, NEXT | {"event": "step_taken"}), "row 1 (step_taken): cause: None: expected a text"),
         (
-            lines({VERSION_KEY: 2}, ROW),
-            "version 2 of the trace schema; this groupstorm reads version 1: use the groupstorm that wrote",
+            lines({VERSION_KEY: 3}, ROW),
+            "version 3 of the trace schema; this groupstorm reads versions 1 and 2: use the groupstorm that",
         ),
     ],
 )
@@ -76,13 +75,15 @@ def test_unknown_columns_are_ignored_in_parquet(tmp_path: Path) -> None:
 
     file = tmp_path / "trace.parquet"
     schema = arrow_schema().append(pyarrow.field("colour", pyarrow.string()))
-    for version, accepted in (("1", True), ("2", False)):
+    for version, accepted in (("1", True), ("2", True), ("3", False)):
         schema = schema.with_metadata({VERSION_KEY: version})
         parquet.write_table(pyarrow.Table.from_pylist([ROW | {"colour": "red"}], schema), file)
         if accepted:
             assert list(read_rows(file)) == [ROW]
             continue
-        with pytest.raises(InputError, match=f"{file}: version 2 of the trace schema; .* reads version 1"):
+        with pytest.raises(
+            InputError, match=f"{file}: version 3 of the trace schema; .* reads versions 1 and 2"
+        ):
             list(read_rows(file))
     parquet.write_table(pyarrow.table({"seq": ["one"]}), file)
     with pytest.raises(InputError, match=f"{file}: column seq: string: expected int64"):
@@ -92,24 +93,26 @@ def test_unknown_columns_are_ignored_in_parquet(tmp_path: Path) -> None:
         list(read_rows(file))
 
 
-def test_lines_state_every_version_but_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_state_every_version_but_the_first(tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
 
-    def write() -> str:
-        writer = open_writer(tmp_path, "trace", "jsonl")
+    def write(version: int) -> str:
+        writer = open_writer(tmp_path, "trace", "jsonl", version)
         for row in synthetic_trace(0, actions=1)[:2]:
             writer.add(*row)
         writer.close()
         return file.read_text("utf-8")
 
-    first = write()
+    first = write(1)
     assert VERSION_KEY not in first
     file.write_bytes(lines({VERSION_KEY: 1}) + first.encode())
     assert len(list(read_rows(file))) == 2
-    check_version(file)
-    monkeypatch.setattr(writer_module, "SCHEMA_VERSION", 2)
-    assert write() == f'{{"{VERSION_KEY}":2}}\n{first}'
-    with pytest.raises(InputError, match="version 2"):
+    assert check_version(file) == 1
+    assert write(2) == f'{{"{VERSION_KEY}":2}}\n{first}'
+    assert check_version(file) == 2
+    assert len(list(read_rows(file))) == 2
+    assert write(3) == f'{{"{VERSION_KEY}":3}}\n{first}'
+    with pytest.raises(InputError, match="version 3"):
         check_version(file)
 
 
@@ -134,7 +137,10 @@ def _with_a_column(text: bytes) -> bytes:
     [
         (_with_binary, r"trace.jsonl: line \d+: not a line of text"),
         (_cut_off, r"trace.jsonl: line \d+: the file ends inside this line"),
-        (_another_version, r"trace.jsonl: version 7 of the trace schema; this groupstorm reads version 1"),
+        (
+            _another_version,
+            r"trace.jsonl: version 7 of the trace schema; this groupstorm reads versions 1 and 2",
+        ),
         (_with_a_column, None),
     ],
 )

@@ -14,7 +14,7 @@ from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.reader import read_rows, trace_files
-from groupstorm.trace.rows import COLUMN_NAMES, TracedEvent, event_name, layout
+from groupstorm.trace.rows import ALL_COLUMN_NAMES, TracedEvent, event_name, layout
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import open_writer
 
@@ -44,7 +44,7 @@ def test_every_field_of_every_event_is_a_column(event_type: type) -> None:
     fields = layout(event_type).fields
     arranged = layout(event_type).arrange((0, 1, "world", "x", None, *fields))
     assert [value for value in arranged[4:] if value is not None] == [
-        name for name in COLUMN_NAMES if name in fields
+        name for name in ALL_COLUMN_NAMES if name in fields
     ]
 
 

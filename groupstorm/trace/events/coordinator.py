@@ -21,7 +21,8 @@ class GroupStateChanged(NamedTuple):
 
     ``cause`` says why (`group_states.Cause`). ``member_id`` names the member that caused the change; None: a
     timer of the group did. In CompletingRebalance ``generation`` is the new one, and ``protocol`` and
-    ``leader`` are the chosen ones. ``count`` members are in the group.
+    ``leader`` are the chosen ones. ``count`` members are in the group. In an imported trace
+    ``previous_state`` and ``cause`` may be "unknown", and ``count`` null.
     """
 
     group: str
@@ -32,7 +33,7 @@ class GroupStateChanged(NamedTuple):
     member_id: str | None
     protocol: str | None
     leader: str | None
-    count: int  # type: ignore[assignment]  # the column's name hides tuple.count, which is not used here
+    count: int | None  # type: ignore[assignment]  # the column's name hides tuple.count, which is not used
 
 
 class MemberPending(NamedTuple):
@@ -58,7 +59,7 @@ class MemberAdded(NamedTuple):
     member: str
     member_id: str
     instance: str | None
-    generation: int
+    generation: int | None
     cause: str
 
 
@@ -70,7 +71,7 @@ class MemberReplaced(NamedTuple):
     member_id: str
     previous_member_id: str
     instance: str
-    generation: int
+    generation: int | None
 
 
 class MemberUpdated(NamedTuple):
@@ -79,7 +80,7 @@ class MemberUpdated(NamedTuple):
     group: str
     member: str
     member_id: str
-    generation: int
+    generation: int | None
 
 
 class MemberRemoved(NamedTuple):
@@ -89,7 +90,7 @@ class MemberRemoved(NamedTuple):
     member: str
     member_id: str
     instance: str | None
-    generation: int
+    generation: int | None
     cause: str
     """left, session-expired, rebalance-timeout, sync-timeout, new-member-timeout, group-full, or failed."""
 
@@ -164,7 +165,7 @@ class TargetAssigned(NamedTuple):
 
     group: str
     generation: int
-    count: int  # type: ignore[assignment]  # the column's name hides tuple.count, which is not used here
+    count: int | None  # type: ignore[assignment]  # the column's name hides tuple.count, which is not used
 
 
 class MemberReconciled(NamedTuple):

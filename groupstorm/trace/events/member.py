@@ -1,8 +1,15 @@
-"""What a member observed and did, one typed event each. ``member`` is its client id."""
+"""What a member observed and did, one typed event each. ``member`` is its client id.
+
+Rows of an imported trace may lack positions, committed offsets, durations and generations: logs do not always
+tell them. A typed event that is read from such a row has no positions, and `UNKNOWN` in their place.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+UNKNOWN: Final = -1
+"""A duration or generation that an imported trace does not know."""
 
 
 class MemberStarted(NamedTuple):

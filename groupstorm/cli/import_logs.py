@@ -1,0 +1,137 @@
+"""`groupstorm import`: the logs of brokers and clients become a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groupstorm.cli.printing import print_command, print_paragraph
+from groupstorm.figures.wording import counted, seconds
+from groupstorm.imports.envelopes import user_envelope
+from groupstorm.imports.importing import Imported, Options, import_logs
+from groupstorm.imports.lines import find_logs
+from groupstorm.imports.parser import LogParser, shapes_of
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.times import shown, zone
+
+_SHAPES_SHOWN = 40
+
+
+def import_(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="Logs of brokers and clients: files (gzip, too), folders, or - for standard input.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write the trace into this folder.")],
+    group: Annotated[
+        list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group. Repeatable.")
+    ] = None,
+    time_zone: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--time-zone",
+            metavar="[SOURCE=]ZONE",
+            help="The zone of times that print none: Europe/Berlin, +05:30. Repeatable. [default: UTC]",
+        ),
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--pattern",
+            metavar="REGEX",
+            help="What stands in front of messages in an unusual log, with the time as (?P<time>...).",
+        ),
+    ] = None,
+    trace_format: Annotated[
+        str, typer.Option("--format", help="Format of the trace: jsonl or parquet.")
+    ] = "jsonl",
+    unknown: Annotated[
+        bool, typer.Option("--unknown", help="Show the lines that look like Kafka's and are not understood.")
+    ] = False,
+) -> None:
+    """Make a trace from the logs of Kafka brokers and clients.
+
+    A broker's log has the rounds of every group, with causes and members. A client's log has what it was
+    assigned; the log of a group's leader has that of all members. Give all logs that you have: generations
+    say how their clocks go together. What no log says stays unknown, and figures that need it are refused.
+
+    Example: groupstorm import server.log app-logs/ --out imported && groupstorm trace imported
+    """
+    zones = {}
+    for written in time_zone or ():
+        source, equals, name = written.rpartition("=")
+        zones[source if equals else ""] = zone("--time-zone", name)
+    options = Options(
+        zones,
+        None if pattern is None else user_envelope(pattern),
+        frozenset(group) if group else None,
+        trace_format,
+    )
+    done = import_logs(find_logs(sources), out, options)
+    for log in done.logs:
+        print_paragraph(_log(log, done))
+    print()
+    for record in done.groups:
+        print_paragraph(_group(record))
+        for sentence in _missing(record):
+            print_paragraph(f"  missing: {sentence}")
+    print()
+    print_paragraph(
+        f"{counted(done.rows, 'row')} from {shown(done.began_us)} to {shown(done.ended_us)} UTC; "
+        f"files in {out}"
+    )
+    print_command("The story of it: ", "trace", str(out))
+    if unknown:
+        _print_unknown(done)
+    elif any(log.not_understood for log in done.logs):
+        count = sum(log.not_understood for log in done.logs)
+        print_paragraph(f"{counted(count, 'line')} of Kafka's not understood: --unknown shows them.")
+
+
+def _log(log: LogParser, done: Imported) -> str:
+    offset = done.offsets[log.number]
+    parts = [f"{log.log.name}: {counted(log.lines, 'line')}, {log.understood:,} about groups"]
+    writers = sorted(map(str, log.writers))
+    if writers:
+        parts.append(f"of {' and '.join(writers)}")
+    if not log.zoned:
+        parts.append("its times name no zone")
+    if offset.us:
+        parts.append(f"its clock is {seconds(abs(offset.us) / 1e6)} {'ahead' if offset.us > 0 else 'behind'}")
+    if offset.contradiction:
+        parts.append("its clock was set meanwhile, or it is the log of two hosts: give one log per host")
+    if log.untimed:
+        parts.append(f"{counted(log.untimed, 'line')} without a time left out")
+    return ", ".join(parts)
+
+
+def _group(record: GroupRecord) -> str:
+    rounds = record.rounds_known + record.rounds_unknown
+    parts = [f"group {record.name}: {counted(rounds, 'round')}"]
+    if record.longest_us:
+        parts.append(f"the longest took {seconds(record.longest_us / 1e6)} until the assignment was there")
+    if record.rounds_known:
+        parts.append(f"the owners are known in {record.rounds_known}, by the rows of the {record.view}")
+    return ", ".join(parts)
+
+
+def _missing(record: GroupRecord) -> list[str]:
+    return [
+        f"{sentence}{f' (and {count - 1} more times)' if count > 1 else ''}"
+        for count, sentence in record.missing.values()
+    ]
+
+
+def _print_unknown(done: Imported) -> None:
+    shapes = shapes_of(done.logs)
+    if not shapes:
+        print_paragraph("Every line that looks like Kafka's is understood.")
+    for count, first, place in shapes[:_SHAPES_SHOWN]:
+        print(f"{count:8,}  {place}: {first}")
+    if len(shapes) > _SHAPES_SHOWN:
+        print_paragraph(f"... and {len(shapes) - _SHAPES_SHOWN:,} other kinds of lines")

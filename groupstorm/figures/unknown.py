@@ -1,0 +1,72 @@
+"""What an imported trace does not say, so that the figures that need it are null and not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from groupstorm.trace.events.imported import EvidenceMissing
+
+OWNERSHIP: Final = "ownership"
+MEMBERS: Final = "members"
+SUBSCRIPTIONS: Final = "subscriptions"
+LOG: Final = "log"
+"""In every imported trace: logs tell neither how long callbacks took nor where owners stood in the log."""
+
+#: What is not known -> the totals (`totals.Totals`) that need it.
+NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    LOG: ("paused_us",),
+    OWNERSHIP: (
+        "settled_after_us",
+        "unowned_us",
+        "unowned_max_us",
+        "unowned_p50_us",
+        "unowned_p95_us",
+        "unowned_p99_us",
+        "unowned_worst_partition",
+        "deploy_unowned_us",
+        "crash_unowned_us",
+        "nobody_us",
+        "paused_us",
+        "dual_us",
+        "moves",
+        "moves_lower_bound",
+        "revoked_and_returned",
+        "imbalance_max",
+        "idle_members_max",
+    ),
+    MEMBERS: ("moves_lower_bound", "imbalance_max", "idle_members_max", "deploys", "crashes"),
+    SUBSCRIPTIONS: ("moves_lower_bound", "imbalance_max", "idle_members_max"),
+}
+
+
+class Unknown:
+    """Takes what an imported trace says about itself. ``sentences``: by what is not known, what to add."""
+
+    def __init__(self) -> None:
+        self.sentences: dict[str, str] = {}
+        self._now: dict[str, str] = {}
+
+    def imported(self) -> None:
+        """The trace was made from logs."""
+        self.sentences[LOG] = ""
+
+    def missing(self, event: EvidenceMissing) -> None:
+        if event.cause in NEEDED_BY:
+            self._now[event.cause] = event.detail
+            self.sentences.setdefault(event.cause, event.detail)
+
+    def known(self) -> None:
+        """Every partition's owner is known from now on."""
+        self._now.pop(OWNERSHIP, None)
+
+    def begin_window(self) -> None:
+        """What was not known before counts only if it is not known now."""
+        is_imported = LOG in self.sentences
+        self.sentences = dict(self._now)
+        if is_imported:
+            self.sentences[LOG] = ""
+
+    def nothing(self) -> dict[str, None]:
+        """The totals that are not known."""
+        return {name: None for cause in self.sentences for name in NEEDED_BY[cause]}

@@ -1,0 +1,147 @@
+"""From the texts in a template's holes to what they say: partitions, member ids, reasons, settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from groupstorm.imports.prefixes import Prefix
+
+_TOPIC_PARTITION = re.compile(r"TopicPartition\(topic=u?'(?P<topic>[^']*)', partition=(?P<number>\d+)\)")
+_NAMED = re.compile(r"(?P<name>[^,\s\[\]{}()'\"]+-\d+)(?=$|[,\s\]})])")
+_MEMBER = re.compile(
+    r"memberId=(?P<member_id>.*?), groupInstanceId=(?P<instance>.*?), clientId=(?P<client>.*?), "
+    r"clientHost=(?P<host>.*?), sessionTimeoutMs=(?P<session_timeout_ms>\d+), "
+    r"rebalanceTimeoutMs=(?P<rebalance_timeout_ms>\d+)(?:, supportedProtocols=List\((?P<protocols>.*?)\))?"
+)
+_GENERATION = re.compile(r"Generation\{generationId=(-?\d+), memberId='(.*?)', protocol='(.*?)'\}")
+_SETTING = re.compile(r"^\s*([\w.]+) = ?(.*)$", re.MULTILINE)
+_NAMED_VALUE = re.compile(r"^\s*([A-Z][^:\n]*?):[ \t]+(.*)$", re.MULTILINE)
+_OF_MEMBER = re.compile(
+    r"([^\s{,][^={}]*?)=(?:Member)?Assignment\((?:partitions=)?(\{.*?\}|\[.*?\])(?:, userData[^)]*)?\)"
+)
+_TOPIC_ID = re.compile(r"([\w-]{22})=\[([\d, ]*)\]")
+_CLIENT_REASON = re.compile(r"; client reason: (.*)$")
+
+
+def partition_names(text: str) -> list[str]:
+    """The partitions of a printed collection, as topic-partition, in its order."""
+    if "TopicPartition(" in text:
+        return [f"{one['topic']}-{one['number']}" for one in _TOPIC_PARTITION.finditer(text)]
+    return [found["name"] for found in _NAMED.finditer(text)]
+
+
+def optional(text: str | None) -> str | None:
+    """What Scala and Java print of an Option: ``Some(x)``, ``Optional[x]``, ``None``, ``null``."""
+    if text is None or text in ("None", "null", "Some(null)", "Optional.empty", ""):
+        return None
+    for before, after in (("Some(", ")"), ("Optional[", "]")):
+        if text.startswith(before) and text.endswith(after):
+            return text[len(before) : -len(after)]
+    return text
+
+
+def member_ids(text: str) -> list[str]:
+    return [one for one in re.split(r",\s*", text.strip()) if one]
+
+
+def assignments(text: str) -> dict[str, list[str]]:
+    """Member id -> its partitions, of ``{m1=Assignment(partitions=[t-0, t-1]), ...}``."""
+    found: dict[str, list[str]] = {}
+    for one in _OF_MEMBER.finditer(text):
+        inside = one[2]
+        by_id = [
+            f"{topic}-{number}"
+            for topic, numbers in _TOPIC_ID.findall(inside)
+            for number in member_ids(numbers)
+        ]
+        found[one[1].strip()] = by_id or ([] if inside.startswith("{") else partition_names(inside))
+    return found
+
+
+def _reason(fields: dict[str, Any]) -> None:
+    reason = fields.get("reason")
+    if isinstance(reason, str) and (client := _CLIENT_REASON.search(reason)) is not None:
+        fields["reason"], fields["client_reason"] = reason[: client.start()], client[1].removesuffix(".")
+
+
+def _described(fields: dict[str, Any]) -> None:
+    found = _MEMBER.search(fields.pop("description", ""))
+    if found is not None:
+        fields.update(found.groupdict())
+
+
+def _ids(fields: dict[str, Any]) -> None:
+    fields["member_ids"] = member_ids(fields["member_ids"])
+
+
+def _partitions(fields: dict[str, Any]) -> None:
+    for name in ("partitions", "revoking"):
+        if isinstance(fields.get(name), str):
+            fields[name] = partition_names(fields[name])
+
+
+def _targets(fields: dict[str, Any]) -> None:
+    if "targets" in fields:
+        fields["targets"] = assignments(fields["targets"])
+
+
+def _config(fields: dict[str, Any]) -> None:
+    settings = dict(_SETTING.findall(fields.pop("rest")))
+    fields["settings"] = settings
+    fields["group"] = "" if settings.get("group.id") in (None, "null", "") else settings["group.id"]
+    fields["client"] = settings.get("client.id")
+    fields["instance"] = optional(settings.get("group.instance.id"))
+
+
+def _named_values(fields: dict[str, Any]) -> None:
+    """``Assigned partitions: [...]`` of a message of several lines."""
+    values: Mapping[str, str] = dict(_NAMED_VALUE.findall(fields.pop("rest", "")))
+    for name, value in values.items():
+        key = name.split(" (")[0].strip().lower().replace(" ", "_").replace("-", "_")
+        fields[key] = value.strip() if key == "member" else partition_names(value)
+
+
+def _generation(fields: dict[str, Any]) -> None:
+    """``Generation{generationId=3, memberId='m', protocol='range'}``, or in old releases the number alone."""
+    text = fields.pop("described_generation")
+    found = _GENERATION.search(text)
+    if found is not None:
+        fields["generation"], fields["member_id"], fields["protocol"] = int(found[1]), found[2], found[3]
+    elif text.lstrip("-").isdigit():
+        fields["generation"] = int(text)
+
+
+#: Hole -> how its text is read.
+_READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
+    "reason": _reason,
+    "description": _described,
+    "member_ids": _ids,
+    "partitions": _partitions,
+    "targets": _targets,
+    "described_generation": _generation,
+}
+_BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {
+    "config": _config,
+    "assignment-update": _named_values,
+    "reconciling": _named_values,
+}
+
+
+def details(kind: str, fields: dict[str, Any], prefix: Prefix | None) -> tuple[str, dict[str, Any]]:
+    """The group and the fields of an observation, read as far as they can be."""
+    for name in [name for name in fields if name in _READERS]:
+        _READERS[name](fields)
+    if kind in _BY_KIND:
+        _BY_KIND[kind](fields)
+    if "instance" in fields:
+        fields["instance"] = optional(fields["instance"])
+    if prefix is not None:
+        if prefix.client is not None:
+            fields["client"] = prefix.client
+            fields.setdefault("instance", prefix.instance)
+        if prefix.place is not None:
+            fields["place"] = prefix.place.rstrip("]")
+    group = fields.pop("group", None)
+    return (prefix.group if prefix is not None and prefix.group else str(group or "")), fields

@@ -1,0 +1,151 @@
+"""`groupstorm import`, without the command line: logs in, a trace in a folder out."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Any
+
+from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
+from groupstorm.imports.envelopes import Envelope
+from groupstorm.imports.lines import Log
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.output import import_folder, write_summary
+from groupstorm.imports.parser import LogParser
+from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.spill import SpillingSorter
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.groups import Groups
+from groupstorm.imports.times import shown
+from groupstorm.problems import InputError
+from groupstorm.trace.events import imported
+from groupstorm.trace.schema import IMPORTED_VERSION, Source
+from groupstorm.trace.writer import open_writer
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``zones``: by log name, "" for all others. ``groups``: None for all."""
+
+    zones: Mapping[str, tzinfo] = field(default_factory=dict)
+    envelope: Envelope | None = None
+    groups: frozenset[str] | None = None
+    trace_format: str = "jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of it."""
+
+    groups: Sequence[GroupRecord]
+    logs: Sequence[LogParser]
+    offsets: Mapping[int, Offset]
+    began_us: int
+    ended_us: int
+    rows: int
+
+
+class _SortedLog:
+    """The observations of one log, sorted by time."""
+
+    def __init__(self, parser: LogParser, anchors: Anchors, groups: frozenset[str] | None) -> None:
+        self.parser = parser
+        self._sorter = SpillingSorter(key=lambda one: (one[0], -one[2] if parser.newest_first else one[2]))
+        for one in parser.observations():
+            if groups is None or not one.group or one.group in groups:
+                anchors.add(one)
+                self._sorter.add(tuple(one))
+
+    def observations(self, offset_us: int) -> Iterator[Observation]:
+        for time_us, source, line, kind, group, fields in self._sorter.sorted():
+            yield Observation(time_us - offset_us, source, line, kind, group, fields)
+
+
+def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
+    """Read the logs and write a trace into ``out``, with `import.json` beside it.
+
+    Raises InputError if no log says anything about a group, or nothing that has a time; OutputError.
+    """
+    anchors = Anchors()
+    read: list[_SortedLog] = []
+    for number, log in enumerate(logs):
+        tz = options.zones.get(log.name, options.zones.get("", UTC))
+        read.append(_SortedLog(LogParser(log, number, tz, options.envelope), anchors, options.groups))
+    parsers = [one.parser for one in read]
+    _check(parsers)
+    offsets = anchors.offsets(parsers)
+    rows = Rows()
+    groups = Groups(rows, parsers)
+    streams = [one.observations(offsets[one.parser.number].us) for one in read]
+    began_us = ended_us = 0
+    for order, one in enumerate(heapq.merge(*streams, key=_in_order(parsers))):
+        began_us = one.time_us if order == 0 else began_us
+        ended_us = one.time_us
+        groups.add(one, order)
+    found = groups.finish()
+    if not found:
+        raise InputError(_nothing(parsers, options.groups))
+    for record in found:
+        _describe(record, rows, began_us, parsers, offsets)
+    with import_folder(out) as folder:
+        writer = open_writer(folder, "trace", options.trace_format, IMPORTED_VERSION)
+        try:
+            writer.add_all(rows.entries(began_us, parsers))
+            writer.close()
+        except BaseException:
+            writer.discard()
+            raise
+        done = Imported(found, parsers, offsets, began_us, ended_us, writer.rows)
+        write_summary(folder / "import.json", done)
+    return done
+
+
+def _in_order(parsers: Sequence[LogParser]) -> Callable[[Observation], Any]:
+    """At one time, clients' lines from before the coordinator answers come first, then its own, then theirs
+    after."""
+    return lambda one: (one.time_us, anchor_rank(one.kind), one.source)
+
+
+def _check(parsers: Sequence[LogParser]) -> None:
+    for parser in parsers:
+        if parser.untimed and parser.first_us is None:
+            raise InputError(
+                f"{parser.log.name}: {parser.untimed} lines about groups, and none says when: expected a "
+                f"log with "
+                "times; if it has them, name them with --pattern '(?P<time>...)'"
+            )
+
+
+def _nothing(parsers: Sequence[LogParser], groups: frozenset[str] | None) -> str:
+    if groups is not None and any(parser.first_us is not None for parser in parsers):
+        return f"--group {', '.join(sorted(groups))}: no line of the logs names it"
+    lines = sum(parser.lines for parser in parsers)
+    unknown = sum(parser.not_understood for parser in parsers)
+    names = ", ".join(parser.log.name for parser in parsers)
+    hint = f"; {unknown:,} lines look like Kafka's and are not understood (--unknown)" if unknown else ""
+    return (
+        f"{names}: none of {lines:,} lines says what a group did{hint}: expected the log of a broker "
+        "(kafka.coordinator.group at INFO), or of a client (org.apache.kafka.clients.consumer at INFO)"
+    )
+
+
+def _describe(
+    record: GroupRecord,
+    rows: Rows,
+    began_us: int,
+    parsers: Iterable[LogParser],
+    offsets: Mapping[int, Offset],
+) -> None:
+    """The first row of a group: the wall clock, the logs, and from whose rows ownership follows."""
+    logs = [
+        {"log": one.log.name, "clock_offset_us": offsets[one.number].us, "zone_stated": one.zoned}
+        for one in parsers
+    ]
+    detail = json.dumps({"began": shown(began_us), "logs": logs}, ensure_ascii=False, separators=(",", ":"))
+    event = imported.GroupImported(record.name, record.view, detail)
+    first_us = began_us if record.first_us is None else record.first_us
+    rows.add(first_us, record.first_order, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)

@@ -1,0 +1,101 @@
+"""The folder of an import: its trace and `import.json`, or nothing at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from groupstorm.imports.times import shown
+from groupstorm.problems import InputError, writing
+from groupstorm.trace.writer import partial_path
+
+if TYPE_CHECKING:
+    from groupstorm.imports.importing import Imported
+
+FILES = ("trace.jsonl", "trace.parquet", "import.json")
+
+
+@contextmanager
+def import_folder(out: Path) -> Iterator[Path]:
+    """Make the folder for the block; if the block fails, nothing of it stays.
+
+    Raises InputError for a folder that holds anything but an earlier import.
+    """
+    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: is a file: expected a folder: name another with --out")
+    foreign = [path.name for path in out.iterdir() if path.name not in FILES] if out.is_dir() else []
+    if foreign or (out.is_dir() and any(out.glob("trace.*")) and not (out / "import.json").exists()):
+        raise InputError(
+            f"{out}: holds {(foreign or ['a trace'])[0]}, which is no import's: name another --out"
+        )
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            (out / name).unlink(missing_ok=True)
+    try:
+        yield out
+    except BaseException:
+        for name in FILES:
+            for path in (out / name, partial_path(out / name)):
+                with suppress(OSError):
+                    path.unlink()
+        for folder in missing:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def write_summary(path: Path, done: Imported) -> None:
+    """Which logs there were, how their clocks go together, what of each group is known and what is not."""
+    logs: list[dict[str, Any]] = []
+    for one in done.logs:
+        offset = done.offsets[one.number]
+        logs.append(
+            {
+                "log": one.log.name,
+                "lines": one.lines,
+                "understood": one.understood,
+                "not_understood": one.not_understood,
+                "untimed": one.untimed,
+                "written_by": sorted(map(str, one.writers)),
+                "envelopes": one.envelopes.counts,
+                "zone_stated": one.zoned,
+                "newest_first": one.newest_first,
+                "clock_offset_us": offset.us,
+                "clock_offset_bounds_us": [offset.earliest_us, offset.latest_us],
+                "clock_zone_us": offset.zone_us,
+                "clock_contradiction": offset.contradiction,
+            }
+        )
+    groups = [
+        {
+            "group": one.name,
+            "ownership_from": one.view,
+            "rounds_with_known_ownership": one.rounds_known,
+            "rounds_with_unknown_ownership": one.rounds_unknown,
+            "missing": {
+                cause: {"times": count, "first": first} for cause, (count, first) in one.missing.items()
+            },
+        }
+        for one in done.groups
+    ]
+    text = {
+        "began": shown(done.began_us),
+        "ended": shown(done.ended_us),
+        "rows": done.rows,
+        "logs": logs,
+        "groups": groups,
+    }
+    partial = partial_path(path)
+    with writing(path):
+        try:
+            partial.write_text(json.dumps(text, indent=2, ensure_ascii=False) + "\n", "utf-8")
+            os.replace(partial, path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise

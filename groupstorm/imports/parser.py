@@ -1,0 +1,230 @@
+"""One log -> observations: envelope, prefix, template; and what of the log was not understood."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from datetime import UTC, tzinfo
+from typing import Any, Final, NamedTuple
+
+from groupstorm.imports.details import details
+from groupstorm.imports.envelopes import Envelope, EnvelopeReader, without_tail
+from groupstorm.imports.lines import LINE_MAX, Log, read_lines
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
+from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, CATALOGUES
+from groupstorm.imports.times import Instant, to_utc_us
+
+#: A line without any of these says nothing about a group.
+_NEEDLES: Final = (b"roup", b"[thrd:", b"stream-", b"ConsumerConfig")
+#: Kinds of lines that are understood, and change nothing.
+NOTED: Final = "noted"
+#: Different shapes of lines that are remembered because they were not understood.
+SHAPES_MAX: Final = 1_000
+#: Lines that a message may have behind its first.
+_MORE_LINES_MAX: Final = 400
+_RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
+_VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
+_DECODER = json.JSONDecoder()
+
+
+class _Open(NamedTuple):
+    """A message that further lines may belong to."""
+
+    prefix: Prefix | None
+    time_us: int | None
+    line: int
+    message: str
+
+
+class LogParser:
+    """Reads one log, line by line. After `observations`, the counts say what the log held.
+
+    ``tz``: of times that print no zone.
+    """
+
+    def __init__(self, log: Log, number: int, tz: tzinfo = UTC, envelope: Envelope | None = None) -> None:
+        self.log = log
+        self.number = number
+        self.envelopes = EnvelopeReader(envelope)
+        self.lines = 0
+        #: Lines that became observations, and lines of Kafka's that no template fits.
+        self.understood = 0
+        self.not_understood = 0
+        #: Shape of a line -> how many, the first of them, and its place.
+        self.shapes: dict[str, tuple[int, str, str]] = {}
+        #: Lines that say something but when: there was no time in them or before them.
+        self.untimed = 0
+        #: Whether every time named its zone, and how exact the times are.
+        self.zoned = True
+        self.step_us = 1
+        self.writers: set[Writer] = set()
+        self.first_us: int | None = None
+        self.last_us: int | None = None
+        self._tz = tz
+        self._now_us: int | None = None
+        self._up = self._down = 0
+        self._starts: list[int] = []
+        self._files: list[str] = []
+        self._open: _Open | None = None
+        self._more = 0
+        self._groups: dict[str, str] = {}
+
+    @property
+    def newest_first(self) -> bool:
+        """Whether the log's times go down."""
+        return self._down > self._up
+
+    def place(self, line: int) -> str:
+        """``file:line`` of a line that an observation names."""
+        index = bisect_right(self._starts, line) - 1
+        return f"{self._files[index]}:{line - self._starts[index]}"
+
+    def observations(self) -> Iterator[Observation]:
+        """What the lines say, in the order of the log. Raises InputError if it cannot be read."""
+        for name, file in read_lines(self.log):
+            self._starts.append(self.lines)
+            self._files.append(name)
+            for raw in iter(lambda: file.readline(LINE_MAX), b""):  # noqa: B023  # used before the next file
+                self.lines += 1
+                if self._open is not None:
+                    if self._continues(raw):
+                        continue
+                    yield from self._close()
+                if any(needle in raw for needle in _NEEDLES):
+                    yield from self._line(raw.decode("utf-8", "replace").rstrip("\r\n"))
+            if self._open is not None:
+                yield from self._close()
+
+    # -- lines -----------------------------------------------------------------------------------
+
+    def _line(self, text: str) -> Iterator[Observation]:
+        if text.count("[GroupCoordinator ") > 1:
+            for record in _RECORDS.split(text):
+                yield from self._record(record)
+        else:
+            yield from self._record(text)
+
+    def _record(self, text: str) -> Iterator[Observation]:
+        if text.lstrip().startswith("{"):
+            parsed = _json_record(text)
+            if parsed is not None:
+                yield from self._json(parsed)
+                return
+        prefix = find_prefix(text)
+        if prefix is not None:
+            time_us = self._time(self.envelopes.time(text[: prefix.start]))
+            yield from self._message(prefix, time_us, without_tail(text[prefix.message :]))
+            return
+        beginning = BARE_BEGINNING.search(text)
+        if beginning is not None:
+            message = without_tail(text[beginning.start() :])
+            if BARE.find(message) is not None:
+                time_us = self._time(self.envelopes.time(text[: beginning.start()]))
+                yield from self._message(None, time_us, message)
+
+    def _json(self, record: dict[str, Any]) -> Iterator[Observation]:
+        said, message = self.envelopes.json(record)
+        if message is None:
+            return
+        time_us = self._time(said)
+        prefix = find_prefix(message)
+        if prefix is not None and prefix.start < 80:
+            yield from self._message(prefix, time_us, without_tail(message[prefix.message :]))
+            return
+        found = BARE.find(message)
+        if found is not None:
+            fields = {
+                key: value for key, value in record.items() if isinstance(value, str | int | bool | dict)
+            }
+            yield from self._observe(found.kind, found.fields | fields, None, time_us, self.lines)
+
+    def _message(self, prefix: Prefix | None, time_us: int | None, message: str) -> Iterator[Observation]:
+        writer = Writer.BARE if prefix is None else prefix.writer
+        found = CATALOGUES[writer].find(message)
+        if found is None:
+            self._not_understood(message)
+        elif found.lines:
+            self._open, self._more = _Open(prefix, time_us, self.lines, message), 0
+        else:
+            yield from self._observe(found.kind, found.fields, prefix, time_us, self.lines)
+
+    def _continues(self, raw: bytes) -> bool:
+        """Whether this line belongs to the open message: it is indented."""
+        opened = self._open
+        if opened is None or raw[:1] not in (b"\t", b" ") or self._more >= _MORE_LINES_MAX:
+            return False
+        self._more += 1
+        self._open = opened._replace(message=opened.message + "\n" + raw.decode("utf-8", "replace").rstrip())
+        return True
+
+    def _close(self) -> Iterator[Observation]:
+        opened, self._open = self._open, None
+        if opened is None:
+            return
+        writer = Writer.BARE if opened.prefix is None else opened.prefix.writer
+        found = CATALOGUES[writer].find(opened.message)
+        if found is not None:
+            yield from self._observe(found.kind, found.fields, opened.prefix, opened.time_us, opened.line)
+
+    # -- what they say ---------------------------------------------------------------------------
+
+    def _observe(
+        self, kind: str, fields: dict[str, Any], prefix: Prefix | None, time_us: int | None, line: int
+    ) -> Iterator[Observation]:
+        self.understood += 1
+        if prefix is not None:
+            self.writers.add(prefix.writer)
+        if kind == NOTED:
+            return
+        if time_us is None:
+            self.untimed += 1
+            return
+        group, fields = details(kind, fields, prefix)
+        self._count_direction(time_us)
+        yield Observation(time_us, self.number, line, kind, group, fields)
+
+    def _time(self, said: Instant | None) -> int | None:
+        """On the log's clock, as UTC. A line without a time has that of the line before."""
+        if said is None:
+            return self._now_us
+        us = said.us
+        if not said.is_utc:
+            self.zoned = False
+            if self._tz is not UTC:
+                us = to_utc_us(us, self._tz)
+        self.step_us = max(self.step_us, said.step_us)
+        return us
+
+    def _count_direction(self, time_us: int) -> None:
+        if self._now_us is not None and time_us != self._now_us:
+            if time_us > self._now_us:
+                self._up += 1
+            else:
+                self._down += 1
+        self._now_us = time_us
+        self.first_us = time_us if self.first_us is None else min(self.first_us, time_us)
+        self.last_us = time_us if self.last_us is None else max(self.last_us, time_us)
+
+    def _not_understood(self, message: str) -> None:
+        self.not_understood += 1
+        shape = _VARIABLE.sub("#", message[:200])[:80]
+        count, first, place = self.shapes.get(shape, (0, message[:200], ""))
+        if count or len(self.shapes) < SHAPES_MAX:
+            self.shapes[shape] = count + 1, first, place or self.place(self.lines)
+
+
+def _json_record(text: str) -> dict[str, Any] | None:
+    """The first JSON object of a line; None if it begins with none."""
+    try:
+        record, _ = _DECODER.raw_decode(text.lstrip())
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def shapes_of(parsers: Iterable[LogParser]) -> list[tuple[int, str, str]]:
+    """Lines of Kafka's that were not understood, of all logs: how many, the first of them and its place."""
+    return sorted((shape for parser in parsers for shape in parser.shapes.values()), key=lambda one: -one[0])

@@ -1,0 +1,70 @@
+"""What stands at the beginning of a message and says who wrote it: the coordinator, a client, a thread."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Writer(StrEnum):
+    """The program that wrote a message, and so the table of templates that it comes from."""
+
+    BROKER = "broker"
+    JAVA = "java"
+    STREAMS = "streams"
+    RDKAFKA = "librdkafka"
+    BARE = "bare"
+
+
+class Prefix(NamedTuple):
+    """``start``: where the envelope ends; ``message``: where the message begins. ``group``: "" if the prefix
+    does not name it."""
+
+    writer: Writer
+    start: int
+    message: int
+    group: str = ""
+    client: str | None = None
+    instance: str | None = None
+    #: The group's partition of __consumer_offsets, or the broker: what a coordinator's prefix says.
+    place: str | None = None
+
+
+_PREFIX = re.compile(
+    r"\[(?:GroupCoordinator (?P<coordinator>\d+\]|id=\d+[^\]]*\]):? "
+    r"|GroupMetadataManager (?P<manager>brokerId=-?\d+\]):? "
+    r"|(?P<client>Consumer|ShareConsumer|Worker) (?:instanceId=(?P<instance>.*?), )?"
+    r"clientId=(?P<id>.*?), groupId=(?P<group>.*?)\] "
+    r"|thrd:(?P<thread>[^\]]*)\]: ?"
+    r"|(?P<bare_client>Consumer) clientId=(?P<bare_id>[^\],]*)\] ?)"
+    r"|stream-(?:thread|client) \[(?P<stream>[^\]]*)\] "
+)
+_WRITERS = {
+    "coordinator": Writer.BROKER,
+    "manager": Writer.BROKER,
+    "group": Writer.JAVA,
+    "thread": Writer.RDKAFKA,
+    "bare_id": Writer.JAVA,
+    "stream": Writer.STREAMS,
+}
+
+
+def find_prefix(text: str) -> Prefix | None:
+    """The first prefix in a line; None if there is none."""
+    found = _PREFIX.search(text)
+    if found is None:
+        return None
+    writer = next(writer for name, writer in _WRITERS.items() if found[name] is not None)
+    client = found["id"] if found["bare_id"] is None else found["bare_id"]
+    if writer is Writer.STREAMS:
+        client = found["stream"]
+    return Prefix(
+        writer,
+        found.start(),
+        found.end(),
+        found["group"] or "",
+        client,
+        found["instance"],
+        found["coordinator"] or found["manager"],
+    )

@@ -1,0 +1,111 @@
+"""Rows that say how they are known: events with the columns of version 2, sorted into a trace."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from functools import cache
+from typing import Any, NamedTuple
+
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.spill import SpillingSorter
+from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name
+from groupstorm.trace.schema import PROVENANCE_COLUMNS, Source
+from groupstorm.trace.typed_rows import event_types
+
+_COLUMNS = tuple(column.name for column in PROVENANCE_COLUMNS)
+
+
+class Provenance(StrEnum):
+    OBSERVED = "observed"
+    INFERRED = "inferred"
+    MISSING = "missing"
+
+
+class Why(NamedTuple):
+    """``evidence``: the lines behind a row. ``rule``: what was inferred, and from what; "" if nothing was.
+
+    ``earliest_us``, ``latest_us``: bounds of the time, None if the time is exact. ``missing``: the row says
+    that something is not known.
+    """
+
+    evidence: Sequence[Observation] = ()
+    rule: str = ""
+    earliest_us: int | None = None
+    latest_us: int | None = None
+    inferred: bool = False
+    missing: bool = False
+
+
+@cache
+def with_provenance(event_type: Any) -> Any:
+    """The event type with the columns of provenance behind its own."""
+    return namedtuple(event_type.__name__, (*event_type._fields, *_COLUMNS))
+
+
+class Rows:
+    """Takes rows in any order; `entries` gives them in the order of the trace.
+
+    ``order`` and ``step`` order rows of one instant: by the observation that they hang on, then around it.
+    """
+
+    def __init__(self) -> None:
+        self._sorter = SpillingSorter(key=_key)
+        self.count = 0
+
+    def add(
+        self, time_us: int, order: int, source: Source, event: TracedEvent, why: Why, step: int = 0
+    ) -> None:
+        provenance = Provenance.OBSERVED
+        if why.missing:
+            provenance = Provenance.MISSING
+        elif why.inferred or not why.evidence:
+            provenance = Provenance.INFERRED
+        self._sorter.add(
+            (
+                time_us,
+                order,
+                step,
+                str(source),
+                event_name(type(event)),
+                tuple(event),
+                str(provenance),
+                [(one.source, one.line) for one in why.evidence],
+                why.rule or None,
+                why.earliest_us,
+                why.latest_us,
+            )
+        )
+        self.count += 1
+
+    def entries(self, began_us: int, places: Iterable[Any]) -> Iterator[TraceEntry]:
+        """The rows, their times counted from ``began_us``. ``places``: each log's parser."""
+        logs = [*places]
+        kinds = event_types()
+        for (
+            time_us,
+            _,
+            _,
+            source,
+            name,
+            values,
+            provenance,
+            evidence,
+            rule,
+            earliest,
+            latest,
+        ) in self._sorter.sorted():
+            lines = tuple(logs[log].place(line) for log, line in evidence)
+            event = with_provenance(kinds[name])(
+                *values, provenance, lines or None, rule, _since(began_us, earliest), _since(began_us, latest)
+            )
+            yield max(0, time_us - began_us), Source(source), event
+
+
+def _key(row: tuple[Any, ...]) -> Any:
+    return row[:3]
+
+
+def _since(began_us: int, time_us: int | None) -> int | None:
+    return None if time_us is None else max(0, time_us - began_us)

@@ -1,0 +1,29 @@
+"""Lines that name their group, or nobody, without a prefix in front of the message.
+
+A line is found by the literal text in front of the first hole of its template.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.imports.template import Template
+from groupstorm.imports.templates import broker_classic
+
+_T = Template
+
+#: A broker logs these without its prefix: the object `GroupMetadata` writes them.
+_OF_BROKERS: Final = tuple(
+    template
+    for template in broker_classic.TEMPLATES
+    if template.text.startswith(
+        ("Loaded member MemberMetadata", "Static member MemberMetadata", "given member.id")
+    )
+)
+
+TEMPLATES: Final = (
+    *_OF_BROKERS,
+    _T(
+        "config", "ConsumerConfig values: {rest}", "org.apache.kafka.common.config.AbstractConfig", lines=True
+    ),
+)

@@ -1,0 +1,311 @@
+"""The rounds of a classic group, from its coordinator's lines: states, generations, members, causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from groupstorm.imports.details import optional
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.provenance import Why
+from groupstorm.imports.template import Catalogue
+from groupstorm.imports.templates.broker_reasons import REASONS
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.members import MEMBER_ID_RULE
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause, GroupState
+
+UNKNOWN: Final = "unknown"
+#: A join phase that takes less did not wait for group.initial.rebalance.delay.ms.
+_AT_ONCE_US: Final = 100_000
+_REASONS: Final = Catalogue(REASONS)
+
+_BEFORE_UNKNOWN = "previous_state: no earlier line says it"
+_ALL_JOINED = "cause: the join phase ended without removing members, so all have joined"
+_INITIAL_DELAY = "cause: a round of an empty group waits for group.initial.rebalance.delay.ms"
+_NOT_REJOINED = "cause: the join phase ended by removing members that had not joined"
+_FROM_REASON = "member: the reason of the round names it"
+_EMPTY = "cause: the group is empty, and no line says how the member went"
+
+
+class ClassicRounds:
+    """Takes the coordinator's lines about one classic group, in the order of time."""
+
+    def __init__(self, group: GroupRecord) -> None:
+        self._group = group
+        self._dropped = False
+        self._prepared: Observation | None = None
+        self._from_empty = False
+        self._loaded: dict[str, Observation] = {}
+        self.handlers: Mapping[str, Callable[[Observation], None]] = {
+            "preparing": self._preparing,
+            "stabilized": self._stabilized,
+            "assignment": self._assignment,
+            "empty": self._empty,
+            "gone": self._gone,
+            "id-handed-out": self._id_handed_out,
+            "created": self._created,
+            "pending-joins": self._pending_joins,
+            "static-created": self._created,
+            "static-replacing": self._static_replacing,
+            "static-replaced": self._static_replaced,
+            "static-replaced-anywhere": self._static_replaced,
+            "fenced": self._fenced,
+            "failed": self._failed,
+            "left": self._left,
+            "left-described": self._left,
+            "pending-left": self._pending_left,
+            "pending-expired": self._pending_expired,
+            "not-rejoined": self._not_rejoined,
+            "loading": self._loading,
+            "loaded": self._loading,
+            "loaded-member": self._loaded_member,
+            "loaded-id": self._loaded_member,
+            "unloaded": self._unloaded,
+            "append-failed": self._append_failed,
+        }
+
+    # -- rounds ----------------------------------------------------------------------------------
+
+    def _preparing(self, line: Observation) -> None:
+        group, old = self._group, line.fields["old_generation"]
+        cause, member_id = self._cause(line)
+        rules = [] if group.state != UNKNOWN else [_BEFORE_UNKNOWN]
+        if group.generation is not None and old != group.generation:
+            group.generations_missing(line, group.generation, old)
+            if group.state != GroupState.STABLE:
+                group.state, rules = UNKNOWN, [_BEFORE_UNKNOWN]
+        group.generation = old
+        if group.state == GroupState.PREPARING_REBALANCE:
+            return
+        event = events.GroupStateChanged(
+            group.name, group.state, GroupState.PREPARING_REBALANCE, old, cause, member_id, group.protocol,
+            group.leader, group.members.count,
+        )  # fmt: skip
+        group.emit(line, event, Why([line], "; ".join(rules)))
+        self._from_empty = group.state == GroupState.EMPTY or (group.state == UNKNOWN and old == 0)
+        group.state, self._prepared, self._dropped = GroupState.PREPARING_REBALANCE, line, False
+        group.round_prepared(line)
+
+    def _cause(self, line: Observation) -> tuple[str, str | None]:
+        """The cause of a round and the member that caused it; members that only the reason names come and
+        go."""
+        reason = line.fields.get("reason")
+        found = None if reason is None else _REASONS.find(reason)
+        if found is None:
+            if reason is not None:
+                self._group.reason_not_understood(line, reason)
+            return UNKNOWN, None
+        member_id, instance = found.fields.get("member_id"), found.fields.get("instance")
+        cause = found.kind
+        if cause == Cause.NEW_MEMBER and member_id is not None:
+            cause = self._join_by_reason(line, member_id, optional(instance))
+        removed = found.fields.get("member_ids")
+        gone = (
+            [member_id] if member_id else [one.strip() for one in (removed or "").split(",") if one.strip()]
+        )
+        if cause in (Cause.LEFT, Cause.SESSION_EXPIRED, Cause.SYNC_TIMEOUT):
+            for one in gone:
+                if one in self._group.members.members:
+                    self._remove(line, one, cause, _FROM_REASON)
+        return cause, member_id or (gone[0] if len(gone) == 1 else None)
+
+    def _join_by_reason(self, line: Observation, member_id: str, instance: str | None) -> str:
+        members = self._group.members
+        if member_id in members.members:
+            return str(Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER)
+        cause = Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER
+        if member_id in members.pending:
+            cause = Cause.PENDING_MEMBER
+        self._add(line, member_id, instance, cause, _FROM_REASON)
+        return str(cause)
+
+    def _stabilized(self, line: Observation) -> None:
+        group, generation = self._group, line.fields["generation"]
+        group.generation = generation
+        if "count" in line.fields:
+            group.members.counted(line.fields["count"])
+        cause, rule = Cause.ALL_JOINED, _ALL_JOINED
+        if self._dropped:
+            cause, rule = Cause.REBALANCE_TIMEOUT, _NOT_REJOINED
+        elif self._from_empty and self._prepared and line.time_us - self._prepared.time_us >= _AT_ONCE_US:
+            cause, rule = Cause.INITIAL_DELAY, _INITIAL_DELAY
+        group.state, group.protocol, group.leader = GroupState.COMPLETING_REBALANCE, None, None
+        group.round_completing(line, generation, str(cause), rule)
+        self._prepared, self._from_empty = None, False
+
+    def _assignment(self, line: Observation) -> None:
+        group, fields = self._group, line.fields
+        group.generation = fields["generation"]
+        if "count" in fields:
+            group.members.counted(fields["count"])
+        group.leader = fields.get("leader")
+        group.state = GroupState.STABLE
+        group.round_stable(line, fields["generation"], group.leader)
+
+    def _empty(self, line: Observation) -> None:
+        group, generation = self._group, line.fields["generation"]
+        for member_id in [*group.members.members]:
+            self._remove(line, member_id, UNKNOWN, _EMPTY)
+        event = events.GroupStateChanged(
+            group.name, GroupState.PREPARING_REBALANCE, GroupState.EMPTY, generation, Cause.NO_MEMBERS, None,
+            None, None, 0,
+        )  # fmt: skip
+        group.emit(line, event, Why([line]))
+        group.members.clear()
+        group.members.counted(0)
+        group.state, group.generation, self._prepared = GroupState.EMPTY, generation, None
+
+    # -- members ---------------------------------------------------------------------------------
+
+    def _id_handed_out(self, line: Observation) -> None:
+        member_id = line.fields["member_id"]
+        self._group.members.pending[member_id] = self._group.member(member_id)
+        event = events.MemberPending(self._group.name, self._group.members.name(member_id), member_id)
+        self._group.emit(line, event, self._named(line, member_id))
+
+    def _created(self, line: Observation) -> None:
+        instance = line.fields.get("instance")
+        cause = Cause.STATIC_MEMBER if line.kind == "static-created" else Cause.NEW_MEMBER
+        if line.fields["member_id"] not in self._group.members.members:
+            self._add(line, line.fields["member_id"], instance, cause)
+
+    def _pending_joins(self, line: Observation) -> None:
+        if line.fields["member_id"] not in self._group.members.members:
+            self._add(line, line.fields["member_id"], None, Cause.PENDING_MEMBER)
+
+    def _static_replacing(self, line: Observation) -> None:
+        """The new id is in a later line, if in any: the old one is gone."""
+        self._group.replacing = line
+
+    def _static_replaced(self, line: Observation) -> None:
+        fields, members = line.fields, self._group.members
+        old, new, instance = fields["old_member_id"], fields["member_id"], fields["instance"]
+        members.members.pop(old, None)
+        members.members[new] = self._group.member(new, instance)
+        event = events.MemberReplaced(
+            self._group.name, members.name(new, instance), new, old, instance or "", self._group.generation
+        )
+        self._group.emit(line, event, self._named(line, new))
+
+    def _fenced(self, line: Observation) -> None:
+        member_id = line.fields["member_id"]
+        detail = f"{line.fields['operation']} of a fenced instance {line.fields['instance']}"
+        event = events.OperationFailed(self._group.name, member_id, self._group.generation or -1, detail)
+        self._group.emit(line, event, Why([line]))
+
+    def _failed(self, line: Observation) -> None:
+        cause = Cause.SESSION_EXPIRED
+        self._remove(line, line.fields["member_id"], cause)
+
+    def _left(self, line: Observation) -> None:
+        member_id = line.fields.get("member_id")
+        if member_id is not None:
+            self._group.described(line)
+            self._remove(line, member_id, Cause.LEFT)
+
+    def _pending_left(self, line: Observation) -> None:
+        self._forget_pending(line, Cause.LEFT)
+
+    def _pending_expired(self, line: Observation) -> None:
+        self._forget_pending(line, Cause.SESSION_EXPIRED)
+
+    def _not_rejoined(self, line: Observation) -> None:
+        self._dropped = True
+        for member_id in line.fields["member_ids"]:
+            self._remove(line, member_id, Cause.REBALANCE_TIMEOUT)
+
+    def _forget_pending(self, line: Observation, cause: str) -> None:
+        member_id = line.fields["member_id"]
+        self._group.members.pending.pop(member_id, None)
+        self._group.emit(
+            line, events.PendingMemberRemoved(self._group.name, member_id, str(cause)), Why([line])
+        )
+
+    def _add(
+        self, line: Observation, member_id: str, instance: str | None, cause: str, rule: str = ""
+    ) -> None:
+        members = self._group.members
+        members.add(member_id, instance)
+        event = events.MemberAdded(
+            self._group.name, members.name(member_id, instance), member_id, instance, self._group.generation,
+            str(cause),
+        )  # fmt: skip
+        self._group.emit(line, event, self._named(line, member_id, rule))
+
+    def _remove(self, line: Observation, member_id: str, cause: str, rule: str = "") -> None:
+        members = self._group.members
+        name = members.name(member_id)
+        known = members.remove(member_id)
+        instance = line.fields.get("instance") or (None if known is None else known.instance)
+        event = events.MemberRemoved(
+            self._group.name, name, member_id, instance, self._group.generation, str(cause)
+        )
+        self._group.emit(line, event, self._named(line, member_id, rule))
+
+    def _named(self, line: Observation, member_id: str, rule: str = "") -> Why:
+        rules = [rule] if rule else []
+        if not self._group.members.is_said(member_id):
+            rules.append(MEMBER_ID_RULE)
+        return Why([line], "; ".join(rules), inferred=bool(rule))
+
+    # -- the group's life ------------------------------------------------------------------------
+
+    def _loaded_member(self, line: Observation) -> None:
+        """On its start a broker logs every generation that it reads; the last one is the group's."""
+        member_id = line.fields.get("member_id")
+        if member_id is None:
+            return
+        generation = line.fields.get("generation")
+        self._loaded = {
+            one: seen for one, seen in self._loaded.items() if seen.fields.get("generation") == generation
+        }
+        self._loaded[member_id] = line
+        self._group.described(line)
+
+    def _loading(self, line: Observation) -> None:
+        group = self._group
+        generation = line.fields.get("generation")
+        group.members.clear()
+        if "count" in line.fields:
+            group.members.counted(line.fields["count"])
+        group.emit(line, events.GroupCreated(group.name, "loaded"), Why([line]))
+        group.generation = generation
+        loaded = [
+            seen
+            for seen in self._loaded.values()
+            if generation is None or seen.fields.get("generation") in (None, generation)
+        ]
+        for seen in loaded:
+            members, member_id = group.members, seen.fields["member_id"]
+            members.members[member_id] = group.member(member_id, seen.fields.get("instance"))
+            event = events.MemberAdded(
+                group.name,
+                members.name(member_id),
+                member_id,
+                seen.fields.get("instance"),
+                generation,
+                "loaded",
+            )
+            group.emit(line, event, Why([seen, line], "member: loaded with the group", inferred=True))
+        if loaded and group.members.count is None:
+            group.members.counted(len(loaded))
+        group.state = GroupState.STABLE if loaded else UNKNOWN
+        self._loaded = {}
+
+    def _unloaded(self, line: Observation) -> None:
+        self._end(line, Cause.UNLOADED)
+
+    def _gone(self, line: Observation) -> None:
+        self._end(line, UNKNOWN)
+
+    def _end(self, line: Observation, cause: str) -> None:
+        group = self._group
+        rule = "" if cause != UNKNOWN else "cause: deleted or expired, the line does not say which"
+        group.emit(line, events.GroupDeleted(group.name, str(cause)), Why([line], rule))
+        group.members.clear()
+        group.state, group.generation, self._prepared = UNKNOWN, None, None
+
+    def _append_failed(self, line: Observation) -> None:
+        event = events.AppendFailed(self._group.name, line.fields.get("error", UNKNOWN), UNKNOWN)
+        self._group.emit(line, event, Why([line]))

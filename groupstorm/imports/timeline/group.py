@@ -1,0 +1,203 @@
+"""One group while its observations come: what is known of it, its open rounds, and the rows that follow."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.timeline.members import Member, Membership
+from groupstorm.imports.timeline.rounds import Round, round_rows
+from groupstorm.trace.events import imported
+from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.schema import Source
+
+#: Rounds that stay open for lines of slower clocks and members.
+_OPEN_ROUNDS: Final = 4
+
+ADD_ASSIGNMENTS: Final = (
+    "add the log of the group's leader (its client logs the assignment of every member), or of every member"
+)
+ADD_MEMBERS: Final = "add the log from before they joined, or the members' own logs"
+
+
+class GroupRecord:
+    """``state``, ``generation``, ``leader`` and ``protocol`` as far as lines have said them."""
+
+    def __init__(self, name: str, rows: Rows) -> None:
+        self.name = name
+        self.rows = rows
+        self.state = "unknown"
+        self.generation: int | None = None
+        self.leader: str | None = None
+        self.protocol: str | None = None
+        self.members = Membership()
+        self.replacing: Observation | None = None
+        self.first_us: int | None = None
+        self.first_order = 0
+        #: Member ids with a log of their own, and all that lines name.
+        self.own_logs: set[str] = set()
+        self.all_ids: set[str] = set()
+        self.is_modern = False
+        #: What is missing: cause -> how often, and the first sentence.
+        self.missing: dict[str, tuple[int, str]] = {}
+        self.rounds_known = 0
+        self.rounds_unknown = 0
+        self.causes: dict[str, int] = {}
+        self.longest_us = 0
+        self._order = 0
+        self._rounds: dict[int, Round] = {}
+        self._prepared_us: int | None = None
+        self._configured: set[str] = set()
+        self._unnamed = 0
+
+    def begin(self, line: Observation, order: int) -> None:
+        """The next observation of the group."""
+        self._order = order
+        if self.first_us is None:
+            self.first_us, self.first_order = line.time_us, order
+        member_id = line.fields.get("member_id")
+        if member_id:
+            self.all_ids.add(member_id)
+
+    def emit(
+        self,
+        line: Observation,
+        event: TracedEvent,
+        why: Why,
+        source: Source = Source.COORDINATOR,
+        step: int = 0,
+    ) -> None:
+        """A row at the time of the present observation."""
+        self.rows.add(line.time_us, self._order, source, event, why, step)
+
+    # -- members ---------------------------------------------------------------------------------
+
+    def member(self, member_id: str, instance: str | None = None) -> Member:
+        return Member(member_id, None, instance)
+
+    def described(self, line: Observation) -> None:
+        """A line has a member's client id and timeouts."""
+        fields = line.fields
+        member_id = fields.get("member_id")
+        if member_id is None:
+            return
+        self.members.learn(member_id, fields.get("client"))
+        timeouts = {
+            name.replace("_", "."): int(fields[name])
+            for name in ("session_timeout_ms", "rebalance_timeout_ms")
+            if fields.get(name)
+        }
+        if timeouts and member_id not in self._configured:
+            self._configured.add(member_id)
+            detail = ", ".join(f"{name}={value}" for name, value in timeouts.items())
+            event = imported.MemberConfigured(self.name, self.members.name(member_id), detail)
+            self.emit(line, event, Why([line]))
+
+    # -- rounds ----------------------------------------------------------------------------------
+
+    def round(self, generation: int, line: Observation) -> Round:
+        """The round that ``line`` belongs to; older ones are closed."""
+        one = self._rounds.get(generation)
+        if one is None:
+            one = self._rounds[generation] = Round(generation)
+            while len(self._rounds) > _OPEN_ROUNDS:
+                self._close(self._rounds.pop(next(iter(self._rounds))))
+        one.keep(line, self._order)
+        return one
+
+    def round_prepared(self, line: Observation) -> None:
+        self._prepared_us = line.time_us
+
+    def round_completing(self, line: Observation, generation: int, cause: str, rule: str) -> None:
+        """The join phase of ``generation`` has ended."""
+        one = self.round(generation, line)
+        one.stabilized, one.end_cause, one.end_rule = line, cause, rule
+        one.count = line.fields.get("count")
+        one.named = tuple(self.members.members)
+        if one.count is None and "members" not in self.missing:
+            sentence = (
+                f"how many members generation {generation} has is not logged before Kafka 2.8: {ADD_MEMBERS}"
+            )
+            self.is_missing(line, "members", generation, sentence)
+        unnamed = self.members.unnamed
+        if unnamed is not None and unnamed != self._unnamed and unnamed > 0:
+            self.is_missing(
+                line,
+                "members",
+                generation,
+                f"{unnamed} of {self.members.count} members of generation {generation} are not named: "
+                f"{ADD_MEMBERS}",
+            )
+        self._unnamed = unnamed or 0
+
+    def round_stable(self, line: Observation, generation: int, leader: str | None) -> None:
+        one = self.round(generation, line)
+        one.assigned, one.leader = line, leader or one.leader
+        if self._prepared_us is not None:
+            self.longest_us = max(self.longest_us, line.time_us - self._prepared_us)
+            self._prepared_us = None
+
+    def generations_missing(self, line: Observation, last: int, now: int) -> None:
+        """The logs skip generations."""
+        self.is_missing(
+            line,
+            "generations",
+            now,
+            f"between generation {last} and generation {now} lines are missing: add the logs in between, or "
+            f"the "
+            "log of the broker that was the coordinator then",
+        )
+
+    def reason_not_understood(self, line: Observation, reason: str) -> None:
+        self.is_missing(line, "reasons", None, f"the reason {reason!r} is not one that groupstorm knows")
+
+    def is_missing(self, line: Observation, cause: str, generation: int | None, sentence: str) -> None:
+        """The logs do not say something from this line on."""
+        count, first = self.missing.get(cause, (0, sentence))
+        self.missing[cause] = count + 1, first
+        event = imported.EvidenceMissing(self.name, cause, generation, sentence)
+        self.emit(line, event, Why([line], missing=True), Source.WORLD, step=1)
+
+    def finish(self) -> None:
+        """No more observations come."""
+        for one in [*self._rounds.values()]:
+            self._close(one)
+        self._rounds.clear()
+
+    def _close(self, one: Round) -> None:
+        ids = dict.fromkeys((*one.named, *one.plan, *one.joined))
+        names = {member_id: self.members.name(member_id) for member_id in ids}
+        rows = round_rows(self.name, one, names)
+        if not rows:
+            return
+        for time_us, order, step, event, why in rows:
+            self.rows.add(time_us, order, Source.COORDINATOR, event, why, step)
+        line = one.assigned or one.finished or one.stabilized or next(iter(one.joined.values()))
+        why = Why([line])
+        if one.is_known:
+            self.rounds_known += 1
+            self.rows.add(
+                line.time_us,
+                one.order(line),
+                Source.WORLD,
+                imported.OwnershipKnown(self.name, one.generation),
+                why,
+                -4,
+            )
+        else:
+            self.rounds_unknown += 1
+            sentence = (
+                f"who got which partition in generation {one.generation} is not known: {ADD_ASSIGNMENTS}"
+            )
+            if "ownership" not in self.missing:
+                self.missing["ownership"] = 0, f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
+            count, first = self.missing["ownership"]
+            self.missing["ownership"] = count + 1, first
+            event = imported.EvidenceMissing(self.name, "ownership", one.generation, sentence)
+            self.rows.add(line.time_us, one.order(line), Source.WORLD, event, Why([line], missing=True), -4)
+
+    @property
+    def view(self) -> str:
+        """From whose rows ownership follows: members only if every one of them has a log."""
+        return "members" if self.all_ids and self.all_ids <= self.own_logs else "coordinator"

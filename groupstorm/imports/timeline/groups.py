@@ -1,0 +1,52 @@
+"""All groups of the logs: every observation goes to its group, and there to what reads its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.parser import LogParser
+from groupstorm.imports.provenance import Rows
+from groupstorm.imports.timeline.classic import ClassicRounds
+from groupstorm.imports.timeline.group import GroupRecord
+
+Handler = Callable[[Observation], None]
+
+
+class Groups:
+    """Takes all observations in the order of time; `finish` gives the groups in the order of their
+    appearance."""
+
+    def __init__(self, rows: Rows, parsers: Sequence[LogParser]) -> None:
+        self._rows = rows
+        self._parsers = parsers
+        self._groups: dict[str, tuple[GroupRecord, dict[str, Handler]]] = {}
+
+    def add(self, one: Observation, order: int) -> None:
+        name = one.group or self._group_of(one)
+        if not name:
+            return
+        found = self._groups.get(name)
+        if found is None:
+            record = GroupRecord(name, self._rows)
+            found = self._groups[name] = record, {**ClassicRounds(record).handlers}
+        record, handlers = found
+        handler = handlers.get(one.kind)
+        if handler is not None:
+            record.begin(one, order)
+            handler(one)
+
+    def finish(self) -> list[GroupRecord]:
+        """Close what is open. Groups of which lines say nothing that makes a row are left out."""
+        records = [record for record, _ in self._groups.values() if record.first_us is not None]
+        for record in records:
+            record.finish()
+        return records
+
+    def _group_of(self, one: Observation) -> str:
+        """The group of a line that names only a member."""
+        member_id = one.fields.get("old_member_id")
+        for name, (record, _) in self._groups.items():
+            if member_id in record.members.members:
+                return name
+        return ""

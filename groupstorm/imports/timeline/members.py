@@ -1,0 +1,72 @@
+"""Who is in a group, as far as its coordinator's lines name them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+#: What a coordinator, or a client of KIP-848, puts behind the client id or instance id in a member id.
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+MEMBER_ID_RULE: Final = "member: the client id is what stands before the UUID in a member id"
+
+
+class Member(NamedTuple):
+    """``client``: its client id; None if no line and no rule says it."""
+
+    member_id: str
+    client: str | None = None
+    instance: str | None = None
+    is_pending: bool = False
+
+
+class Membership:
+    """Members by member id. ``count``: how many there are by the coordinator's own count, None if not
+    known."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, Member] = {}
+        self.pending: dict[str, Member] = {}
+        self.count: int | None = None
+        self._clients: dict[str, str] = {}
+
+    def learn(self, member_id: str, client: str | None) -> None:
+        """A line names the client id of a member."""
+        if client:
+            self._clients[member_id] = client
+
+    def name(self, member_id: str, instance: str | None = None) -> str:
+        """The client id: said by a line, else by the member id, else the member id itself."""
+        if member_id in self._clients:
+            return self._clients[member_id]
+        return instance or _UUID.sub("", member_id)
+
+    def is_said(self, member_id: str) -> bool:
+        """Whether a line said the client id."""
+        return member_id in self._clients
+
+    def add(self, member_id: str, instance: str | None) -> None:
+        if member_id not in self.members and self.count is not None:
+            self.count += 1
+        self.members[member_id] = Member(member_id, None, instance)
+        self.pending.pop(member_id, None)
+
+    def remove(self, member_id: str) -> Member | None:
+        """The member, if it was known. It was in the group in any case."""
+        if self.count is not None:
+            self.count = max(0, self.count - 1)
+        self._clients.pop(member_id, None) if member_id not in self.members else None
+        return self.members.pop(member_id, None)
+
+    def counted(self, count: int) -> None:
+        """The coordinator has counted its members."""
+        self.count = count
+
+    @property
+    def unnamed(self) -> int | None:
+        """How many members no line names; None if the coordinator did not count."""
+        return None if self.count is None else max(0, self.count - len(self.members))
+
+    def clear(self) -> None:
+        self.members.clear()
+        self.pending.clear()
+        self.count = None

@@ -1,0 +1,172 @@
+"""One round of a classic group, as all logs together tell it: who joined, who was given what, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.provenance import Why
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause, GroupState
+from groupstorm.trace.rows import TracedEvent
+
+ANSWERED_JOINS: Final = "the coordinator answers every JoinGroup when the join phase ends"
+ANSWERED_SYNCS: Final = (
+    "the coordinator answers every SyncGroup that waits when it has the leader's assignment"
+)
+FROM_LEADER: Final = "partitions: the leader's log has the assignment of every member"
+ROUND_OF_CLIENTS: Final = "clients' lines bound the time: no line of the coordinator says it"
+
+
+@dataclass(slots=True)
+class Round:
+    """``generation`` and its lines; the coordinator's are None if no log of it has them.
+
+    ``orders``: where the lines stand among all observations.
+    """
+
+    generation: int
+    stabilized: Observation | None = None
+    assigned: Observation | None = None
+    finished: Observation | None = None
+    end_cause: str = "unknown"
+    end_rule: str = ""
+    leader: str | None = None
+    protocol: str | None = None
+    count: int | None = None
+    #: Member ids that the coordinator's lines name.
+    named: tuple[str, ...] = ()
+    joined: dict[str, Observation] = field(default_factory=dict)
+    synced: dict[str, Observation] = field(default_factory=dict)
+    #: Member id -> partitions that its own log says, and the line.
+    told: dict[str, tuple[Observation, tuple[str, ...]]] = field(default_factory=dict)
+    requested: Observation | None = None
+    orders: dict[int, int] = field(default_factory=dict)
+
+    def order(self, line: Observation) -> int:
+        return self.orders[id(line)]
+
+    def keep(self, line: Observation, order: int) -> None:
+        self.orders[id(line)] = order
+
+    @property
+    def plan(self) -> Mapping[str, tuple[str, ...]]:
+        """Member id -> partitions: by the leader's log, else by each member's own."""
+        if self.finished is not None:
+            planned: Mapping[str, list[str]] = self.finished.fields["assignments"]
+            return {member: tuple(partitions) for member, partitions in planned.items()}
+        return {member: partitions for member, (_, partitions) in self.told.items()}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the logs say who got which partition, of all members."""
+        if self.finished is not None:
+            return True
+        members = self.count if self.count is not None else None
+        return members is not None and len(self.told) >= members > 0
+
+
+#: Time, order, step, event, why: a row that a round makes when all its lines are there.
+RoundRow = tuple[int, int, int, TracedEvent, Why]
+
+
+def round_rows(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRow]:
+    """The coordinator's rows of a round. ``names``: client ids by member id."""
+    return [
+        *_completing(group, one),
+        *_join_answers(group, one, names),
+        *_sync_answers(group, one, names),
+        *_stable(group, one),
+    ]
+
+
+def _completing(group: str, one: Round) -> list[RoundRow]:
+    state = GroupState.COMPLETING_REBALANCE
+    count = one.count if one.count is not None else len(one.plan) or None
+    cause = one.end_cause
+    if one.stabilized is not None:
+        line = one.stabilized
+        why = Why([line], one.end_rule)
+    elif one.joined:
+        line = min(one.joined.values(), key=lambda seen: seen.time_us)
+        earliest = None if one.requested is None else one.requested.time_us
+        why = Why([line], ROUND_OF_CLIENTS, earliest, line.time_us, inferred=True)
+    else:
+        return []
+    event = events.GroupStateChanged(
+        group,
+        GroupState.PREPARING_REBALANCE,
+        state,
+        one.generation,
+        cause,
+        None,
+        one.protocol,
+        one.leader,
+        count,
+    )
+    return [(line.time_us, one.order(line), -3, event, why)]
+
+
+def _join_answers(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRow]:
+    rows: list[RoundRow] = []
+    for member_id in dict.fromkeys((*one.plan, *one.joined)):
+        own, line = one.joined.get(member_id), one.stabilized
+        anchor = own or line
+        if anchor is None:
+            continue
+        evidence = [seen for seen in (line, own) if seen is not None]
+        why = Why([anchor])
+        if line is not None:
+            latest = None if own is None else own.time_us
+            why = Why(evidence, ANSWERED_JOINS, line.time_us, latest, inferred=True)
+            anchor = line
+        event = events.JoinAnswered(group, names.get(member_id, member_id), member_id, one.generation, None)
+        rows.append((anchor.time_us, one.order(anchor), -2, event, why))
+    return rows
+
+
+def _sync_answers(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRow]:
+    """At the coordinator's time if its log has it, else when the member says that it has the answer."""
+    rows: list[RoundRow] = []
+    plan = one.plan
+    for member_id, partitions in plan.items():
+        own, line = one.synced.get(member_id), one.assigned
+        said = one.finished if one.finished is not None else one.told[member_id][0]
+        anchor = line or own or said
+        rules = [FROM_LEADER] if one.finished is not None else []
+        latest = None if own is None else own.time_us
+        earliest = None
+        if line is not None:
+            rules.insert(0, ANSWERED_SYNCS)
+            earliest = line.time_us
+        elif own is None:
+            rules.insert(0, ROUND_OF_CLIENTS)
+            earliest = said.time_us
+        evidence = [seen for seen in (line, own, said) if seen is not None]
+        inferred = line is not None or own is None
+        event = events.SyncAnswered(
+            group, names.get(member_id, member_id), member_id, one.generation, None, partitions
+        )
+        why = Why(evidence, "; ".join(rules), earliest, latest if inferred else None, inferred)
+        rows.append((anchor.time_us, one.order(anchor), -1, event, why))
+    return rows
+
+
+def _stable(group: str, one: Round) -> list[RoundRow]:
+    count = one.count if one.count is not None else len(one.plan) or None
+    synced = min(one.synced.values(), key=lambda seen: seen.time_us, default=None)
+    if one.assigned is not None:
+        line, why = one.assigned, Why([one.assigned])
+    elif synced is not None and one.stabilized is None:
+        line = synced
+        earliest = None if one.finished is None else one.finished.time_us
+        why = Why([line], ROUND_OF_CLIENTS, earliest, line.time_us, inferred=True)
+    else:
+        return []
+    event = events.GroupStateChanged(
+        group, GroupState.COMPLETING_REBALANCE, GroupState.STABLE, one.generation, Cause.ASSIGNED, one.leader,
+        one.protocol, one.leader, count,
+    )  # fmt: skip
+    return [(line.time_us, one.order(line), 0, event, why)]

@@ -1,0 +1,49 @@
+"""What `groupstorm import` says about the logs behind a trace, beside the rows that it made from them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class GroupImported(NamedTuple):
+    """First row of a group in an imported trace.
+
+    ``cause``: from whose rows ownership follows: coordinator, or members (every member has a log of its own).
+    ``detail``: one JSON line with the wall clock at time 0, and the logs with their clocks.
+    """
+
+    group: str
+    cause: str
+    detail: str
+
+
+class EvidenceMissing(NamedTuple):
+    """The logs do not say something; ``detail`` is the sentence that says what to add.
+
+    ``cause``: ownership (who owned which partition; from now on, until `ownership_known`), members (who is in
+    the group), clock (how a log's clock relates to the others'). ``generation``: the one that lacks it.
+    """
+
+    group: str
+    cause: str
+    generation: int | None
+    detail: str
+
+
+class OwnershipKnown(NamedTuple):
+    """From ``generation`` on the logs say who owns every partition, until `evidence_missing` says
+    otherwise."""
+
+    group: str
+    generation: int
+
+
+class MemberConfigured(NamedTuple):
+    """A client's log, or a line of its coordinator, has its settings: ``detail`` is one JSON object."""
+
+    group: str
+    member: str
+    detail: str
+
+
+Event = GroupImported | EvidenceMissing | OwnershipKnown | MemberConfigured

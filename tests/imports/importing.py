@@ -1,0 +1,47 @@
+"""What the tests of imports share: write logs, import them, read what came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from groupstorm.figures.by_group import figures_by_group
+from groupstorm.figures.table import Figures
+from groupstorm.imports.importing import Imported, Options, import_logs
+from groupstorm.imports.lines import find_logs
+from groupstorm.trace.reader import read_rows
+
+LOGS = Path(__file__).parent / "logs"
+BROKER = "kafka.coordinator.group.GroupCoordinator"
+
+
+def import_texts(folder: Path, logs: Mapping[str, str], options: Options | None = None) -> Imported:
+    """Import logs with these names and texts into ``folder``/out."""
+    for name, text in logs.items():
+        (folder / name).write_text(text, "utf-8")
+    found = find_logs([str(folder / name) for name in logs])
+    return import_logs(found, folder / "out", options or Options())
+
+
+def rows(folder: Path, event: str = "") -> list[Mapping[str, Any]]:
+    """The rows of the trace in ``folder``/out, or those of one event."""
+    return [row for row in read_rows(folder / "out") if event in ("", row["event"])]
+
+
+def figures(folder: Path) -> Mapping[str, Figures]:
+    """The figures of every group."""
+    return figures_by_group(read_rows(folder / "out"))
+
+
+def states(folder: Path) -> list[tuple[str, str, str, int | None]]:
+    """(previous state, state, cause, generation) of every row of a state."""
+    return [
+        (row["previous_state"], row["state"], row["cause"], row.get("generation"))
+        for row in rows(folder, "group_state_changed")
+    ]
+
+
+def broker_line(time: str, message: str) -> str:
+    """A line of a broker with log4j's default pattern."""
+    return f"[2024-11-18 {time}] INFO [GroupCoordinator 1]: {message} ({BROKER})\n"

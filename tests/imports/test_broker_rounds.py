@@ -1,0 +1,123 @@
+"""Rounds of classic groups from a broker's log: states, causes, members, and what the log does not say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.imports.importing import Options
+from groupstorm.problems import InputError
+from tests.imports.importing import LOGS, broker_line, figures, import_texts, rows, states
+
+A, B = "app-a-11111111-2222-3333-4444-555555555555", "app-b-11111111-2222-3333-4444-666666666666"
+OFFSETS = "__consumer_offsets-1"
+ROUND = (
+    broker_line(
+        "10:00:00,000",
+        f"Dynamic member with unknown member id joins group g in Empty state. Created a new member id {A} "
+        "and request the member to rejoin with this id.",
+    )
+    + broker_line(
+        "10:00:00,010",
+        f"Preparing to rebalance group g in state Empty with old generation 0 ({OFFSETS}) "
+        f"(reason: Adding new member {A} with group instance id None; client reason: need to re-join with "
+        f"the given member-id: {A})",
+    )
+    + broker_line("10:00:03,010", f"Stabilized group g generation 1 ({OFFSETS}) with 1 members")
+    + broker_line(
+        "10:00:03,050",
+        f"Assignment received from leader {A} for group g for generation 1. The group has 1 members, "
+        "0 of which are static.",
+    )
+    + broker_line("10:05:00,000", f"Member {A} in group g has failed, removing it from the group")
+    + broker_line(
+        "10:05:00,000",
+        f"Preparing to rebalance group g in state PreparingRebalance with old generation 1 ({OFFSETS}) "
+        f"(reason: removing member {A} on heartbeat expiration)",
+    )
+    + broker_line("10:05:00,001", f"Group g with generation 2 is now empty ({OFFSETS})")
+)
+
+
+def test_a_group_from_its_first_member_to_its_last(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"server.log": ROUND})
+    assert states(tmp_path) == [
+        ("unknown", "PreparingRebalance", "pending-member", 0),
+        ("PreparingRebalance", "CompletingRebalance", "initial-delay", 1),
+        ("CompletingRebalance", "Stable", "assigned", 1),
+        ("Stable", "PreparingRebalance", "session-expired", 1),
+        ("PreparingRebalance", "Empty", "no-members", 2),
+    ]
+    (removed,) = rows(tmp_path, "member_removed")
+    assert (removed["member"], removed["member_id"], removed["cause"]) == ("app-a", A, "session-expired")
+    assert removed["time_us"] == 300_000_000
+
+
+def test_every_row_says_how_it_is_known(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"server.log": ROUND})
+    log = tmp_path / "server.log"
+    found = rows(tmp_path)
+    assert {row["provenance"] for row in found} == {"observed", "inferred", "missing"}
+    assert all("evidence" in row or row["event"] == "group_imported" for row in found)
+    (added,) = rows(tmp_path, "member_added")
+    assert (added["provenance"], added["evidence"]) == ("inferred", [f"{log}:2"])
+    assert added["rule"].startswith("member: the reason of the round names it; ")
+    stable = rows(tmp_path, "group_state_changed")[2]
+    assert (stable["provenance"], stable["evidence"]) == ("observed", [f"{log}:4"])
+
+
+def test_ownership_is_unknown_and_not_zero(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"server.log": ROUND})
+    found = figures(tmp_path)["g"]
+    assert found.generations == 1
+    assert found.unowned_partition_seconds is None
+    assert found.moves is None
+    assert found.revoked_and_returned is None
+    assert found.dual_owner_seconds is None
+    assert "add the log of the group's leader" in found.answer
+    assert "never settled" not in found.answer
+
+
+def test_all_groups_of_a_log_and_one_of_them(tmp_path: Path) -> None:
+    text = ROUND + ROUND.replace("group g", "group my other group!")
+    import_texts(tmp_path, {"server.log": text})
+    assert {row["group"] for row in rows(tmp_path)} == {"g", "my other group!"}
+    import_texts(tmp_path, {"server.log": text}, Options(groups=frozenset({"g"})))
+    assert {row["group"] for row in rows(tmp_path)} == {"g"}
+    with pytest.raises(InputError, match="--group x: no line of the logs names it"):
+        import_texts(tmp_path, {"server.log": text}, Options(groups=frozenset({"x"})))
+
+
+def test_a_storm_of_joins_of_kafka_2_3(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"E4.log": (LOGS / "E4-joins-2.3.log").read_text("utf-8")})
+    assert [row[1:] for row in states(tmp_path)] == [
+        ("PreparingRebalance", "new-member", 1689),
+        ("CompletingRebalance", "all-joined", 1690),
+        ("Stable", "assigned", 1690),
+        ("PreparingRebalance", "new-member", 1690),
+        ("CompletingRebalance", "all-joined", 1691),
+    ]
+    missing = {row["cause"] for row in rows(tmp_path, "evidence_missing")}
+    assert missing == {"members", "ownership"}
+
+
+def test_members_that_no_line_names_are_missing(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"server.log": ROUND.replace("with 1 members", "with 3 members")})
+    (found,) = [row for row in rows(tmp_path, "evidence_missing") if row["cause"] == "members"]
+    assert found["detail"].startswith("2 of 3 members of generation 1 are not named: ")
+
+
+def test_generations_that_are_not_in_the_log_are_missing(tmp_path: Path) -> None:
+    later = ROUND.replace("generation 1", "generation 5").replace("generation 0", "generation 4")
+    import_texts(tmp_path, {"server.log": ROUND + later.replace("10:0", "11:0")})
+    (found,) = [row for row in rows(tmp_path, "evidence_missing") if row["cause"] == "generations"]
+    assert found["detail"].startswith("between generation 2 and generation 4 lines are missing: ")
+
+
+def test_a_log_without_groups_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"none of 2 lines says what a group did: expected the log of a broker"
+    ):
+        import_texts(tmp_path, {"server.log": "nothing\nof a group\n"})
+    assert not (tmp_path / "out").exists()
