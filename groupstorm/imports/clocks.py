@@ -29,6 +29,7 @@ _BARRIERS: Final[Mapping[str, tuple[int, int]]] = {
     "joined": (0, 1),
     "finished": (1, -1),
     "synced": (1, 1),
+    "assigned": (1, 1),
 }
 
 

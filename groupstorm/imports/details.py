@@ -87,6 +87,10 @@ def _targets(fields: dict[str, Any]) -> None:
         fields["targets"] = assignments(fields["targets"])
 
 
+def _assignments(fields: dict[str, Any]) -> None:
+    fields["assignments"] = assignments(fields["assignments"])
+
+
 def _config(fields: dict[str, Any]) -> None:
     settings = dict(_SETTING.findall(fields.pop("rest")))
     fields["settings"] = settings
@@ -120,6 +124,7 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "member_ids": _ids,
     "partitions": _partitions,
     "targets": _targets,
+    "assignments": _assignments,
     "described_generation": _generation,
 }
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {

@@ -11,6 +11,7 @@ from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.percentiles import nearest_rank, percentile
 from groupstorm.problems import InputError
 from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as streams_events
@@ -102,7 +103,10 @@ def test_percentiles_are_nearest_ranks() -> None:
 
 def test_every_event_type_has_one_name() -> None:
     assert event_types()["partitions_assigned"].__name__ == "PartitionsAssigned"
-    unions = (coordinator_events.Event, member_events.Event, streams_events.Event, world_events.Event)
+    unions = (
+        *(coordinator_events.Event, member_events.Event, streams_events.Event, world_events.Event),
+        imported_events.Event,
+    )
     assert len(event_types()) == sum(len(get_args(union)) for union in unions)
 
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.template import Catalogue, Template
-from groupstorm.imports.templates import bare, broker_classic, broker_groups, broker_java
+from groupstorm.imports.templates import bare, broker_classic, broker_groups, broker_java, java_client
 
 TABLES: Final[Mapping[Writer, tuple[Template, ...]]] = {
     Writer.BROKER: (*broker_classic.TEMPLATES, *broker_java.TEMPLATES, *broker_groups.TEMPLATES),
-    Writer.JAVA: (),
+    Writer.JAVA: java_client.TEMPLATES,
     Writer.STREAMS: (),
     Writer.RDKAFKA: (),
     Writer.BARE: bare.TEMPLATES,

@@ -242,6 +242,8 @@ class ClassicRounds:
             self._group.name, name, member_id, instance, self._group.generation, str(cause)
         )
         self._group.emit(line, event, self._named(line, member_id, rule))
+        for tell in self._group.on_removal:
+            tell(member_id, line)
 
     def _named(self, line: Observation, member_id: str, rule: str = "") -> Why:
         rules = [rule] if rule else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from groupstorm.imports.observation import Observation
@@ -34,9 +35,15 @@ class GroupRecord:
         self.members = Membership()
         self.replacing: Observation | None = None
         self.first_us: int | None = None
+        self.last: Observation | None = None
         self.first_order = 0
         #: Member ids with a log of their own, and all that lines name.
         self.own_logs: set[str] = set()
+        self.subscribed: set[str] = set()
+        self.clients: set[str] = set()
+        #: Told when the coordinator removes a member: member id and the line.
+        self.on_removal: list[Callable[[str, Observation], None]] = []
+        self.has_broker = False
         self.all_ids: set[str] = set()
         self.is_modern = False
         #: What is missing: cause -> how often, and the first sentence.
@@ -45,7 +52,8 @@ class GroupRecord:
         self.rounds_unknown = 0
         self.causes: dict[str, int] = {}
         self.longest_us = 0
-        self._order = 0
+        self.order = 0
+        self._members_tell_all = True
         self._rounds: dict[int, Round] = {}
         self._prepared_us: int | None = None
         self._configured: set[str] = set()
@@ -53,12 +61,21 @@ class GroupRecord:
 
     def begin(self, line: Observation, order: int) -> None:
         """The next observation of the group."""
-        self._order = order
+        self.order = order
+        self.last = line
         if self.first_us is None:
             self.first_us, self.first_order = line.time_us, order
         member_id = line.fields.get("member_id")
         if member_id:
             self.all_ids.add(member_id)
+
+    def learn_client(self, line: Observation, client: str) -> None:
+        """A line of a client's own log."""
+        self.clients.add(client)
+
+    def order_of(self, line: Observation) -> int:
+        """Where an earlier line stands: close enough among lines of another instant."""
+        return self.order if line.time_us == self.order else self.first_order
 
     def emit(
         self,
@@ -69,7 +86,7 @@ class GroupRecord:
         step: int = 0,
     ) -> None:
         """A row at the time of the present observation."""
-        self.rows.add(line.time_us, self._order, source, event, why, step)
+        self.rows.add(line.time_us, self.order, source, event, why, step)
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -103,7 +120,7 @@ class GroupRecord:
             one = self._rounds[generation] = Round(generation)
             while len(self._rounds) > _OPEN_ROUNDS:
                 self._close(self._rounds.pop(next(iter(self._rounds))))
-        one.keep(line, self._order)
+        one.keep(line, self.order)
         return one
 
     def round_prepared(self, line: Observation) -> None:
@@ -164,10 +181,17 @@ class GroupRecord:
         for one in [*self._rounds.values()]:
             self._close(one)
         self._rounds.clear()
+        silent = sorted(self.clients - self.subscribed)
+        if silent and self.last is not None and self.view == "members":
+            sentence = f"what {silent[0]} subscribes to is not logged: add its log from its start on"
+            self.is_missing(self.last, "subscriptions", None, sentence)
 
     def _close(self, one: Round) -> None:
         ids = dict.fromkeys((*one.named, *one.plan, *one.joined))
-        names = {member_id: self.members.name(member_id) for member_id in ids}
+        self.all_ids.update(ids)
+        names = {member_id: one.clients.get(member_id) or self.members.name(member_id) for member_id in ids}
+        if not set(ids) <= set(one.joined) or (one.count or 0) > len(one.joined):
+            self._members_tell_all = False
         rows = round_rows(self.name, one, names)
         if not rows:
             return
@@ -200,4 +224,9 @@ class GroupRecord:
     @property
     def view(self) -> str:
         """From whose rows ownership follows: members only if every one of them has a log."""
-        return "members" if self.all_ids and self.all_ids <= self.own_logs else "coordinator"
+        told = (
+            bool(self.all_ids)
+            and (self.is_modern or self._members_tell_all)
+            and self.all_ids <= self.own_logs
+        )
+        return "members" if told else "coordinator"

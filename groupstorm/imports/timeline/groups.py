@@ -8,7 +8,9 @@ from groupstorm.imports.observation import Observation
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.provenance import Rows
 from groupstorm.imports.timeline.classic import ClassicRounds
+from groupstorm.imports.timeline.client import ClientMember
 from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.modern import ModernGroup
 
 Handler = Callable[[Observation], None]
 
@@ -21,6 +23,8 @@ class Groups:
         self._rows = rows
         self._parsers = parsers
         self._groups: dict[str, tuple[GroupRecord, dict[str, Handler]]] = {}
+        self._modern: list[ModernGroup] = []
+        self._clients: dict[tuple[str, int, str], ClientMember] = {}
 
     def add(self, one: Observation, order: int) -> None:
         name = one.group or self._group_of(one)
@@ -29,19 +33,38 @@ class Groups:
         found = self._groups.get(name)
         if found is None:
             record = GroupRecord(name, self._rows)
-            found = self._groups[name] = record, {**ClassicRounds(record).handlers}
+            modern = ModernGroup(record)
+            self._modern.append(modern)
+            found = self._groups[name] = record, {**ClassicRounds(record).handlers, **modern.handlers}
         record, handlers = found
         handler = handlers.get(one.kind)
         if handler is not None:
             record.begin(one, order)
             handler(one)
+        elif one.fields.get("client"):
+            self._add_to_client(record, one, order)
 
     def finish(self) -> list[GroupRecord]:
         """Close what is open. Groups of which lines say nothing that makes a row are left out."""
+        for client in self._clients.values():
+            client.finish()
+        for modern in self._modern:
+            modern.finish()
         records = [record for record, _ in self._groups.values() if record.first_us is not None]
         for record in records:
             record.finish()
         return records
+
+    def _add_to_client(self, record: GroupRecord, one: Observation, order: int) -> None:
+        key = (record.name, one.source, one.fields["client"])
+        client = self._clients.get(key)
+        if client is None:
+            client = self._clients[key] = ClientMember(record, one.fields["client"])
+            record.on_removal.append(client.removed_id)
+        handler = client.handlers.get(one.kind)
+        if handler is not None:
+            record.begin(one, order)
+            client.take(one, handler)
 
     def _group_of(self, one: Observation) -> str:
         """The group of a line that names only a member."""

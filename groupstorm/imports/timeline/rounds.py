@@ -43,6 +43,8 @@ class Round:
     #: Member id -> partitions that its own log says, and the line.
     told: dict[str, tuple[Observation, tuple[str, ...]]] = field(default_factory=dict)
     requested: Observation | None = None
+    #: Member id -> the client id in the prefix of its lines.
+    clients: dict[str, str] = field(default_factory=dict)
     orders: dict[int, int] = field(default_factory=dict)
 
     def order(self, line: Observation) -> int:
@@ -75,11 +77,32 @@ RoundRow = tuple[int, int, int, TracedEvent, Why]
 def round_rows(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRow]:
     """The coordinator's rows of a round. ``names``: client ids by member id."""
     return [
+        *_preparing(group, one),
         *_completing(group, one),
         *_join_answers(group, one, names),
         *_sync_answers(group, one, names),
         *_stable(group, one),
     ]
+
+
+def _preparing(group: str, one: Round) -> list[RoundRow]:
+    """The beginning of a round that only clients tell."""
+    line = one.requested
+    if one.stabilized is not None or line is None or not one.joined:
+        return []
+    event = events.GroupStateChanged(
+        group,
+        "unknown",
+        GroupState.PREPARING_REBALANCE,
+        one.generation - 1,
+        "unknown",
+        None,
+        None,
+        None,
+        None,
+    )
+    why = Why([line], ROUND_OF_CLIENTS, None, line.time_us, inferred=True)
+    return [(line.time_us, one.order(line), -5, event, why)]
 
 
 def _completing(group: str, one: Round) -> list[RoundRow]:

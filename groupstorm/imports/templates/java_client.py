@@ -1,0 +1,144 @@
+"""What Kafka's Java consumer logs about its group: the classic protocol and KIP-848, Kafka 2.3 to 4.3.
+
+``where``: the release and the line of `AbstractCoordinator` (AC), `ConsumerCoordinator` (CC),
+`ConsumerRebalanceListenerInvoker` (LI), `AbstractMembershipManager` (MM), `StreamsMembershipManager` (SM), or
+the class. Connect's workers log the same in `WorkerCoordinator` and `DistributedHerder`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.imports.template import Template
+
+_T = Template
+
+TEMPLATES: Final = (
+    # -- joining
+    _T("joining", "(Re-)joining group", "2.3.1 AC:505 to 4.3.1 AC:611"),
+    _T(
+        "joined",
+        "Successfully joined group with generation {described_generation}",
+        "2.3.1 AC:469, 4.3.1 AC:672",
+    ),
+    _T(
+        "synced",
+        "Successfully synced group in generation {described_generation}",
+        "2.8.2 AC:760, 4.3.1 AC:849",
+    ),
+    _T("finished", "Finished assignment for group at generation {generation}: {assignments}", "2.8.2 CC:652"),
+    _T("rejoin", "Request joining group due to: {reason}", "3.4.1 AC:1062, 4.3.1 AC:1109"),
+    _T("rejoin", "Attempt to heartbeat failed since {reason}", "2.3.1 AC:931 to 4.3.1 AC:1255"),
+    _T("rejoin", "Attempt to heartbeat failed for since member id {member_id} is not {rest}", "2.3.1 AC:947"),
+    _T(
+        "rejected",
+        "Attempt to heartbeat with {described_generation} and group instance id {instance} failed due to "
+        "{error}, "
+        "resetting generation",
+        "2.8.2 AC:1139, 4.3.1 AC:1275",
+    ),
+    _T("rejoin", "Requesting to re-join the group and trigger rebalance since {reason}", "2.8.2 CC:798"),
+    _T("rejoin", "JoinGroup failed: {reason}", "2.8.2 AC:607"),
+    _T("rejoin", "JoinGroup failed due to {reason}", "2.8.2 AC:638"),
+    _T("rejoin", "SyncGroup failed: {reason}", "2.8.2 AC:785"),
+    _T("rejoin", "Rebalance failed.", "2.8.2 AC:470"),
+    _T("reset", "Resetting generation and member id due to: {reason}", "3.4.1 AC:1015"),
+    _T("reset", "Resetting generation due to: {reason}", "3.4.1 AC:1015"),
+    _T("failed-for-good", "Received fatal exception: group.instance.id gets fenced", "2.3.1 AC:566"),
+    _T("failed-for-good", "Caught fenced group.instance.id {rest}", "2.3.1 AC:1151"),
+    # -- what it owns
+    _T("given", "Notifying assignor about the new Assignment(partitions={partitions})", "2.8.2 CC:279"),
+    _T(
+        "given",
+        "Notifying assignor about the new Assignment(partitions={partitions}, userData{rest}",
+        "2.8.2 CC:279",
+    ),
+    _T("assignment-update", "Updating assignment with{rest}", "2.8.2 CC:396, 4.3.1 CC:428", lines=True),
+    _T("assigned", "Adding newly assigned partitions: {partitions}", "2.8.2 CC:291, 4.3.1 LI:57"),
+    _T("assigned", "Setting newly assigned partitions: {partitions}", "2.3.1 CC:283"),
+    _T("assigned", "Setting newly assigned partitions {partitions}", "1.x CC"),
+    _T("revoked", "Revoke previously assigned partitions {partitions}", "2.8.2 CC:310, 4.3.1 LI:83"),
+    _T("revoked", "Revoking previously assigned partitions {partitions}", "2.3.1 CC:476, 4.3.1 MM:1131"),
+    _T("lost", "Lost previously assigned partitions {partitions}", "2.8.2 CC:329, 4.3.1 LI:113"),
+    _T("subscribed", "Subscribed to topic(s): {topics}", "KafkaConsumer"),
+    _T("subscribed", "Subscribed to topics: {topics}", "ShareConsumerImpl"),
+    # -- leaving
+    _T(
+        "leaving",
+        "Member {member_id} sending LeaveGroup request to coordinator {coordinator} due to {reason}",
+        "2.8.2 AC:1045, 4.3.1 AC:1174",
+    ),
+    _T(
+        "leaving",
+        "Member {member_id} sending LeaveGroup request to coordinator {coordinator}",
+        "2.3.1 AC:879",
+    ),
+    _T("poll-timeout", "consumer poll timeout has expired.{rest}", "3.4.1 AC:1471"),
+    _T(
+        "poll-timeout",
+        "Consumer poll timeout has expired.{rest}",
+        "4.3.1 AbstractHeartbeatRequestManager:172",
+    ),
+    _T(
+        "poll-timeout",
+        "This member will leave the group because consumer poll timeout{rest}",
+        "2.3.1 AC:1119",
+    ),
+    # -- KIP-848
+    _T(
+        "transition",
+        "Member {member_id} with epoch {epoch} transitioned from {previous_state} to {state}.",
+        "4.3.1 MM:246, SM:569",
+    ),
+    _T("reconciling", "Reconciling assignment with local epoch {epoch}{rest}", "4.3.1 MM:867", lines=True),
+    _T("tasks", "Assigned tasks with local epoch {epoch} and group {rest}", "4.3.1 SM:1088", lines=True),
+    # -- Connect
+    _T(
+        "noted",
+        "Joined group at generation {generation} with protocol version {rest}",
+        "4.3.1 DistributedHerder:2626",
+    ),
+    _T("noted", "Rebalance started", "4.3.1 WorkerCoordinator:239"),
+    # -- understood, and no row follows
+    *(
+        _T("noted", text, "KafkaConsumer and its parts")
+        for text in (
+            "Discovered group coordinator {rest}",
+            "Group coordinator {rest}",
+            "Requesting disconnect from last known coordinator {rest}",
+            "Consumer has been disconnected from the group coordinator {rest}",
+            "Requested disconnect {rest}",
+            "Cluster ID: {rest}",
+            "Setting offset for partition {rest}",
+            "Found no committed offset for partition {rest}",
+            "Resetting offset for partition {rest}",
+            "Resetting the last seen epoch {rest}",
+            "Seeking to {rest}",
+            "Node {rest}",
+            "Error while fetching metadata {rest}",
+            "Generation data was cleared by heartbeat thread {rest}",
+            "Giving away all assigned partitions as lost {rest}",
+            "Need to revoke partitions {rest}",
+            "Skipped assignment for returning static leader {rest}",
+            "Attempt to heartbeat with stale {rest}",
+            "Failing OffsetCommit request {rest}",
+            "OffsetCommit failed {rest}",
+            "Offset commit {rest}",
+            "The following subscribed topics are not assigned {rest}",
+            "The following not-subscribed topics {rest}",
+            "The following partitions still have unstable offsets {rest}",
+            "The pause flag in partitions {rest}",
+            "Unsubscribed all topics or patterns and assigned partitions",
+            "Interrupting reconciliation {rest}",
+            "Member {member_id} is triggering callbacks {rest}",
+            "Member {member_id} completed callback {rest}",
+            "LeaveGroup request with {rest}",
+            "FindCoordinator request {rest}",
+            "Close timed out {rest}",
+            "User provided listener {rest}",
+            "still waiting to ensure active group",
+            "Subscribed to pattern: {rest}",
+            "Subscribed to partition(s): {rest}",
+        )
+    ),
+)

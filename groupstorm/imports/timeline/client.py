@@ -1,0 +1,344 @@
+"""One member, as its own log tells it: when it joins, what it owns, why it joins again, when it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.provenance import Why
+from groupstorm.imports.template import Catalogue
+from groupstorm.imports.templates.client_reasons import REASONS
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import imported
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.schema import Source
+
+UNKNOWN: Final = "unknown"
+_REASONS: Final = Catalogue(REASONS)
+#: Settings of a client that say how its group behaves.
+_SETTINGS: Final = (
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "max.poll.interval.ms",
+    "partition.assignment.strategy",
+    "group.protocol",
+    "group.instance.id",
+    "client.rack",
+)
+
+_OWNED = "partitions: the sum of what the member's log adds and takes away"
+_CLOSES = "cause: the member's next line is its LeaveGroup"
+_JOINS = "cause: the member's next line joins again, so it gave up everything before (eager)"
+_UPDATED = "cause: the partitions are not in the assignment that came before (cooperative)"
+_ASKED = "the coordinator has the JoinGroup after the member says that it sends it"
+_DIED = "the member's own log ends here without a word: it died between its last line and this one"
+#: Kinds of lines by which a member's own log says that it has lost or given up what it had.
+_OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})
+#: Kinds of lines of a process that has just started.
+_STARTS: Final = frozenset({"subscribed"})
+_AT_ACKNOWLEDGEMENT = "the member has what it was told to add when it acknowledges"
+
+
+class ClientMember:
+    """Takes the lines of one client of one group, in the order of time."""
+
+    def __init__(self, group: GroupRecord, client: str) -> None:
+        self._group = group
+        self._client = client
+        self._member_id = ""
+        self._generation: int | None = None
+        self._owned: dict[str, None] = {}
+        self._asked: Observation | None = None
+        self._given: list[str] | None = None
+        self._updated = False
+        #: A revocation whose cause the next line tells.
+        self._revoking: tuple[Observation, int, list[str]] | None = None
+        self._losing: str = UNKNOWN
+        self._adding: list[str] | None = None
+        self._last: Observation | None = None
+        #: The coordinator's line that removed the member, and its place, if the own log has not said its end.
+        self._removed: tuple[Observation, int] | None = None
+        self.handlers: Mapping[str, Callable[[Observation], None]] = {
+            "config": self._config,
+            "subscribed": self._subscribed,
+            "rejoin": self._rejoin,
+            "rejected": self._rejected,
+            "reset": self._reset,
+            "poll-timeout": self._poll_timeout,
+            "joining": self._joining,
+            "joined": self._joined,
+            "synced": self._synced,
+            "finished": self._finished,
+            "given": self._given_all,
+            "assignment-update": self._update,
+            "assigned": self._assigned,
+            "revoked": self._revoked,
+            "lost": self._lost,
+            "leaving": self._leaving,
+            "failed-for-good": self._failed,
+            "transition": self._transition,
+            "reconciling": self._reconciling,
+        }
+
+    def take(self, line: Observation, handler: Callable[[Observation], None]) -> None:
+        if self._revoking is not None and line.kind not in ("revoked", "config"):
+            self._settle_revocation(line.kind)
+        if self._removed is not None and line.kind in _OWN_END:
+            self._removed = None
+        if self._owned and line.kind in _STARTS:
+            self._crashed(line, self._group.order)
+        self._last = line
+        self._group.learn_client(line, self._client)
+        handler(line)
+
+    def finish(self) -> None:
+        """No more lines come."""
+        if self._revoking is not None:
+            self._settle_revocation("")
+        if self._removed is not None:
+            self._crashed(*self._removed)
+
+    def removed_id(self, member_id: str, line: Observation) -> None:
+        """The coordinator has removed a member: unless its own log says how it ended, it had died."""
+        if member_id == self._member_id and self._owned and self._revoking is None:
+            self._removed = line, self._group.order
+
+    def _crashed(self, line: Observation, order: int) -> None:
+        if self._removed is not None:
+            line, order = self._removed
+        before = self._last or line
+        event = member_events.MemberCrashed(
+            self._group.name, self._client, self._id(), -1, tuple(self._owned), (), ()
+        )
+        crashed = event._replace(generation=self._generation, positions=None, committed=None)  # type: ignore[arg-type]
+        why = Why([before, line], _DIED, before.time_us, line.time_us, inferred=True)
+        self._group.rows.add(line.time_us, order, Source.MEMBER, crashed, why)
+        self._owned.clear()
+        self._removed = None
+
+    def _emit(self, line: Observation, event: Any, why: Why | None = None) -> None:
+        self._group.emit(line, event, why or Why([line]), Source.MEMBER)
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    def _config(self, line: Observation) -> None:
+        settings: Mapping[str, str] = line.fields["settings"]
+        said = [f"{name}={settings[name]}" for name in _SETTINGS if settings.get(name, "null") != "null"]
+        if said:
+            event = imported.MemberConfigured(self._group.name, self._client, ", ".join(said))
+            self._group.emit(line, event, Why([line]), Source.WORLD)
+
+    def _subscribed(self, line: Observation) -> None:
+        topics = tuple(sorted(one.strip() for one in line.fields["topics"].split(",") if one.strip()))
+        self._group.subscribed.add(self._client)
+        event = member_events.MemberStarted(
+            self._group.name, self._client, line.fields.get("instance"), topics
+        )
+        self._emit(line, event)
+
+    # -- joining ---------------------------------------------------------------------------------
+
+    def _rejoin(self, line: Observation) -> None:
+        reason = line.fields.get("reason", "")
+        found = _REASONS.find(reason)
+        if found is not None and found.fields.get("member_id"):
+            self._learn(found.fields["member_id"])
+        cause = UNKNOWN if found is None else found.kind
+        if found is not None and found.kind == "error":
+            cause = str(found.fields["error"])
+        self._ask(line, cause)
+
+    def _rejected(self, line: Observation) -> None:
+        self._losing = line.fields["error"]
+        self._ask(line, line.fields["error"])
+
+    def _reset(self, line: Observation) -> None:
+        found = _REASONS.find(line.fields["reason"])
+        if found is not None and found.kind == "error":
+            self._losing = found.fields["error"]
+
+    def _poll_timeout(self, line: Observation) -> None:
+        self._losing = "poll-timeout"
+        self._ask(line, "poll-timeout")
+
+    def _ask(self, line: Observation, cause: str) -> None:
+        self._asked = self._asked or line
+        event = member_events.RejoinRequested(
+            self._group.name, self._client, self._member_id, self._generation_or_none(), cause
+        )
+        self._emit(
+            line,
+            event,
+            Why([line], "cause: the line's reason is not one that is known" if cause == UNKNOWN else ""),
+        )
+
+    def _joining(self, line: Observation) -> None:
+        self._asked = self._asked or line
+        if self._member_id and self._generation is not None:
+            event = events.JoinParked(self._group.name, self._client, self._member_id, self._generation)
+            why = Why([line], _ASKED, line.time_us, None, inferred=True)
+            self._group.emit(line, event, why)
+
+    def _joined(self, line: Observation) -> None:
+        """Before 2.8 the line comes with the assignment, and names no member."""
+        fields = line.fields
+        if "generation" not in fields:
+            return
+        if fields.get("member_id"):
+            self._learn(fields["member_id"])
+        self._generation = fields["generation"]
+        self._given, self._updated = None, False
+        one = self._group.round(fields["generation"], line)
+        one.joined[self._id()] = line
+        one.protocol = fields.get("protocol") or one.protocol
+        one.clients[self._id()] = self._client
+        if self._asked is not None and (one.requested is None or self._asked.time_us < one.requested.time_us):
+            one.requested = self._asked
+            one.keep(self._asked, self._group.order_of(self._asked))
+        self._asked = None
+        if not fields.get("member_id"):
+            one.synced[self._id()] = line
+
+    def _synced(self, line: Observation) -> None:
+        fields = line.fields
+        if "generation" in fields:
+            if fields.get("member_id"):
+                self._learn(fields["member_id"])
+            self._generation = fields["generation"]
+            one = self._group.round(fields["generation"], line)
+            one.synced[self._id()] = line
+            one.clients[self._id()] = self._client
+
+    def _finished(self, line: Observation) -> None:
+        one = self._group.round(line.fields["generation"], line)
+        one.finished, one.leader = line, self._id()
+        event = member_events.AssignmentComputed(
+            self._group.name, self._client, self._id(), line.fields["generation"], one.protocol or UNKNOWN,
+            member_events.UNKNOWN, len(line.fields["assignments"]),
+        )  # fmt: skip
+        self._emit(line, event._replace(duration_us=None))  # type: ignore[arg-type]  # a null in the row
+
+    # -- owning ----------------------------------------------------------------------------------
+
+    def _given_all(self, line: Observation) -> None:
+        self._given = line.fields["partitions"]
+
+    def _update(self, line: Observation) -> None:
+        self._given, self._updated = line.fields.get("assigned_partitions"), True
+
+    def _assigned(self, line: Observation) -> None:
+        added = line.fields["partitions"]
+        self._own(line, added)
+
+    def _own(self, line: Observation, added: list[str], rule: str = "") -> None:
+        self._owned.update(dict.fromkeys(added))
+        generation = self._generation
+        event = member_events.PartitionsAssigned(
+            self._group.name, self._client, self._id(), -1, tuple(added), (), member_events.UNKNOWN
+        )
+        known = event._replace(generation=generation, positions=None, duration_us=None)  # type: ignore[arg-type]
+        self._emit(line, known, Why([line], rule))
+        if generation is not None and not self._group.is_modern:
+            owned = tuple(self._given if self._given is not None else self._owned)
+            one = self._group.round(generation, line)
+            one.told[self._id()] = line, owned
+            one.clients[self._id()] = self._client
+
+    def _revoked(self, line: Observation) -> None:
+        if self._revoking is not None:
+            self._settle_revocation("")
+        self._revoking = line, self._group.order, line.fields["partitions"]
+
+    def _settle_revocation(self, next_kind: str) -> None:
+        revoking, self._revoking = self._revoking, None
+        if revoking is None:
+            return
+        line, order, partitions = revoking
+        if next_kind == "leaving":
+            cause, rule = "close", _CLOSES
+        elif self._updated or self._group.is_modern:
+            cause, rule = "assignment", _UPDATED
+        else:
+            cause, rule = "rebalance", _JOINS
+        self._drop(partitions)
+        event = member_events.PartitionsRevoked(
+            self._group.name, self._client, self._id(), -1, tuple(partitions), (), (), -1, cause
+        )
+        self._group.rows.add(line.time_us, order, Source.MEMBER, self._nulls(event), Why([line], rule))
+
+    def _lost(self, line: Observation) -> None:
+        partitions = line.fields["partitions"]
+        self._drop(partitions)
+        event = member_events.PartitionsLost(
+            self._group.name, self._client, self._id(), -1, tuple(partitions), (), (), -1, self._losing
+        )
+        self._emit(line, self._nulls(event))
+        self._losing = UNKNOWN
+
+    def _nulls(self, event: Any) -> Any:
+        """What no log tells is null in the row."""
+        return event._replace(generation=self._generation, positions=None, committed=None, duration_us=None)
+
+    def _drop(self, partitions: list[str]) -> None:
+        for name in partitions:
+            self._owned.pop(name, None)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def _leaving(self, line: Observation) -> None:
+        member_id = line.fields.get("member_id")
+        if member_id:
+            self._learn(member_id)
+        if "poll" in line.fields.get("reason", ""):
+            return
+        self._emit(line, member_events.MemberClosed(self._group.name, self._client, self._id(), Cause.LEFT))
+
+    def _failed(self, line: Observation) -> None:
+        event = member_events.MemberFailed(self._group.name, self._client, self._id(), "FENCED_INSTANCE_ID")
+        self._emit(line, event)
+
+    # -- KIP-848 ---------------------------------------------------------------------------------
+
+    def _transition(self, line: Observation) -> None:
+        fields, self._group.is_modern = line.fields, True
+        self._learn(fields["member_id"])
+        self._group.own_logs.add(fields["member_id"])
+        before, state, epoch = fields["previous_state"], fields["state"], fields["epoch"]
+        if epoch > 0:
+            self._generation = epoch
+        if state == "ACKNOWLEDGING" and self._adding is not None:
+            self._own(line, self._adding, _AT_ACKNOWLEDGEMENT)
+            self._adding = None
+        elif state == "JOINING":
+            self._ask(line, "first-join" if before == "UNSUBSCRIBED" else self._losing)
+        elif state == "FENCED":
+            self._losing = "FENCED_MEMBER_EPOCH"
+        elif state == "LEAVING":
+            event = member_events.MemberClosed(self._group.name, self._client, self._id(), Cause.LEFT)
+            self._emit(line, event)
+        elif state == "FATAL":
+            self._emit(line, member_events.MemberFailed(self._group.name, self._client, self._id(), UNKNOWN))
+
+    def _reconciling(self, line: Observation) -> None:
+        self._group.is_modern = True
+        if line.fields.get("member"):
+            self._learn(line.fields["member"])
+        self._adding = line.fields.get("added_partitions") or []
+
+    # -- who it is -------------------------------------------------------------------------------
+
+    def _learn(self, member_id: str) -> None:
+        self._member_id = member_id
+        self._group.members.learn(member_id, self._client)
+        self._group.own_logs.add(member_id)
+        self._group.all_ids.add(member_id)
+
+    def _id(self) -> str:
+        """Its member id; the client id as long as no line says it."""
+        return self._member_id or self._client
+
+    def _generation_or_none(self) -> Any:
+        return self._generation

@@ -1,0 +1,235 @@
+"""Consumer groups (KIP-848), share groups and streams groups, from their coordinator's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.provenance import Why
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.members import MEMBER_ID_RULE
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import imported
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.schema import Source
+
+UNKNOWN: Final = "unknown"
+EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "Stable"
+
+_ASSIGNING = "state: the group epoch is above the epoch of the targets"
+_RECONCILING = "state: the targets have the group epoch, and members are not there yet"
+_STABLE = "state: every member is at the group epoch and STABLE"
+_EMPTY_AGAIN = "state: the last member has gone"
+_ADD_DEBUG: Final = (
+    "Kafka 4 logs assignments at DEBUG: set org.apache.kafka.coordinator.group.GroupMetadataManager to "
+    "DEBUG, or "
+    "add the members' own logs"
+)
+#: What a fence of the coordinator says, and the cause that a trace names.
+_FENCES: Final[Mapping[str, str]] = {
+    "the member session expired": Cause.SESSION_EXPIRED,
+    "the classic member didn't join within the rebalance timeout": Cause.JOIN_TIMEOUT,
+}
+
+
+class ModernGroup:
+    """Takes the coordinator's lines about one group of the new protocols, in the order of time."""
+
+    def __init__(self, group: GroupRecord) -> None:
+        self._group = group
+        self._epoch: int | None = None
+        self._target: int | None = None
+        #: Member id -> its epoch and state, as far as lines have said them.
+        self._reached: dict[str, tuple[int, str]] = {}
+        self._assignments_logged = False
+        self.handlers: Mapping[str, Callable[[Observation], None]] = {
+            "modern-joined": self._joined,
+            "modern-replaced": self._replaced,
+            "modern-id-handed-out": self._id_handed_out,
+            "modern-left": self._left,
+            "modern-away": self._away,
+            "modern-fenced": self._fenced,
+            "modern-fenced-late": self._fenced_late,
+            "epoch": self._bumped,
+            "target": self._targets,
+            "member-assignment": self._assignment,
+            "member-tasks": self._tasks,
+            "upgraded": self._upgraded,
+            "downgraded": self._downgraded,
+            "modern-loaded": self._loaded,
+            "modern-unloaded": self._unloaded,
+        }
+
+    # -- members ---------------------------------------------------------------------------------
+
+    def _joined(self, line: Observation) -> None:
+        group, fields = self._group, line.fields
+        member_id, instance = fields["member_id"], fields.get("instance")
+        group.is_modern = True
+        if member_id in group.members.members:
+            return
+        group.members.add(member_id, instance)
+        cause = Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER
+        event = events.MemberAdded(
+            group.name, group.members.name(member_id, instance), member_id, instance, self._epoch, str(cause)
+        )
+        group.emit(line, event, self._named(line, member_id))
+
+    def _replaced(self, line: Observation) -> None:
+        group, fields = self._group, line.fields
+        old, new, instance = fields["old_member_id"], fields["member_id"], fields["instance"] or ""
+        group.members.members.pop(old, None)
+        self._reached.pop(old, None)
+        group.members.members[new] = group.member(new, instance)
+        event = events.MemberReplaced(
+            group.name, group.members.name(new, instance), new, old, instance, self._epoch
+        )
+        group.emit(line, event, self._named(line, new))
+
+    def _id_handed_out(self, line: Observation) -> None:
+        group, member_id = self._group, line.fields["member_id"]
+        event = events.MemberPending(group.name, group.members.name(member_id), member_id)
+        group.emit(line, event, self._named(line, member_id))
+
+    def _left(self, line: Observation) -> None:
+        self._remove(line, str(Cause.LEFT))
+
+    def _away(self, line: Observation) -> None:
+        """A static member that will be back keeps its partitions, and stays in the group."""
+
+    def _fenced(self, line: Observation) -> None:
+        reason = line.fields["reason"].rstrip(". ")
+        cause = next((cause for text, cause in _FENCES.items() if reason.startswith(text)), UNKNOWN)
+        self._remove(line, str(cause), "" if cause != UNKNOWN else f"cause: the line says {reason!r}")
+
+    def _fenced_late(self, line: Observation) -> None:
+        self._remove(line, str(Cause.REBALANCE_TIMEOUT))
+
+    def _remove(self, line: Observation, cause: str, rule: str = "") -> None:
+        group, member_id = self._group, line.fields["member_id"]
+        group.is_modern = True
+        name = group.members.name(member_id)
+        known = group.members.remove(member_id)
+        self._reached.pop(member_id, None)
+        instance = line.fields.get("instance") or (None if known is None else known.instance)
+        event = events.MemberRemoved(group.name, name, member_id, instance, self._epoch, cause)
+        group.emit(line, event, self._named(line, member_id, rule))
+        for tell in group.on_removal:
+            tell(member_id, line)
+        if not group.members.members and group.members.count in (None, 0) and known is not None:
+            self._change(line, EMPTY, Cause.NO_MEMBERS, _EMPTY_AGAIN)
+
+    def _named(self, line: Observation, member_id: str, rule: str = "") -> Why:
+        rules = [rule] if rule else []
+        if not self._group.members.is_said(member_id):
+            rules.append(MEMBER_ID_RULE)
+        return Why([line], "; ".join(rules))
+
+    # -- epochs and assignments ------------------------------------------------------------------
+
+    def _bumped(self, line: Observation) -> None:
+        self._group.is_modern = True
+        if self._target is not None and not self._assignments_logged:
+            self._not_logged(line)
+        self._epoch = line.fields["epoch"]
+        self._group.generation = self._epoch
+        self._group.emit(line, events.GroupEpochBumped(self._group.name, self._epoch), Why([line]))
+        self._change(line, ASSIGNING, Cause.HEARTBEAT, _ASSIGNING)
+
+    def _targets(self, line: Observation) -> None:
+        group, fields = self._group, line.fields
+        group.is_modern = True
+        self._target = self._epoch = group.generation = fields["epoch"]
+        targets = fields.get("targets")
+        group.protocol = fields["protocol"]
+        event = events.TargetAssigned(group.name, fields["epoch"], None if targets is None else len(targets))
+        group.emit(line, event, Why([line]))
+        for member_id in targets or ():
+            if member_id not in group.members.members:
+                group.members.members[member_id] = group.member(member_id)
+        group.all_ids.update(targets or ())
+        self._change(line, RECONCILING, Cause.HEARTBEAT, _RECONCILING)
+
+    def _assignment(self, line: Observation) -> None:
+        group, fields = self._group, line.fields
+        group.is_modern = self._assignments_logged = True
+        member_id, epoch = fields["member_id"], fields["epoch"]
+        if member_id not in group.members.members:
+            group.members.members[member_id] = group.member(member_id)
+        if not self._reached:
+            group.emit(line, imported.OwnershipKnown(group.name, epoch), Why([line]), Source.WORLD)
+            group.rounds_known += 1
+        self._reached[member_id] = epoch, fields["state"]
+        event = events.MemberReconciled(
+            group.name, group.members.name(member_id), member_id, epoch, fields["state"],
+            tuple(fields["partitions"]), tuple(fields.get("revoking") or ()),
+        )  # fmt: skip
+        group.emit(line, event, self._named(line, member_id))
+        if self._is_stable():
+            self._change(line, STABLE, Cause.HEARTBEAT, _STABLE)
+
+    def _tasks(self, line: Observation) -> None:
+        """A streams group: tasks are not partitions, so ownership stays unknown."""
+        fields = line.fields
+        self._group.is_modern = True
+        self._reached[fields["member_id"]] = fields["epoch"], fields["state"]
+        if self._is_stable():
+            self._change(line, STABLE, Cause.HEARTBEAT, _STABLE)
+
+    def _is_stable(self) -> bool:
+        members = self._group.members.members
+        there = [self._reached.get(member_id) for member_id in members]
+        return bool(there) and all(one == (self._target, STABLE.upper()) for one in there)
+
+    def _change(self, line: Observation, state: str, cause: str, rule: str) -> None:
+        group = self._group
+        if group.state == state:
+            return
+        event = events.GroupStateChanged(
+            group.name, group.state, state, self._epoch or 0, str(cause), None, group.protocol, None,
+            len(group.members.members) or None,
+        )  # fmt: skip
+        group.emit(line, event, Why([line], rule, inferred=True), step=1)
+        group.state = state
+
+    def _not_logged(self, line: Observation) -> None:
+        group = self._group
+        group.rounds_unknown += 1
+        if "ownership" not in group.missing:
+            sentence = f"who owned which partition is not known: {_ADD_DEBUG}"
+            group.is_missing(line, "ownership", self._target, sentence)
+
+    def finish(self) -> None:
+        """No more lines come."""
+        last = self._group.last
+        if self._target is not None and not self._assignments_logged and last is not None:
+            self._not_logged(last)
+
+    # -- the group's life ------------------------------------------------------------------------
+
+    def _upgraded(self, line: Observation) -> None:
+        self._convert(line, Cause.UPGRADED)
+        self._group.is_modern = True
+
+    def _downgraded(self, line: Observation) -> None:
+        self._convert(line, Cause.DOWNGRADED)
+        self._group.is_modern = False
+
+    def _convert(self, line: Observation, cause: str) -> None:
+        generation = self._group.generation
+        event = events.GroupConverted(self._group.name, generation or 0, str(cause))
+        rule = "" if generation is not None else "generation: no earlier line says it"
+        self._group.emit(line, event, Why([line], rule))
+
+    def _loaded(self, line: Observation) -> None:
+        self._group.emit(line, events.GroupCreated(self._group.name, "loaded"), Why([line]))
+        self._group.members.clear()
+        self._group.members.counted(line.fields["count"])
+        self._group.is_modern = True
+
+    def _unloaded(self, line: Observation) -> None:
+        self._group.emit(line, events.GroupDeleted(self._group.name, str(Cause.UNLOADED)), Why([line]))
+        self._group.members.clear()
+        self._reached.clear()
+        self._group.state, self._epoch, self._target = UNKNOWN, None, None
