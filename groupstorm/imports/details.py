@@ -22,6 +22,7 @@ _OF_MEMBER = re.compile(
     r"([^\s{,][^={}]*?)=(?:Member)?Assignment\((?:partitions=)?(\{.*?\}|\[.*?\])(?:, userData[^)]*)?\)"
 )
 _TOPIC_ID = re.compile(r"([\w-]{22})=\[([\d, ]*)\]")
+_BY_TOPIC = re.compile(r"([\w.-]+)\[([\d, ]*)\]")
 _CLIENT_REASON = re.compile(r"; client reason: (.*)$")
 
 
@@ -91,6 +92,17 @@ def _assignments(fields: dict[str, Any]) -> None:
     fields["assignments"] = assignments(fields["assignments"])
 
 
+def _franz_go(fields: dict[str, Any]) -> None:
+    """``topic[0 1 2], other[3]``."""
+    for name in ("owned_now", "added", "lost_now"):
+        if isinstance(fields.get(name), str):
+            fields[name] = [
+                f"{topic}-{number}"
+                for topic, numbers in _BY_TOPIC.findall(fields[name])
+                for number in numbers.replace(",", " ").split()
+            ]
+
+
 def _config(fields: dict[str, Any]) -> None:
     settings = dict(_SETTING.findall(fields.pop("rest")))
     fields["settings"] = settings
@@ -125,6 +137,9 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "partitions": _partitions,
     "targets": _targets,
     "assignments": _assignments,
+    "owned_now": _franz_go,
+    "added": _franz_go,
+    "lost_now": _franz_go,
     "described_generation": _generation,
 }
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {

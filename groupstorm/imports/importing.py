@@ -18,7 +18,7 @@ from groupstorm.imports.output import import_folder, write_summary
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.spill import SpillingSorter
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord
 from groupstorm.imports.timeline.groups import Groups
 from groupstorm.imports.times import shown
 from groupstorm.problems import InputError
@@ -114,7 +114,7 @@ def _check(parsers: Sequence[LogParser]) -> None:
     for parser in parsers:
         if parser.untimed and parser.first_us is None:
             raise InputError(
-                f"{parser.log.name}: {parser.untimed} lines about groups, and none says when: expected a "
+                f"{parser.log.name}: lines about groups ({parser.untimed}), and none says when: expected a "
                 f"log with "
                 "times; if it has them, name them with --pattern '(?P<time>...)'"
             )
@@ -149,3 +149,9 @@ def _describe(
     event = imported.GroupImported(record.name, record.view, detail)
     first_us = began_us if record.first_us is None else record.first_us
     rows.add(first_us, record.first_order, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
+    if not record.rounds_known:
+        _, sentence = record.missing.setdefault(
+            "ownership", (1, f"who owned which partition is not known: {ADD_ASSIGNMENTS}")
+        )
+        missing = imported.EvidenceMissing(record.name, "ownership", None, sentence)
+        rows.add(first_us, record.first_order, Source.WORLD, missing, Why(missing=True), -8)

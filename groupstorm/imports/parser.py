@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from datetime import UTC, tzinfo
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.details import details
@@ -14,7 +15,7 @@ from groupstorm.imports.envelopes import Envelope, EnvelopeReader, without_tail
 from groupstorm.imports.lines import LINE_MAX, Log, read_lines
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
-from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, CATALOGUES
+from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
 from groupstorm.imports.times import Instant, to_utc_us
 
 #: A line without any of these says nothing about a group.
@@ -27,6 +28,7 @@ SHAPES_MAX: Final = 1_000
 _MORE_LINES_MAX: Final = 400
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
+_HANDLE = re.compile(r"rdkafka#\w+-\d+")
 _DECODER = json.JSONDecoder()
 
 
@@ -71,6 +73,9 @@ class LogParser:
         self._open: _Open | None = None
         self._more = 0
         self._groups: dict[str, str] = {}
+        #: The client that lines belong to that name none: librdkafka's handle, or the log.
+        self._name = Path(log.name).name.partition(".")[0]
+        self._handle = self._name
 
     @property
     def newest_first(self) -> bool:
@@ -115,8 +120,15 @@ class LogParser:
                 return
         prefix = find_prefix(text)
         if prefix is not None:
-            time_us = self._time(self.envelopes.time(text[: prefix.start]))
-            yield from self._message(prefix, time_us, without_tail(text[prefix.message :]))
+            front = text[: prefix.start]
+            if prefix.writer is Writer.RDKAFKA:
+                handle = _HANDLE.search(front)
+                self._handle = f"{self._name} {handle[0]}" if handle else self._name
+            time_us = self._time(self.envelopes.time(front))
+            message = without_tail(text[prefix.message :])
+            if front.endswith(',"'):  # a cell of a CSV file
+                message = message.removesuffix('"')
+            yield from self._message(prefix, time_us, message)
             return
         beginning = BARE_BEGINNING.search(text)
         if beginning is not None:
@@ -183,8 +195,21 @@ class LogParser:
             self.untimed += 1
             return
         group, fields = details(kind, fields, prefix)
+        if prefix is None or prefix.writer is Writer.RDKAFKA:
+            group = self._of_client(kind, group, fields)
         self._count_direction(time_us)
         yield Observation(time_us, self.number, line, kind, group, fields)
+
+    def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
+        """Lines that do not name their client belong to the log's; those without a group to its last one."""
+        if kind in BROKER_KINDS or kind == "config":
+            return group
+        client = str(fields.get("clientId") or fields.get("client") or fields.get("memberId") or self._handle)
+        fields["client"], fields["other"] = client, True
+        group = group or str(fields.get("groupId") or self._groups.get(client, ""))
+        if group:
+            self._groups[client] = group
+        return group
 
     def _time(self, said: Instant | None) -> int | None:
         """On the log's clock, as UTC. A line without a time has that of the line before."""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+#: A generation has 32 bits, a number of milliseconds 64.
+_DIGITS_MAX = 18
 _NUMBER = r"-?\d+"
 #: Holes that are numbers. All others are texts, which may be empty or hold anything.
 NUMBERS = frozenset(
@@ -87,9 +89,12 @@ def first_word(text: str) -> str:
     return text.partition(" ")[0]
 
 
-def _found(row: _Compiled, match: re.Match[str]) -> Found:
+def _found(row: _Compiled, match: re.Match[str]) -> Found | None:
+    """None if a number is larger than any that Kafka has."""
     fields: dict[str, Any] = match.groupdict()
     for name in row.numbers:
+        if len(fields[name]) > _DIGITS_MAX:
+            return None
         fields[name] = int(fields[name])
     return Found(row.template.kind, fields, row.template.lines)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.imports.template import Template
-from groupstorm.imports.templates import broker_classic
+from groupstorm.imports.templates import broker_classic, other_clients
 
 _T = Template
 
@@ -23,6 +23,7 @@ _OF_BROKERS: Final = tuple(
 
 TEMPLATES: Final = (
     *_OF_BROKERS,
+    *other_clients.TEMPLATES,
     _T(
         "config", "ConsumerConfig values: {rest}", "org.apache.kafka.common.config.AbstractConfig", lines=True
     ),

@@ -8,13 +8,20 @@ from typing import Final
 
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.template import Catalogue, Template
-from groupstorm.imports.templates import bare, broker_classic, broker_groups, broker_java, java_client
+from groupstorm.imports.templates import (
+    bare,
+    broker_classic,
+    broker_groups,
+    broker_java,
+    java_client,
+    librdkafka,
+)
 
 TABLES: Final[Mapping[Writer, tuple[Template, ...]]] = {
     Writer.BROKER: (*broker_classic.TEMPLATES, *broker_java.TEMPLATES, *broker_groups.TEMPLATES),
     Writer.JAVA: java_client.TEMPLATES,
     Writer.STREAMS: (),
-    Writer.RDKAFKA: (),
+    Writer.RDKAFKA: librdkafka.TEMPLATES,
     Writer.BARE: bare.TEMPLATES,
 }
 
@@ -30,3 +37,5 @@ def _beginnings(templates: tuple[Template, ...]) -> re.Pattern[str]:
 
 
 BARE_BEGINNING: Final = _beginnings(bare.TEMPLATES)
+#: Kinds of lines that only coordinators write.
+BROKER_KINDS: Final = frozenset(template.kind for template in TABLES[Writer.BROKER]) - {"noted"}

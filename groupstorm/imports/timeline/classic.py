@@ -100,6 +100,10 @@ class ClassicRounds:
         cause = found.kind
         if cause == Cause.NEW_MEMBER and member_id is not None:
             cause = self._join_by_reason(line, member_id, optional(instance))
+        if cause in (Cause.LEADER_REJOINED, Cause.MEMBER_UPDATED) and member_id:
+            self._group.members.members.setdefault(
+                member_id, self._group.member(member_id, optional(instance))
+            )
         removed = found.fields.get("member_ids")
         gone = (
             [member_id] if member_id else [one.strip() for one in (removed or "").split(",") if one.strip()]
@@ -140,6 +144,8 @@ class ClassicRounds:
         if "count" in fields:
             group.members.counted(fields["count"])
         group.leader = fields.get("leader")
+        if group.leader:
+            group.members.members.setdefault(group.leader, group.member(group.leader))
         group.state = GroupState.STABLE
         group.round_stable(line, fields["generation"], group.leader)
 

@@ -59,6 +59,7 @@ class ClientMember:
         self._losing: str = UNKNOWN
         self._adding: list[str] | None = None
         self._last: Observation | None = None
+        self._former_ids: set[str] = set()
         #: The coordinator's line that removed the member, and its place, if the own log has not said its end.
         self._removed: tuple[Observation, int] | None = None
         self.handlers: Mapping[str, Callable[[Observation], None]] = {
@@ -304,8 +305,8 @@ class ClientMember:
 
     def _transition(self, line: Observation) -> None:
         fields, self._group.is_modern = line.fields, True
+        self._see_process(line, fields["member_id"])
         self._learn(fields["member_id"])
-        self._group.own_logs.add(fields["member_id"])
         before, state, epoch = fields["previous_state"], fields["state"], fields["epoch"]
         if epoch > 0:
             self._generation = epoch
@@ -321,6 +322,17 @@ class ClientMember:
             self._emit(line, event)
         elif state == "FATAL":
             self._emit(line, member_events.MemberFailed(self._group.name, self._client, self._id(), UNKNOWN))
+
+    def _see_process(self, line: Observation, member_id: str) -> None:
+        """A member id that comes back after another one belongs to another process of the same client id."""
+        if member_id in self._former_ids:
+            self._former_ids.clear()
+            sentence = (
+                f"two processes log as {self._client}: give the log of each process as a file of its own"
+            )
+            self._group.is_missing(line, "ownership", None, sentence)
+        if self._member_id not in ("", member_id):
+            self._former_ids.add(self._member_id)
 
     def _reconciling(self, line: Observation) -> None:
         self._group.is_modern = True

@@ -11,6 +11,7 @@ from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.modern import ModernGroup
+from groupstorm.imports.timeline.other_clients import OtherMember
 
 Handler = Callable[[Observation], None]
 
@@ -59,7 +60,8 @@ class Groups:
         key = (record.name, one.source, one.fields["client"])
         client = self._clients.get(key)
         if client is None:
-            client = self._clients[key] = ClientMember(record, one.fields["client"])
+            kind = OtherMember if one.fields.get("other") else ClientMember
+            client = self._clients[key] = kind(record, one.fields["client"])
             record.on_removal.append(client.removed_id)
         handler = client.handlers.get(one.kind)
         if handler is not None:

@@ -20,6 +20,7 @@ EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "St
 _ASSIGNING = "state: the group epoch is above the epoch of the targets"
 _RECONCILING = "state: the targets have the group epoch, and members are not there yet"
 _STABLE = "state: every member is at the group epoch and STABLE"
+_NOT_A_TARGET = "member: the targets name every member, and no longer this one; no line says how it went"
 _EMPTY_AGAIN = "state: the last member has gone"
 _ADD_DEBUG: Final = (
     "Kafka 4 logs assignments at DEBUG: set org.apache.kafka.coordinator.group.GroupMetadataManager to "
@@ -149,7 +150,19 @@ class ModernGroup:
             if member_id not in group.members.members:
                 group.members.members[member_id] = group.member(member_id)
         group.all_ids.update(targets or ())
+        if targets is not None:
+            for gone in [one for one in group.members.members if one not in targets]:
+                self._drop(line, gone)
         self._change(line, RECONCILING, Cause.HEARTBEAT, _RECONCILING)
+
+    def _drop(self, line: Observation, member_id: str) -> None:
+        """The targets name every member of the group, and not this one."""
+        group = self._group
+        group.members.remove(member_id)
+        self._reached.pop(member_id, None)
+        name = group.members.name(member_id)
+        event = events.MemberRemoved(group.name, name, member_id, None, self._epoch, UNKNOWN)
+        group.emit(line, event, Why([line], _NOT_A_TARGET, inferred=True), step=-1)
 
     def _assignment(self, line: Observation) -> None:
         group, fields = self._group, line.fields

@@ -1,0 +1,62 @@
+"""What librdkafka logs about its group with `debug=cgrp` (commit 4c3b017c), behind `[thrd:...]: `.
+
+``where``: rdkafka_cgrp.c (C), rdkafka_assignor.c (A), with the line. Without `debug` only MAXPOLL and
+SESSTMOUT are logged.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.imports.template import Template
+
+_T = Template
+_G: Final = 'Group "{group}"'
+
+TEMPLATES: Final = (
+    _T(
+        "rd-joined",
+        "JoinGroup response: GenerationId {generation}, Protocol {protocol}, LeaderId {leader}, my MemberId "
+        "{member_id}, member metadata count {count}: {error}",
+        "C:2342",
+    ),
+    _T("rd-member-id", f'{_G}: updating member id "{{old}}" -> "{{member_id}}"', "C:7573"),
+    _T("rd-joining", f"{_G}: join with {{count}} subscribed topic(s)", "C:2709"),
+    _T(
+        "rd-joining",
+        '{broker}: Joining group "{group}" with {count} subscribed topic(s){rest}',
+        "rdkafka_request.c",
+    ),
+    _T("rd-synced", "SyncGroup response: {error} ({count} bytes of MemberState data)", "C:2051"),
+    _T(
+        "rd-rejoin",
+        f"{_G} is rebalancing ({{protocol}}) in state {{state}} (join-state {{join}}) with {{count}} "
+        "assigned partition(s){lost}: {reason}",
+        "C:5580",
+    ),
+    _T(
+        "rd-rejoin",
+        f"{_G} initiating rebalance ({{protocol}}) in state {{state}} (join-state {{join}}) with {{count}} "
+        "assigned partition(s){lost}: {reason}",
+        "C:5580",
+    ),
+    _T("noted", f"{_G} heartbeat error response in state {{rest}}", "C:3846"),
+    _T("noted", f"{_G} changed join state {{rest}}", "C:421"),
+    _T("noted", f"{_G} changed state {{rest}}", "C:359"),
+    _T("noted", f"{_G}: Rejoining group {{rest}}", "C:1551"),
+    _T("noted", f"{_G}: Joining group {{rest}}", "C:1551"),
+    _T("noted", f"{_G} (re)joining in join-state {{rest}}", "C:2805"),
+    _T("rd-owned", f"{_G}: add {{topic}} [{{partition}}]", "C:4115"),
+    _T("rd-released", f"{_G}: delete {{topic}} [{{partition}}]", "C:4152"),
+    _T("rd-plan", f"{_G} {{protocol}} assignment for {{count}} member(s) finished in {{took}}ms:", "A:398"),
+    _T("rd-plan-member", ' Member "{member_id}" (me) assigned {count} partition(s):', "A:407"),
+    _T("rd-plan-member", ' Member "{member_id}" assigned {count} partition(s):', "A:407"),
+    _T("rd-running", f"{_G} running {{protocol}} assignor for {{rest}}", "A:348"),
+    _T("noted", ' Member "{member_id}" with {owned} owned partition(s) {rest}', "A:359"),
+    _T("noted", ' Member "{member_id}" (me) with {owned} owned partition(s) {rest}', "A:359"),
+    _T("rd-plan-partition", "  {topic} [{partition}]", "A:420"),
+    _T("poll-timeout", "Application maximum poll interval ({rest}", "C:5703"),
+    _T("rd-session", "{rest}: revoking assignment and rejoining group", "C:6678"),
+    _T("rd-left", f"{_G}: leave (in state {{state}})", "C:1231"),
+    _T("noted", "{rest}", "all else of librdkafka's debug output"),
+)
