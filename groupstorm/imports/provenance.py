@@ -69,7 +69,7 @@ class Rows:
                 step,
                 str(source),
                 event_name(type(event)),
-                tuple(event),
+                tuple([str(value) if isinstance(value, StrEnum) else value for value in event]),
                 str(provenance),
                 [(one.source, one.line) for one in why.evidence],
                 why.rule or None,

@@ -1,0 +1,35 @@
+"""Logs that memory does not hold: runs on disk give the same trace."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from groupstorm.imports import spill
+from groupstorm.imports.spill import SpillingSorter
+from tests.imports.importing import LOGS, import_texts
+
+TEXT = "".join(path.read_text("utf-8").rstrip("\n") + "\n" for path in sorted(LOGS.glob("*.log")))
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 300])
+def test_runs_on_disk_are_sorted_together(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spill, "HELD_MAX", 3)
+    monkeypatch.setattr(spill, "_RUNS_MAX", 4)
+    numbers = [random.Random(7).randrange(20) for _ in range(count)]
+    sorter = SpillingSorter(key=lambda item: item[0])
+    for place, number in enumerate(numbers):
+        sorter.add((number, place, {"text": ["a", None]}))
+    expected = sorted(((number, place) for place, number in enumerate(numbers)), key=lambda item: item[0])
+    assert [item[:2] for item in sorter.sorted()] == expected
+
+
+def test_an_import_that_spills_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import_texts(tmp_path, {"all.log": TEXT})
+    expected = (tmp_path / "out" / "trace.jsonl").read_bytes()
+    monkeypatch.setattr(spill, "HELD_MAX", 5)
+    import_texts(tmp_path, {"all.log": TEXT})
+    assert (tmp_path / "out" / "trace.jsonl").read_bytes() == expected
+    assert expected.count(b"\n") > 50
