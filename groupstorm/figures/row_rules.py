@@ -215,7 +215,7 @@ class RowRules:
     def _crashed(self, now_us: int, event: member_events.MemberCrashed) -> None:
         self._settling.gone(event.member)
         origin = self._origins.broke_off(now_us, event.member, event.member_id)
-        self._ownership.end(event.member, event.partitions, event.positions, now_us, origin=origin)
+        self._ownership.end(event.member, event.partitions, event.positions or None, now_us, origin=origin)
 
     def _paused(
         self, now_us: int, event: member_events.MemberPaused | member_events.PartitionsPaused

@@ -18,8 +18,6 @@ from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
 from groupstorm.imports.times import Instant, to_utc_us
 
-#: A line without any of these says nothing about a group.
-_NEEDLES: Final = (b"roup", b"[thrd:", b"stream-", b"ConsumerConfig")
 #: Kinds of lines that are understood, and change nothing.
 NOTED: Final = "noted"
 #: Different shapes of lines that are remembered because they were not understood.
@@ -70,6 +68,7 @@ class LogParser:
         self._up = self._down = 0
         self._starts: list[int] = []
         self._files: list[str] = []
+        self._found: list[Observation] = []
         self._open: _Open | None = None
         self._more = 0
         self._groups: dict[str, str] = {}
@@ -97,26 +96,30 @@ class LogParser:
                 if self._open is not None:
                     if self._continues(raw):
                         continue
-                    yield from self._close()
-                if any(needle in raw for needle in _NEEDLES):
-                    yield from self._line(raw.decode("utf-8", "replace").rstrip("\r\n"))
-            if self._open is not None:
-                yield from self._close()
+                    self._close()
+                if b"roup" in raw or b"[thrd:" in raw or b"stream-" in raw or b"ConsumerConfig" in raw:
+                    self._line(raw.decode("utf-8", "replace").rstrip("\r\n"))
+                if self._found:
+                    yield from self._found
+                    self._found.clear()
+            self._close()
+            yield from self._found
+            self._found.clear()
 
     # -- lines -----------------------------------------------------------------------------------
 
-    def _line(self, text: str) -> Iterator[Observation]:
+    def _line(self, text: str) -> None:
         if text.count("[GroupCoordinator ") > 1:
             for record in _RECORDS.split(text):
-                yield from self._record(record)
+                self._record(record)
         else:
-            yield from self._record(text)
+            self._record(text)
 
-    def _record(self, text: str) -> Iterator[Observation]:
-        if text.lstrip().startswith("{"):
+    def _record(self, text: str) -> None:
+        if text[:1] in ("{", " ") and text.lstrip().startswith("{"):
             parsed = _json_record(text)
             if parsed is not None:
-                yield from self._json(parsed)
+                self._json(parsed)
                 return
         prefix = find_prefix(text)
         if prefix is not None:
@@ -128,32 +131,32 @@ class LogParser:
             message = without_tail(text[prefix.message :])
             if front.endswith(',"'):  # a cell of a CSV file
                 message = message.removesuffix('"')
-            yield from self._message(prefix, time_us, message)
+            self._message(prefix, time_us, message)
             return
         beginning = BARE_BEGINNING.search(text)
         if beginning is not None:
             message = without_tail(text[beginning.start() :])
             if BARE.find(message) is not None:
                 time_us = self._time(self.envelopes.time(text[: beginning.start()]))
-                yield from self._message(None, time_us, message)
+                self._message(None, time_us, message)
 
-    def _json(self, record: dict[str, Any]) -> Iterator[Observation]:
+    def _json(self, record: dict[str, Any]) -> None:
         said, message = self.envelopes.json(record)
         if message is None:
             return
         time_us = self._time(said)
         prefix = find_prefix(message)
         if prefix is not None and prefix.start < 80:
-            yield from self._message(prefix, time_us, without_tail(message[prefix.message :]))
+            self._message(prefix, time_us, without_tail(message[prefix.message :]))
             return
         found = BARE.find(message)
         if found is not None:
             fields = {
                 key: value for key, value in record.items() if isinstance(value, str | int | bool | dict)
             }
-            yield from self._observe(found.kind, found.fields | fields, None, time_us, self.lines)
+            self._observe(found.kind, found.fields | fields, None, time_us, self.lines)
 
-    def _message(self, prefix: Prefix | None, time_us: int | None, message: str) -> Iterator[Observation]:
+    def _message(self, prefix: Prefix | None, time_us: int | None, message: str) -> None:
         writer = Writer.BARE if prefix is None else prefix.writer
         found = CATALOGUES[writer].find(message)
         if found is None:
@@ -161,7 +164,7 @@ class LogParser:
         elif found.lines:
             self._open, self._more = _Open(prefix, time_us, self.lines, message), 0
         else:
-            yield from self._observe(found.kind, found.fields, prefix, time_us, self.lines)
+            self._observe(found.kind, found.fields, prefix, time_us, self.lines)
 
     def _continues(self, raw: bytes) -> bool:
         """Whether this line belongs to the open message: it is indented."""
@@ -172,20 +175,20 @@ class LogParser:
         self._open = opened._replace(message=opened.message + "\n" + raw.decode("utf-8", "replace").rstrip())
         return True
 
-    def _close(self) -> Iterator[Observation]:
+    def _close(self) -> None:
         opened, self._open = self._open, None
         if opened is None:
             return
         writer = Writer.BARE if opened.prefix is None else opened.prefix.writer
         found = CATALOGUES[writer].find(opened.message)
         if found is not None:
-            yield from self._observe(found.kind, found.fields, opened.prefix, opened.time_us, opened.line)
+            self._observe(found.kind, found.fields, opened.prefix, opened.time_us, opened.line)
 
     # -- what they say ---------------------------------------------------------------------------
 
     def _observe(
         self, kind: str, fields: dict[str, Any], prefix: Prefix | None, time_us: int | None, line: int
-    ) -> Iterator[Observation]:
+    ) -> None:
         self.understood += 1
         if prefix is not None:
             self.writers.add(prefix.writer)
@@ -198,7 +201,7 @@ class LogParser:
         if prefix is None or prefix.writer is Writer.RDKAFKA:
             group = self._of_client(kind, group, fields)
         self._count_direction(time_us)
-        yield Observation(time_us, self.number, line, kind, group, fields)
+        self._found.append(Observation(time_us, self.number, line, kind, group, fields))
 
     def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
         """Lines that do not name their client belong to the log's; those without a group to its last one."""

@@ -14,6 +14,7 @@ from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name
 from groupstorm.trace.schema import PROVENANCE_COLUMNS, Source
 from groupstorm.trace.typed_rows import event_types
 
+_SOURCES = {str(source): source for source in Source}
 _COLUMNS = tuple(column.name for column in PROVENANCE_COLUMNS)
 
 
@@ -100,7 +101,7 @@ class Rows:
             event = with_provenance(kinds[name])(
                 *values, provenance, lines or None, rule, _since(began_us, earliest), _since(began_us, latest)
             )
-            yield max(0, time_us - began_us), Source(source), event
+            yield max(0, time_us - began_us), _SOURCES[source], event
 
 
 def _key(row: tuple[Any, ...]) -> Any:
