@@ -213,8 +213,12 @@ class InvariantChecks:
         self._requests.member_gone(event.member_id)
         self._consumer_groups.removed(event.member_id)
 
-    def _begins_anew(self, _: coordinator_events.GroupConverted | coordinator_events.AppendFailed) -> None:
+    def _begins_anew(
+        self, event: coordinator_events.GroupConverted | coordinator_events.AppendFailed
+    ) -> None:
         self._consumer_groups.begins_anew()
+        if isinstance(event, coordinator_events.AppendFailed):
+            self._states.append_failed()
 
     def _epoch_bumped(self, event: coordinator_events.GroupEpochBumped) -> None:
         self._consumer_groups.epoch_bumped(event)

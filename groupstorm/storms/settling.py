@@ -18,6 +18,7 @@ from groupstorm.storms.checks.verdicts import (
     NO_OPERATION_FAILED,
     OWNED_AT_END,
     TIMER_OUTLIVED_GROUP,
+    UPGRADED_TOO_EARLY,
     WRITE_OUTLIVED_MEMBER,
 )
 from groupstorm.trace.events import coordinator as events
@@ -58,7 +59,7 @@ _REMOVED: Final[Mapping[str, str]] = {
 #: How the verdicts on such things begin.
 _KAFKAS_OWN: Final[Mapping[str, tuple[str, ...]]] = {
     OWNED_AT_END: (NO_NEW_ASSIGNMENT,),
-    NO_OPERATION_FAILED: (TIMER_OUTLIVED_GROUP, WRITE_OUTLIVED_MEMBER),
+    NO_OPERATION_FAILED: (TIMER_OUTLIVED_GROUP, WRITE_OUTLIVED_MEMBER, UPGRADED_TOO_EARLY),
 }
 
 

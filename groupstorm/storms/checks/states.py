@@ -11,6 +11,7 @@ from groupstorm.storms.checks.verdicts import (
     STATES,
     TIMER_OUTLIVED_GROUP,
     TRANSITIONS,
+    UPGRADED_TOO_EARLY,
     WRITE_OUTLIVED_MEMBER,
     Verdicts,
 )
@@ -55,6 +56,8 @@ _PROGRESS: Final = frozenset({_ASSIGNING, _RECONCILING, _STABLE})
 #: (ConsumerGroup.maybeUpdateGroupState), so that a cause may lead to several.
 CONSUMER_ALLOWED: Final[dict[tuple[str, str], frozenset[str]]] = {
     **{(state, "heartbeat"): _PROGRESS for state in (_EMPTY, _ASSIGNING, _RECONCILING, _STABLE)},
+    # the first heartbeat upgrades a classic group, also one with an open round
+    **{(state, "heartbeat"): _PROGRESS for state in (_PREPARING, _COMPLETING)},
     **{
         (state, cause): frozenset({_ASSIGNING, _EMPTY})
         for state in (_RECONCILING, _STABLE, _ASSIGNING)
@@ -68,6 +71,9 @@ _ROUND_OF_NOBODY: Final = "cannot leave Empty because of 'no-members'"
 #: How another one begins: the id of a static member that could not be written is not in the group any more.
 _REPLACED_ONCE_MORE: Final = "cannot replace member "
 
+#: How the third ends: an upgrade takes over the assignments of the last generation.
+_NO_GENERATION_YET: Final = "has no generation yet"
+
 
 class StateChecks:
     """Follows the state and the generation of the group. ``causes_known``: causes are the coordinator's."""
@@ -77,6 +83,8 @@ class StateChecks:
         self._causes_known = causes_known
         self._generation = 0
         self._state: str | None = _EMPTY
+        #: Whether the group was a consumer group when its state last changed.
+        self._is_consumer = False
 
     def group_created(self, event: events.GroupCreated) -> None:
         """A group that another coordinator has loaded has the state and the generation of its last record."""
@@ -94,12 +102,19 @@ class StateChecks:
             self._verdicts.violated(
                 TRANSITIONS, f"the group went from {before} to {after} because of {event.cause}"
             )
-        if before == _PREPARING:
+        is_heartbeat = str(event.cause) == "heartbeat"
+        self._is_consumer = is_heartbeat or (self._is_consumer and after != _PREPARING)
+        if before == _PREPARING and not is_heartbeat:
             if event.generation <= self._generation:
                 self._verdicts.violated(
                     GENERATIONS, f"generation {event.generation} came after generation {self._generation}"
                 )
             self._generation = event.generation
+
+    def append_failed(self) -> None:
+        """What a consumer group did is undone, without another event."""
+        if self._is_consumer:
+            self._state = None
 
     def operation_failed(self, event: events.OperationFailed) -> None:
         """The coordinator broke off, whatever its group made of that."""
@@ -109,6 +124,11 @@ class StateChecks:
                 f"{TIMER_OUTLIVED_GROUP}: the write that created the group had failed, the group was created "
                 "again, and the round of the former one was closed in it; Kafka's coordinator throws there, "
                 "too, and goes on (ClassicGroup.initNextGeneration)"
+            )
+        elif event.detail.endswith(_NO_GENERATION_YET):
+            sentence = (
+                f"{UPGRADED_TOO_EARLY}: the first consumer of the new protocol came while the group's first "
+                "round was open; Kafka's coordinator throws there, too (UNKNOWN_SERVER_ERROR), and goes on"
             )
         elif event.detail.startswith(_REPLACED_ONCE_MORE):
             sentence = (

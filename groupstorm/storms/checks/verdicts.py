@@ -46,6 +46,9 @@ TIMER_OUTLIVED_GROUP: Final = "a timer outlived its group"
 #: Begins it, too: a static member came back while the write of its last id was failing.
 WRITE_OUTLIVED_MEMBER: Final = "a write outlived its member"
 
+#: Begins it, too: a classic group was to be upgraded before its first generation.
+UPGRADED_TOO_EARLY: Final = "an upgrade came too early"
+
 #: In the verdicts only if the coordinator emitted `OperationFailed`.
 NO_OPERATION_FAILED: Final = "no_operation_failed"
 

@@ -23,10 +23,16 @@ from groupstorm.clients.consumer_group.operations import (
     ReportError,
     SendHeartbeat,
 )
-from groupstorm.clients.consumer_group.states import MemberState
+from groupstorm.clients.consumer_group.states import NOT_IN_GROUP, MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
 from groupstorm.clients.member_session import Generation
-from groupstorm.clients.operations import Disconnected, FindCoordinator, RunCallback, StopProcessing
+from groupstorm.clients.operations import (
+    CallbackKind,
+    Disconnected,
+    FindCoordinator,
+    RunCallback,
+    StopProcessing,
+)
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
 from groupstorm.storms.scenario.settings import Settings
@@ -209,8 +215,10 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
     def polled(self) -> None:
         """`nudge` has scheduled the polls that matter, in the same order in both modes."""
-        if self.waits_for_poll and not self.pauses.lasts and not self.membership.rejoin_needed:
-            self._poll()
+        if not self.waits_for_poll or self.pauses.lasts or self.membership.rejoin_needed:
+            return
+        if self.work.loop.last_poll_us(self.clock.now_us) == self.clock.now_us:
+            self._poll()  # else the application polls later than it was expected to
 
     def note_polls(self) -> None:
         """Tell the member of the application's last poll(). It was none that mattered."""
@@ -241,6 +249,9 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             if not self.group_member.callback_begins():
                 self._turn()
                 continue
+            if callback.kind is CallbackKind.LOST:
+                # an onPartitionsAssigned that was due has run since: its partitions are lost, too
+                callback = callback._replace(partitions=self._calls.held())
             self.step += 1
             self._in_callback, self.waits_for_poll = True, False
             if self._calls.call(callback) is TAKES_TIME:
@@ -298,7 +309,9 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         if state is before:
             return
         self._state = state
-        if state is MemberState.ACKNOWLEDGING:
+        if state in NOT_IN_GROUP:
+            self.periodic_requests.stop_commits()
+        elif state is MemberState.ACKNOWLEDGING:
             self.periodic_requests.start_commits()
         if before is MemberState.STALE and state is MemberState.JOINING:
             generation, group = self.membership.generation, self.config.group_id

@@ -311,6 +311,8 @@ class PeriodicRequests:
         if self._exact:
             return
         k = commits.last_arrived(self._clock.now_us)
+        if 0 < commits.refused <= k:
+            return  # what came before has counted
         if k > commits.settled and k not in commits.real:
             commits.settled = k
             self._records.commit(commits.positions or self._work.loop.polled_positions(commits.sent_us(k)))
