@@ -219,6 +219,8 @@ class InvariantChecks:
         self._consumer_groups.begins_anew()
         if isinstance(event, coordinator_events.AppendFailed):
             self._states.append_failed()
+        else:
+            self._states.converted()
 
     def _epoch_bumped(self, event: coordinator_events.GroupEpochBumped) -> None:
         self._consumer_groups.epoch_bumped(event)

@@ -111,6 +111,10 @@ class StateChecks:
                 )
             self._generation = event.generation
 
+    def converted(self) -> None:
+        """A consumer group becomes a classic one in Stable, whatever state it was in."""
+        self._state = None
+
     def append_failed(self) -> None:
         """What a consumer group did is undone, without another event."""
         if self._is_consumer:
