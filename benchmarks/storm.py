@@ -5,8 +5,8 @@
     python -m benchmarks.storm --kind compiled    only with the modules that ./dev compile has compiled
 
 Each run is a process of its own on one core, without and with Kafka's default commits
-(enable.auto.commit); pure Python and compiled run in turns. Machines differ, and busy ones differ by the
-minute: compare the ratios, not the seconds.
+(enable.auto.commit), then with group.protocol=consumer; pure Python and compiled run in turns. Machines
+differ, and busy ones differ by the minute: compare the ratios, not the seconds.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import yaml
 
 from groupstorm.storms.run import run
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
+from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, CONSUMER
 from groupstorm.storms.world import clock
 
 REBALANCES = 20
@@ -49,14 +50,16 @@ class Measured(NamedTuple):
     kind: str
     commits: bool
     exact: bool
+    protocol: str
     cpu_seconds: float
     memory_mib: int
     rows: int
     file_mb: float
 
 
-def scenario(members: int, commits: bool = True) -> ResolvedScenario:
-    """Cooperative-sticky; every three minutes a member leaves and all others have to join again."""
+def scenario(members: int, commits: bool = True, protocol: str = CLASSIC) -> ResolvedScenario:
+    """Cooperative-sticky, or group.protocol=consumer; every three minutes a member leaves. With the classic
+    protocol all others have to join again."""
     interval_ms = HOUR_MS // (REBALANCES + 1)
     stops = [
         {"at_ms": number * interval_ms, "do": "stop", "members": [number * members // (REBALANCES + 1)]}
@@ -68,6 +71,7 @@ def scenario(members: int, commits: bool = True) -> ResolvedScenario:
             "members": members,
             "partitions": members,
             "partition.assignment.strategy": ["cooperative-sticky"],
+            "group.protocol": protocol,
             "enable.auto.commit": commits,
             "tail_ms": interval_ms - 10_000,
         },
@@ -76,22 +80,27 @@ def scenario(members: int, commits: bool = True) -> ResolvedScenario:
     return parse(yaml.safe_dump(document), "yaml", "benchmark").resolve(None, 1, {})
 
 
-def storm(members: int, commits: bool, exact: bool) -> Measured:
+def storm(members: int, commits: bool, exact: bool, protocol: str = CLASSIC) -> Measured:
     """Run it in this process, its trace written as Parquet."""
     with TemporaryDirectory(prefix="groupstorm-bench-") as folder:
         started = time.process_time()
-        result = run(scenario(members, commits), Path(folder, "run"), "parquet", exact)
+        result = run(scenario(members, commits, protocol), Path(folder, "run"), "parquet", exact)
         cpu_seconds = time.process_time() - started
         file_mb = result.trace.stat().st_size / 1e6
     kind = PURE_KIND if str(clock.__file__).endswith(".py") else COMPILED_KIND
     memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return Measured(kind, commits, exact, cpu_seconds, memory_mib, result.events, file_mb)
+    return Measured(kind, commits, exact, protocol, cpu_seconds, memory_mib, result.events, file_mb)
 
 
-def in_its_own_process(kind: str, members: int, commits: bool, exact: bool) -> Measured:
+def in_its_own_process(kind: str, members: int, commits: bool, exact: bool, protocol: str) -> Measured:
     """Run it with a fresh interpreter."""
     path = os.pathsep.join((str(COMPILED), ".")) if kind == COMPILED_KIND else "."
-    options = [f"--members={members}", *["--commits"] * commits, *["--exact"] * exact]
+    options = [
+        f"--members={members}",
+        f"--protocol={protocol}",
+        *["--commits"] * commits,
+        *["--exact"] * exact,
+    ]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "benchmarks.storm", "--one", *options],
         env={**os.environ, "PYTHONPATH": path},
@@ -153,13 +162,14 @@ def compare(members: int, kinds: Iterable[str], exact_too: bool) -> None:
     for cells in (headings, units):
         print(LINE.format(*cells))
     first: float | None = None
-    for commits in (False, True):
+    for protocol, commits in ((CLASSIC, False), (CLASSIC, True), (CONSUMER, True)):
         for kind in kinds:
             for exact in (False, True) if exact_too else (False,):
-                one = in_its_own_process(kind, members, commits, exact)
+                one = in_its_own_process(kind, members, commits, exact, protocol)
                 first = first or one.cpu_seconds
+                what = f"{'with' if commits else 'no'} commits" if protocol == CLASSIC else protocol
                 cells = (
-                    f"{kind}, {'with' if commits else 'no'} commits" + ", exact" * exact,
+                    f"{kind}, {what}" + ", exact" * exact,
                     f"{one.cpu_seconds:.1f}",
                     f"{one.cpu_seconds / first:.2f}",
                     f"{one.cpu_seconds / (members * REBALANCES) * 1e6:.0f}",
@@ -180,10 +190,11 @@ def main() -> None:
     only_one = arguments.add_argument_group("one run in this process, its figures as JSON")
     only_one.add_argument("--one", action="store_true")
     only_one.add_argument("--commits", action="store_true", help="enable.auto.commit=true")
+    only_one.add_argument("--protocol", choices=(CLASSIC, CONSUMER), default=CLASSIC)
     only_one.add_argument("--exact", action="store_true", help="heartbeats one by one")
     chosen = arguments.parse_args()
     if chosen.one:
-        print(json.dumps(storm(chosen.members, chosen.commits, chosen.exact)))
+        print(json.dumps(storm(chosen.members, chosen.commits, chosen.exact, chosen.protocol)))
         return
     kinds = [PURE_KIND, COMPILED_KIND] if chosen.kind is None else [KINDS[chosen.kind]]
     obstacle = why_not_compiled() if COMPILED_KIND in kinds else None

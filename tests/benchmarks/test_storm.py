@@ -19,7 +19,8 @@ def test_each_kind_runs_without_and_with_commits(
     storm.main()
     lines = capsys.readouterr().out.splitlines()
     measured = {line[:33].strip(): line[33:].split() for line in lines if line.startswith(storm.PURE_KIND)}
-    assert list(measured) == ["pure Python, no commits", "pure Python, with commits"]
+    kinds = ["no commits", "with commits", "consumer"]
+    assert list(measured) == [f"pure Python, {kind}" for kind in kinds]
     assert measured["pure Python, no commits"][1] == "1.00"
     assert all(float(cell.replace(",", "")) >= 0 for cells in measured.values() for cell in cells)
 
