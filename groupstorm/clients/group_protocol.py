@@ -31,15 +31,6 @@ _REFUSED: Mapping[GroupProtocol, Mapping[str, str]] = {
 }
 
 
-def read_group_protocol(name: object) -> GroupProtocol:
-    """The protocol of that name, in any case as in Kafka. Raises InputError."""
-    names = {protocol.value: protocol for protocol in GroupProtocol}
-    protocol = names.get(name.lower()) if isinstance(name, str) else None
-    if protocol is None:
-        raise InputError(f"group.protocol: {name!r}, expected one of {', '.join(names)}")
-    return protocol
-
-
 def refuse_settings(protocol: GroupProtocol, given: Mapping[str, object]) -> None:
     """Raise InputError if a consumer that speaks ``protocol`` refuses one of the settings that are given.
 

@@ -7,22 +7,11 @@ from typing import Any
 import pytest
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol, read_group_protocol, refuse_settings
+from groupstorm.clients.group_protocol import GroupProtocol, refuse_settings
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 
 CONSUMER: Any = {"group_protocol": GroupProtocol.CONSUMER}
-
-
-@pytest.mark.parametrize("name", ["consumer", "CONSUMER", "Consumer"])
-def test_names_may_have_any_case(name: str) -> None:
-    assert read_group_protocol(name) is GroupProtocol.CONSUMER
-
-
-@pytest.mark.parametrize("name", ["streams", "", None, 1])
-def test_other_names_are_refused(name: object) -> None:
-    with pytest.raises(InputError, match=rf"group.protocol: {name!r}, expected one of classic, consumer"):
-        read_group_protocol(name)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +26,7 @@ def test_other_names_are_refused(name: object) -> None:
 def test_a_setting_of_the_other_protocol_is_refused(protocol: str, name: str, remedy: str) -> None:
     said = rf"^{name}: 7 cannot be set with group.protocol={protocol}: .*{remedy}"
     with pytest.raises(InputError, match=said):
-        refuse_settings(read_group_protocol(protocol), {"max.poll.interval.ms": 1, name: 7})
+        refuse_settings(GroupProtocol(protocol), {"max.poll.interval.ms": 1, name: 7})
 
 
 @pytest.mark.parametrize("protocol", list(GroupProtocol))
