@@ -16,6 +16,7 @@ from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.restoring import restore
 from groupstorm.broker.settings import read_settings
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.records import AppendPolicy, immediate
 from groupstorm.problems import InputError
 
 #: In one process. Each broker has a listener of its own.
@@ -64,7 +65,12 @@ def make_broker(
             state.topics.create(name, partitions, min(config.default_replication_factor, brokers))
         except TopicError as problem:
             raise InputError(str(problem)) from problem
-    coordinator = GroupCoordinator(coordinator_config, member_ids=random_member_id, whole_records=True)
+    coordinator = GroupCoordinator(
+        coordinator_config,
+        member_ids=random_member_id,
+        append=_append_policy(config.groupstorm_append_latency_ms),
+        whole_records=True,
+    )
     loaded = coordinator.load(records, now_ms)
     return Broker(state, coordinator, release, loaded.events)
 
@@ -79,6 +85,11 @@ def _check_brokers(config: BrokerConfig, brokers: int, release: str) -> None:
         raise InputError(
             f"advertised.listeners: {brokers} brokers need as many ports from {advertised.port} on"
         )
+
+
+def _append_policy(latency_ms: int) -> AppendPolicy:
+    """Every append takes so long. Kafka's take the time of a disk, or of the slowest replica."""
+    return immediate if latency_ms == 0 else lambda _records, _cause: (latency_ms, None)
 
 
 def random_member_id(prefix: str) -> str:

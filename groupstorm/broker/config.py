@@ -60,6 +60,8 @@ class BrokerConfig:
     """Of each broker; further ones are closed at once."""
     connections_max_idle_ms: int = 600_000
     """A connection without requests is closed after so long; below 0: never."""
+    groupstorm_append_latency_ms: int = 0
+    """Our own: how long each append of group records to the offsets topic takes; 0: none."""
     groupstorm_max_groups: int = INT32_MAX
     """Our own: a request that would make one more group is refused."""
     groupstorm_max_topics: int = INT32_MAX
@@ -147,6 +149,7 @@ OPTIONS: dict[str, Callable[[str, str], object]] = {
     "transaction.max.timeout.ms": _integer(1, INT32_MAX),
     "max.connections": _integer(0, INT32_MAX),
     "connections.max.idle.ms": _integer(-1, INT64_MAX),
+    "groupstorm.append.latency.ms": _integer(0, 60_000),
     "groupstorm.max.groups": _integer(0, INT32_MAX),
     "groupstorm.max.topics": _integer(0, INT32_MAX),
     "groupstorm.max.partitions": _integer(0, INT32_MAX),

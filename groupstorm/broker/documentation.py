@@ -61,6 +61,8 @@ SETTING_NOTES: Mapping[str, str] = {
     "group.max.size": "members of a group",
     "group.min.session.timeout.ms": "the shortest session timeout that a member may ask for",
     "groupstorm.compatibility": "the Kafka whose rules count, see [coordinator](coordinator.md)",
+    "groupstorm.append.latency.ms": "ours: how long each append of group records to the offsets topic takes, "
+    "see [below](#appends-that-take-time)",
     "groupstorm.max.groups": "ours: groups of all brokers together",
     "groupstorm.max.partitions": "ours: partitions of all topics together",
     "groupstorm.max.topics": "ours: topics",

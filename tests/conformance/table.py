@@ -87,6 +87,7 @@ def generated(results: Sequence[Result]) -> str:
         "## Answers\n\n" + _answers(results, kinds),
         "## Times\n\n" + _times(results, kinds),
         "## Clients\n\n" + _clients(results, kinds),
+        "## Clients with the new protocol\n\n" + _clients(results, kinds, "test_consumer_clients"),
         "## A rolling restart\n\n" + _rolling_restart(results),
         "## kafka-consumer-groups\n\n" + _tool(results, kinds),
         "## The cases\n\n" + list_of_cases(),
@@ -135,8 +136,8 @@ def _times(results: Sequence[Result], kinds: Sequence[str]) -> str:
     return _table(["milliseconds", "rule", *kinds, "emulator / jvm", "tolerance"], rows, right=True)
 
 
-def _clients(results: Sequence[Result], kinds: Sequence[str]) -> str:
-    of_clients = [one for one in results if one.file == "test_clients"]
+def _clients(results: Sequence[Result], kinds: Sequence[str], file: str = "test_clients") -> str:
+    of_clients = [one for one in results if one.file == file]
     by_test: dict[str, dict[tuple[str, str], Result]] = defaultdict(dict)
     for one in of_clients:
         by_test[one.test][one.kind, one.rest] = one
@@ -145,7 +146,12 @@ def _clients(results: Sequence[Result], kinds: Sequence[str]) -> str:
         shown = test.removeprefix("test_").replace("_", " ")
         for rest in dict.fromkeys(rest for _, rest in found):
             if rest not in LIBRARIES:
-                mixed.append([f"{shown}: {rest}", *(_cell(found.get((kind, rest))) for kind in kinds)])
+                mixed.append(
+                    [
+                        f"{shown}: {rest}" if rest else shown,
+                        *(_cell(found.get((kind, rest))) for kind in kinds),
+                    ]
+                )
         for kind in kinds:
             cells = [_cell(found.get((kind, library))) for library in LIBRARIES]
             if any(cells):
@@ -154,7 +160,7 @@ def _clients(results: Sequence[Result], kinds: Sequence[str]) -> str:
         "Seconds that each test took, the start of Java among them; empty: the library does not have it.\n\n"
         + _table(["test", "broker", *LIBRARIES], single)
         + "\n\n"
-        + _table(["groups of several libraries", *kinds], mixed)
+        + _table(["other groups", *kinds], mixed)
     )
 
 
@@ -179,23 +185,28 @@ def _rolling_restart(results: Sequence[Result]) -> str:
 
 
 def _tool(results: Sequence[Result], kinds: Sequence[str]) -> str:
+    lines: list[str] = []
+    for protocol in tool.FILES:
+        lines += ["", f"A group of the {protocol} protocol:", "", *_tool_of(results, kinds, protocol)]
+    return "\n".join(lines[1:])
+
+
+def _tool_of(results: Sequence[Result], kinds: Sequence[str], protocol: str) -> list[str]:
+    kafkas = tool.read(protocol)
     said = {
         one.kind: [tool.Said(command, tuple(lines)) for command, lines in json.loads(one.properties["said"])]
         for one in results
-        if "said" in one.properties
+        if "said" in one.properties and one.rest == protocol
     }
     counts = Counter(
-        kind
-        for kind in kinds
-        for one, other in zip(said.get(kind, ()), tool.read(), strict=False)
-        if one == other
+        kind for kind in kinds for one, other in zip(said.get(kind, ()), kafkas, strict=False) if one == other
     )
-    lines = [f"* {kind}: {counts[kind]} of {len(tool.read())} outputs equal to Kafka's" for kind in said]
+    lines = [f"* {kind}: {counts[kind]} of {len(kafkas)} outputs equal to Kafka's" for kind in said]
     if {"emulator", "jvm"} <= said.keys():
-        for ours, kafkas in zip(said["emulator"], said["jvm"], strict=True):
+        for ours, theirs in zip(said["emulator"], said["jvm"], strict=True):
             lines += ["", f"`kafka-consumer-groups {ours.command}`", "", "```text"]
-            lines += [*_beside(_aligned(ours.lines), _aligned(kafkas.lines)), "```"]
-    return "\n".join(lines)
+            lines += [*_beside(_aligned(ours.lines), _aligned(theirs.lines)), "```"]
+    return lines
 
 
 def _beside(ours: list[str], kafkas: list[str]) -> list[str]:

@@ -29,7 +29,7 @@ def group(backends: Backends, kind: str) -> ConsumerGroup:
         pytest.skip(str(unavailable))
 
 
-#: Other languages' programs are built first, a JVM takes its time: one test has them without the marker.
+#: Programs of other languages are built first, and a JVM takes its time; one test has them in every run.
 _SLOW = (JAVA, FRANZ_GO)
 
 

@@ -15,12 +15,15 @@ from tests.conformance.programs.building import ProgramUnavailable
 pytestmark = pytest.mark.slow
 
 
-def test_what_kafka_consumer_groups_prints(backend: Backend, record_property: RecordProperty) -> None:
+@pytest.mark.parametrize("protocol", list(tool.FILES))
+def test_what_kafka_consumer_groups_prints(
+    backend: Backend, protocol: str, record_property: RecordProperty
+) -> None:
     checked("confluent-kafka")
     try:
-        said = tool.run(backend)
+        said = tool.run(backend, protocol)
     except ProgramUnavailable as unavailable:
         pytest.skip(str(unavailable))
     record_property("said", json.dumps(said))
-    for one, kafkas in zip(said, tool.read(), strict=True):
+    for one, kafkas in zip(said, tool.read(protocol), strict=True):
         assert one == kafkas

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from groupstorm.figures.agreement import TOLERATED_MS, TOLERATED_SHARE
-from tests.conformance import table, test_clients, tool
+from tests.conformance import table, test_clients, test_consumer_clients, tool
 from tests.conformance.backends import QUICK
 from tests.conformance.members import LIBRARIES
 from tests.conformance.raw import recorded
@@ -60,20 +61,28 @@ def test_the_page_has_every_time_with_its_rule_and_its_tolerance() -> None:
         assert all(is_within(Measured(row[0], int(row[1]), float(ms))) for ms in row[2:-2] if ms), row[0]
 
 
-def test_the_page_has_every_test_of_clients() -> None:
-    tests = [name for name in vars(test_clients) if name.startswith("test_")]
+@pytest.mark.parametrize(
+    ("section", "module"),
+    [("Clients", test_clients), ("Clients with the new protocol", test_consumer_clients)],
+)
+def test_the_page_has_every_test_of_clients(section: str, module: ModuleType) -> None:
+    tests = [name for name in vars(module) if name.startswith("test_")]
     names = [test.removeprefix("test_").replace("_", " ") for test in tests]
-    shown = dict.fromkeys(row[0].partition(":")[0] for row in _rows("Clients"))
-    assert list(shown) == names, "run: python -m tests.conformance.table"
+    shown = dict.fromkeys(row[0].partition(":")[0] for row in _rows(section))
+    assert sorted(shown) == sorted(names), "run: python -m tests.conformance.table"
     assert f"| test | broker | {' | '.join(LIBRARIES)} |" in PAGE.read_text("utf-8")
 
 
 def test_the_page_counts_the_outputs_of_the_tool() -> None:
     page = PAGE.read_text("utf-8")
-    outputs = len(tool.read())
-    counted = re.findall(r"\* \w+: (\d+) of (\d+) outputs equal", page)
-    assert counted
-    assert set(counted) == {(str(outputs), str(outputs))}
+    for protocol in tool.FILES:
+        of_protocol = page.partition(f"A group of the {protocol} protocol:")[2].partition("A group of the ")[
+            0
+        ]
+        outputs = len(tool.read(protocol))
+        counted = re.findall(r"\* \w+: (\d+) of (\d+) outputs equal", of_protocol)
+        assert counted
+        assert set(counted) == {(str(outputs), str(outputs))}
 
 
 def test_the_page_names_the_settings_that_a_broker_needs() -> None:
@@ -177,7 +186,8 @@ def test_what_an_answer_lacks(expected: object, found: object, problem: str) -> 
     assert missing(expected, found) == problem
 
 
-def test_outputs_of_the_tool_are_kept_as_text() -> None:
-    said = tool.read()
-    assert [one.command for one in said] == [*tool.WITH_MEMBERS, *tool.WITHOUT_MEMBERS]
+@pytest.mark.parametrize("protocol", list(tool.FILES))
+def test_outputs_of_the_tool_are_kept_as_text(protocol: str) -> None:
+    said = tool.read(protocol)
+    assert [one.command for one in said] == [*tool.with_members(protocol), *tool.WITHOUT_MEMBERS]
     assert all(one.lines for one in said)

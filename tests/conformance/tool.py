@@ -15,16 +15,21 @@ from typing import NamedTuple
 from groupstorm.clients.brokers import JVM
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.client_libraries.groups import ALL_PARTITIONS, is_shared_out, records, stopping
-from tests.client_libraries.members import ConfluentMember, Member, wait_until
+from tests.client_libraries.members import CLASSIC, CONSUMER, ConfluentMember, Member, wait_until
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import QUICK, Backend, Backends
 from tests.conformance.programs.building import ProgramUnavailable, kafka_java
 
-#: Kafka 4.3.1: each command after a `$`, then what it prints.
-FILE = Path(__file__).with_name("consumer-groups.kafka-4.3.1.txt")
+#: Kafka 4.3.1, by the protocol of the group's members: each command after a `$`, then what it prints.
+FILES = {
+    CLASSIC: Path(__file__).with_name("consumer-groups.kafka-4.3.1.txt"),
+    CONSUMER: Path(__file__).with_name("consumer-groups-new-protocol.kafka-4.3.1.txt"),
+}
 MAIN = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TIMEOUT_S = 60
 
+#: What librdkafka draws in the new protocol, behind the topic or the group.
+_MEMBER_ID = re.compile(r"(?<= )[A-Za-z0-9+/_-]{22}(?= )")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STACK = re.compile(r"\s+at |Caused by: |java\.\S+Exception: ")
 _HOST = re.compile(r"/[0-9a-f][0-9a-f.:]+")
@@ -43,6 +48,8 @@ WITH_MEMBERS: Sequence[str] = (
     "--delete-offsets --group GROUP --topic TOPIC",
     "--delete --group GROUP",
 )
+#: The same for a group of the new protocol.
+BY_TYPE: Sequence[str] = ("--list --type consumer", "--list --state stable --type classic")
 WITHOUT_MEMBERS: Sequence[str] = (
     "--describe --group GROUP --state",
     "--describe --group GROUP --members",
@@ -66,8 +73,8 @@ class Said(NamedTuple):
     lines: tuple[str, ...]
 
 
-def run(backend: Backend) -> list[Said]:
-    """All commands on a group of two confluent-kafka consumers. Raises ProgramUnavailable."""
+def run(backend: Backend, protocol: str) -> list[Said]:
+    """All commands on a group of two confluent-kafka consumers of a protocol. Raises ProgramUnavailable."""
     java = kafka_java()
     topic, group = backend.topic(len(ALL_PARTITIONS)), backend.group("billing")
     names = {group: "GROUP", topic: "TOPIC"}
@@ -89,12 +96,19 @@ def run(backend: Backend) -> list[Said]:
         return Said(command, _comparable(lines, names))
 
     produce_with_confluent(backend.address, records(0, 60), topic)
-    two: list[Member] = [ConfluentMember(backend.address, topics=(topic,), group=group) for _ in range(2)]
+    two: list[Member] = [
+        ConfluentMember(backend.address, topics=(topic,), group=group, protocol=protocol) for _ in range(2)
+    ]
     with stopping(two) as members:
         wait_until(lambda: is_shared_out(members), "three partitions each")
         wait_until(lambda: sum(len(member.values) for member in members) >= 60, "all records read")
-        said = [ask(command) for command in WITH_MEMBERS]
+        said = [ask(command) for command in with_members(protocol)]
     return said + [ask(command) for command in WITHOUT_MEMBERS]
+
+
+def with_members(protocol: str) -> Sequence[str]:
+    """The commands while members are there."""
+    return WITH_MEMBERS if protocol == CLASSIC else (*WITH_MEMBERS, *BY_TYPE)
 
 
 def _comparable(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
@@ -106,6 +120,7 @@ def _comparable(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ..
         for real, shown in names.items():
             line = line.replace(real, shown)  # noqa: PLW2901
         line = _UUID.sub("UUID", line)  # noqa: PLW2901
+        line = _MEMBER_ID.sub("MEMBER-ID", line)  # noqa: PLW2901
         line = _ADDRESS.sub("HOST:PORT (1)", line)  # noqa: PLW2901
         line = _HOST.sub("/HOST", line)  # noqa: PLW2901
         cleaned.append(" ".join(line.split()))
@@ -114,23 +129,25 @@ def _comparable(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ..
     return (*shown_lines[: header + 1], *sorted(shown_lines[header + 1 :]))
 
 
-def read() -> list[Said]:
+def read(protocol: str) -> list[Said]:
     """What Kafka 4.3.1 prints."""
     said = []
-    for block in FILE.read_text("utf-8").split("$ ")[1:]:
+    for block in FILES[protocol].read_text("utf-8").split("$ ")[1:]:
         command, *lines = block.rstrip("\n").split("\n")
         said.append(Said(command, tuple(lines)))
     return said
 
 
-def write(said: Sequence[Said]) -> None:
-    FILE.write_text("".join("\n".join([f"$ {one.command}", *one.lines]) + "\n" for one in said), "utf-8")
+def write(said: Sequence[Said], protocol: str) -> None:
+    text = "".join("\n".join([f"$ {one.command}", *one.lines]) + "\n" for one in said)
+    FILES[protocol].write_text(text, "utf-8")
 
 
 def main() -> int:
     backends = Backends()
     try:
-        write(run(backends.get(JVM, QUICK)))
+        for protocol in FILES:
+            write(run(backends.get(JVM, QUICK), protocol), protocol)
     except (BrokerUnavailable, ProgramUnavailable) as unavailable:
         print(unavailable, file=sys.stderr)
         return 2

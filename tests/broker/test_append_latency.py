@@ -1,0 +1,101 @@
+"""`groupstorm.append.latency.ms`: requests are answered when their records are written, not before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.problems import InputError
+from tests.broker import wire
+from tests.broker.driver import Driver
+from tests.broker.wire import CONSUMER_GROUP_DESCRIBE, CONSUMER_GROUP_HEARTBEAT, milliseconds, structure
+
+LATENCY_MS = 40
+
+
+@pytest.fixture
+def driver() -> Driver:
+    options = {
+        "groupstorm.append.latency.ms": str(LATENCY_MS),
+        "group.consumer.assignment.interval.ms": "0",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    return Driver(options, {"t": 2})
+
+
+def _send_join(driver: Driver, member: str) -> int:
+    return driver.send(
+        CONSUMER_GROUP_HEARTBEAT,
+        1,
+        group_id="g",
+        member_id=member,
+        member_epoch=0,
+        rebalance_timeout=milliseconds(30_000),
+        subscribed_topic_names=("t",),
+        topic_partitions=(),
+    )
+
+
+def _described(driver: Driver) -> Any:
+    return driver.ask(CONSUMER_GROUP_DESCRIBE, 1, group_ids=("g",)).groups[0]
+
+
+def _committed(driver: Driver) -> int:
+    asked = structure(wire.OFFSET_FETCH, 7, "OffsetFetchRequestTopic", name="t", partition_indexes=(0,))
+    answer = driver.ask(wire.OFFSET_FETCH, 7, group_id="g", topics=(asked,), require_stable=False)
+    (topic,) = answer.topics
+    offset: int = topic.partitions[0].committed_offset
+    return offset
+
+
+def test_a_consumer_group_is_there_when_its_first_records_are_written(driver: Driver) -> None:
+    joined = _send_join(driver, "a")
+    driver.advance(LATENCY_MS - 1)
+    assert joined not in driver.answers
+    assert _described(driver).error_code == Error.GROUP_ID_NOT_FOUND
+    driver.advance(1)
+    assert driver.answers[joined].member_epoch == 2
+    assert _described(driver).group_epoch == 2
+
+
+def test_a_committed_offset_is_seen_when_it_is_written(driver: Driver) -> None:
+    joined = _send_join(driver, "a")
+    driver.advance(LATENCY_MS)
+    assert joined in driver.answers
+    partition = structure(
+        wire.OFFSET_COMMIT,
+        9,
+        "OffsetCommitRequestPartition",
+        partition_index=0,
+        committed_offset=7,
+        committed_leader_epoch=-1,
+        committed_metadata=None,
+    )
+    topic = structure(wire.OFFSET_COMMIT, 9, "OffsetCommitRequestTopic", name="t", partitions=(partition,))
+    commit = driver.send(
+        wire.OFFSET_COMMIT,
+        9,
+        group_id="g",
+        generation_id_or_member_epoch=2,
+        member_id="a",
+        group_instance_id=None,
+        topics=(topic,),
+    )
+    driver.advance(LATENCY_MS - 1)
+    assert commit not in driver.answers
+    assert _committed(driver) == -1
+    driver.advance(1)
+    assert commit in driver.answers
+    assert _committed(driver) == 7
+
+
+def test_no_latency_is_the_default() -> None:
+    driver = Driver({"group.consumer.assignment.interval.ms": "0"}, {"t": 2})
+    assert _send_join(driver, "a") in driver.answers
+
+
+def test_a_latency_that_is_none() -> None:
+    with pytest.raises(InputError, match=r"groupstorm.append.latency.ms=-1: expected an integer from 0 to"):
+        Driver({"groupstorm.append.latency.ms": "-1"}, {})
