@@ -165,3 +165,22 @@ def details(kind: str, fields: dict[str, Any], prefix: Prefix | None) -> tuple[s
             fields["place"] = prefix.place.rstrip("]")
     group = fields.pop("group", None)
     return (prefix.group if prefix is not None and prefix.group else str(group or "")), fields
+
+
+def json_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client's JSON log says beside the message (kafkajs), as far as it is of the right types."""
+    fields: dict[str, Any] = {
+        name: record[name]
+        for name in ("groupId", "memberId", "clientId")
+        if isinstance(record.get(name), str)
+    }
+    given = record.get("memberAssignment")
+    if isinstance(given, dict):
+        fields["given"] = [
+            f"{topic}-{number}"
+            for topic, numbers in given.items()
+            if isinstance(numbers, list)
+            for number in numbers
+            if isinstance(number, int)
+        ]
+    return fields

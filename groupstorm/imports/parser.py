@@ -10,7 +10,7 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from groupstorm.imports.details import details
+from groupstorm.imports.details import details, json_fields
 from groupstorm.imports.envelopes import Envelope, EnvelopeReader, without_tail
 from groupstorm.imports.lines import LINE_MAX, Log, read_lines
 from groupstorm.imports.observation import Observation
@@ -151,10 +151,8 @@ class LogParser:
             return
         found = BARE.find(message)
         if found is not None:
-            fields = {
-                key: value for key, value in record.items() if isinstance(value, str | int | bool | dict)
-            }
-            self._observe(found.kind, found.fields | fields, None, time_us, self.lines)
+            fields = {**found.fields, **json_fields(record)}
+            self._observe(found.kind, fields, None, time_us, self.lines)
 
     def _message(self, prefix: Prefix | None, time_us: int | None, message: str) -> None:
         writer = Writer.BARE if prefix is None else prefix.writer

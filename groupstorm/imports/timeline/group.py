@@ -132,21 +132,6 @@ class GroupRecord:
         one.stabilized, one.end_cause, one.end_rule = line, cause, rule
         one.count = line.fields.get("count")
         one.named = tuple(self.members.members)
-        if one.count is None and "members" not in self.missing:
-            sentence = (
-                f"how many members generation {generation} has is not logged before Kafka 2.8: {ADD_MEMBERS}"
-            )
-            self.is_missing(line, "members", generation, sentence)
-        unnamed = self.members.unnamed
-        if unnamed is not None and unnamed != self._unnamed and unnamed > 0:
-            self.is_missing(
-                line,
-                "members",
-                generation,
-                f"{unnamed} of {self.members.count} members of generation {generation} are not named: "
-                f"{ADD_MEMBERS}",
-            )
-        self._unnamed = unnamed or 0
 
     def round_stable(self, line: Observation, generation: int, leader: str | None) -> None:
         one = self.round(generation, line)
@@ -186,12 +171,36 @@ class GroupRecord:
             sentence = f"what {silent[0]} subscribes to is not logged: add its log from its start on"
             self.is_missing(self.last, "subscriptions", None, sentence)
 
+    def _see_unnamed(self, one: Round, named: int) -> None:
+        """Whether the lines name all members of the round."""
+        line = one.stabilized
+        if line is None:
+            return
+        sentence = ""
+        if one.count is None:
+            if one.finished is None and "members" not in self.missing:
+                sentence = f"how many members generation {one.generation} has is not logged before Kafka 2.8"
+        elif one.count > named and one.count - named != self._unnamed:
+            sentence = (
+                f"{one.count - named} of {one.count} members of generation {one.generation} are not named"
+            )
+        self._unnamed = max(0, (one.count or 0) - named)
+        if sentence:
+            sentence = f"{sentence}: {ADD_MEMBERS}"
+            count, first = self.missing.get("members", (0, sentence))
+            self.missing["members"] = count + 1, first
+            event = imported.EvidenceMissing(self.name, "members", one.generation, sentence)
+            why = Why([line], missing=True)
+            self.rows.add(line.time_us, one.order(line), Source.WORLD, event, why, 1)
+
     def _close(self, one: Round) -> None:
-        ids = dict.fromkeys((*one.named, *one.plan, *one.joined))
+        led = () if one.leader is None else (one.leader,)
+        ids = dict.fromkeys((*one.named, *led, *one.plan, *one.joined))
         self.all_ids.update(ids)
         names = {member_id: one.clients.get(member_id) or self.members.name(member_id) for member_id in ids}
         if not set(ids) <= set(one.joined) or (one.count or 0) > len(one.joined):
             self._members_tell_all = False
+        self._see_unnamed(one, len(ids))
         rows = round_rows(self.name, one, names)
         if not rows:
             return

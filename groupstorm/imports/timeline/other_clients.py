@@ -155,9 +155,10 @@ class OtherMember(ClientMember):
 
     def _kafkajs_joined(self, line: Observation) -> None:
         """It says no generation, and everything that it has now."""
+        if "memberId" not in line.fields or "given" not in line.fields:
+            return
         self._learn(line.fields["memberId"])
-        given = line.fields.get("memberAssignment") or {}
-        now = [f"{topic}-{number}" for topic, numbers in given.items() for number in numbers]
+        now: list[str] = line.fields["given"]
         gone = [name for name in self._owned if name not in now]
         if gone:
             self._drop(gone)
