@@ -57,12 +57,6 @@ def _in_folder(folder: Path) -> list[Log]:
     ]
 
 
-class Line(NamedTuple):
-    file: str
-    number: int
-    text: bytes
-
-
 def read_lines(log: Log) -> Iterator[tuple[str, IO[bytes]]]:
     """Each file of the log, opened: its name, and its bytes unpacked. Raises InputError."""
     if not log.files:
@@ -78,6 +72,19 @@ def read_lines(log: Log) -> Iterator[tuple[str, IO[bytes]]]:
                         yield str(path), cast("IO[bytes]", unpacked)
                 else:
                     yield str(path), file
-        except (OSError, EOFError, zlib.error) as problem:
-            reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-            raise InputError(f"{path}: cannot be read: {reason}") from problem
+        except OSError as problem:
+            raise _unreadable(str(path), problem) from problem
+
+
+def raw_lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of an opened file. Raises InputError if it breaks off inside."""
+    try:
+        while line := file.readline(LINE_MAX):
+            yield line
+    except (OSError, EOFError, zlib.error) as problem:
+        raise _unreadable(name, problem) from problem
+
+
+def _unreadable(name: str, problem: Exception) -> InputError:
+    reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+    return InputError(f"{name}: cannot be read: {reason}")

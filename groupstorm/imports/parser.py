@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.details import details, json_fields
 from groupstorm.imports.envelopes import Envelope, EnvelopeReader, without_tail
-from groupstorm.imports.lines import LINE_MAX, Log, read_lines
+from groupstorm.imports.lines import Log, raw_lines, read_lines
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
@@ -83,7 +83,7 @@ class LogParser:
 
     def place(self, line: int) -> str:
         """``file:line`` of a line that an observation names."""
-        index = bisect_right(self._starts, line) - 1
+        index = bisect_left(self._starts, line) - 1
         return f"{self._files[index]}:{line - self._starts[index]}"
 
     def observations(self) -> Iterator[Observation]:
@@ -91,7 +91,7 @@ class LogParser:
         for name, file in read_lines(self.log):
             self._starts.append(self.lines)
             self._files.append(name)
-            for raw in iter(lambda: file.readline(LINE_MAX), b""):  # noqa: B023  # used before the next file
+            for raw in raw_lines(name, file):
                 self.lines += 1
                 if self._open is not None:
                     if self._continues(raw):

@@ -58,6 +58,16 @@ TEMPLATES: Final = (
         "4.3.1:2515",
     ),
     # -- members that go
+    _T(
+        "modern-away",
+        f"{_G}Static member {{member_id}} with instance id {{instance}} temporarily left the consumer group.",
+        "4.3.1:4187",
+    ),
+    _T(
+        "modern-away",
+        f"{_G}Static Member {{member_id}} with instance id {{instance}} temporarily left the consumer group.",
+        "3.8.0:1968",
+    ),
     _T("modern-left", f"{_G}Member {{member_id}} left the {{type}} group.", "4.3.1:4180"),
     _T("modern-left", f"{_GM}Member {{member_id}} left the streams group.", "4.3.1:4225"),
     _T(
@@ -69,16 +79,6 @@ TEMPLATES: Final = (
         "modern-left",
         f"{_G}Static Member {{member_id}} with instance id {{instance}} left the consumer group.",
         "3.8.0:1972",
-    ),
-    _T(
-        "modern-away",
-        f"{_G}Static member {{member_id}} with instance id {{instance}} temporarily left the consumer group.",
-        "4.3.1:4187",
-    ),
-    _T(
-        "modern-away",
-        f"{_G}Static Member {{member_id}} with instance id {{instance}} temporarily left the consumer group.",
-        "3.8.0:1968",
     ),
     _T(
         "modern-fenced-late",

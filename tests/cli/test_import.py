@@ -1,0 +1,101 @@
+"""`groupstorm import` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.command import COMMAND, environment_of_command, groupstorm, refused
+from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
+
+LOGS = {"server.log": BROKER, "a.log": client_log("app-a", LEADER), "b.log": client_log("app-b", FOLLOWER)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in LOGS.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+def test_an_imported_run_is_read_like_any_other(folder: Path) -> None:
+    imported = groupstorm("import", *LOGS, "--out", "out", cwd=folder)
+    assert imported.returncode == 0, imported.stderr
+    assert "group g: 2 rounds" in imported.stdout
+    assert {path.name for path in (folder / "out").iterdir()} == {"trace.jsonl", "import.json"}
+    summary = json.loads((folder / "out" / "import.json").read_text("utf-8"))
+    assert [one["written_by"] for one in summary["logs"]] == [["broker"], ["java"], ["java"]]
+    told = groupstorm("trace", "out", cwd=folder)
+    assert "Stable -> PreparingRebalance: session-expired (app-b)" in told.stdout
+    partition = groupstorm("trace", "out", "--partition", "t-1", cwd=folder)
+    assert "t-1: app-b -> app-a, un-owned for 2.050 s over 1 round" in partition.stdout
+    analyzed = groupstorm("analyze", "out", "--json", cwd=folder)
+    assert json.loads(analyzed.stdout)["out"]["unowned_max_seconds"] == 2.05
+
+
+def test_a_broker_alone_gives_no_ownership(folder: Path) -> None:
+    imported = groupstorm("import", "server.log", "--out", "out", cwd=folder)
+    assert "missing: who owned which partition is not known: add the log of" in " ".join(
+        imported.stdout.split()
+    )
+    analyzed = groupstorm("analyze", "out", cwd=folder)
+    assert analyzed.returncode == 0, analyzed.stderr
+    assert "unowned" not in analyzed.stdout
+    assert "add the log of the group's leader" in " ".join(analyzed.stdout.split())
+
+
+def test_standard_input_and_unknown_lines(folder: Path) -> None:
+    text = BROKER + BROKER.replace("Stabilized", "Steadied")
+    done = subprocess.run(
+        [*COMMAND, "import", "-", "--out", "out", "--unknown"],
+        input=text,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment_of_command(),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2  standard input:9: Steadied group g generation 1" in done.stdout
+
+
+def test_parquet(folder: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
+    assert groupstorm("import", *LOGS, "--out", "out", "--format", "parquet", cwd=folder).returncode == 0
+    assert groupstorm("import", *LOGS, "--out", "lines", cwd=folder).returncode == 0
+    told = [groupstorm("trace", name, "--all", cwd=folder).stdout for name in ("out", "lines")]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["nowhere.log"], "nowhere.log: no such file or folder"),
+        (["server.log", "--group", "x"], "--group x: no line of the logs names it"),
+        (["server.log", "--time-zone", "Mars"], "--time-zone: 'Mars' is no time zone"),
+        (["server.log", "--pattern", "("], "--pattern '(': not a regular expression"),
+        (["server.log", "--format", "xml"], "format: 'xml' is not one of jsonl, parquet"),
+        (["server.log", "server.log"], "a log is named twice"),
+        (["empty.log"], "empty.log: none of 0 lines says what a group did"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(folder: Path, arguments: list[str], expected: str) -> None:
+    (folder / "empty.log").write_text("")
+    assert expected in refused(groupstorm("import", *arguments, "--out", "out", cwd=folder))
+    assert not (folder / "out").exists()
+
+
+def test_a_folder_of_something_else_is_not_touched(folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "trace.jsonl").write_text("mine")
+    assert "which is no import's" in refused(groupstorm("import", "server.log", "--out", "out", cwd=folder))
+    assert (folder / "out" / "trace.jsonl").read_text() == "mine"
+
+
+def test_spark_is_refused_for_imported_traces(folder: Path) -> None:
+    groupstorm("import", "server.log", "--out", "out", cwd=folder)
+    told = refused(groupstorm("analyze", "out", "--engine", "spark", cwd=folder))
+    assert "imported traces are read by --engine local alone" in told

@@ -1,0 +1,104 @@
+"""The envelopes that logs come in: each gives the same time and the same message."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from groupstorm.imports.envelopes import ENVELOPES, EnvelopeReader, user_envelope
+from groupstorm.imports.importing import Options, import_logs
+from groupstorm.imports.lines import find_logs
+from groupstorm.imports.times import instant, to_utc_us, zone
+from groupstorm.problems import InputError
+from tests.imports.importing import import_texts, rows, states
+
+MESSAGE = "[GroupCoordinator 1]: Stabilized group g generation 7 (__consumer_offsets-1) with 3 members"
+LOGGER = "(kafka.coordinator.group.GroupCoordinator)"
+SECOND = "2024-11-18T14:36:14"
+LINES = {
+    "log4j": f"[2024-11-18 14:36:14,337] INFO {MESSAGE} {LOGGER}",
+    "strimzi": f"2024-11-18 14:36:14,337 INFO {MESSAGE} {LOGGER} [executor-Rebalance]",
+    "docker": f"2024-11-18T14:36:14.998683114Z 2024-11-18 14:36:14,337 INFO {MESSAGE} {LOGGER} [t-0]",
+    "operator": "[INFO] 2024-11-18 14:36:14,337 [t] class method - app=kafka, clusterId=x, server=0 - "
+    + MESSAGE,
+    "compose": f"kafka-1  | [2024-11-18 14:36:14,337] INFO {MESSAGE} {LOGGER}",
+    "cloudwatch": f"[2024-11-18 14:36:14,337] INFO {MESSAGE} {LOGGER},2024-11-18 15:00:00.000",
+    "hadoop": f"24/11/18 14:36:14 INFO group.GroupCoordinator: {MESSAGE}",
+    "spring": f"2024-11-18 14:36:14.337  INFO 22292 --- [afka-group_id-2] k.c.g.Coordinator  : {MESSAGE}",
+    "spring-3": f"2024-11-18T09:36:14.337-05:00  INFO 597 --- [app] [t] k.c.g.GroupCoordinator : {MESSAGE}",
+    "logstash-json": json.dumps(
+        {"@timestamp": "2024-11-18T14:36:14.337Z", "message": MESSAGE, "logger_name": "k", "level": "INFO"}
+    ),
+    "csv": f'"2024-11-18T14:36:14.337Z","host","app","{MESSAGE}"',
+    "papertrail": f"2024 Nov 18 14:50:00  | 2024-11-18 14:36:14,337 - kafka.coordinator - INFO - {MESSAGE}",
+    "line-number": f"[2024-11-18 14:36:14,337] INFO {MESSAGE} (kafka.coordinator.group.GroupCoordinator:66)",
+    "unheard-of": f"<<2024-11-18 14:36:14.337>> INFO!! {MESSAGE}",
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_an_envelope(name: str, tmp_path: Path) -> None:
+    done = import_texts(tmp_path, {"server.log": LINES[name] + "\n"})
+    expected = datetime.fromisoformat(SECOND + ("" if name == "hadoop" else ".337")).replace(tzinfo=UTC)
+    assert done.began_us == round(expected.timestamp() * 1_000_000)
+    assert states(tmp_path) == [("PreparingRebalance", "CompletingRebalance", "all-joined", 7)]
+    assert done.logs[0].not_understood == 0
+
+
+@pytest.mark.parametrize("envelope", ENVELOPES, ids=lambda envelope: envelope.name)
+def test_every_envelope_of_the_table_takes_its_example(envelope: object) -> None:
+    reader = EnvelopeReader()
+    example = envelope.example  # type: ignore[attr-defined]
+    found = reader.time(example)
+    assert reader.counts == {envelope.name: 1}  # type: ignore[attr-defined]
+    assert (found is not None) == ("time" in envelope.front.groupindex)  # type: ignore[attr-defined]
+
+
+def test_two_records_on_one_line(tmp_path: Path) -> None:
+    both = f"{LINES['log4j']} {LINES['log4j'].replace('generation 7', 'generation 8')}\n"
+    import_texts(tmp_path, {"server.log": both})
+    assert [row[3] for row in states(tmp_path)] == [7, 8]
+
+
+def test_a_pattern_of_the_user(tmp_path: Path) -> None:
+    line = f"at=20241118 when=14:36:14,337 -- {MESSAGE}\n"
+    options = Options(envelope=user_envelope(r"when=(?P<time>\S+) -- "))
+    done = import_texts(tmp_path, {"server.log": line}, options)
+    assert done.logs[0].envelopes.counts == {"--pattern": 1}
+    with pytest.raises(InputError, match=r"--pattern .*: not a regular expression"):
+        user_envelope("(")
+    with pytest.raises(InputError, match=r"--pattern 'x': expected .* with the group"):
+        user_envelope("x")
+
+
+def test_zones() -> None:
+    local = instant("2024-07-01 12:00:00,000")
+    assert local is not None
+    assert local.us - to_utc_us(local.us, zone("z", "Europe/Berlin")) == 2 * 3600 * 1_000_000
+    assert local.us - to_utc_us(local.us, zone("z", "+05:30")) == 5.5 * 3600 * 1_000_000
+    with pytest.raises(InputError, match="--time-zone: 'Mars' is no time zone: expected a name"):
+        zone("--time-zone", "Mars")
+
+
+def test_a_folder_with_rotations_and_gzip(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "server.log.2024-11-18-13.gz").write_bytes(gzip.compress((LINES["log4j"] + "\n").encode()))
+    (folder / "server.log").write_text(LINES["log4j"].replace("generation 7", "generation 8") + "\n")
+    logs = find_logs([str(folder)])
+    assert len(logs) == 1
+    import_logs(logs, tmp_path / "out", Options())
+    assert [row[3] for row in states(tmp_path)] == [8, 7]
+    places = [row["evidence"] for row in rows(tmp_path, "group_state_changed")]
+    assert places == [[f"{folder / 'server.log'}:1"], [f"{folder / 'server.log.2024-11-18-13.gz'}:1"]]
+
+
+def test_a_broken_gzip_file_is_refused_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "server.log.gz"
+    file.write_bytes(gzip.compress(LINES["log4j"].encode() * 1000)[:-20])
+    with pytest.raises(InputError, match=f"{file}: cannot be read: "):
+        import_logs(find_logs([str(file)]), tmp_path / "out", Options())

@@ -1,0 +1,72 @@
+"""Every line of the tables is found by its own template, and every kind of line has somebody who reads it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from groupstorm.imports.parser import NOTED
+from groupstorm.imports.prefixes import Writer
+from groupstorm.imports.provenance import Rows
+from groupstorm.imports.template import NUMBERS, Template, rendered
+from groupstorm.imports.templates.broker_reasons import REASONS
+from groupstorm.imports.templates.catalogues import BARE_BEGINNING, CATALOGUES, TABLES
+from groupstorm.imports.templates.client_reasons import REASONS as CLIENT_REASONS
+from groupstorm.imports.timeline.classic import ClassicRounds
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.modern import ModernGroup
+from groupstorm.imports.timeline.other_clients import OtherMember
+from groupstorm.trace.events.group_states import Cause
+
+#: Values that Kafka allows and that look like the text around them.
+ODD = "g in state PreparingRebalance with old generation 7 (x)"
+ROWS = [(writer, template) for writer, table in TABLES.items() for template in table]
+
+
+def filled(template: Template, text: str) -> str:
+    holes = set(re.findall(r"\{(\w+)\}", template.text))
+    return rendered(template.text, {name: "-1" if name in NUMBERS else text for name in holes})
+
+
+@pytest.mark.parametrize(("writer", "template"), ROWS, ids=lambda value: getattr(value, "where", value))
+def test_a_line_is_found_by_its_template(writer: Writer, template: Template) -> None:
+    message = filled(template, "a-b.c")
+    found = CATALOGUES[writer].find(message)
+    assert found is not None
+    assert found.kind in (template.kind, *SAME_WORDS.get(template.kind, ()))
+    if writer is Writer.BARE:
+        assert BARE_BEGINNING.match(message)
+
+
+#: Lines of one wording in which only the names differ.
+SAME_WORDS = {"loaded-id": ("noted",), "modern-fenced-late": ("modern-fenced",)}
+
+
+def test_a_group_may_have_any_name() -> None:
+    template = next(row for _, row in ROWS if row.kind == "stabilized")
+    found = CATALOGUES[Writer.BROKER].find(filled(template, ODD).replace("-1", "12"))
+    assert found is not None
+    assert (found.fields["group"], found.fields["generation"]) == (ODD, 12)
+
+
+def test_every_kind_of_line_has_a_reader() -> None:
+    group = GroupRecord("g", Rows())
+    read = {
+        *ClassicRounds(group).handlers,
+        *ModernGroup(group).handlers,
+        *OtherMember(group, "c").handlers,
+        NOTED,
+    }
+    kinds = {template.kind for _, template in ROWS}
+    assert kinds - read == {"tasks"}  # a streams group's tasks are not partitions
+    assert read - kinds == set()
+
+
+def test_every_reason_of_a_broker_has_a_cause_of_the_trace() -> None:
+    assert {template.kind for template in REASONS} <= {str(cause) for cause in Cause}
+    assert len({template.text for template in CLIENT_REASONS}) == len(CLIENT_REASONS)
+
+
+def test_every_template_names_its_source() -> None:
+    assert all(template.where for _, template in ROWS)
