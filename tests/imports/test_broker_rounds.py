@@ -121,3 +121,19 @@ def test_a_log_without_groups_is_refused_in_one_line(tmp_path: Path) -> None:
     ):
         import_texts(tmp_path, {"server.log": "nothing\nof a group\n"})
     assert not (tmp_path / "out").exists()
+
+
+def test_members_that_join_an_open_round_are_inferred_from_its_count(tmp_path: Path) -> None:
+    """Kafka 3.4 to 3.9: ids are handed out in lines, and then no line says who joins."""
+    second = broker_line(
+        "10:00:00,500",
+        f"Dynamic member with unknown member id joins group g in PreparingRebalance state. Created a new member "
+        f"id {B} and request the member to rejoin with this id.",
+    )
+    lines = ROUND.splitlines(keepends=True)
+    text = "".join([*lines[:2], second, lines[2].replace("with 1 members", "with 2 members")])
+    import_texts(tmp_path, {"server.log": text})
+    added = rows(tmp_path, "member_added")
+    assert [(row["member_id"], row["provenance"]) for row in added] == [(A, "inferred"), (B, "inferred")]
+    assert added[1]["cause"] == "pending-member"
+    assert not [row for row in rows(tmp_path, "evidence_missing") if row["cause"] == "members"]

@@ -25,6 +25,7 @@ _ALL_JOINED = "cause: the join phase ended without removing members, so all have
 _INITIAL_DELAY = "cause: a round of an empty group waits for group.initial.rebalance.delay.ms"
 _NOT_REJOINED = "cause: the join phase ended by removing members that had not joined"
 _FROM_REASON = "member: the reason of the round names it"
+_COUNT_FITS = "member: it was told its id, and the count of the round says that all who were have joined"
 _EMPTY = "cause: the group is empty, and no line says how the member went"
 
 
@@ -129,6 +130,7 @@ class ClassicRounds:
         group.generation = generation
         if "count" in line.fields:
             group.members.counted(line.fields["count"])
+            self._join_pending(line)
         cause, rule = Cause.ALL_JOINED, _ALL_JOINED
         if self._dropped:
             cause, rule = Cause.REBALANCE_TIMEOUT, _NOT_REJOINED
@@ -137,6 +139,16 @@ class ClassicRounds:
         group.state, group.protocol, group.leader = GroupState.COMPLETING_REBALANCE, None, None
         group.round_completing(line, generation, str(cause), rule)
         self._prepared, self._from_empty = None, False
+
+    def _join_pending(self, line: Observation) -> None:
+        """Before Kafka 4 no line says that a member joins with its id in a round that is open already."""
+        members = self._group.members
+        if members.unnamed != len(members.pending):
+            return
+        for member_id in [*members.pending]:
+            members.count = None  # it counts them already
+            self._add(line, member_id, None, Cause.PENDING_MEMBER, _COUNT_FITS)
+        members.counted(line.fields["count"])
 
     def _assignment(self, line: Observation) -> None:
         group, fields = self._group, line.fields

@@ -1,0 +1,53 @@
+"""What docs/import.md shows is what the commands print. GROUPSTORM_REWRITE=1 writes it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.imports.envelopes import ENVELOPES
+from tests.command import groupstorm
+from tests.generated_pages import check_section
+from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
+
+PAGE = "import.md"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("logs")
+    (folder / "server.log").write_text(BROKER)
+    (folder / "app-a.log").write_text(client_log("app-a", LEADER))
+    (folder / "app-b.log").write_text(client_log("app-b", FOLLOWER))
+    return folder
+
+
+def block(command: str, folder: Path) -> str:
+    printed = groupstorm(*command.split()[1:], cwd=folder)
+    assert printed.returncode == 0, printed.stderr
+    lines = printed.stdout.rstrip("\n").split("The story of it:")[0].rstrip("\n")
+    return f"```\n$ {command}\n{lines}\n```"
+
+
+COMMANDS = {
+    "import": "groupstorm import server.log app-a.log app-b.log --out imported",
+    "story": "groupstorm trace imported --partition t-1",
+    "figures": "groupstorm analyze imported",
+}
+
+
+@pytest.mark.parametrize("section", COMMANDS)
+def test_the_commands(section: str, folder: Path) -> None:
+    if not (folder / "imported").exists():
+        block(COMMANDS["import"], folder)
+    check_section(PAGE, section, block(COMMANDS[section], folder))
+
+
+def test_the_table_of_envelopes() -> None:
+    rows = [
+        f"| {one.name} | `{one.example.strip().replace('|', chr(92) + '|')}` |"
+        for one in ENVELOPES
+        if one.example
+    ]
+    check_section(PAGE, "envelopes", "\n".join(["| envelope | in front of a message |", "|---|---|", *rows]))
