@@ -65,12 +65,26 @@ _ALL = ("confluent-kafka", "aiokafka", "kafka-python", "java")
 _COOPERATIVE = ("confluent-kafka", "kafka-python", "java")
 _EAGER = {"partition.assignment.strategy": ["range"]}
 _INCREMENTAL = {"partition.assignment.strategy": ["cooperative-sticky"]}
+_STATIC = {"group.instance.id": "ordinal", "session.timeout.ms": 60_000}
+_CONSUMER = {"group.protocol": "consumer"}
+_NEW_PROTOCOL = ("confluent-kafka", "java")
 _SHORT_SESSION = {"session.timeout.ms": 10_000}
 
+_ROLLING_DEPLOY = _steps(
+    "rolling-deploy", "What does a rolling deploy cost?", "{at_ms: warm_up_ms, do: rolling-restart}"
+)
+_SCALE = _steps(
+    "scale",
+    "What do two more members cost, and two fewer?",
+    "{at_ms: warm_up_ms, do: add, count: 2, over_ms: 2000}",
+    "{at_ms: 40000, do: stop, members: [0, 1]}",
+)
+
 CASES: tuple[Case, ...] = (
-    Case("rolling-deploy, eager", "rolling-deploy", "eager", {}, _ALL),
-    Case("rolling-deploy, cooperative", "rolling-deploy", "cooperative", {}, _COOPERATIVE),
-    Case("rolling-deploy, static", "rolling-deploy", "static", {**_EAGER}, _ALL),
+    Case("rolling-deploy, eager", _ROLLING_DEPLOY, "default", {**_EAGER}, _ALL),
+    Case("rolling-deploy, cooperative", _ROLLING_DEPLOY, "default", {**_INCREMENTAL}, _COOPERATIVE),
+    Case("rolling-deploy, static", _ROLLING_DEPLOY, "default", {**_EAGER, **_STATIC}, _ALL),
+    Case("rolling-deploy, consumer protocol", _ROLLING_DEPLOY, "default", {**_CONSUMER}, _NEW_PROTOCOL),
     Case("cold-start, delay-3s", "cold-start", "delay-3s", {**_EAGER}, _ALL),
     Case("cold-start, no-delay-eager", "cold-start", "no-delay-eager", {}, _ALL),
     Case(
@@ -113,18 +127,8 @@ CASES: tuple[Case, ...] = (
         {**_EAGER, "session.timeout.ms": 10_000, "max.poll.interval.ms": 12_000},
         _ALL,
     ),
-    Case(
-        "scale out and in",
-        _steps(
-            "scale",
-            "What do two more members cost, and two fewer?",
-            "{at_ms: warm_up_ms, do: add, count: 2, over_ms: 2000}",
-            "{at_ms: 40000, do: stop, members: [0, 1]}",
-        ),
-        "default",
-        {**_INCREMENTAL},
-        _COOPERATIVE,
-    ),
+    Case("scale out and in", _SCALE, "default", {**_INCREMENTAL}, _COOPERATIVE),
+    Case("scale out and in, consumer protocol", _SCALE, "default", {**_CONSUMER}, _NEW_PROTOCOL),
     Case(
         "add partitions",
         _steps(
