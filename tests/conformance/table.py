@@ -87,7 +87,6 @@ def generated(results: Sequence[Result]) -> str:
         "## Answers\n\n" + _answers(results, kinds),
         "## Times\n\n" + _times(results, kinds),
         "## Clients\n\n" + _clients(results, kinds),
-        "## Clients with the new protocol\n\n" + _clients(results, kinds, "test_consumer_clients"),
         "## A rolling restart\n\n" + _rolling_restart(results),
         "## kafka-consumer-groups\n\n" + _tool(results, kinds),
         "## The cases\n\n" + list_of_cases(),
@@ -136,8 +135,8 @@ def _times(results: Sequence[Result], kinds: Sequence[str]) -> str:
     return _table(["milliseconds", "rule", *kinds, "emulator / jvm", "tolerance"], rows, right=True)
 
 
-def _clients(results: Sequence[Result], kinds: Sequence[str], file: str = "test_clients") -> str:
-    of_clients = [one for one in results if one.file == file]
+def _clients(results: Sequence[Result], kinds: Sequence[str]) -> str:
+    of_clients = [one for one in results if one.file == "test_clients"]
     by_test: dict[str, dict[tuple[str, str], Result]] = defaultdict(dict)
     for one in of_clients:
         by_test[one.test][one.kind, one.rest] = one
@@ -160,7 +159,7 @@ def _clients(results: Sequence[Result], kinds: Sequence[str], file: str = "test_
         "Seconds that each test took, the start of Java among them; empty: the library does not have it.\n\n"
         + _table(["test", "broker", *LIBRARIES], single)
         + "\n\n"
-        + _table(["other groups", *kinds], mixed)
+        + _table(["groups of several libraries", *kinds], mixed)
     )
 
 
