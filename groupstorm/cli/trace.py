@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 import typer
 
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
+from groupstorm.imports.printing import LogKind, as_log
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import names_by_group, require
 from groupstorm.report.story import Selection, story
@@ -27,6 +29,12 @@ def trace(
     from_seconds: FromOption = 0,
     to_seconds: ToOption = None,
     everything: Annotated[bool, typer.Option("--all", help="Every step of every member.")] = False,
+    as_kind: Annotated[
+        LogKind | None,
+        typer.Option(
+            "--as", help="Print the log that Kafka's broker, or its Java clients, would have written."
+        ),
+    ] = None,
 ) -> None:
     """Print a trace as a readable story: who joined, who left, why it rebalanced, what changed hands.
 
@@ -37,9 +45,8 @@ def trace(
     from_us, to_us = microseconds(from_seconds, to_seconds)
     groups, width = _check_names(path, group or [], member, partition)
     empty = True
-    for line in story(
-        read_rows(path), Selection(groups, width, member, partition, from_us, to_us, everything)
-    ):
+    selection = Selection(groups, width, member, partition, from_us, to_us, everything)
+    for line in story(read_rows(path), selection) if as_kind is None else _log(path, as_kind, selection):
         print(line)
         empty = False
     if empty and partition is not None:
@@ -49,6 +56,13 @@ def trace(
         )
     if empty:
         raise InputError(f"{path}: nothing in it matches")
+
+
+def _log(path: Path, kind: LogKind, selection: Selection) -> Iterator[str]:
+    """The trace as a log. Raises InputError for a choice that a log does not know."""
+    if selection.partition is not None or selection.everything:
+        raise InputError(f"--as {kind}: expected neither --partition nor --all")
+    return as_log((row for row in read_rows(path) if selection.has(row)), kind)
 
 
 def _check_names(

@@ -90,7 +90,8 @@ class Anchors:
             after = one.time_us if after is None else min(after, one.time_us)
         if one.kind == "joined":
             asked = self._joining.pop((one.source, one.group, one.fields.get("client")), None)
-            if asked is not None:
+            # a static member that comes back is answered at once, in a round that was over before it asked
+            if asked is not None and one.fields.get("instance") is None:
                 before = asked if before is None else max(before, asked)
         marks[key] = before, after
 

@@ -43,7 +43,7 @@ ROUND = (
 def test_a_group_from_its_first_member_to_its_last(tmp_path: Path) -> None:
     import_texts(tmp_path, {"server.log": ROUND})
     assert states(tmp_path) == [
-        ("unknown", "PreparingRebalance", "pending-member", 0),
+        ("Empty", "PreparingRebalance", "pending-member", 0),
         ("PreparingRebalance", "CompletingRebalance", "initial-delay", 1),
         ("CompletingRebalance", "Stable", "assigned", 1),
         ("Stable", "PreparingRebalance", "session-expired", 1),
@@ -127,8 +127,9 @@ def test_members_that_join_an_open_round_are_inferred_from_its_count(tmp_path: P
     """Kafka 3.4 to 3.9: ids are handed out in lines, and then no line says who joins."""
     second = broker_line(
         "10:00:00,500",
-        "Dynamic member with unknown member id joins group g in PreparingRebalance state. Created a new "
-        f"member id {B} and request the member to rejoin with this id.",
+        f"Dynamic member with unknown member id joins group g in PreparingRebalance state. Created a new "
+        f"member "
+        f"id {B} and request the member to rejoin with this id.",
     )
     lines = ROUND.splitlines(keepends=True)
     text = "".join([*lines[:2], second, lines[2].replace("with 1 members", "with 2 members")])

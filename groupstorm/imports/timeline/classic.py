@@ -38,6 +38,8 @@ class ClassicRounds:
         self._prepared: Observation | None = None
         self._from_empty = False
         self._loaded: dict[str, Observation] = {}
+        #: The member that came last, and how.
+        self._added = "", ""
         self.handlers: Mapping[str, Callable[[Observation], None]] = {
             "preparing": self._preparing,
             "stabilized": self._stabilized,
@@ -117,6 +119,8 @@ class ClassicRounds:
 
     def _join_by_reason(self, line: Observation, member_id: str, instance: str | None) -> str:
         members = self._group.members
+        if member_id == self._added[0]:
+            return self._added[1]
         if member_id in members.members:
             return str(Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER)
         cause = Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER
@@ -176,19 +180,29 @@ class ClassicRounds:
 
     # -- members ---------------------------------------------------------------------------------
 
+    def _see_empty(self, line: Observation) -> None:
+        """The first line of a group may say that it was empty until then."""
+        group = self._group
+        if group.state == UNKNOWN and line.fields.get("state") == GroupState.EMPTY:
+            group.state = GroupState.EMPTY
+            group.members.counted(0)
+
     def _id_handed_out(self, line: Observation) -> None:
+        self._see_empty(line)
         member_id = line.fields["member_id"]
         self._group.members.pending[member_id] = self._group.member(member_id)
         event = events.MemberPending(self._group.name, self._group.members.name(member_id), member_id)
         self._group.emit(line, event, self._named(line, member_id))
 
     def _created(self, line: Observation) -> None:
+        self._see_empty(line)
         instance = line.fields.get("instance")
         cause = Cause.STATIC_MEMBER if line.kind == "static-created" else Cause.NEW_MEMBER
         if line.fields["member_id"] not in self._group.members.members:
             self._add(line, line.fields["member_id"], instance, cause)
 
     def _pending_joins(self, line: Observation) -> None:
+        self._see_empty(line)
         if line.fields["member_id"] not in self._group.members.members:
             self._add(line, line.fields["member_id"], None, Cause.PENDING_MEMBER)
 
@@ -245,6 +259,7 @@ class ClassicRounds:
     ) -> None:
         members = self._group.members
         members.add(member_id, instance)
+        self._added = member_id, str(cause)
         event = events.MemberAdded(
             self._group.name, members.name(member_id, instance), member_id, instance, self._group.generation,
             str(cause),
