@@ -10,9 +10,10 @@ import typer
 from groupstorm.cli.printing import print_command, print_paragraph
 from groupstorm.figures.wording import counted, seconds
 from groupstorm.imports.envelopes import user_envelope
-from groupstorm.imports.importing import Imported, Options, import_logs
+from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.parser import LogParser, shapes_of
+from groupstorm.imports.result import Imported
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.times import shown, zone
 

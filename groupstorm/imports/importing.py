@@ -17,6 +17,7 @@ from groupstorm.imports.observation import Observation
 from groupstorm.imports.output import import_folder, write_summary
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.result import Imported
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord
 from groupstorm.imports.timeline.groups import Groups
@@ -35,18 +36,6 @@ class Options:
     envelope: Envelope | None = None
     groups: frozenset[str] | None = None
     trace_format: str = "jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What came of it."""
-
-    groups: Sequence[GroupRecord]
-    logs: Sequence[LogParser]
-    offsets: Mapping[int, Offset]
-    began_us: int
-    ended_us: int
-    rows: int
 
 
 class _SortedLog:

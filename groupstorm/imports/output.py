@@ -7,14 +7,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from groupstorm.imports.result import Imported
 from groupstorm.imports.times import shown
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.writer import partial_path
-
-if TYPE_CHECKING:
-    from groupstorm.imports.importing import Imported
 
 FILES = ("trace.jsonl", "trace.parquet", "import.json")
 

@@ -74,7 +74,13 @@ def test_comparisons_are_compared_by_variant(folder: Path) -> None:
     pairs = json.loads(groupstorm("diff", "c", "d", "--json", cwd=folder).stdout)["pairs"]
     assert [pair["variants"] for pair in pairs] == [["no-delay", "no-delay"]]
     both = json.loads(groupstorm("diff", "c", "c", "--json", cwd=folder).stdout)["pairs"]
-    assert [pair["variants"][0] for pair in both] == ["delay-3s", "no-delay", "delay-10s", "no-delay-eager"]
+    assert [pair["variants"][0] for pair in both] == [
+        "delay-3s",
+        "no-delay",
+        "delay-10s",
+        "no-delay-eager",
+        "consumer",
+    ]
     assert all(pair["figures"] == pair["settings"] == {} for pair in both)
     assert "No figure differs." in groupstorm("diff", "a", "a", cwd=folder).stdout
 

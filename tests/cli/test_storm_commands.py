@@ -69,7 +69,7 @@ def test_compare_runs_every_variant_and_says_the_difference(tmp_path: Path) -> N
     content = json.loads(result.stdout)
     assert content == json.loads((tmp_path / "c" / "comparison.json").read_text())
     assert list(content) == ["preset", "seed", "variants", "answer"]
-    assert list(content["variants"]) == ["eager", "cooperative", "static"]
+    assert list(content["variants"]) == ["eager", "cooperative", "static", "consumer"]
     for variant, figures in content["variants"].items():
         assert figures == json.loads((tmp_path / "c" / variant / "figures.json").read_text())
     only = groupstorm(
@@ -179,13 +179,15 @@ def test_a_configuration_that_cannot_keep_up_is_a_finding_and_no_failure(tmp_pat
     assert groupstorm("run", "cold-start", *little, *required, "--out", "x", cwd=tmp_path).returncode == 1
     compared = groupstorm("compare", "cold-start", *little, "--seeds", "2", "--out", "y", cwd=tmp_path)
     assert compared.returncode == 0
-    assert compared.stderr.count("this configuration cannot keep up") == 4, "once per variant"
+    assert compared.stderr.count("this configuration cannot keep up") == 5, "once per variant"
     assert "There is no best variant: none of them can be ranked." in compared.stdout
 
 
-def test_kip_848_is_refused_by_name(tmp_path: Path) -> None:
-    said = refused(groupstorm("run", "cold-start", "--set", "group.protocol=consumer", cwd=tmp_path))
-    assert "group.protocol: groups of KIP-848 (consumer) cannot be computed yet" in said
+def test_a_client_without_the_consumer_protocol_is_refused_by_name(tmp_path: Path) -> None:
+    settings = ("--set", "group.protocol=consumer", "--set", "client_profile=aiokafka")
+    said = refused(groupstorm("run", "cold-start", *settings, cwd=tmp_path))
+    assert "group.protocol" in said
+    assert "aiokafka" in said
 
 
 def test_replay_finds_a_trace_that_was_changed(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 from groupstorm.figures.by_group import figures_by_group
 from groupstorm.figures.table import Figures
-from groupstorm.imports.importing import Imported, Options, import_logs
+from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
+from groupstorm.imports.result import Imported
 from groupstorm.trace.reader import read_rows
 
 LOGS = Path(__file__).parent / "logs"

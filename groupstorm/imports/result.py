@@ -1,0 +1,22 @@
+"""What `groupstorm import` has found in logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from groupstorm.imports.clocks import Offset
+from groupstorm.imports.parser import LogParser
+from groupstorm.imports.timeline.group import GroupRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The groups and logs, how far each log's clock is off, and the time and rows of the trace."""
+
+    groups: Sequence[GroupRecord]
+    logs: Sequence[LogParser]
+    offsets: Mapping[int, Offset]
+    began_us: int
+    ended_us: int
+    rows: int
