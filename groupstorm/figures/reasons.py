@@ -28,6 +28,7 @@ SLOW_US = 10_000_000
 
 class Reason(StrEnum):
     SESSION = "session"
+    BROKER_SESSION = "broker's session"
     RESTART = "restart"
     METADATA = "metadata"
     STATIC_LEADER = "static leader"
@@ -44,6 +45,7 @@ class Reason(StrEnum):
 
 WORDS: Mapping[Reason, str] = {
     Reason.SESSION: "silent members whose session has to expire (session.timeout.ms)",
+    Reason.BROKER_SESSION: "silent members whose session has to expire (group.consumer.session.timeout.ms)",
     Reason.RESTART: "processes on their way back",
     Reason.METADATA: "members that have not refreshed their metadata yet (metadata.max.age.ms)",
     Reason.STATIC_LEADER: "a static leader that is back and does not assign until the next round (KIP-814)",
@@ -247,6 +249,7 @@ class GapReasons:
 
     def _member_replaced(self, now_us: int, event: events.MemberReplaced) -> None:
         """A static member is back. If it leads a Stable group, it is told to skip the assignor."""
+        self._handovers.replaced(event)
         if event.previous_member_id != self._leader:
             return
         self._leader = event.member_id
@@ -333,12 +336,14 @@ def _handed_over(
 ) -> Iterable[tuple[Reason, str, int]]:
     """The parts of a gap in a consumer group: until the old owner has released the partition, until the new
     one's heartbeat has fetched it, until its poll() has taken it."""
-    released_us, granted_us = handover
-    if came_back:
+    released_us, expired, granted_us = handover
+    if expired:
+        waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
+    elif came_back:
         waits = fetches = Reason.RESTART
     else:
         revokes = ending in (_ENDINGS["assignment"], _ENDINGS["close"], _ENDINGS["subscription"])
-        waits = Reason.REVOCATION if revokes else Reason.METADATA if ending == _NEW else Reason.SESSION
+        waits = Reason.REVOCATION if revokes else Reason.METADATA if ending == _NEW else Reason.BROKER_SESSION
         fetches = Reason.NEXT_HEARTBEAT
     for reason, lasted_us in (
         (waits, released_us - from_us),

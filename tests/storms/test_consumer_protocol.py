@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from groupstorm.figures.reasons import GapReasons, Reason
 from groupstorm.problems import InputError
 from groupstorm.storms.invariants import HELD
 from groupstorm.storms.scenario.files import load
+from groupstorm.trace.schema import Source
 from tests.storms.handovers import handovers
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 from tests.storms.test_equal_traces import assert_equal_traces
@@ -145,6 +147,20 @@ def test_a_crashed_member_is_fenced_after_the_brokers_session_timeout() -> None:
     (removed,) = result.events("member_removed")
     assert removed[1].cause == "session-expired"
     assert 75_000_000 <= removed[0] <= 80_100_000
+
+
+def test_the_time_until_a_crashed_members_session_ends_is_put_down_to_the_session() -> None:
+    """Its process is soon back under another member id, and owns nothing of what the old member had."""
+    crash = {"at_ms": 60_000, "do": "crash-restart", "members": [1]}
+    settings = {"members": 3, "partitions": 6, "group.consumer.session.timeout.ms": 20_000, "start_ms": 2_000}
+    result = storm(scenario([START, crash], **settings, **FIXED, **CONSUMER))
+    gaps = GapReasons()
+    gaps.add_all([(time_us, Source(source), event) for time_us, source, event in result.rows])
+    found = gaps.reasons()
+    assert found.longest is not None
+    assert (found.longest.reason, found.longest.ending) == (Reason.BROKER_SESSION, "crashed")
+    ((removed_us, _),) = result.events("member_removed", cause="session-expired")
+    assert found.us[Reason.BROKER_SESSION] == 2 * (removed_us - 60_000_000)
 
 
 def test_a_static_member_keeps_its_partitions_while_it_is_away() -> None:
