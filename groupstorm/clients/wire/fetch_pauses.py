@@ -1,11 +1,11 @@
-"""A wire member hands out no records while a round is under way, if its library does so (kafka-python)."""
+"""A wire member hands out no records of partitions that it keeps during a round, or is to give up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.membership import Membership
+from groupstorm.clients.wire.member_status import MemberStatus
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.trace.events import member as events
 
@@ -14,7 +14,7 @@ class FetchPauses:
     """Stops and resumes owned partitions, and emits an event for those that have a position."""
 
     def __init__(
-        self, membership: Membership, positions: Positions, emit: Callable[[events.Event], None]
+        self, membership: MemberStatus, positions: Positions, emit: Callable[[events.Event], None]
     ) -> None:
         self._membership = membership
         self._positions = positions

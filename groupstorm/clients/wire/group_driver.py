@@ -38,6 +38,7 @@ from groupstorm.clients.operations import (
     StopProcessing,
 )
 from groupstorm.clients.wire.commits import CommittedOffsets
+from groupstorm.clients.wire.fetch_pauses import FetchPauses
 from groupstorm.clients.wire.group_polling import GroupPolling
 from groupstorm.clients.wire.group_status import GroupMemberStatus
 from groupstorm.clients.wire.membership_driver import MembershipDriver, PollThrew
@@ -71,6 +72,7 @@ class GroupDriver(MembershipDriver):
         )
         self._status = GroupMemberStatus(config, self._member, self.coordinator_moved, self.changed)
         super().__init__(parts, self._status, sleep_us)
+        self._fetch_pauses = FetchPauses(self._status, parts.positions, parts.emitter.emit)
         self._polling = GroupPolling(clock, config.topics, self._poll, self._is_due, self._subscribe)
         self.polling = self._polling
         self._network_wake = WakeEvent(clock)
@@ -301,7 +303,7 @@ class GroupDriver(MembershipDriver):
         self.watch.refresh_soon()
 
     def _stop_processing(self, operation: StopProcessing) -> None:
-        self.parts.positions.stop(operation.partitions)
+        self._fetch_pauses.pause(operation.partitions)
 
     def _run_callback(self, operation: RunCallback) -> None:
         self._calls.append(operation)

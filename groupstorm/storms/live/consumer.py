@@ -170,11 +170,14 @@ class RealConsumer:
             self.work.drop(self._named(event.partitions), now_us)
         elif isinstance(event, events.PartitionsPaused):
             self.work.stop(self._named(event.partitions), now_us)
-            self.rates.stop()
+            if all(map(self.work.stands_still, self.work.partitions)):
+                self.rates.stop()
         elif isinstance(event, events.PartitionsResumed):
             self.work.resume_some(self._named(event.partitions), now_us)
         self._world.trace(Source.MEMBER, event)
-        if isinstance(event, events.PartitionsResumed):
+        if isinstance(event, events.PartitionsPaused):
+            self.rates.changed(began=False)
+        elif isinstance(event, events.PartitionsResumed):
             self.rates.changed(began=True)
         if isinstance(event, events.PartitionsAssigned):
             self.rates.changed(began=bool(event.partitions))

@@ -120,7 +120,10 @@ def test_members_of_kafka_python_pause_during_rounds_in_real_time_too() -> None:
 
 
 def member_event_names(memory: MemorySink) -> set[str]:
-    return {type(event).__name__ for _, source, event in memory.rows if source != str(Source.COORDINATOR)}
+    """Without partitions_paused: a partition that has no position yet has none, and that depends on the
+    milliseconds between two heartbeats."""
+    names = {type(event).__name__ for _, source, event in memory.rows if source != str(Source.COORDINATOR)}
+    return names - {member_events.PartitionsPaused.__name__}
 
 
 def test_the_inferred_coordinator_goes_through_the_states_that_the_real_one_emits() -> None:

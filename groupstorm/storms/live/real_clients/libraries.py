@@ -9,7 +9,6 @@ from typing import Any
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms.live.real_clients.java_program import java_command
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
@@ -65,10 +64,7 @@ class Library:
             raise InputError(
                 f"client_profile: {named}: --with {self.name} runs members of {self.profile} only"
             )
-        protocol = GroupProtocol(settings.choice("group.protocol"))
-        if protocol not in PROFILES[self.profile].group_protocols:
-            raise InputError(f"group.protocol: {protocol}: {self.name} does not have it, choose classic")
-        if protocol is GroupProtocol.CLASSIC:
+        if GroupProtocol(settings.choice("group.protocol")) is GroupProtocol.CLASSIC:
             self._check_classic(settings)
         for name in ("assign_ms", "assign_ns_per_member_partition"):
             if dict(settings.written())[name] != 0:
