@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from groupstorm.storms.invariants import HELD
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.schema import Source
 from tests.storms.handovers import handovers
+from tests.storms.seed_pool import check_seeds
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 from tests.storms.test_equal_traces import assert_equal_traces
 
@@ -61,11 +63,8 @@ def test_threads_of_kafka_streams_are_refused() -> None:
 
 # -- heartbeats --------------------------------------------------------------------------------------
 
+#: tests/storms/test_equal_traces.py has the consumer variants of the other presets.
 VARIANTS = [
-    ("cold-start", "consumer", {}),
-    ("rolling-deploy", "consumer", {"members": 8, "partitions": 40}),
-    ("slow-member-hostage", "consumer-short-poll-interval", {"members": 8, "partitions": 40}),
-    ("client-profiles", "java-consumer", {"members": 6, "partitions": 24}),
     ("new-protocol", "consumer", {}),
     ("static-trap", None, CONSUMER),
     ("tests/storms/all-steps.yaml", None, CONSUMER),
@@ -78,13 +77,12 @@ def test_exact_and_computed_traces_are_equal(name: str, variant: str, settings: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(("name", "variant", "settings"), VARIANTS)
 def test_exact_and_computed_traces_are_equal_on_ten_seeds(
-    name: str, variant: str | None, settings: dict[str, Any], seed: int
+    name: str, variant: str | None, settings: dict[str, Any], seed_processes: Executor
 ) -> None:
     chosen = variant or next(iter(load(name).variants))
-    assert_equal_traces(name, chosen, seed, settings)
+    check_seeds(seed_processes, assert_equal_traces, range(10), name=name, variant=chosen, settings=settings)
 
 
 def test_a_quiet_member_is_counted_with_every_heartbeat() -> None:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from pathlib import Path
 
 import pytest
 
 from groupstorm.storms.scenario.files import load
 from tests.command import groupstorm
+from tests.storms.seed_pool import check_seeds
 from tests.storms.storms_in_memory import FIXED, START, scenario, storm
 
 ALL_STEPS = Path(__file__).parent / "all-steps.yaml"
 
 
-def cases(seeds: int) -> list[tuple[str, str, int]]:
+def cases() -> list[tuple[str, str]]:
     names = ["rolling-deploy", "cold-start", "slow-member-hostage", "client-profiles", str(ALL_STEPS)]
-    return [
-        (name, variant, seed) for name in names for variant in load(name).variants for seed in range(seeds)
-    ]
+    return [(name, variant) for name in names for variant in load(name).variants]
 
 
-#: With so many seeds, a fleet of this size: an exact storm makes every poll() of every member an event.
-SMALLER = {"rolling-deploy": {"members": 10, "partitions": 50}}
+_FLEET = {"members": 10, "partitions": 50}
+#: With many seeds, a fleet of this size: an exact storm makes every poll() of every member an event.
+SMALLER = dict.fromkeys(("rolling-deploy", "cold-start", "slow-member-hostage", "client-profiles"), _FLEET)
 
 
 def assert_equal_traces(
@@ -36,15 +37,18 @@ def assert_equal_traces(
     assert analytic.figures == exact.figures
 
 
-@pytest.mark.parametrize(("name", "variant", "seed"), cases(1))
-def test_exact_and_computed_traces_are_equal(name: str, variant: str, seed: int) -> None:
-    assert_equal_traces(name, variant, seed)
+@pytest.mark.parametrize(("name", "variant"), cases())
+def test_exact_and_computed_traces_are_equal(name: str, variant: str) -> None:
+    assert_equal_traces(name, variant, 0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "variant", "seed"), cases(10))
-def test_exact_and_computed_traces_are_equal_on_ten_seeds(name: str, variant: str, seed: int) -> None:
-    assert_equal_traces(name, variant, seed, SMALLER.get(name))
+@pytest.mark.parametrize(("name", "variant"), cases())
+def test_exact_and_computed_traces_are_equal_on_ten_seeds(
+    name: str, variant: str, seed_processes: Executor
+) -> None:
+    settings = SMALLER.get(name)
+    check_seeds(seed_processes, assert_equal_traces, range(10), name=name, variant=variant, settings=settings)
 
 
 def test_a_member_without_partitions_commits_nothing() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import Executor
 from pathlib import Path
 
 import pytest
 
 from groupstorm.storms.scenario.files import load
 from tests.command import groupstorm
+from tests.storms.seed_pool import check_seeds
 from tests.storms.storms_in_memory import storm
 
 ALL_STEPS = str(Path(__file__).parent / "all-steps.yaml")
@@ -29,10 +31,9 @@ def test_exact_and_computed_traces_are_equal(variant: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 6))
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_exact_and_computed_traces_are_equal_on_more_seeds(variant: str, seed: int) -> None:
-    assert_equal_traces(variant, seed)
+def test_exact_and_computed_traces_are_equal_on_more_seeds(variant: str, seed_processes: Executor) -> None:
+    check_seeds(seed_processes, assert_equal_traces, range(1, 6), variant=variant)
 
 
 @pytest.mark.slow
