@@ -95,6 +95,7 @@ COMPILED = (
     "storms/world/commit_requests",
     "storms/world/connection",
     "storms/world/consumer",
+    "storms/world/process",
     "storms/world/draws",
     "storms/world/environment",
     "storms/world/looks",
