@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
+import inspect
 import os
+import pkgutil
 import subprocess
 import sys
 import zipfile
@@ -12,8 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.command import ROOT, groupstorm
-
-pytestmark = pytest.mark.slow
 
 _ALL_STEPS = str(ROOT / "tests/storms/all-steps.yaml")
 _STORMS = (
@@ -67,6 +68,27 @@ def traces(folder: Path, storm: tuple[str, ...], path: Path) -> dict[str, str]:
     }
 
 
+def test_no_module_that_stays_python_has_a_subclass_of_a_compiled_class() -> None:
+    """mypyc's classes have compiled subclasses only: an instance of another one raises a TypeError."""
+    hatch_build = pytest.importorskip("hatch_build", reason="needs hatchling: requirements/test.txt")
+    compiled = {f"groupstorm.{module.replace('/', '.')}" for module in hatch_build.COMPILED}
+    rooms = {module.split("/")[0] for module in hatch_build.COMPILED if "/" in module}
+    interpreted = [
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages([str(ROOT / "groupstorm")], "groupstorm.")
+        if module.name.split(".")[1] in rooms and module.name not in compiled
+    ]
+    assert [
+        (one, base)
+        for module in interpreted
+        for one in vars(module).values()
+        if inspect.isclass(one) and one.__module__ == module.__name__
+        for base in one.__mro__
+        if base.__module__ in compiled
+    ] == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("storm", _STORMS, ids=lambda storm: "-".join(Path(part).stem for part in storm))
 def test_compiled_modules_give_the_same_traces(
     storm: tuple[str, ...], compiled: Path, tmp_path: Path
@@ -76,6 +98,7 @@ def test_compiled_modules_give_the_same_traces(
     assert traces(tmp_path / "compiled", storm, compiled) == plain
 
 
+@pytest.mark.slow
 def test_the_compiled_modules_are_those_that_run(compiled: Path, tmp_path: Path) -> None:
     asked = "from groupstorm.storms.world import broker, clock; print(broker.__file__, clock.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(compiled)}

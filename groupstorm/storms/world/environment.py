@@ -25,6 +25,7 @@ from groupstorm.storms.settling import Rounds
 from groupstorm.storms.world.broker import GROUP, VirtualBroker
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import Network
+from groupstorm.storms.world.consumer_group.simultaneous_runs import SimultaneousRuns
 from groupstorm.storms.world.members import Members
 from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, SessionArbiter, timer_sums
 from groupstorm.storms.world.slow_records import SlowRecordTimes
@@ -64,6 +65,7 @@ class Environment:
         "leader_memory",
         "members",
         "network",
+        "network_threads",
         "records",
         "release",
         "rounds",
@@ -95,6 +97,7 @@ class Environment:
         #: In a group of both protocols, every heartbeat may bring another member further.
         self.sends_heartbeats = exact or is_mixed(settings)
         self.clock = Clock()
+        self.network_threads = SimultaneousRuns(self.clock)
         latency = settings.distribution("net_latency_ms")
         silence_us = longest_silence_us(settings, scenario.steps)
         self.invariants = InvariantChecks(

@@ -24,7 +24,6 @@ from groupstorm.clients.consumer_group.operations import (
     SendHeartbeat,
 )
 from groupstorm.clients.consumer_group.states import NOT_IN_GROUP, MemberState
-from groupstorm.clients.consumer_group.timing import FOREVER_MS
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import (
     CallbackKind,
@@ -39,6 +38,7 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.broker import topic_id
 from groupstorm.storms.world.consumer_group.client_clock import ClientClock
 from groupstorm.storms.world.consumer_group.member_ids import drawn_member_id
+from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
 from groupstorm.storms.world.consumer_group.requests import ConsumerGroupRequests
 from groupstorm.storms.world.consumer_group.view import ConsumerGroupView
@@ -60,14 +60,13 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         "_due",
         "_heartbeats",
         "_in_callback",
+        "_network_thread",
         "_seeks_coordinator",
         "_state",
-        "_steps",
-        "_steps_ms",
         "_told_poll_us",
-        "_topics_to_tell",
         "client_clock",
         "group_member",
+        "topics_to_tell",
     )
 
     def __init__(
@@ -79,6 +78,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         settings: Settings,
     ) -> None:
         self._heartbeats = QuietHeartbeats(self)
+        self._network_thread = NetworkThread(environment, self, self._heartbeats)
         super().__init__(environment, index, incarnation, config, settings)
         self._calls = ListenerCalls(environment, self, None)
         #: The callbacks that wait for a poll().
@@ -86,13 +86,10 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self._in_callback = False
         self._seeks_coordinator = False
         self._state = self.group_member.state
-        #: The number of the next run of the network thread, and when it is due on the machine's clock.
-        self._steps = 0
-        self._steps_ms = 0
         #: The last poll() that the member knows.
         self._told_poll_us = -1
         #: The next heartbeat tells another subscription.
-        self._topics_to_tell = False
+        self.topics_to_tell = False
 
     def __repr__(self) -> str:
         state = self.group_member.state.name if self.alive else "gone"
@@ -142,7 +139,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         if pattern is not None:
             topics = frozenset(name for name in self._metadata.topics() if re.fullmatch(pattern, name))
         self.group_member.subscribe(topics)
-        self._topics_to_tell = True
+        self.topics_to_tell = True
 
     def stop(self) -> None:
         """close(): commit, give the partitions up, leave."""
@@ -176,12 +173,12 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
     def _leave_on_close(self) -> None:
         self.group_member.close()
-        self._turn()
+        self._network_thread.turn()
 
     def _close_timed_out(self) -> None:
         if self.alive:
             self.group_member.end()
-            self._carry_out()
+            self.carry_out()
             self._left()
 
     def _left(self) -> None:
@@ -232,7 +229,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     def _poll(self) -> None:
         self._told_poll_us = self.clock.now_us
         self.group_member.poll(self._now_ms)
-        self._turn()
+        self._network_thread.turn()
         self._run_callbacks()
 
     def nudge(self) -> None:
@@ -247,7 +244,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             callback = self._due.popleft()
             self.membership.callbacks_due -= 1
             if not self.group_member.callback_begins():
-                self._turn()
+                self._network_thread.turn()
                 continue
             if callback.kind is CallbackKind.LOST:
                 # an onPartitionsAssigned that was due has run since: its partitions are lost, too
@@ -263,7 +260,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     def _callback_ended(self) -> None:
         self._in_callback, self.waits_for_poll = False, True
         self.group_member.callback_ended()
-        self._turn()
+        self._network_thread.turn()
 
     def _go_on(self, result: Any) -> None:
         if self.closing:
@@ -279,24 +276,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
     # -- the network thread ----------------------------------------------------------------------
 
-    def _turn(self) -> None:
-        """Do what the member asks for, let its network thread run, and say when it runs next."""
-        wait_ms = 0
-        self._carry_out()
-        while self.alive:
-            wait_ms = self.group_member.step(self._now_ms)
-            if not self._carry_out():
-                break
-        if not self.alive:
-            return
-        self._steps += 1
-        if 0 < wait_ms < FOREVER_MS:
-            self._steps_ms = self._now_ms + wait_ms
-            self._rest_or_schedule()
-        if not self.closing:
-            self.nudge()
-
-    def _carry_out(self) -> bool:
+    def carry_out(self) -> bool:
         """Returns whether there was anything to do."""
         operations = self.group_member.operations()
         for operation in operations:
@@ -318,46 +298,17 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             cause = RejoinCause.POLL_TIMEOUT
             self.emit(events.RejoinRequested(group, self.name, generation.member_id, generation.id, cause))
 
-    def _rest_or_schedule(self) -> None:
-        member = self.group_member
-        interval_ms = member.heartbeat_interval_ms
-        is_quiet = (
-            not self._environment.sends_heartbeats
-            and member.state is MemberState.STABLE
-            and self.settled
-            and not self._topics_to_tell
-            and not self.connection.in_flight
-            and self._environment.broker.is_quiet(member.member_id, member.epoch)
-        )
-        if is_quiet:
-            self._environment.sessions.by_member_id[member.member_id] = self.periodic_requests
-            self._heartbeats.rest(self._steps_ms, interval_ms)
-        else:
-            self.step_at(self._steps_ms)
+    def run_network_thread_at(self, shown_ms: int) -> None:
+        self._network_thread.run_at(shown_ms)
 
-    def step_at(self, shown_ms: int) -> None:
-        self._steps += 1
-        self._steps_ms = shown_ms
-        due_us = max(self.client_clock.us(shown_ms), self.clock.now_us)
-        self.clock.at(due_us, self._step, self._steps)
-
-    def next_step_us(self) -> int:
-        return max(self.client_clock.us(self._steps_ms), self.clock.now_us)
-
-    def _step(self, number: int) -> None:
-        if number != self._steps or not self.alive:
-            return
-        if self.clock.now_us < self.pauses.paused_until_us:
-            self.clock.at(self.pauses.paused_until_us, self._step, number)
-            return
-        self.note_polls()
-        self._turn()
+    def next_network_run_us(self) -> int:
+        return self._network_thread.next_run_us()
 
     def runs_again(self) -> None:
         if self.alive and self.started:
             self._heartbeats.wake()
             self.note_polls()
-            self._turn()
+            self._network_thread.turn()
 
     def _awake(self, take: Callable[..., None], *arguments: Any) -> bool:
         """Whether the process runs; if it stands still, it takes the result when it runs again."""
@@ -375,12 +326,12 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         if self._awake(self.answered, sent, response):
             assert isinstance(response, ConsumerGroupHeartbeatResponse | Disconnected)
             self.group_member.answered(sent, response, self._now_ms)
-            self._turn()
+            self._network_thread.turn()
 
     def _committed(self, result: Error | Disconnected) -> None:
         if self._awake(self._committed, result):
             self.group_member.committed(result, self._now_ms)
-            self._turn()
+            self._network_thread.turn()
 
     def heartbeat_answered(self, error: Error, sent: Generation) -> None:
         """No heartbeats of the classic protocol leave."""
@@ -405,19 +356,19 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             self._find_coordinator()
             return
         self.group_member.coordinator_found()
-        self._turn()
+        self._network_thread.turn()
 
     def _topics_refreshed(self) -> None:
         self._heartbeats.wake()
         self.note_polls()
         if self.config.topic_pattern is not None:
             self._subscribe()
-        self._turn()
+        self._network_thread.turn()
 
     # -- what the member asks for ----------------------------------------------------------------
 
     def _send(self, operation: SendHeartbeat) -> None:
-        self._topics_to_tell = False
+        self.topics_to_tell = False
         timeout_ms = self.config.request_timeout_ms
         take = lambda response: self.answered(operation, response)  # noqa: E731
         self.connection.send(operation.request, timeout_ms, take, periodic=True)

@@ -35,7 +35,7 @@ class BeatingProcess(Protocol):
         """Tell the member of the application's last poll()."""
         ...
 
-    def step_at(self, shown_ms: int) -> None:
+    def run_network_thread_at(self, shown_ms: int) -> None:
         """Let the client's network thread run next when its clock shows ``shown_ms``."""
         ...
 
@@ -74,7 +74,7 @@ class QuietHeartbeats:
         sent = 0 if shown_ms < first_ms else (shown_ms - first_ms) // interval_ms + 1
         if sent:
             self._overtake(first_ms, sent)
-        process.step_at(first_ms + sent * interval_ms)
+        process.run_network_thread_at(first_ms + sent * interval_ms)
 
     def _overtake(self, first_ms: int, sent: int) -> None:
         """So many have been sent by now: put the last one where it is."""

@@ -25,7 +25,7 @@ class Heartbeats(Protocol):
 class HeartbeatingProcess(Sender, Protocol):
     """The process that sends them."""
 
-    def next_step_us(self) -> int:
+    def next_network_run_us(self) -> int:
         """When the client's network thread runs next."""
         ...
 
@@ -72,7 +72,7 @@ class ConsumerGroupRequests(PeriodicRequests):
 
     def next_heartbeat_us(self) -> int:
         self._own_heartbeats.wake()
-        return self._process.next_step_us()
+        return self._process.next_network_run_us()
 
     def last_contact_ms(self, deadline_ms: int) -> int | None:
         """A heartbeat that is sent restarts the session; the coordinator need not ask about those."""

@@ -1,0 +1,131 @@
+"""The network thread of a client of `group.protocol=consumer`: it runs at the instants that its member names.
+
+It runs after every call of the application and every response too. While the group is Stable, nothing but
+heartbeats would happen; then they are computed, and the thread is not scheduled.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from groupstorm.clients.consumer_group.member import ConsumerGroupMember
+from groupstorm.clients.consumer_group.states import MemberState
+from groupstorm.clients.consumer_group.timing import FOREVER_MS
+from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.consumer_group.client_clock import ClientClock
+from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
+from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.pauses import Pauses
+from groupstorm.storms.world.periodic_requests import PeriodicRequests
+
+
+class SteppingProcess(Protocol):
+    """The process whose client it is."""
+
+    alive: bool
+    client_clock: ClientClock
+    clock: Clock
+    closing: bool
+    connection: VirtualConnection
+    group_member: ConsumerGroupMember
+    index: int
+    pauses: Pauses
+    periodic_requests: PeriodicRequests
+    topics_to_tell: bool
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        ...
+
+    def carry_out(self) -> bool:
+        """Do what the member asks for. Returns whether there was anything."""
+        ...
+
+    def note_polls(self) -> None:
+        """Tell the member of the application's last poll()."""
+        ...
+
+    def nudge(self) -> None:
+        """The application looks at its next poll()."""
+        ...
+
+
+class NetworkThread:
+    """The network thread of one process."""
+
+    __slots__ = ("_due_ms", "_environment", "_heartbeats", "_number", "_process")
+
+    def __init__(
+        self, environment: Environment, process: SteppingProcess, heartbeats: QuietHeartbeats
+    ) -> None:
+        self._environment = environment
+        self._process = process
+        self._heartbeats = heartbeats
+        #: The number of its next run: an earlier one is no longer due.
+        self._number = 0
+        #: When that is due, on the machine's clock.
+        self._due_ms = 0
+
+    def turn(self) -> None:
+        """Do what the member asks for, run until it asks for nothing more, and say when it runs next."""
+        process = self._process
+        wait_ms = 0
+        process.carry_out()
+        while process.alive:
+            wait_ms = process.group_member.step(self._now_ms())
+            if not process.carry_out():
+                break
+        if not process.alive:
+            return
+        self._number += 1
+        if 0 < wait_ms < FOREVER_MS:
+            self._due_ms = self._now_ms() + wait_ms
+            self._rest_or_run()
+        if not process.closing:
+            process.nudge()
+
+    def run_at(self, shown_ms: int) -> None:
+        """Run next when the machine's clock shows ``shown_ms``."""
+        self._number += 1
+        self._due_ms = shown_ms
+        self._process.clock.at(self.next_run_us(), self._run, self._number)
+
+    def next_run_us(self) -> int:
+        process = self._process
+        return max(process.client_clock.us(self._due_ms), process.clock.now_us)
+
+    def _now_ms(self) -> int:
+        return self._process.client_clock.ms(self._process.clock.now_us)
+
+    def _rest_or_run(self) -> None:
+        process, environment = self._process, self._environment
+        member = process.group_member
+        is_quiet = (
+            not environment.sends_heartbeats
+            and member.state is MemberState.STABLE
+            and process.settled
+            and not process.topics_to_tell
+            and not process.connection.in_flight
+            and environment.broker.is_quiet(member.member_id, member.epoch)
+        )
+        if is_quiet:
+            environment.sessions.by_member_id[member.member_id] = process.periodic_requests
+            self._heartbeats.rest(self._due_ms, member.heartbeat_interval_ms)
+        else:
+            self.run_at(self._due_ms)
+
+    def _run(self, number: int) -> None:
+        process = self._process
+        if number != self._number or not process.alive:
+            return
+        if process.clock.now_us < process.pauses.paused_until_us:
+            process.clock.at(process.pauses.paused_until_us, self._run, number)
+            return
+        self._environment.network_threads.add(process.index, self._run_in_order, number)
+
+    def _run_in_order(self, number: int) -> None:
+        if number == self._number and self._process.alive:
+            self._process.note_polls()
+            self.turn()
