@@ -9,6 +9,10 @@ events are those of the emulated coordinator, with these differences:
 * a member that waits for partitions of others looks stable; its group is reconciling until every partition of
   its topics is assigned;
 * a member whose process has died is removed when the group epoch counts up without another cause.
+
+Responses to two members may arrive in another order than the coordinator sent them. If a member receives a
+partition that another one is giving up, with a heartbeat whose response is not here yet, the coordinator has
+that heartbeat: what it says comes first.
 """
 
 from __future__ import annotations
@@ -76,16 +80,26 @@ class InferredConsumerGroup:
         #: Clients whose process has died, and how many members have joined since the last epoch.
         self._gone: set[str] = set()
         self._joined = 0
+        #: Member id -> its heartbeat that has no response yet.
+        self._sent: dict[str, ConsumerGroupHeartbeat] = {}
 
     def member_gone(self, client_id: str) -> None:
         """The process has died: its session goes on for a while."""
         self._gone.add(client_id)
 
+    def request_sent(self, request: Request) -> None:
+        """A member sends ``request``."""
+        if isinstance(request, ConsumerGroupHeartbeat):
+            self._sent[request.member_id] = request
+
     def response_received(self, request: Request, response: Response | Disconnected) -> None:
         """A member received the response to ``request``, or lost its connection."""
         if not isinstance(request, ConsumerGroupHeartbeat):
             return
+        self._sent.pop(request.member_id, None)
         if not isinstance(response, ConsumerGroupHeartbeatResponse):
+            if request.member_epoch == LEAVES:
+                self.member_gone(request.client_id)  # the coordinator has received it, or the session ends
             return
         cause = Cause.HEARTBEAT
         if response.error in FENCING and request.member_id in self._members:
@@ -109,8 +123,21 @@ class InferredConsumerGroup:
         member.epoch = response.member_epoch
         if response.assignment is not None:
             member.assigned = _pairs(response.assignment)
+            self._take_from_others(request.member_id, member.assigned)
         self._reached(response.member_epoch)
         self._tell(request.member_id, member)
+
+    def _take_from_others(self, member_id: str, partitions: _Owned) -> None:
+        """The coordinator has the heartbeats by which others have given these partitions up."""
+        for other_id, sent in tuple(self._sent.items()):
+            other = self._members.get(other_id)
+            if other is None or other_id == member_id or not partitions & (other.owned | other.assigned):
+                continue
+            if sent.member_epoch == LEAVES:
+                self._left(other_id)
+            elif sent.owned is not None:
+                other.owned = _pairs(dict(sent.owned))
+                self._tell(other_id, other)
 
     def _join(self, request: ConsumerGroupHeartbeat) -> _Member:
         instance, member_id = request.group_instance_id, request.member_id

@@ -33,14 +33,20 @@ class Group:
     ) -> list[str]:
         """Returns the names of the events that came of it."""
         self.emitted.clear()
-        told = None if owned is None else ((T, tuple(owned)),)
-        request = ConsumerGroupHeartbeat(
-            "g", f"id-{member}", epoch, instance, None, -1, None, None, None, told, client_id=member
-        )
+        request = self.request(member, epoch, owned, instance)
         given = None if assigned is None else {T: tuple(assigned)}
         response = ConsumerGroupHeartbeatResponse(error, f"id-{member}", answered, 5_000, given)
         self.inferred.response_received(request, response)
         return [type(event).__name__ for event in self.emitted]
+
+    @staticmethod
+    def request(
+        member: str, epoch: int, owned: Sequence[int] | None = None, instance: str | None = None
+    ) -> ConsumerGroupHeartbeat:
+        told = None if owned is None else ((T, tuple(owned)),)
+        return ConsumerGroupHeartbeat(
+            "g", f"id-{member}", epoch, instance, None, -1, None, None, None, told, client_id=member
+        )
 
     def of(self, kind: type) -> list[events.Event]:
         return [event for event in self.emitted if isinstance(event, kind)]
@@ -131,6 +137,42 @@ def test_a_static_member_that_comes_back_is_replaced() -> None:
 def test_a_lost_connection_and_other_errors_tell_nothing() -> None:
     group = shared()
     assert group.heartbeat("a", 3, 0, error=Error.COORDINATOR_LOAD_IN_PROGRESS) == []
-    request = ConsumerGroupHeartbeat("g", "id-a", 3, None, None, -1, None, None, None, None, client_id="a")
-    group.inferred.response_received(request, Disconnected())
+    group.inferred.response_received(group.request("a", 3), Disconnected())
     assert group.emitted == []
+
+
+def test_a_partition_is_given_up_before_it_is_given_on_whichever_response_comes_first() -> None:
+    group = Group()
+    group.heartbeat("a", 0, 2, [0, 1], [])
+    group.heartbeat("a", 2, 2, owned=[0, 1])
+    group.heartbeat("b", 0, 3, [], [])
+    group.heartbeat("a", 2, 2, [0])
+    group.inferred.request_sent(group.request("a", 2, [0]))
+    assert group.heartbeat("b", 3, 3, [1]) == ["MemberReconciled", "MemberReconciled"]
+    first, second = group.of(events.MemberReconciled)
+    assert first == events.MemberReconciled("g", "a", "id-a", 2, "STABLE", ("t-0",), ())
+    assert second == events.MemberReconciled("g", "b", "id-b", 3, "STABLE", ("t-1",), ())
+    assert group.heartbeat("a", 2, 3, owned=[0]) == ["MemberReconciled", "GroupStateChanged"]
+
+
+def test_a_member_has_left_before_its_partitions_are_given_on_whichever_response_comes_first() -> None:
+    group = shared()
+    group.inferred.request_sent(group.request("b", -1))
+    names = group.heartbeat("a", 3, 4, [0, 1])
+    assert names.index("MemberRemoved") < names.index("MemberReconciled")
+    [removed] = group.of(events.MemberRemoved)
+    assert removed == events.MemberRemoved("g", "b", "id-b", None, 4, "left")
+    assert group.heartbeat("b", -1, -1) == []
+
+
+def test_a_heartbeat_that_gives_nothing_up_changes_no_other_member() -> None:
+    group = shared()
+    group.inferred.request_sent(group.request("a", 3, [0]))
+    assert group.heartbeat("b", 3, 3, [1]) == []
+
+
+def test_a_member_whose_response_to_its_leave_is_lost_is_removed_with_the_next_epoch() -> None:
+    group = shared()
+    group.inferred.response_received(group.request("b", -1), Disconnected())
+    names = group.heartbeat("a", 3, 4, [0, 1])
+    assert names.index("MemberRemoved") < names.index("MemberReconciled")

@@ -122,7 +122,7 @@ class RealWorld:
     # -- requests and the coordinator ------------------------------------------------------------
 
     def request_sent(self, request: Request) -> None:
-        if isinstance(self._inferred, InferredCoordinator):
+        if self._inferred is not None:
             self._inferred.request_sent(request)
 
     def response_received(self, request: Request, response: Response | Disconnected) -> None:
