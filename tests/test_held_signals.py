@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -49,24 +48,29 @@ def noticed() -> Iterator[socket.socket]:
             signal.set_wakeup_fd(before)
 
 
-def kill_in_block(number: signal.Signals, known: socket.socket | None, steps: list[str]) -> None:
+def signal_in_block(
+    number: signal.Signals, thread: int, known: socket.socket | None, steps: list[str]
+) -> None:
+    """Send it to the thread twice; with ``known``, Python knows of each of them before the next."""
     with stop_signals_held():
-        os.kill(os.getpid(), number)
-        os.kill(os.getpid(), number)
-        if known is not None:
-            known.recv(1)
+        for _ in range(2):
+            signal.pthread_kill(thread, number)
+            if known is not None:
+                known.recv(1)
         steps.append("behind it")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("with_thread", [False, True])
-def test_a_signal_waits_until_the_block_ends(number: signal.Signals, with_thread: bool) -> None:
+@pytest.mark.parametrize("to_other_thread", [False, True])
+def test_a_signal_waits_until_the_block_ends(number: signal.Signals, to_other_thread: bool) -> None:
     done, steps = threading.Event(), list[str]()
-    if with_thread:
-        threading.Thread(target=done.wait, daemon=True).start()
+    other = threading.Thread(target=done.wait, daemon=True)
+    other.start()
+    receiver = other.ident if to_other_thread else threading.get_ident()
+    assert receiver is not None
     try:
         with noticed() as known, raising(number), pytest.raises(Stopped):
-            kill_in_block(number, known if with_thread else None, steps)
+            signal_in_block(number, receiver, known if to_other_thread else None, steps)
     finally:
         done.set()
     assert steps == ["behind it"]
