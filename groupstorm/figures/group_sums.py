@@ -47,7 +47,7 @@ class GroupSums:
 
     def instant_over(self) -> None:
         """All rows of one instant have been taken: the group may be at a settled point."""
-        point = self.settling.instant_over()
+        point = self.settling.instant_over(self.ownership.owns)
         if point is None:
             return
         self.changes += point.changes

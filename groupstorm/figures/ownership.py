@@ -124,6 +124,14 @@ class Ownership:
             partition.gap_origin = origin
             self._end(partition, owner, position, callback_us, now_us)
 
+    def owns(self, member: str, names: Iterable[str]) -> bool:
+        """Whether the member owns all of these partitions."""
+        for name in names:
+            partition = self.partitions.get(name)
+            if partition is None or self._find(partition, member) is None:
+                return False
+        return True
+
     def pause(self, member: str, names: Sequence[str], positions: Sequence[int] | None, now_us: int) -> None:
         """``member`` stands still, owning them."""
         for partition, owner, position in self._open(member, names, positions):

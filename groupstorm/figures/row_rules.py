@@ -168,7 +168,7 @@ class RowRules:
 
     def _member_reconciled(self, now_us: int, event: events.MemberReconciled) -> None:
         held = *event.partitions, *event.revoking
-        self._settling.reconciled(event.member, event.generation, frozenset(held))
+        self._settling.reconciled(event.member, event.partitions)
         if self._view is not None:
             self._holds(self._view, event.member_id, held, now_us)
 

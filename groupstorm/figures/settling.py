@@ -6,7 +6,7 @@ means.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from groupstorm.trace.events import coordinator as events
@@ -53,9 +53,8 @@ class Settling:
         self.settled = False
         self.rejoining: set[str] = set()
         self.awaited: dict[str, int] = {}
-        #: Members of a consumer group that have not taken yet what the coordinator gave them: their epochs.
-        self.granted: dict[str, int] = {}
-        self._held: dict[str, frozenset[str]] = {}
+        #: Members of a consumer group that may not have taken yet what the coordinator gave them.
+        self.given: dict[str, tuple[str, ...]] = {}
         self._running: dict[str, Topics] = {}
         self._in_group: dict[str, str] = {}  # member id -> member
         self._revoked: set[str] = set()  # member ids that gave partitions up since their last SyncGroup
@@ -100,13 +99,11 @@ class Settling:
         else:
             self.awaited.pop(member, None)
 
-    def reconciled(self, member: str, generation: int, partitions: frozenset[str]) -> None:
-        """A member of a consumer group has these partitions now, as the coordinator counts them."""
-        before = self._held.get(member, frozenset())
-        self._held[member] = partitions
+    def reconciled(self, member: str, partitions: tuple[str, ...]) -> None:
+        """The coordinator of a consumer group has given the member these partitions, and no others."""
         self.rejoining.discard(member)
-        if self.has_member_rows and not partitions <= before:
-            self.granted[member] = generation
+        if self.has_member_rows:
+            self.given[member] = partitions
         self.settled = False
 
     def member_added(self, member: str, member_id: str) -> None:
@@ -134,8 +131,6 @@ class Settling:
     def assignment_taken(self, member: str, generation: int) -> None:
         if self.awaited.get(member) == generation:
             del self.awaited[member]
-        if self.granted and generation >= self.granted.get(member, generation):
-            self.granted.pop(member, None)
 
     def revoked(self, member_id: str, cause: str) -> None:
         if cause == ASSIGNMENT:
@@ -146,8 +141,7 @@ class Settling:
         self._running.pop(member, None)
         self.rejoining.discard(member)
         self.awaited.pop(member, None)
-        self.granted.pop(member, None)
-        self._held.pop(member, None)
+        self.given.pop(member, None)
 
     def partitions_changed(self) -> None:
         """Partitions were created or deleted."""
@@ -155,12 +149,19 @@ class Settling:
 
     # -- settled points --------------------------------------------------------------------------
 
-    def instant_over(self) -> SettledPoint | None:
-        """All rows of one instant were added: the settled point, if the group has settled with them."""
+    def instant_over(self, owns: Callable[[str, tuple[str, ...]], bool]) -> SettledPoint | None:
+        """All rows of one instant were added: the settled point, if the group has settled with them.
+
+        ``owns``: whether a member owns all of these partitions.
+        """
         if self.settled or self._state != GroupState.STABLE:
             return None
-        if self.awaited or self.rejoining or self.granted:
+        if self.awaited or self.rejoining:
             return None
+        if self.given:
+            self.given = {member: names for member, names in self.given.items() if not owns(member, names)}
+            if self.given:
+                return None
         self.settled = True
         self.has_settled = True
         point = SettledPoint(
