@@ -1,5 +1,5 @@
 """Notes on a run beside its figures: what its deployment does to static members, pods that move in step,
-what its autoscaler did."""
+what its autoscaler did, settings that do nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from groupstorm.storms.deployments.limits import limits_of
 from groupstorm.storms.run import Run
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, PROCESSES, STATEFUL_SET
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.group_protocol_consistency import of_protocol, unused_settings
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 
 #: Steps that replace several pods at once if `max_surge` and `max_unavailable` allow it.
@@ -24,7 +26,8 @@ TIMES_OF_A_POD: Final = ("start_ms", "ready_ms", "drain_ms", "stop_grace_ms")
 
 def deployment_notes(run: Run) -> list[str]:
     """Sentences for a person; none if nothing about the deployment has to be known."""
-    notes = [membership_note(run.scenario), in_step_note(run.scenario), scaling_note(run)]
+    scenario = run.scenario
+    notes = [membership_note(scenario), in_step_note(scenario), scaling_note(run), unused_note(scenario)]
     return [note for note in notes if note is not None]
 
 
@@ -54,23 +57,24 @@ def static_membership_note(settings: Settings) -> str | None:
             "Static members that send LeaveGroup when they close (leave_on_close) are removed at once: a "
             "deploy costs what it costs dynamic members."
         )
-    session = seconds(settings.integer("session.timeout.ms") / 1000)
+    session_timeout = of_protocol(settings, "session.timeout.ms")
+    session = seconds(settings.integer(session_timeout) / 1000)
     if settings.choice("deployment") == DEPLOYMENT:
         return (
             "Static membership works against a Deployment: a new pod has a new name, so a new "
             "group.instance.id, and the partitions of the old one wait until its session ends "
-            f"(session.timeout.ms, {session}). Use dynamic members, or a StatefulSet."
+            f"({session_timeout}, {session}). Use dynamic members, or a StatefulSet."
         )
     if settings.choice("deployment") == STATEFUL_SET:
         return (
-            "Pod names are stable, so static members that are back within session.timeout.ms "
+            f"Pod names are stable, so static members that are back within {session_timeout} "
             f"({session}) cause no rebalance; their partitions wait for them until then."
         )
     if settings.pods("max_surge").number:
         return (
             "With max_surge a successor runs beside the process that it replaces, so it has another "
             "group.instance.id, and the partitions of the old one wait until its session ends "
-            f"(session.timeout.ms, {session}). Static members need a StatefulSet, which has no surge: "
+            f"({session_timeout}, {session}). Static members need a StatefulSet, which has no surge: "
             "--set deployment=statefulset --set max_surge=0."
         )
     return None
@@ -92,4 +96,17 @@ def in_step_note(scenario: ResolvedScenario) -> str | None:
         f"Pods that are replaced together move in step here, as {listed(TIMES_OF_A_POD)} are constant: one "
         "round serves many of them. If pods differ, a deploy of eager members may cost many times as much: "
         f"compare with --set 'start_ms={{p50: {start_s:g}s, p95: {start_s * 1.5:g}s}}' before you decide."
+    )
+
+
+def unused_note(scenario: ResolvedScenario) -> str | None:
+    """Settings were given on the command line that no member has: its group.protocol has others."""
+    unused = unused_settings(scenario.settings, scenario.changed)
+    if not unused:
+        return None
+    protocol = scenario.settings.choice(GROUP_PROTOCOL)
+    does = "do" if len(unused) > 1 else "does"
+    return (
+        f"{listed(list(unused))} {does} nothing here: members with {GROUP_PROTOCOL} {protocol} have "
+        f"{listed(list(unused.values()))} instead."
     )

@@ -13,7 +13,7 @@ from groupstorm.figures.requirements import Requirement, figures_with_numbers
 from groupstorm.figures.spread import Spread, spread_of
 from groupstorm.figures.wording import counted, listed
 from groupstorm.problems import InputError
-from groupstorm.report.deployment_notes import in_step_note
+from groupstorm.report.deployment_notes import in_step_note, unused_note
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, range_shown, spread
 from groupstorm.storms.choices import defaults_among
@@ -144,8 +144,9 @@ def sweep_recommendation(
 
 
 def sweep_notes(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[str]:
-    """What makes differences between points smaller or larger than in life, each note once."""
-    notes = [in_step_note(scenario_of(sweep, outcome.point)) for outcome in outcomes if outcome.figures]
+    """Why points differ less or more than in life, or not at all; each note once."""
+    scenarios = [scenario_of(sweep, outcome.point) for outcome in outcomes if outcome.figures]
+    notes = [note for scenario in scenarios for note in (in_step_note(scenario), unused_note(scenario))]
     return list(dict.fromkeys(note for note in notes if note is not None))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.report.deployment_notes import deployment_notes, notes_by_variant
+from groupstorm.report.deployment_notes import deployment_notes, notes_by_variant, unused_note
 from groupstorm.storms.run import Run, run
 from tests.storms.storms_in_memory import START, scenario
 
@@ -105,3 +105,33 @@ def test_variants_with_the_same_note_stand_together(tmp_path: Path) -> None:
 
 def test_static_members_on_hosts_of_their_own_need_no_note(tmp_path: Path) -> None:
     assert deployment_notes(ran(tmp_path, deployment="processes", **{"group.instance.id": "ordinal"})) == []
+
+
+@pytest.mark.parametrize(
+    ("protocol", "given", "said"),
+    [
+        ("consumer", "session.timeout.ms", "group.consumer.session.timeout.ms"),
+        ("classic", "group.remote.assignor", "partition.assignment.strategy"),
+        ("consumer", "members", None),
+        ("classic", "session.timeout.ms", None),
+    ],
+)
+def test_a_setting_of_the_other_protocol_does_nothing(protocol: str, given: str, said: str | None) -> None:
+    value = {"session.timeout.ms": 30_000, "group.remote.assignor": "range", "members": 2}[given]
+    resolved = scenario([START], **{"group.protocol": protocol}).resolve(None, 1, {given: value})
+    expected = f"{given} does nothing here: members with group.protocol {protocol} have {said} instead."
+    assert unused_note(resolved) == (said and expected)
+
+
+def test_a_setting_of_either_protocol_is_used_if_members_speak_both() -> None:
+    rule = {"members": [0], "settings": {"group.protocol": "classic"}}
+    mixed: dict[str, Any] = {"group.protocol": "consumer", "member_settings": [rule]}
+    given = {"session.timeout.ms": 30_000, "group.remote.assignor": "range"}
+    assert unused_note(scenario([START], **mixed).resolve(None, 1, given)) is None
+
+
+def test_static_members_of_a_consumer_group_wait_for_its_own_session_timeout(tmp_path: Path) -> None:
+    session = {"group.protocol": "consumer", "group.consumer.session.timeout.ms": 20_000}
+    settings = {**session, "deployment": "statefulset", "group.instance.id": "podname"}
+    [note] = deployment_notes(ran(tmp_path, **settings))
+    assert "group.consumer.session.timeout.ms (20.0 s)" in note

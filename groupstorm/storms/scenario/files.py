@@ -19,7 +19,8 @@ import yaml
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
-from groupstorm.storms.scenario.group_protocol_consistency import check_group_protocol
+from groupstorm.storms.scenario.group_protocol_consistency import check_group_protocol, of_protocol
+from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
 from groupstorm.storms.scenario.record_rates import check_topics
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import (
@@ -77,6 +78,8 @@ class Scenario:
             (f"{self.source}: variants: {chosen}: ", self.variants[chosen]),
             ("--set ", overrides),
         )
+        for where, overlay in overlays[1:]:  # the settings of the file serve variants of both protocols
+            refuse_unsupported(where, overlay)
         written_steps = with_releases(self.steps, Settings(*overlays))
         settings = Settings(*overlays, releases=releases(self.source, written_steps))
         created = created_topics(written_steps)
@@ -248,23 +251,12 @@ def _refuse_code(source: str, overlay: Mapping[str, Any]) -> None:
 
 def _check_consistency(settings: Settings) -> None:
     """What no single setting can tell."""
-    heartbeat, session = settings.integer("heartbeat.interval.ms"), settings.integer("session.timeout.ms")
-    if heartbeat >= session:
-        raise InputError(
-            f"heartbeat.interval.ms: {heartbeat} must be lower than session.timeout.ms ({session})"
-        )
-    for name in ("heartbeat.interval.ms", "auto.commit.interval.ms"):
+    check_group_protocol(settings)
+    heartbeat = of_protocol(settings, "heartbeat.interval.ms")
+    for name in (heartbeat, "auto.commit.interval.ms"):
         largest_us = settings.distribution("net_latency_ms").largest_us
         if largest_us * (1_000_000 + settings.integer("clock_drift_ppm")) >= settings.integer(name) * 10**9:
             raise InputError(f"net_latency_ms: up to {largest_us / 1000:g} ms must stay below {name}")
-    check_group_protocol(settings)
-    least = settings.integer("group.min.session.timeout.ms")
-    most = settings.integer("group.max.session.timeout.ms")
-    if not least <= session <= most:
-        raise InputError(
-            f"session.timeout.ms: {session}: the broker allows {least} to {most} "
-            "(group.min.session.timeout.ms, group.max.session.timeout.ms)"
-        )
     if settings.pods("max_surge").number == 0 and settings.pods("max_unavailable").number == 0:
         raise InputError("max_unavailable: 0 with max_surge 0: then no process can ever be replaced")
     if settings.choice("deployment") == STATEFUL_SET and settings.pods("max_surge").number:

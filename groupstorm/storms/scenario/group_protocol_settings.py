@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from groupstorm.problems import InputError
 from groupstorm.storms.scenario.setting_types import INT_MAX, Setting
 
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
 GROUP_PROTOCOL: Final = "group.protocol"
 CONSUMER_SESSION_TIMEOUT: Final = "group.consumer.session.timeout.ms"
+
+#: Settings that Kafka's consumer refuses with a group.protocol, and what takes their place (ConsumerConfig:
+#: CLASSIC_PROTOCOL_UNSUPPORTED_CONFIGS, CONSUMER_PROTOCOL_UNSUPPORTED_CONFIGS).
+UNSUPPORTED: Final[Mapping[str, Mapping[str, str]]] = {
+    CLASSIC: {"group.remote.assignor": "partition.assignment.strategy"},
+    CONSUMER: {
+        "partition.assignment.strategy": "group.remote.assignor",
+        "session.timeout.ms": CONSUMER_SESSION_TIMEOUT,
+        "heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
+    },
+}
 
 #: Of a member.
 PROTOCOL_SETTINGS: tuple[Setting, ...] = (
@@ -74,3 +87,17 @@ CONSUMER_GROUP_SETTINGS: tuple[Setting, ...] = (
         in_files=False,
     ),
 )
+
+
+def refuse_unsupported(where: str, overlay: Mapping[str, Any]) -> None:
+    """A group.protocol and settings that are given with it but that its members do not have.
+
+    Raises InputError. The settings of a whole file may have both, for variants of either protocol.
+    """
+    protocol = overlay.get(GROUP_PROTOCOL)
+    for name, instead in UNSUPPORTED.get(protocol, {}).items() if isinstance(protocol, str) else ():
+        if name in overlay:
+            raise InputError(
+                f"{where}{name}: {overlay[name]!r}: members with {GROUP_PROTOCOL} {protocol} do not have it "
+                f"(Kafka's consumer refuses it), use {instead}"
+            )

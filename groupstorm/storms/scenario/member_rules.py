@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
 
 OF_ONE_MEMBER: Final = frozenset(
     {
@@ -128,4 +129,5 @@ def check_overlay(where: str, written: Any) -> Mapping[str, Any]:
     for name in names.split(",") if isinstance(names, str) else names if isinstance(names, list) else ():
         if isinstance(name, str) and ":" in name:
             raise InputError(f"{where}: partition.assignment.strategy: {name!r}: cannot name code here")
+    refuse_unsupported(f"{where}: ", written)
     return dict(written)
