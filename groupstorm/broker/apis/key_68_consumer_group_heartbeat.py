@@ -17,9 +17,9 @@ from groupstorm.protocol.codec.shape import MILLISECOND
 _ZERO = uuid.UUID(int=0)
 
 
-def handle(_state: BrokerState, call: Call) -> AskCoordinator:
-    message = call.message
-    request = messages.ConsumerGroupHeartbeat(
+def read_group_heartbeat(message: Any, version: int, client_id: str) -> messages.ConsumerGroupHeartbeat:
+    """The request of kio's message of this version."""
+    return messages.ConsumerGroupHeartbeat(
         group=message.group_id,
         member_id=message.member_id,
         member_epoch=message.member_epoch,
@@ -30,10 +30,14 @@ def handle(_state: BrokerState, call: Call) -> AskCoordinator:
         regex=getattr(message, "subscribed_topic_regex", None),
         assignor=message.server_assignor,
         owned=_owned(message.topic_partitions),
-        version=call.version,
-        client_id=call.client_id,
-        client_host=call.client_host,
+        version=version,
+        client_id=client_id,
     )
+
+
+def handle(_state: BrokerState, call: Call) -> AskCoordinator:
+    read = read_group_heartbeat(call.message, call.version, call.client_id)
+    request = read._replace(client_host=call.client_host)
 
     def finish(answers: Sequence[messages.ConsumerGroupHeartbeatResponse]) -> Any:
         (answer,) = answers

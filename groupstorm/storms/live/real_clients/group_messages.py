@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.key_11_join_group import read_join
 from groupstorm.broker.apis.key_12_heartbeat import read_heartbeat
 from groupstorm.broker.apis.key_13_leave_group import read_leave
 from groupstorm.broker.apis.key_14_sync_group import read_sync
+from groupstorm.broker.apis.key_68_consumer_group_heartbeat import read_group_heartbeat
 from groupstorm.clients.wire.group_requests import REQUEST_CODECS
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -70,24 +70,6 @@ def _topic(topic: Any) -> str:
     return str(topic.topic_id) if name is None else name
 
 
-def _read_group_heartbeat(message: Any, version: int, client_id: str) -> ConsumerGroupHeartbeat:
-    owned = message.topic_partitions
-    return ConsumerGroupHeartbeat(
-        message.group_id,
-        message.member_id,
-        message.member_epoch,
-        message.instance_id,
-        message.rack_id,
-        message.rebalance_timeout // timedelta(milliseconds=1),
-        message.subscribed_topic_names,
-        getattr(message, "subscribed_topic_regex", None),
-        message.server_assignor,
-        None if owned is None else tuple((topic.topic_id, topic.partitions) for topic in owned),
-        version,
-        client_id,
-    )
-
-
 _APIS: Mapping[int, _Api] = {
     codec.api.key: _Api(read, _read_commit_response if kind is OffsetCommit else codec.read)
     for kind, read in (
@@ -96,7 +78,7 @@ _APIS: Mapping[int, _Api] = {
         (Heartbeat, read_heartbeat),
         (LeaveGroup, read_leave),
         (OffsetCommit, _read_commit),
-        (ConsumerGroupHeartbeat, _read_group_heartbeat),
+        (ConsumerGroupHeartbeat, read_group_heartbeat),
     )
     for codec in (REQUEST_CODECS[kind],)
 }
