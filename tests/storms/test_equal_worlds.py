@@ -12,9 +12,18 @@ ALL_OF_THE_WORLD = str(Path(__file__).parent / "all-of-the-world.yaml")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["cooperative", "eager-clients"])
-def test_exact_and_computed_traces_are_equal(variant: str) -> None:
-    computed, simulated = (storm(ALL_OF_THE_WORLD, 3, variant, exact) for exact in (False, True))
+@pytest.mark.parametrize(
+    ("variant", "seed", "protocol"),
+    [
+        ("cooperative", 3, "classic"),
+        ("eager-clients", 3, "classic"),
+        ("cooperative", 3, "consumer"),  # a commit of an earlier epoch is refused
+        ("cooperative", 4, "consumer"),  # a heartbeat is due in the millisecond in which a poll is late
+    ],
+)
+def test_exact_and_computed_traces_are_equal(variant: str, seed: int, protocol: str) -> None:
+    settings = {"group.protocol": protocol}
+    computed, simulated = (storm(ALL_OF_THE_WORLD, seed, variant, exact, settings) for exact in (False, True))
     assert computed.rows == simulated.rows
     assert len(computed.events("member_paused")) > 10
     assert computed.events("group_created", cause="loaded")

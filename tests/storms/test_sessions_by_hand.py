@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+from groupstorm.clients.member_session import Generation
 from groupstorm.coordinator.simulated import IN_TOUCH
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.periodic_requests import SessionArbiter
@@ -24,6 +25,7 @@ class Requests:
         self.alive = alive
         self.made_real: list[bool] = []
         self.failing = 0
+        self.epochs = 0
 
     def last_contact_ms(self, deadline_ms: int) -> int | None:
         return self.contact_ms
@@ -33,6 +35,9 @@ class Requests:
 
     def make_next_real(self, generation_over: bool) -> None:
         self.made_real.append(generation_over)
+
+    def epoch_changes(self) -> None:
+        self.epochs += 1
 
     def write_will_fail(self) -> None:
         self.failing += 1
@@ -192,3 +197,24 @@ def test_computed_requests_are_those_that_had_something_to_say_and_were_not_real
     found.forget(4)
     assert list(found.real) == [1, 9]
     assert found.computed(6) == 4
+
+
+def test_only_the_member_that_was_brought_to_another_epoch_is_told() -> None:
+    a, b = Requests(1), Requests(1)
+    told = events.MemberReconciled("g", "a", "a", 5, "STABLE", (), ())
+    arbiter(a=a, b=b).group_changed(told)
+    assert (a.epochs, b.epochs) == (1, 0)
+    arbiter(b=b).group_changed(told)
+
+
+def test_a_request_carries_what_the_member_was_when_it_left() -> None:
+    """Another epoch comes at 7 s, when the second request leaves, and a third one at 10.000001 s."""
+    found = series()
+    first, second, third = (Generation(epoch, "m") for epoch in (1, 2, 3))
+    found.generation = first
+    found.carry(second, 7_000_000)
+    assert [found.generation_of(k) for k in (1, 2, 3)] == [first, second, second]
+    found.carry(third, 10_000_001)
+    assert [found.generation_of(k) for k in (3, 4)] == [second, third]
+    found.carry(first, 10_015_000)
+    assert [found.generation_of(k) for k in (3, 4)] == [second, first]

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.storms.record_positions import Work
-from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.group_member import GroupMember
@@ -23,7 +22,6 @@ class PollingProcess(Protocol):
     pauses: Pauses
     periodic_requests: PeriodicRequests
     step: int
-    timers: ClientTimers
     waits_for_poll: bool
     work: Work
 
@@ -36,6 +34,10 @@ class PollingProcess(Protocol):
 
     def polled(self) -> None:
         """The application calls poll(), in exact mode."""
+        ...
+
+    def poll_deadline_us(self, polled_us: int) -> int:
+        """When max.poll.interval.ms has passed since a poll() at ``polled_us``, as the client counts it."""
         ...
 
 
@@ -128,11 +130,10 @@ class ApplicationPolls:
         if last_us is None:
             return
         next_us = loop.poll_after_us(now_us)
-        max_poll_us = self._process.timers.us(self._config.max_poll_interval_ms)
-        late_us = last_us + max_poll_us
+        late_us = self._process.poll_deadline_us(last_us)
         if late_us < next_us and late_us >= now_us:
             self._clock.at(late_us, self._too_late, watch)
-        elif (again_us := loop.regular_until_us(now_us, max_poll_us)) is not None:
+        elif (again_us := loop.regular_until_us(now_us, late_us - last_us)) is not None:
             self._clock.at(max(again_us, next_us), self._follow, watch)
 
     def _too_late(self, watch: int) -> None:
@@ -146,9 +147,10 @@ class ApplicationPolls:
 
     def interrupted_for(self, duration_us: int) -> None:
         """The operation that is under way keeps the application away from poll() for so long."""
-        max_poll_us = self._process.timers.us(self._config.max_poll_interval_ms)
-        if self._config.profile.has_max_poll_interval and duration_us > max_poll_us:
-            self._clock.after(max_poll_us, self._interrupted_too_long, self._process.step)
+        now_us = self._clock.now_us
+        late_us = self._process.poll_deadline_us(now_us)
+        if self._config.profile.has_max_poll_interval and now_us + duration_us > late_us:
+            self._clock.at(late_us, self._interrupted_too_long, self._process.step)
 
     def _interrupted_too_long(self, step: int) -> None:
         if step == self._process.step:

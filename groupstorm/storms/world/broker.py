@@ -48,6 +48,7 @@ _COORDINATOR: Final = Source.COORDINATOR
 _GROUP_CHANGES = frozenset(
     {
         coordinator_events.GroupStateChanged,
+        coordinator_events.MemberReconciled,
         coordinator_events.MemberRemoved,
         coordinator_events.MemberReplaced,
     }
@@ -271,6 +272,12 @@ class VirtualBroker:
         member = group.members.get(member_id)
         is_current = member is not None and member.epoch == epoch and member.classic is None
         return is_current and group.refresh_ms > self.clock.now_us // 1000
+
+    def is_of_earlier_epoch(self, sent: Generation) -> bool:
+        """Whether the coordinator has brought this member of the consumer group to a later epoch."""
+        group = self.consumer_group
+        member = None if group is None else group.members.get(sent.member_id)
+        return member is not None and member.epoch > sent.id
 
     def session_since(self, member_id: str, contact_us: int) -> None:
         """The last heartbeat of a member of the consumer group arrived then."""

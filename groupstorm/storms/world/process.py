@@ -277,6 +277,10 @@ class VirtualProcess(ABC, Generic[Member]):
         """The application's next poll() comes at another time."""
         self.polls.watch()
 
+    def poll_deadline_us(self, polled_us: int) -> int:
+        """When max.poll.interval.ms has passed since a poll() at ``polled_us``, as the client counts it."""
+        return polled_us + self.timers.us(self.config.max_poll_interval_ms)
+
     def nudge(self) -> None:
         """A rejoin may have become necessary: the application notices at its next poll()."""
         self.polls.nudge()

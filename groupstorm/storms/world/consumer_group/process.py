@@ -226,6 +226,10 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             self._told_poll_us = polled_us
             self.group_member.poll(self.client_clock.ms(polled_us))
 
+    def poll_deadline_us(self, polled_us: int) -> int:
+        """The member counts whole milliseconds."""
+        return self.client_clock.us(self.client_clock.ms(polled_us) + self.config.max_poll_interval_ms)
+
     def _poll(self) -> None:
         self._told_poll_us = self.clock.now_us
         self.group_member.poll(self._now_ms)
@@ -281,6 +285,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         operations = self.group_member.operations()
         for operation in operations:
             _CARRIES_OUT[type(operation)](self, operation)
+        self.periodic_requests.epoch_changed()
         self._tell_state()
         return bool(operations)
 

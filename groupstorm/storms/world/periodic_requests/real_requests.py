@@ -107,10 +107,13 @@ class RealRequests:
     def _commit_arrives(self, schedule: RequestSchedule, k: int) -> None:
         positions = self._work.loop.polled_positions(schedule.sent_us(k))
         if positions:
-            request = commit_request(self._config, positions, schedule.generation)
+            sent = schedule.generation_of(k)
+            request = commit_request(self._config, positions, sent)
             self._broker.handle(request, partial(self._commit_responded, schedule, k, positions))
             if not schedule.refused and not self._broker.is_failing:
                 self._accept(schedule, k, positions)  # its answer may wait for a write, and says no more
+            if self._broker.is_of_earlier_epoch(sent):
+                self._make_next_real(schedule, k)  # the member may not know its epoch by then
 
     def _accept(self, schedule: RequestSchedule, k: int, positions: Mapping[TopicPartition, int]) -> None:
         if schedule.settled < k:

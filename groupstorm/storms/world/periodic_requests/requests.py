@@ -251,6 +251,18 @@ class PeriodicRequests:
         if self._commits is not None:
             self._real_requests.make_real(self._commits, self._commits.first_arriving(now_us))
 
+    def epoch_changes(self) -> None:
+        """The coordinator has brought this member of a consumer group to another epoch, which the member
+        learns with the response: commits under way carry the epoch before."""
+        self.settle_commits()
+        if self._commits is not None:
+            self._real_requests.make_real(self._commits, self._commits.first_arriving(self._clock.now_us))
+
+    def epoch_changed(self) -> None:
+        """The member has learned its epoch: commits carry it from now on."""
+        if self._commits is not None and self._commits.generation.id != self._membership.generation.id:
+            self._commits.carry(self._membership.generation, self._clock.now_us)
+
     def write_will_fail(self) -> None:
         """A write has begun that fails: the responses to what arrives by then wait for it, and say so."""
         self.make_next_real(generation_over=True)

@@ -19,7 +19,8 @@ OFFSET_COMMIT = "OffsetCommit"
 class RequestSchedule:
     """One series of heartbeats or background commits; all times in microseconds.
 
-    ``generation`` is what its requests carry, ``connection`` their way to the coordinator and ``epoch`` that
+    ``generation`` is what its requests carry (a commit of a consumer group: the member's epoch, which may
+    change while the series runs), ``connection`` their way to the coordinator and ``epoch`` that
     of the connection when the series began. A latency is drawn only if ``latency_most_us`` does not decide.
     ``lateness``: of the timer behind the requests; None if it is always on time.
     """
@@ -27,6 +28,7 @@ class RequestSchedule:
     __slots__ = (
         "_drawn",
         "_drawn_us",
+        "_earlier",
         "api",
         "arrived",
         "connection",
@@ -59,6 +61,8 @@ class RequestSchedule:
         self.start_us = start_us
         self.interval_us = interval_us
         self.generation = generation
+        #: What it carried before, each with the time until which it did.
+        self._earlier: tuple[tuple[int, Generation], ...] = ()
         self.connection = connection
         self.epoch = connection.epoch
         self.latency_most_us = latency_most_us
@@ -80,6 +84,24 @@ class RequestSchedule:
         #: The last request that arrived of a series that has ended.
         self.arrived = 0
         self._drawn = self._drawn_us = 0
+
+    def carry(self, generation: Generation, now_us: int) -> None:
+        """From now on the requests carry another generation."""
+        before_us = now_us - self.latency_most_us
+        self._earlier = (
+            *[earlier for earlier in self._earlier if earlier[0] >= before_us],
+            (now_us, self.generation),
+        )
+        self.generation = generation
+
+    def generation_of(self, k: int) -> Generation:
+        """What the k-th request carries, if it is under way or will be sent."""
+        if self._earlier:
+            sent_us = self.sent_us(k)
+            for until_us, generation in self._earlier:
+                if sent_us < until_us:
+                    return generation
+        return self.generation
 
     def sent_us(self, k: int) -> int:
         lateness = self.lateness

@@ -32,6 +32,8 @@ class Requests(Protocol):
 
     def make_next_real(self, generation_over: bool) -> None: ...
 
+    def epoch_changes(self) -> None: ...
+
     def write_will_fail(self) -> None: ...
 
 
@@ -102,6 +104,9 @@ class SessionArbiter:
                 generation_over = event.state == GroupState.COMPLETING_REBALANCE
                 for process in tuple(self._processes.values()):
                     process.periodic_requests.make_next_real(generation_over)
+        elif isinstance(event, events.MemberReconciled):
+            if (requests := self.by_member_id.get(event.member_id)) is not None:
+                requests.epoch_changes()
         elif isinstance(event, events.MemberRemoved):
             self._member_gone(event.member_id)
         elif isinstance(event, events.MemberReplaced):
