@@ -128,6 +128,16 @@ class SimulatedGroupCoordinator(GroupCoordinator):
             until_ms = max(now_ms, contact_ms + shard.group_options.session_timeout_ms(group))
             shard.timers.set(MEMBER_SESSION, group, member_id, until_ms)
 
+    def members_without_session(self, group: str) -> tuple[str, ...]:
+        """Client ids of members of a consumer group that no request can come from and no session removes."""
+        known, timers = self._shard.consumer_group(group), self._shard.timers
+        members = () if known is None else tuple(known.members.values())
+        return tuple(
+            member.client_id
+            for member in members
+            if timers.deadline_of(MEMBER_SESSION, group, member.member_id) is None
+        )
+
     def _on_group_timer(self, group: AnyGroup, timer: Timer) -> Write | None:
         kind, _, member_id = timer.key
         if kind is MEMBER_SESSION and self._last_contact is not None and isinstance(group, ConsumerGroup):

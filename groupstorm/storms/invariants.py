@@ -26,6 +26,7 @@ from groupstorm.storms.checks.verdicts import (
     NO_OPERATION_FAILED,
     OWNED_AT_END,
     PARKED,
+    REMOVAL_NOT_WRITTEN,
     SETTLES,
     WORKS_ON_OWN,
     Verdicts,
@@ -91,6 +92,11 @@ class FinalState(Protocol):
     @property
     def unanswered(self) -> Sequence[str]:
         """Names of the processes whose requests are still parked."""
+        ...
+
+    @property
+    def without_session(self) -> Sequence[str]:
+        """Names of members of a consumer group that have no session that could end."""
         ...
 
 
@@ -290,8 +296,9 @@ class InvariantChecks:
     def finish(self, world: FinalState, now_us: int) -> None:
         """Check what must be true at the end of a run, behind its last row."""
         settled = world.settled
+        left_behind = _members_left_behind(world)
         if not settled:
-            self.violated(SETTLES, "the group had not settled when the scenario ended")
+            self.violated(SETTLES, left_behind or "the group had not settled when the scenario ended")
         self._requests.finish()
         self._membership.finish(now_us, settled)
         self._ownership.finish()
@@ -300,11 +307,11 @@ class InvariantChecks:
         if waiting:
             names = ", ".join(sorted(set(waiting)))
             self.violated(PARKED, f"still parked at the end: requests of {names}")
-        self._check_owners(world)
+        self._check_owners(world, left_behind)
         if CO_PARTITIONED in self.verdicts:
             self._check_joins(world)
 
-    def _check_owners(self, world: FinalState) -> None:
+    def _check_owners(self, world: FinalState, left_behind: str | None) -> None:
         owned: set[TopicPartition] = set()
         for consumer in world.consumers.values():
             owned.update(consumer.work.partitions)
@@ -313,7 +320,7 @@ class InvariantChecks:
         if missing and any(consumer.started for consumer in world.consumers.values()):
             sentence = f"{len(missing)} partitions have no owner at the end, {missing[0]} among them"
             reason = self._skipped_assignments.reason([str(partition) for partition in missing])
-            self.violated(OWNED_AT_END, sentence if reason is None else reason)
+            self.violated(OWNED_AT_END, left_behind or reason or sentence)
 
     def _check_joins(self, world: FinalState) -> None:
         owner: dict[int, tuple[str, TopicPartition]] = {}
@@ -325,3 +332,16 @@ class InvariantChecks:
                     torn[partition.partition] = f"{first} is with {other}, {partition} with {consumer.name}"
         if torn:
             self.violated(CO_PARTITIONED, f"{len(torn)} joins are torn apart: {torn[min(torn)]}")
+
+
+def _members_left_behind(world: FinalState) -> str | None:
+    """A member of a consumer group leaves or is fenced, and the write of that fails: the coordinator takes it
+    back, but its session is over (GroupMetadataManager.cancelTimers comes before the write)."""
+    names = sorted(set(world.without_session) - world.consumers.keys())
+    if not names:
+        return None
+    are, have = ("is", "has") if len(names) == 1 else ("are", "have")
+    return (
+        f"{REMOVAL_NOT_WRITTEN}: {listed(names)} {are} gone, but the coordinator could not write it, so "
+        f"{have} partitions as a member without a session, until another broker takes the group over"
+    )

@@ -122,6 +122,11 @@ class ScenarioHost(Protocol):
         """Names of the processes whose requests are still parked."""
         ...
 
+    @property
+    def without_session(self) -> Sequence[str]:
+        """Names of members of a consumer group that have no session that could end."""
+        ...
+
     def lag(self) -> int:
         """Records that no process has processed yet."""
         ...

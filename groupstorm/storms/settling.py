@@ -17,6 +17,7 @@ from groupstorm.storms.checks.verdicts import (
     NO_NEW_ASSIGNMENT,
     NO_OPERATION_FAILED,
     OWNED_AT_END,
+    REMOVAL_NOT_WRITTEN,
     TIMER_OUTLIVED_GROUP,
     UPGRADED_TOO_EARLY,
     WRITE_OUTLIVED_MEMBER,
@@ -58,7 +59,8 @@ _REMOVED: Final[Mapping[str, str]] = {
 
 #: How the verdicts on such things begin.
 _KAFKAS_OWN: Final[Mapping[str, tuple[str, ...]]] = {
-    OWNED_AT_END: (NO_NEW_ASSIGNMENT,),
+    OWNED_AT_END: (NO_NEW_ASSIGNMENT, REMOVAL_NOT_WRITTEN),
+    GROUP_SETTLES: (REMOVAL_NOT_WRITTEN,),
     NO_OPERATION_FAILED: (TIMER_OUTLIVED_GROUP, WRITE_OUTLIVED_MEMBER, UPGRADED_TOO_EARLY),
 }
 
@@ -71,7 +73,7 @@ def kafkas_own(verdicts: Mapping[str, str]) -> str | None:
         not verdict.startswith(_KAFKAS_OWN.get(name, ())) for name, verdict in broken.items()
     ):
         return None
-    return "; ".join(broken.values()) or None
+    return "; ".join(dict.fromkeys(broken.values()))
 
 
 def finding(verdicts: Mapping[str, str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.storms.scenario.files import Scenario
+from groupstorm.storms.settling import kafkas_own
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 
@@ -18,6 +19,20 @@ def in_both_modes(what: Scenario, seed: int = 1) -> Storm:
     assert computed.rows == exact.rows
     assert broken(computed) == {}
     return computed
+
+
+def test_a_member_whose_removal_could_not_be_written_stays_without_a_session() -> None:
+    """Kafka 4.3.1's own coordinator does so, too: it cancels the session before the write."""
+    steps = [
+        START,
+        {"at_ms": 1_000, "do": "rolling-restart"},
+        {"at_ms": 5_000, "do": "failing-appends", "for_ms": 2_000},
+    ]
+    settings = {"start_ms": 0, "ready_ms": 5_000, "max_surge": 2, "group.protocol": "consumer"}
+    result = storm(scenario(steps, members=1, topics=1, partitions=1, **settings), seed=0)
+    own = kafkas_own(result.figures.invariants or {})
+    assert own is not None
+    assert own.startswith("a removal was not written: member-0 is gone")
 
 
 def test_a_look_up_that_ends_during_on_partitions_revoked_begins_nothing() -> None:

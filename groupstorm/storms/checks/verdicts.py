@@ -40,6 +40,9 @@ COORDINATOR_FAILOVER: Final = "coordinator-failover"
 #: Begins the verdict on partitions without an owner if Kafka's own rules leave them so.
 NO_NEW_ASSIGNMENT: Final = "no new assignment"
 
+#: Begins the verdicts on a group that waits for a member which is gone.
+REMOVAL_NOT_WRITTEN: Final = "a removal was not written"
+
 #: Begins the verdict on an operation that broke off as Kafka's does.
 TIMER_OUTLIVED_GROUP: Final = "a timer outlived its group"
 

@@ -207,3 +207,8 @@ class RealWorld:
     def unanswered(self) -> Sequence[str]:
         """None: a member that still waits at the end has not settled, which is a verdict of its own."""
         return ()
+
+    @property
+    def without_session(self) -> Sequence[str]:
+        """None: a real broker does not tell."""
+        return ()

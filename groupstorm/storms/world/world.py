@@ -11,6 +11,7 @@ from groupstorm.storms.deployments.kafka_scaler import partition_lag
 from groupstorm.storms.record_rate_rows import RecordRateRows
 from groupstorm.storms.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.settling import Rounds
+from groupstorm.storms.world.broker import GROUP
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import MemberProcess
 from groupstorm.storms.world.slow_records import SlowRecordTimes
@@ -108,6 +109,10 @@ class World:
     @property
     def unanswered(self) -> Sequence[str]:
         return self._environment.members.unanswered
+
+    @property
+    def without_session(self) -> Sequence[str]:
+        return self._environment.broker.coordinator.members_without_session(GROUP)
 
     # -- topics and records ----------------------------------------------------------------------
 

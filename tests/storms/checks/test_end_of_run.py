@@ -21,6 +21,7 @@ from groupstorm.storms.checks.verdicts import (
     Verdicts,
 )
 from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.storms.settling import kafkas_own
 from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted
 from groupstorm.trace.events.scenario import PartitionsCreated, StepTaken
 from tests.storms.checks import rows as r
@@ -49,6 +50,7 @@ class World:
     works: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
     settled: bool = True
     unanswered: Sequence[str] = ()
+    without_session: Sequence[str] = ()
     partitions: tuple[TopicPartition, ...] = ()
 
     @property
@@ -73,6 +75,16 @@ def test_a_settled_group_whose_members_own_everything_breaks_nothing() -> None:
 
 def test_a_group_that_has_not_settled_is_found() -> None:
     assert broken([], World(settled=False)) == {SETTLES: "the group had not settled when the scenario ended"}
+
+
+def test_members_that_are_gone_and_never_expire_are_named() -> None:
+    """Of c, which runs, a request may come."""
+    world = World({"c": (T0,)}, settled=False, without_session=("c", "b", "a"), partitions=(T0, T1))
+    found = broken(A_OWNS_T0, world)
+    beginning = "a removal was not written: a, b are gone, but the coordinator could not write it"
+    assert [found[SETTLES].startswith(beginning), found[OWNED_AT_END].startswith(beginning)] == [True, True]
+    assert kafkas_own({SETTLES: found[SETTLES], OWNED_AT_END: found[OWNED_AT_END]}) == found[SETTLES]
+    assert broken(A_OWNS_T0, World({"a": (T0,)}, without_session=("a",), partitions=(T0,))) == {}
 
 
 def test_a_request_of_a_phase_that_has_ended_is_due_at_the_end() -> None:
