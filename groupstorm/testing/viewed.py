@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.states import DEAD
 from groupstorm.coordinator.classic.subscriptions import assigned_partitions
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
-from groupstorm.coordinator.messages import DescribeGroupResponse
+from groupstorm.coordinator.messages import DescribedMember, DescribeGroupResponse
 from groupstorm.testing.groups import CLASSIC, CONSUMER, NO_GROUP, GroupView, MemberView
 
 #: ConsumerGroupDescribeResponse.Member.memberType of a member that speaks the classic protocol.
@@ -21,7 +21,12 @@ TopicName = Callable[[UUID], str | None]
 
 def classic_group(group: ClassicGroup) -> GroupView:
     """A classic group of the emulator."""
-    members = tuple(
+    members = _classic_members(group.members.values())
+    return GroupView(group.state, group.generation, members, not group.pending_sync, CLASSIC)
+
+
+def _classic_members(members: Iterable[Member | DescribedMember]) -> tuple[MemberView, ...]:
+    return tuple(
         [
             MemberView(
                 member.client_id,
@@ -31,10 +36,9 @@ def classic_group(group: ClassicGroup) -> GroupView:
                 assigned_partitions(member.assignment) or (),
                 CLASSIC,
             )
-            for member in group.members.values()
+            for member in members
         ]
     )
-    return GroupView(group.state, group.generation, members, not group.pending_sync, CLASSIC)
 
 
 def consumer_group(group: ConsumerGroup, topic_name: TopicName) -> GroupView:
@@ -78,17 +82,7 @@ def described_classic_group(described: DescribeGroupResponse) -> GroupView:
     """A classic group of a real broker, which tells no generation, and assignments in Stable alone."""
     if described.state == DEAD:
         return NO_GROUP
-    members = tuple(
-        MemberView(
-            member.client_id,
-            member.member_id,
-            member.group_instance_id,
-            member.client_host,
-            assigned_partitions(member.assignment) or (),
-            CLASSIC,
-        )
-        for member in described.members
-    )
+    members = _classic_members(described.members)
     return GroupView(described.state, None, members, is_settled=True, type=CLASSIC)
 
 
