@@ -38,22 +38,25 @@ _EMPTY, _ASSIGNING, _RECONCILING, _STABLE = "Empty", "Assigning", "Reconciling",
 _UNREVOKED = "UNREVOKED_PARTITIONS"
 _MEMBER_STABLE = "STABLE"
 
-_Owned = frozenset[tuple[UUID, int]]
+Owned = frozenset[tuple[UUID, int]]
 
 
 @dataclass(slots=True)
-class _Member:
+class InferredMember:
+    """``classic``: it speaks the classic protocol, in a group that was upgraded."""
+
     client_id: str
     instance: str | None
+    classic: bool = False
     epoch: int = 0
     #: What the member has told that it owns, and what the coordinator has assigned to it.
-    owned: _Owned = frozenset()
-    assigned: _Owned = frozenset()
+    owned: Owned = frozenset()
+    assigned: Owned = frozenset()
     told: events.MemberReconciled | None = None
 
     @property
-    def revoking(self) -> _Owned:
-        return self.owned - self.assigned
+    def revoking(self) -> Owned:
+        return frozenset() if self.classic else self.owned - self.assigned
 
 
 class InferredConsumerGroup:
@@ -71,97 +74,144 @@ class InferredConsumerGroup:
     ) -> None:
         self.state = _EMPTY
         self.epoch = 0
+        self.members: dict[str, InferredMember] = {}
         self._group = group
         self._emit = emit
         self._topic_names = topic_names
         self._topics = topics
-        self._members: dict[str, _Member] = {}
         self._target_epoch = 0
         #: Clients whose process has died, and how many members have joined since the last epoch.
         self._gone: set[str] = set()
         self._joined = 0
-        #: Member id -> its heartbeat that has no response yet.
-        self._sent: dict[str, ConsumerGroupHeartbeat] = {}
+        #: Member id -> what it owns, as its request that has no response yet tells; None: it leaves.
+        self._sent: dict[str, Owned | None] = {}
+
+    def upgrade(self, state: str, generation: int, members: Mapping[str, InferredMember]) -> None:
+        """The group was a classic one: its generation becomes every epoch, its members stay."""
+        self.state, self.epoch, self._target_epoch = state, generation, generation
+        for member_id, member in members.items():
+            member.classic, member.epoch = True, generation
+            self.members[member_id] = member
 
     def member_gone(self, client_id: str) -> None:
         """The process has died: its session goes on for a while."""
         self._gone.add(client_id)
 
+    # -- requests of the new protocol --------------------------------------------------------------
+
     def request_sent(self, request: Request) -> None:
         """A member sends ``request``."""
         if isinstance(request, ConsumerGroupHeartbeat):
-            self._sent[request.member_id] = request
+            if request.member_epoch == LEAVES:
+                self._sent[request.member_id] = None
+            elif request.owned is not None:
+                self.tells(request.member_id, _pairs(dict(request.owned)))
 
     def response_received(self, request: Request, response: Response | Disconnected) -> None:
         """A member received the response to ``request``, or lost its connection."""
         if not isinstance(request, ConsumerGroupHeartbeat):
             return
-        self._sent.pop(request.member_id, None)
         if not isinstance(response, ConsumerGroupHeartbeatResponse):
             if request.member_epoch == LEAVES:
                 self.member_gone(request.client_id)  # the coordinator has received it, or the session ends
-            return
-        cause = Cause.HEARTBEAT
-        if response.error in FENCING and request.member_id in self._members:
-            self._remove(request.member_id, Cause.SESSION_EXPIRED)
-        elif response.error is Error.NONE:
-            if request.member_epoch == LEAVES:
-                self._left(request.member_id)
-                cause = Cause.LEFT
-            elif request.member_epoch >= JOINS:
-                self._heartbeat(request, response)
-        self._follow(cause)
+            self.answered(request.member_id)
+        elif response.error in FENCING:
+            self.fenced(request.member_id)
+        elif response.error is Error.NONE and request.member_epoch == LEAVES:
+            self.left(request.member_id)
+        elif response.error is Error.NONE and request.member_epoch >= JOINS:
+            member = self.known(request.member_id, request.client_id, request.group_instance_id)
+            if request.owned is not None:
+                member.owned = _pairs(dict(request.owned))
+            given = None if response.assignment is None else _pairs(response.assignment)
+            self.reached(request.member_id, response.member_epoch, given)
+        else:
+            self.answered(request.member_id)
+
+    # -- what members of either protocol do --------------------------------------------------------
+
+    def tells(self, member_id: str, owned: Owned) -> None:
+        """A request is on its way that says what the member owns."""
+        self._sent[member_id] = owned
+
+    def answered(self, member_id: str) -> None:
+        """A response came that changes nothing."""
+        self._sent.pop(member_id, None)
+
+    def known(
+        self, member_id: str, client_id: str, instance: str | None, classic: bool = False
+    ) -> InferredMember:
+        """The member, which joins if the group does not have it."""
+        self._gone.discard(client_id)
+        member = self.members.get(member_id)
+        return self._join(member_id, client_id, instance, classic) if member is None else member
+
+    def reached(self, member_id: str, epoch: int, given: Owned | None) -> None:
+        """The member knows its epoch, and what it is given if that has changed."""
+        self.answered(member_id)
+        member = self.members[member_id]
+        member.epoch = epoch
+        if given is not None:
+            member.assigned = given
+            self._take_from_others(member_id, given)
+        self._bump(epoch)
+        self._tell(member_id, member)
+        self._follow(Cause.HEARTBEAT)
+
+    def left(self, member_id: str) -> None:
+        """The member has left."""
+        self.answered(member_id)
+        if member_id in self.members:
+            self.epoch += 1
+            self.remove(member_id, Cause.LEFT)
+            self._emit(events.GroupEpochBumped(self._group, self.epoch))
+        self._follow(Cause.LEFT)
+
+    def fenced(self, member_id: str) -> None:
+        """The coordinator does not have the member any more."""
+        self.answered(member_id)
+        if member_id in self.members:
+            self.remove(member_id, Cause.SESSION_EXPIRED)
+        self._follow(Cause.HEARTBEAT)
+
+    def remove(self, member_id: str, cause: Cause) -> None:
+        """The member is out of the group; its epoch does not follow from that alone."""
+        member = self.members.pop(member_id)
+        who = (self._group, member.client_id, member_id, member.instance)
+        self._emit(events.MemberRemoved(*who, self.epoch, cause))
 
     # -- parts -----------------------------------------------------------------------------------
 
-    def _heartbeat(self, request: ConsumerGroupHeartbeat, response: ConsumerGroupHeartbeatResponse) -> None:
-        member = self._members.get(request.member_id)
-        if member is None:
-            member = self._join(request)
-        if request.owned is not None:
-            member.owned = _pairs(dict(request.owned))
-        member.epoch = response.member_epoch
-        if response.assignment is not None:
-            member.assigned = _pairs(response.assignment)
-            self._take_from_others(request.member_id, member.assigned)
-        self._reached(response.member_epoch)
-        self._tell(request.member_id, member)
-
-    def _take_from_others(self, member_id: str, partitions: _Owned) -> None:
-        """The coordinator has the heartbeats by which others have given these partitions up."""
-        for other_id, sent in tuple(self._sent.items()):
-            other = self._members.get(other_id)
+    def _take_from_others(self, member_id: str, partitions: Owned) -> None:
+        """The coordinator has the requests by which others have given these partitions up."""
+        for other_id, owned in tuple(self._sent.items()):
+            other = self.members.get(other_id)
             if other is None or other_id == member_id or not partitions & (other.owned | other.assigned):
                 continue
-            if sent.member_epoch == LEAVES:
-                self._left(other_id)
-            elif sent.owned is not None:
-                other.owned = _pairs(dict(sent.owned))
-                self._tell(other_id, other)
+            if owned is None:
+                self.left(other_id)
+                continue
+            other.owned = owned
+            if other.classic:
+                other.assigned &= owned
+            self._tell(other_id, other)
 
-    def _join(self, request: ConsumerGroupHeartbeat) -> _Member:
-        instance, member_id = request.group_instance_id, request.member_id
-        self._gone.discard(request.client_id)
-        who = (self._group, request.client_id, member_id)
-        known = [one for one, each in self._members.items() if instance and each.instance == instance]
-        if known and instance is not None:
-            member = self._members[member_id] = self._members.pop(known[0])
-            member.client_id, member.owned, member.told = request.client_id, frozenset(), None
-            self._emit(events.MemberReplaced(*who, known[0], instance, self.epoch))
+    def _join(self, member_id: str, client_id: str, instance: str | None, classic: bool) -> InferredMember:
+        who = (self._group, client_id, member_id)
+        replaced = [one for one, each in self.members.items() if instance and each.instance == instance]
+        if replaced and instance is not None:
+            member = self.members[member_id] = self.members.pop(replaced[0])
+            member.client_id, member.owned, member.told = client_id, frozenset(), None
+            member.classic = classic
+            self._emit(events.MemberReplaced(*who, replaced[0], instance, self.epoch))
             return member
         self._joined += 1
-        member = self._members[member_id] = _Member(request.client_id, instance)
+        member = self.members[member_id] = InferredMember(client_id, instance, classic)
         cause = Cause.NEW_MEMBER if instance is None else Cause.STATIC_MEMBER
         self._emit(events.MemberAdded(*who, instance, self.epoch + 1, cause))
         return member
 
-    def _left(self, member_id: str) -> None:
-        if member_id in self._members:
-            self.epoch += 1
-            self._remove(member_id, Cause.LEFT)
-            self._emit(events.GroupEpochBumped(self._group, self.epoch))
-
-    def _reached(self, epoch: int) -> None:
+    def _bump(self, epoch: int) -> None:
         """A member has reached ``epoch``: its target is there."""
         if epoch <= self._target_epoch:
             return
@@ -170,19 +220,14 @@ class InferredConsumerGroup:
         if epoch > self.epoch:
             self.epoch = epoch
             if unexplained > 0:
-                for member_id in [one for one, each in self._members.items() if each.client_id in self._gone]:
-                    self._remove(member_id, Cause.SESSION_EXPIRED)
+                for member_id in [one for one, each in self.members.items() if each.client_id in self._gone]:
+                    self.remove(member_id, Cause.SESSION_EXPIRED)
                 self._gone.clear()
             self._emit(events.GroupEpochBumped(self._group, epoch))
         self._target_epoch = epoch
-        self._emit(events.TargetAssigned(self._group, epoch, len(self._members)))
+        self._emit(events.TargetAssigned(self._group, epoch, len(self.members)))
 
-    def _remove(self, member_id: str, cause: Cause) -> None:
-        member = self._members.pop(member_id)
-        who = (self._group, member.client_id, member_id, member.instance)
-        self._emit(events.MemberRemoved(*who, self.epoch, cause))
-
-    def _tell(self, member_id: str, member: _Member) -> None:
+    def _tell(self, member_id: str, member: InferredMember) -> None:
         progress = events.MemberReconciled(
             self._group,
             member.client_id,
@@ -198,7 +243,7 @@ class InferredConsumerGroup:
 
     def _follow(self, cause: Cause) -> None:
         """The state of the group follows from its members."""
-        members = self._members.values()
+        members = self.members.values()
         if not members:
             state = _EMPTY
         elif self._target_epoch < self.epoch:
@@ -214,11 +259,11 @@ class InferredConsumerGroup:
             rest = (self.epoch, cause, None, None, None, len(members))
             self._emit(events.GroupStateChanged(self._group, before, state, *rest))
 
-    def _listed(self, partitions: _Owned) -> tuple[str, ...]:
+    def _listed(self, partitions: Owned) -> tuple[str, ...]:
         names = self._topic_names()
         named = sorted((names[topic], number) for topic, number in partitions if topic in names)
         return tuple([f"{name}-{number}" for name, number in named])
 
 
-def _pairs(partitions: Mapping[UUID, tuple[int, ...]]) -> _Owned:
+def _pairs(partitions: Mapping[UUID, tuple[int, ...]]) -> Owned:
     return frozenset((topic, number) for topic, numbers in partitions.items() for number in numbers)

@@ -11,7 +11,7 @@ those of the emulated coordinator, with three differences:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from groupstorm.assignors.userdata import UserDataError, decode_assignment
 from groupstorm.clients.operations import Disconnected
@@ -48,9 +48,27 @@ class InferredCoordinator:
         self._emit = emit
         self._leader: str | None = None
         #: The members of the group: member id -> client id, and group.instance.id -> member id.
-        self._members: dict[str, str] = {}
+        self.members: dict[str, str] = {}
         self._static: dict[str, str] = {}
         self._joining: dict[str, JoinGroup] = {}
+
+    @property
+    def instances(self) -> dict[str, str]:
+        """Static members: member id -> group.instance.id."""
+        return {member_id: instance for instance, member_id in self._static.items()}
+
+    def downgrade(self, generation: int, members: Mapping[str, str], instances: Mapping[str, str]) -> None:
+        """The group was a consumer group: its epoch becomes the generation, its classic members stay.
+
+        ``members``: member id -> client id; ``instances``: group.instance.id -> member id.
+        """
+        self.state, self.generation = STABLE, generation
+        self.members.update(members)
+        self._static.update(instances)
+
+    def prepare(self, cause: Cause) -> None:
+        """A round begins that no request has opened."""
+        self._prepare(cause, None)
 
     def request_sent(self, request: Request) -> None:
         """A member sends ``request``."""
@@ -83,7 +101,7 @@ class InferredCoordinator:
             return None if request.group_instance_id in self._static else Cause.STATIC_MEMBER
         if not request.member_id:
             return None  # the coordinator answers MEMBER_ID_REQUIRED first
-        if request.member_id not in self._members:
+        if request.member_id not in self.members:
             return Cause.PENDING_MEMBER
         return Cause.LEADER_REJOINED if request.member_id == self._leader else None
 
@@ -105,7 +123,7 @@ class InferredCoordinator:
                 member_id,
                 protocol,
                 self._leader if begins else None,
-                len(self._members),
+                len(self.members),
             )
         )
 
@@ -129,15 +147,15 @@ class InferredCoordinator:
         if instance is not None:
             self._static[instance] = member_id
         if previous is not None and instance is not None and previous != member_id:
-            self._members.pop(previous, None)
-            self._members[member_id] = request.client_id
+            self.members.pop(previous, None)
+            self.members[member_id] = request.client_id
             self._emit(
                 events.MemberReplaced(
                     self._group, request.client_id, member_id, previous, instance, response.generation
                 )
             )
-        elif member_id not in self._members:
-            self._members[member_id] = request.client_id
+        elif member_id not in self.members:
+            self.members[member_id] = request.client_id
             cause = Cause.STATIC_MEMBER if instance is not None else Cause.PENDING_MEMBER
             self._emit(
                 events.MemberAdded(
@@ -156,7 +174,7 @@ class InferredCoordinator:
     def _remove_absent(self, present: Collection[str]) -> None:
         """The leader's response lists the members: any other member has been removed, its session expired."""
         joining = {request.member_id for request in self._joining.values()}
-        for member_id in [one for one in self._members if one not in present and one not in joining]:
+        for member_id in [one for one in self.members if one not in present and one not in joining]:
             self._remove(member_id, Cause.SESSION_EXPIRED)
 
     def _sync_received(self, request: SyncGroup, response: SyncGroupResponse) -> None:
@@ -168,7 +186,7 @@ class InferredCoordinator:
         else:
             self._notice_rebalance(response.error, request.generation)
         error = None if response.error is Error.NONE else response.error.name
-        member = self._members.get(request.member_id, request.client_id)
+        member = self.members.get(request.member_id, request.client_id)
         self._emit(
             events.SyncAnswered(self._group, member, request.member_id, request.generation, error, partitions)
         )
@@ -183,17 +201,17 @@ class InferredCoordinator:
             self._prepare(Cause.SESSION_EXPIRED, None)
 
     def _member_left(self, member_id: str) -> None:
-        if member_id not in self._members:
+        if member_id not in self.members:
             return
         self._remove(member_id, Cause.LEFT)
         if self.state in (STABLE, COMPLETING):
             self._prepare(Cause.LEFT, member_id)
-        if not self._members and not self._joining and self.state is PREPARING:
+        if not self.members and not self._joining and self.state is PREPARING:
             self.generation += 1
             self._change_state(EMPTY, Cause.NO_MEMBERS, None)
 
     def _remove(self, member_id: str, cause: Cause) -> None:
-        member = self._members.pop(member_id)
+        member = self.members.pop(member_id)
         instance = next((name for name, known in self._static.items() if known == member_id), None)
         if instance is not None:
             del self._static[instance]

@@ -20,7 +20,7 @@ from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
 from groupstorm.storms.live.clock import Spawn
-from groupstorm.storms.live.protocols import BOUNDS, check_protocols, speaks_consumer_protocol
+from groupstorm.storms.live.protocols import BOUNDS, speaks_consumer_protocol
 from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.live.real_clients.parts import client_parts
 from groupstorm.storms.live.real_clients.world import ClientWorld
@@ -109,7 +109,6 @@ async def _play(
             for name in topic_names(scenario.settings)
         }
         async with _topics(broker, topics, cluster), _tasks() as spawn:
-            check_protocols(scenario.settings, broker)
             if clients is None:
                 world = RealWorld(scenario, broker, cluster, topics, sink, spawn)
                 worlds.append(world)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.problems import InputError
 from groupstorm.storms.scenario.settings import Settings
 
 #: The broker's bounds of options of consumer groups: a fresh broker gets them, so that it takes the options.
@@ -24,12 +22,3 @@ def protocols(settings: Settings) -> frozenset[GroupProtocol]:
 
 def speaks_consumer_protocol(settings: Settings) -> bool:
     return GroupProtocol.CONSUMER in protocols(settings)
-
-
-def check_protocols(settings: Settings, broker: RunningBroker) -> None:
-    """Raises InputError for a migration on a broker that does not report what its coordinator does."""
-    if len(protocols(settings)) > 1 and not broker.emits_events:
-        raise InputError(
-            f"group.protocol: classic and consumer: {broker.name} does not report what its coordinator does "
-            "in a migration: play it in virtual time, or with --on serve"
-        )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
+from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.brokers.contract import RunningBroker
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.inferred_consumer_group import InferredConsumerGroup
 from groupstorm.clients.inferred_coordinator import InferredCoordinator
+from groupstorm.clients.inferred_migration import InferredMigration
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.admin import grow_topic
 from groupstorm.clients.wire.cluster import ClusterClient
@@ -17,7 +20,7 @@ from groupstorm.coordinator.messages import Request, Response
 from groupstorm.storms.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.consumer import RealConsumer
-from groupstorm.storms.live.protocols import speaks_consumer_protocol
+from groupstorm.storms.live.protocols import protocols
 from groupstorm.storms.member_settings import consumer_config
 from groupstorm.storms.record_logs import RecordLogs
 from groupstorm.storms.record_positions import Records, lag
@@ -82,17 +85,25 @@ class RealWorld:
         self._group_state: str = GroupState.EMPTY.value
         self._inferred = self._inference()
 
-    def _inference(self) -> InferredCoordinator | InferredConsumerGroup | None:
+    def _inference(self) -> InferredCoordinator | InferredConsumerGroup | InferredMigration | None:
         if self.broker.emits_events:
             return None
-        if speaks_consumer_protocol(self.settings):
-            return InferredConsumerGroup(
-                self.group,
-                self.coordinator_event,
-                lambda: self._cluster.topic_names,
-                lambda: self._cluster.topics,
-            )
-        return InferredCoordinator(self.group, self.coordinator_event)
+        spoken = protocols(self.settings)
+        if GroupProtocol.CONSUMER not in spoken:
+            return InferredCoordinator(self.group, self.coordinator_event)
+
+        def topic_names() -> Mapping[UUID, str]:
+            return self._cluster.topic_names
+
+        def topics() -> Mapping[str, int]:
+            return self._cluster.topics
+
+        if len(spoken) == 1:
+            return InferredConsumerGroup(self.group, self.coordinator_event, topic_names, topics)
+        downgrades = self.settings.choice("group.consumer.migration.policy") in ("bidirectional", "downgrade")
+        return InferredMigration(
+            self.group, self.coordinator_event, topic_names, topics, downgrades=downgrades
+        )
 
     # -- consumers -------------------------------------------------------------------------------
 
@@ -116,7 +127,7 @@ class RealWorld:
     def process_gone(self, consumer: LiveConsumer) -> None:
         if self.consumers.get(consumer.name) is consumer:
             del self.consumers[consumer.name]
-        if isinstance(self._inferred, InferredConsumerGroup):
+        if isinstance(self._inferred, InferredConsumerGroup | InferredMigration):
             self._inferred.member_gone(consumer.name)
 
     # -- requests and the coordinator ------------------------------------------------------------

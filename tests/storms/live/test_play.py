@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -60,6 +60,8 @@ CONSUMER: dict[str, Any] = {
 
 HELD = {"held"}
 
+Kind = TypeVar("Kind")
+
 
 def states(memory: MemorySink) -> list[tuple[str, int]]:
     """The states that the group went to, with their generations."""
@@ -80,6 +82,18 @@ def consumer_scenario(variant: str = "consumer") -> ResolvedScenario:
     lines = [line for line in SCENARIO.splitlines() if not line.strip().startswith(classic)]
     text = "\n".join(lines).replace("cooperative: {}", "consumer: {}")
     return parse(text, "yaml", "test").resolve(variant, 0, CONSUMER)
+
+
+def migration(variant: str = "cooperative") -> ResolvedScenario:
+    """Two members are restarted one after the other, twice: to the consumer protocol, and back."""
+    began = SCENARIO[: SCENARIO.index("steps:")]
+    restarts = "".join(
+        f"  - {{at_ms: {at_ms}, do: rolling-restart, settings: {{group.protocol: {protocol}}}}}\n"
+        for at_ms, protocol in ((2_000, "consumer"), (6_000, "classic"))
+    )
+    steps = f"steps:\n  - {{at_ms: 0, do: start}}\n{restarts}"
+    fast = {name: value for name, value in CONSUMER.items() if name != "group.protocol"}
+    return parse(began + steps, "yaml", "test").resolve(variant, 0, {**fast, "members": 2, "ready_ms": 500})
 
 
 def played(resolved: ResolvedScenario, open_broker: OpenBroker) -> tuple[MemorySink, Figures]:
@@ -127,54 +141,71 @@ def member_event_names(memory: MemorySink) -> set[str]:
     return names - {member_events.PartitionsPaused.__name__}
 
 
-def test_the_inferred_coordinator_goes_through_the_states_that_the_real_one_emits() -> None:
+class Silent:
     """The emulator stands for a broker that emits nothing; its own events are kept for the comparison."""
-    emitted: list[events.Event] = []
+
+    def __init__(self) -> None:
+        self.emitted: list[events.Event] = []
 
     @asynccontextmanager
-    async def silent(options: Mapping[str, str], _: OnCoordinatorEvents) -> AsyncIterator[RunningBroker]:
-        async with emulated(options, emitted.extend) as broker:
+    async def __call__(
+        self, options: Mapping[str, str], _: OnCoordinatorEvents
+    ) -> AsyncIterator[RunningBroker]:
+        async with emulated(options, self.emitted.extend) as broker:
             yield broker._replace(emits_events=False)
 
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        return [event for event in self.emitted if isinstance(event, kind)]
+
+    @property
+    def states(self) -> list[tuple[str, int]]:
+        return [(event.state, event.generation) for event in self.of(events.GroupStateChanged)]
+
+
+def inferred(sink: MemorySink, kind: type[Kind]) -> list[Kind]:
+    return [event for _, _, event in sink.rows if isinstance(event, kind)]
+
+
+def ids(changes: Sequence[events.MemberAdded | events.MemberRemoved]) -> list[tuple[str, str]]:
+    """Member ids with the causes; members that begin at once are added in either order."""
+    return sorted((event.member_id, str(event.cause)) for event in changes)
+
+
+def test_the_inferred_coordinator_goes_through_the_states_that_the_real_one_emits() -> None:
+    silent = Silent()
     sink, figures = played(scenario(), silent)
     assert set((figures.invariants or {}).values()) == HELD
-    changes = [event for event in emitted if isinstance(event, events.GroupStateChanged)]
-    known = [(event.state, event.generation) for event in changes][: len(states(sink))]
-    assert states(sink) == known
-    joins = [event for _, _, event in sink.rows if isinstance(event, events.JoinAnswered)]
-    assert joins == [event for event in emitted if isinstance(event, events.JoinAnswered)][: len(joins)]
+    assert states(sink) == silent.states[: len(states(sink))]
+    joins = inferred(sink, events.JoinAnswered)
+    assert joins == silent.of(events.JoinAnswered)[: len(joins)]
 
 
 def test_the_inferred_consumer_group_goes_through_the_states_that_the_real_one_emits() -> None:
-    emitted: list[events.Event] = []
-
-    @asynccontextmanager
-    async def silent(options: Mapping[str, str], _: OnCoordinatorEvents) -> AsyncIterator[RunningBroker]:
-        async with emulated(options, emitted.extend) as broker:
-            yield broker._replace(emits_events=False)
-
+    silent = Silent()
     sink, figures = played(consumer_scenario(), silent)
     assert set((figures.invariants or {}).values()) == HELD
-    changes = [event for event in emitted if isinstance(event, events.GroupStateChanged)]
-    known = [(event.state, event.generation) for event in changes][: len(states(sink))]
+    known = silent.states[: len(states(sink))]
     assert states(sink) == known
     assert known[-1][0] == "Stable"
-    removed = [type(event) for event in emitted if isinstance(event, events.MemberRemoved)]
-    assert [type(event) for _, _, event in sink.rows if isinstance(event, events.MemberRemoved)] == removed
+    assert len(inferred(sink, events.MemberRemoved)) == len(silent.of(events.MemberRemoved))
     assert {"PartitionsAssigned", "PartitionsRevoked", "MemberClosed"} <= member_event_names(sink)
 
 
-def test_a_migration_needs_a_broker_that_reports_its_coordinator() -> None:
-    @asynccontextmanager
-    async def silent(options: Mapping[str, str], on_events: OnCoordinatorEvents) -> Any:
-        async with emulated(options, on_events) as broker:
-            yield broker._replace(emits_events=False)
-
-    mixed = scenario(member_settings=[{"members": [1], "settings": {"group.protocol": "consumer"}}])
-    with pytest.raises(InputError, match=r"group.protocol: classic and consumer: .* does not report"):
-        _ = played(mixed, silent)
-    sink, _ = played(mixed, emulated)
-    assert [event.cause for _, _, event in sink.rows if isinstance(event, events.GroupConverted)]
+@pytest.mark.parametrize("variant", ["cooperative", pytest.param("eager", marks=pytest.mark.slow)])
+def test_an_inferred_migration_has_the_steps_that_the_real_coordinator_emits(variant: str) -> None:
+    """Each of two members is restarted with the new protocol, then each with the classic one."""
+    silent = Silent()
+    sink, figures = played(migration(variant), silent)
+    assert set((figures.invariants or {}).values()) == HELD
+    converted = inferred(sink, events.GroupConverted)
+    assert converted == silent.of(events.GroupConverted)
+    assert [event.cause for event in converted] == ["upgraded", "downgraded"]
+    assert ids(inferred(sink, events.MemberAdded)) == ids(silent.of(events.MemberAdded))
+    assert ids(inferred(sink, events.MemberRemoved)) == ids(silent.of(events.MemberRemoved))
+    epochs = [event.generation for event in inferred(sink, events.GroupEpochBumped)]
+    assert epochs == sorted(set(epochs))
+    assert set(epochs) <= {event.generation for event in silent.of(events.GroupEpochBumped)}
+    assert [state for state, _ in states(sink)][-1] == "Stable"
 
 
 def test_too_many_members_for_real_time_are_refused() -> None:
@@ -190,6 +221,17 @@ def test_a_scenario_runs_against_kafka(variant: str) -> None:
     assert set((figures.invariants or {}).values()) == HELD
     expected = simulate(resolved, chosen_assignors(resolved), MemorySink())
     assert figures.generations == expected.generations
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["cooperative", "static"])
+def test_a_group_migrates_on_kafka(variant: str) -> None:
+    sink, figures = played(migration(variant), kafka())
+    assert set((figures.invariants or {}).values()) == HELD
+    assert figures.dual_owner_seconds == 0
+    converted = [str(event.cause) for event in inferred(sink, events.GroupConverted)]
+    assert converted[:1] == ["upgraded"]
+    assert converted == ["upgraded", "downgraded"] * (len(converted) // 2), "roll-outs may overlap"
 
 
 @pytest.mark.slow

@@ -1,0 +1,253 @@
+"""The coordinator's events of a group that migrates between the protocols (KIP-848), inferred. Sans-IO.
+
+At any time the group is a classic group or a consumer group, and the inference of that kind is in charge. The
+group is taken for
+
+* a consumer group if a heartbeat of the new protocol, or a JoinGroup whose response names no leader, was
+  answered without an error;
+* a classic group if the response to a JoinGroup names a leader, or if the last member of the new protocol has
+  left, classic members are there, and `group.consumer.migration.policy` allows the downgrade.
+
+In a consumer group, classic members are known by what they own: their JoinGroup says it before a round, the
+response to their SyncGroup after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from uuid import UUID
+
+from groupstorm.assignors.userdata import (
+    TopicPartition,
+    UserDataError,
+    decode_assignment,
+    decode_subscription,
+)
+from groupstorm.clients.inferred_consumer_group import InferredConsumerGroup, InferredMember, Owned
+from groupstorm.clients.inferred_coordinator import InferredCoordinator
+from groupstorm.clients.operations import Disconnected
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    Request,
+    Response,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause
+
+#: Errors after which a classic member is no longer in its group.
+_OUT = frozenset({Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID})
+
+
+class InferredMigration:
+    """The coordinator of one group. ``emit`` takes the events.
+
+    ``topic_names``: topic id -> name; ``topics``: name -> number of partitions, of the group's topics;
+    ``downgrades``: whether the broker's policy lets the group become a classic one again.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        emit: Callable[[events.Event], None],
+        topic_names: Callable[[], Mapping[UUID, str]],
+        topics: Callable[[], Mapping[str, int]],
+        *,
+        downgrades: bool,
+    ) -> None:
+        self._group = group
+        self._emit = emit
+        self._topic_names = topic_names
+        self._topics = topics
+        self._downgrades = downgrades
+        self._classic = InferredCoordinator(group, emit)
+        self._consumer: InferredConsumerGroup | None = None
+        #: What classic members own by their last SyncGroup.
+        self._assigned: dict[str, Owned] = {}
+
+    def member_gone(self, client_id: str) -> None:
+        """The process has died: its session goes on for a while."""
+        if self._consumer is not None:
+            self._consumer.member_gone(client_id)
+
+    def request_sent(self, request: Request) -> None:
+        """A member sends ``request``."""
+        consumer = self._consumer
+        if consumer is None:
+            self._classic.request_sent(request)
+        elif not isinstance(request, JoinGroup):
+            consumer.request_sent(request)
+        elif request.member_id:
+            consumer.tells(request.member_id, self._owned(request))
+
+    def response_received(self, request: Request, response: Response | Disconnected) -> None:
+        """A member received the response to ``request``, or lost its connection."""
+        if isinstance(request, ConsumerGroupHeartbeat):
+            self._heartbeat_received(request, response)
+            return
+        joined = isinstance(response, JoinGroupResponse) and response.error is Error.NONE
+        if isinstance(request, JoinGroup) and isinstance(response, JoinGroupResponse) and joined:
+            if self._consumer is not None and response.leader:
+                self._downgrade_without_others()
+            elif self._consumer is None and not response.leader:
+                self._upgrade()
+        if self._consumer is not None:
+            self._classic_member_received(self._consumer, request, response)
+            return
+        self._classic.response_received(request, response)
+        if isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):
+            self._keep_assignment(request, response)
+
+    # -- which kind of group it is ---------------------------------------------------------------
+
+    def _heartbeat_received(self, request: ConsumerGroupHeartbeat, response: Response | Disconnected) -> None:
+        is_member = isinstance(response, ConsumerGroupHeartbeatResponse) and response.error is Error.NONE
+        if self._consumer is None and is_member and request.member_epoch >= 0:
+            self._upgrade()
+        consumer = self._consumer
+        if consumer is None:
+            return
+        if is_member and request.member_epoch == -1 and self._is_last_of_protocol(consumer, request):
+            self._downgrade(consumer, request.member_id, Cause.LEFT)
+        else:
+            consumer.response_received(request, response)
+
+    def _is_last_of_protocol(self, consumer: InferredConsumerGroup, request: ConsumerGroupHeartbeat) -> bool:
+        others = [one.classic for one_id, one in consumer.members.items() if one_id != request.member_id]
+        return self._downgrades and request.member_id in consumer.members and bool(others) and all(others)
+
+    def _upgrade(self) -> None:
+        classic, instances = self._classic, self._classic.instances
+        consumer = InferredConsumerGroup(self._group, self._emit, self._topic_names, self._topics)
+        members = {
+            member_id: InferredMember(
+                client_id, instances.get(member_id), assigned=self._assigned.get(member_id, frozenset())
+            )
+            for member_id, client_id in classic.members.items()
+        }
+        if members:
+            self._emit(events.GroupConverted(self._group, classic.generation, Cause.UPGRADED))
+            consumer.upgrade(classic.state.value, classic.generation, members)
+        elif classic.generation:
+            self._emit(events.GroupCreated(self._group, "join"))
+        self._consumer = consumer
+
+    def _downgrade(self, consumer: InferredConsumerGroup, leaving: str, cause: Cause) -> None:
+        """The last member of the new protocol is out of the group: the others rebalance."""
+        consumer.remove(leaving, cause)
+        self._emit(events.GroupConverted(self._group, consumer.epoch, Cause.DOWNGRADED))
+        self._go_on_as_classic(consumer)
+        self._classic.prepare(Cause.DOWNGRADED)
+
+    def _downgrade_without_others(self) -> None:
+        """A JoinGroup was answered as in a classic group: the members of the new protocol are gone."""
+        consumer = self._consumer
+        assert consumer is not None
+        gone = [member_id for member_id, member in consumer.members.items() if not member.classic]
+        if consumer.members.keys() - set(gone):
+            for member_id in gone:
+                consumer.remove(member_id, Cause.SESSION_EXPIRED)
+            self._emit(events.GroupConverted(self._group, consumer.epoch, Cause.DOWNGRADED))
+            self._go_on_as_classic(consumer)
+            self._classic.prepare(Cause.DOWNGRADED)
+        else:  # a new group
+            self._emit(events.GroupCreated(self._group, "join"))
+            self._classic, self._consumer = InferredCoordinator(self._group, self._emit), None
+
+    def _go_on_as_classic(self, consumer: InferredConsumerGroup) -> None:
+        members = {member_id: member.client_id for member_id, member in consumer.members.items()}
+        instances = {
+            member.instance: member_id for member_id, member in consumer.members.items() if member.instance
+        }
+        self._classic = InferredCoordinator(self._group, self._emit)
+        self._classic.downgrade(consumer.epoch, members, instances)
+        self._consumer = None
+        self._assigned.clear()
+
+    # -- classic members of a consumer group -----------------------------------------------------
+
+    def _classic_member_received(
+        self, consumer: InferredConsumerGroup, request: Request, response: Response | Disconnected
+    ) -> None:
+        if isinstance(request, JoinGroup) and isinstance(response, JoinGroupResponse):
+            self._join_received(consumer, request, response)
+        elif isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):
+            self._sync_received(consumer, request, response)
+        elif isinstance(request, Heartbeat) and isinstance(response, HeartbeatResponse):
+            if response.error in _OUT:
+                consumer.fenced(request.member_id)
+        elif isinstance(response, LeaveGroupResponse) and response.error is Error.NONE:
+            for member in response.members:
+                if member.error is Error.NONE:
+                    consumer.left(member.member_id)
+
+    def _join_received(
+        self, consumer: InferredConsumerGroup, request: JoinGroup, response: JoinGroupResponse
+    ) -> None:
+        if response.error is Error.NONE:
+            instance = request.group_instance_id
+            member = consumer.known(response.member_id, request.client_id, instance, classic=True)
+            member.owned = self._owned(request)
+            consumer.reached(response.member_id, response.generation, member.assigned & member.owned)
+            self._emit_join(request, response, None)
+            if self._downgrades and all(one.classic for one in consumer.members.values()):
+                # a static member has taken the place of the last one of the new protocol
+                self._emit(events.GroupConverted(self._group, consumer.epoch, Cause.DOWNGRADED))
+                self._go_on_as_classic(consumer)
+            return
+        consumer.answered(request.member_id)
+        if response.error in _OUT and request.member_id in consumer.members:
+            consumer.fenced(request.member_id)
+        self._emit_join(request, response, response.error.name)
+
+    def _emit_join(self, request: JoinGroup, response: JoinGroupResponse, error: str | None) -> None:
+        who = (self._group, request.client_id, response.member_id)
+        self._emit(events.JoinAnswered(*who, response.generation, error))
+
+    def _sync_received(
+        self, consumer: InferredConsumerGroup, request: SyncGroup, response: SyncGroupResponse
+    ) -> None:
+        partitions: tuple[str, ...] | None = None
+        member = consumer.members.get(request.member_id)
+        if response.error is Error.NONE and member is not None:
+            given = _assigned(response)
+            consumer.reached(request.member_id, request.generation, self._by_id(given))
+            partitions = tuple(map(str, given))
+        elif response.error in _OUT and member is not None:
+            consumer.fenced(request.member_id)
+        name = request.client_id if member is None else member.client_id
+        error = None if response.error is Error.NONE else response.error.name
+        who = (self._group, name, request.member_id, request.generation)
+        self._emit(events.SyncAnswered(*who, error, partitions))
+
+    # -- partitions ------------------------------------------------------------------------------
+
+    def _keep_assignment(self, request: SyncGroup, response: SyncGroupResponse) -> None:
+        if response.error is Error.NONE:
+            self._assigned[request.member_id] = self._by_id(_assigned(response))
+
+    def _owned(self, request: JoinGroup) -> Owned:
+        """What a member owns by its subscription; nothing if it cannot be read."""
+        try:
+            return self._by_id(decode_subscription(request.protocols[0][1]).owned)
+        except (UserDataError, IndexError):
+            return frozenset()
+
+    def _by_id(self, partitions: tuple[TopicPartition, ...]) -> Owned:
+        ids = {name: topic_id for topic_id, name in self._topic_names().items()}
+        return frozenset((ids[one.topic], one.partition) for one in partitions if one.topic in ids)
+
+
+def _assigned(response: SyncGroupResponse) -> tuple[TopicPartition, ...]:
+    try:
+        return tuple(decode_assignment(response.assignment).partitions)
+    except UserDataError:
+        return ()  # no bytes: nothing was assigned
