@@ -128,12 +128,12 @@ class SimulatedGroupCoordinator(GroupCoordinator):
             until_ms = max(now_ms, contact_ms + shard.group_options.session_timeout_ms(group))
             shard.timers.set(MEMBER_SESSION, group, member_id, until_ms)
 
-    def members_without_session(self, group: str) -> tuple[str, ...]:
-        """Client ids of members of a consumer group that no request can come from and no session removes."""
+    def members_without_session(self, group: str) -> tuple[tuple[str, str], ...]:
+        """Members of a consumer group that no session removes: their member ids and client ids."""
         known, timers = self._shard.consumer_group(group), self._shard.timers
         members = () if known is None else tuple(known.members.values())
         return tuple(
-            member.client_id
+            (member.member_id, member.client_id)
             for member in members
             if timers.deadline_of(MEMBER_SESSION, group, member.member_id) is None
         )

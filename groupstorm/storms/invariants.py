@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.coordinator.records import AppendCause
 from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
 from groupstorm.storms.checks.membership import MembershipChecks
 from groupstorm.storms.checks.ownership import OwnershipChecks
@@ -22,6 +23,7 @@ from groupstorm.storms.checks.verdicts import (
     CO_PARTITIONED,
     HELD,
     INVARIANTS,
+    MEMBERS_LIVE,
     NO_NEW_ASSIGNMENT,
     NO_OPERATION_FAILED,
     OWNED_AT_END,
@@ -60,6 +62,10 @@ __all__ = [
 ]
 
 
+#: Writes of a consumer group: if one fails, the group is as the last one that was written left it.
+_CONSUMER_GROUP_WRITES = frozenset({AppendCause.MEMBER_HEARTBEAT, AppendCause.MEMBERS_REMOVED})
+
+
 class Owner(Protocol):
     """What a process works on."""
 
@@ -95,8 +101,8 @@ class FinalState(Protocol):
         ...
 
     @property
-    def without_session(self) -> Sequence[str]:
-        """Names of members of a consumer group that have no session that could end."""
+    def left_behind(self) -> Sequence[str]:
+        """Names of members of a consumer group whose process is gone, and which no session removes."""
         ...
 
 
@@ -225,6 +231,8 @@ class InvariantChecks:
         self._consumer_groups.begins_anew()
         if isinstance(event, coordinator_events.AppendFailed):
             self._states.append_failed()
+            if event.cause in _CONSUMER_GROUP_WRITES:
+                self._membership.consumer_group_reverted(self._time_us)
         else:
             self._states.converted()
 
@@ -297,6 +305,8 @@ class InvariantChecks:
         """Check what must be true at the end of a run, behind its last row."""
         settled = world.settled
         left_behind = _members_left_behind(world)
+        if left_behind is not None:
+            self.violated(MEMBERS_LIVE, left_behind)
         if not settled:
             self.violated(SETTLES, left_behind or "the group had not settled when the scenario ended")
         self._requests.finish()
@@ -337,7 +347,7 @@ class InvariantChecks:
 def _members_left_behind(world: FinalState) -> str | None:
     """A member of a consumer group leaves or is fenced, and the write of that fails: the coordinator takes it
     back, but its session is over (GroupMetadataManager.cancelTimers comes before the write)."""
-    names = sorted(set(world.without_session) - world.consumers.keys())
+    names = sorted(set(world.left_behind))
     if not names:
         return None
     are, have = ("is", "has") if len(names) == 1 else ("are", "have")

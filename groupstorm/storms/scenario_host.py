@@ -123,8 +123,8 @@ class ScenarioHost(Protocol):
         ...
 
     @property
-    def without_session(self) -> Sequence[str]:
-        """Names of members of a consumer group that have no session that could end."""
+    def left_behind(self) -> Sequence[str]:
+        """Names of members of a consumer group whose process is gone, and which no session removes."""
         ...
 
     def lag(self) -> int:

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.checks.verdicts import (
     HELD,
+    MEMBERS_LIVE,
     NO_NEW_ASSIGNMENT,
     NO_OPERATION_FAILED,
     OWNED_AT_END,
@@ -61,6 +62,7 @@ _REMOVED: Final[Mapping[str, str]] = {
 _KAFKAS_OWN: Final[Mapping[str, tuple[str, ...]]] = {
     OWNED_AT_END: (NO_NEW_ASSIGNMENT, REMOVAL_NOT_WRITTEN),
     GROUP_SETTLES: (REMOVAL_NOT_WRITTEN,),
+    MEMBERS_LIVE: (REMOVAL_NOT_WRITTEN,),
     NO_OPERATION_FAILED: (TIMER_OUTLIVED_GROUP, WRITE_OUTLIVED_MEMBER, UPGRADED_TOO_EARLY),
 }
 

@@ -35,6 +35,20 @@ def test_a_member_whose_removal_could_not_be_written_stays_without_a_session() -
     assert own.startswith("a removal was not written: member-0 is gone")
 
 
+def test_a_member_whose_joining_could_not_be_written_is_in_no_group() -> None:
+    """It was stopped before a write succeeded; the rows that added it have none that removes it."""
+    steps = [
+        {**START, "over_ms": 8_067},
+        {"at_ms": 2_715, "do": "failing-appends", "for_ms": 1_000},
+        {"at_ms": 3_000, "do": "stop", "members": [1]},
+    ]
+    settings = {"partitions": 1, "topics": 1, "group.protocol": "consumer"}
+    result = storm(scenario(steps, members=2, **settings), seed=1755660121)
+    [gone] = {event.member_id for _, event in result.events("member_added", member="member-1")}
+    assert not result.events("member_removed", member_id=gone)
+    assert broken(result) == {}
+
+
 def test_a_look_up_that_ends_during_on_partitions_revoked_begins_nothing() -> None:
     """onPartitionsAssigned takes up to 4 s, and the next round comes before it has returned. The partition
     was processed for ever by the member that had given it up."""

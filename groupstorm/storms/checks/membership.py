@@ -100,6 +100,11 @@ class MembershipChecks:
         """A consumer group has changed its epoch, or one of its members."""
         self._log.consumer_group_written(time_us)
 
+    def consumer_group_reverted(self, time_us: int) -> None:
+        """A write of a consumer group has failed: its members are those of the last one that did not."""
+        self._members.clear()
+        self._members.update(self._log.at(time_us))
+
     def join_parked(self, time_us: int, event: coordinator_events.JoinParked) -> None:
         self._log.join_parked(time_us, event)
 

@@ -220,6 +220,6 @@ class RealWorld:
         return ()
 
     @property
-    def without_session(self) -> Sequence[str]:
+    def left_behind(self) -> Sequence[str]:
         """None: a real broker does not tell."""
         return ()

@@ -88,6 +88,11 @@ class Members:
             return False
         return all(process.settled for process in living)
 
+    def has(self, name: str, member_id: str) -> bool:
+        """Whether the process of this name is the member of this id."""
+        process = self.by_name.get(name)
+        return process is not None and process.membership.generation.member_id == member_id
+
     @property
     def unanswered(self) -> Sequence[str]:
         """Names of the processes whose requests are still parked."""

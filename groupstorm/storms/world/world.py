@@ -111,8 +111,12 @@ class World:
         return self._environment.members.unanswered
 
     @property
-    def without_session(self) -> Sequence[str]:
-        return self._environment.broker.coordinator.members_without_session(GROUP)
+    def left_behind(self) -> Sequence[str]:
+        return [
+            name
+            for member_id, name in self._environment.broker.coordinator.members_without_session(GROUP)
+            if not self._environment.members.has(name, member_id)
+        ]
 
     # -- topics and records ----------------------------------------------------------------------
 
