@@ -152,7 +152,7 @@ class InvariantChecks:
             coordinator_events.GroupDeleted: self._deleted,
             coordinator_events.GroupStateChanged: self._state_changed,
             coordinator_events.OperationFailed: self._states.operation_failed,
-            coordinator_events.MemberAdded: self._membership.added,
+            coordinator_events.MemberAdded: self._added,
             coordinator_events.MemberReplaced: self._replaced,
             coordinator_events.MemberRemoved: self._removed,
             coordinator_events.GroupEpochBumped: self._epoch_bumped,
@@ -214,6 +214,9 @@ class InvariantChecks:
     def _deleted(self, event: coordinator_events.GroupDeleted) -> None:
         self._membership.group_deleted(self._time_us, event)
         self._consumer_groups.begins_anew()
+
+    def _added(self, event: coordinator_events.MemberAdded) -> None:
+        self._membership.added(self._time_us, event)
 
     def _replaced(self, event: coordinator_events.MemberReplaced) -> None:
         self._membership.replaced(event)

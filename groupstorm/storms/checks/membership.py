@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from groupstorm.storms.checks.requests import RequestChecks
 from groupstorm.storms.checks.verdicts import COORDINATOR_FAILOVER, MEMBERS_LIVE, SILENCE, Verdicts, listed
-from groupstorm.storms.checks.written_members import Appends, WrittenMembers
+from groupstorm.storms.checks.written_members import Appends, UnwrittenChanges, WrittenMembers
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as events
 from groupstorm.trace.events import scenario as scenario_events
@@ -45,6 +45,7 @@ class MembershipChecks:
         #: The names and ids of the crashed that are still in the group, and since when they are silent.
         self._crashed: dict[str, tuple[str, int]] = {}
         self._log = WrittenMembers(members, appends)
+        self._unwritten = UnwrittenChanges(members, appends)
         #: The members that the next coordinator will load.
         self._loaded: frozenset[str] = frozenset()
         #: When the coordinator last answered a member that is silent.
@@ -56,8 +57,9 @@ class MembershipChecks:
 
     # -- what the coordinator says ---------------------------------------------------------------
 
-    def added(self, event: coordinator_events.MemberAdded) -> None:
+    def added(self, time_us: int, event: coordinator_events.MemberAdded) -> None:
         self._members.add(event.member_id)
+        self._unwritten.changed(time_us, event.member_id, joined=True)
 
     def replaced(self, event: coordinator_events.MemberReplaced) -> None:
         self._members.discard(event.previous_member_id)
@@ -71,6 +73,7 @@ class MembershipChecks:
         if crashed is not None:
             self._check_silence(time_us, *crashed, member_id)
         self._members.discard(member_id)
+        self._unwritten.changed(time_us, member_id, joined=False)
 
     def group_deleted(self, time_us: int, event: coordinator_events.GroupDeleted) -> None:
         """The group has no members; a coordinator that loads it has those of its last record."""
@@ -101,9 +104,8 @@ class MembershipChecks:
         self._log.consumer_group_written(time_us)
 
     def consumer_group_reverted(self, time_us: int) -> None:
-        """A write of a consumer group has failed: its members are those of the last one that did not."""
-        self._members.clear()
-        self._members.update(self._log.at(time_us))
+        """A write of a consumer group has failed: who joined or left in it is back or out."""
+        self._unwritten.append_failed(time_us)
 
     def join_parked(self, time_us: int, event: coordinator_events.JoinParked) -> None:
         self._log.join_parked(time_us, event)

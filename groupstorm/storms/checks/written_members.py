@@ -49,6 +49,32 @@ class Appends:
         return now_us < self._fail_until_us
 
 
+class UnwrittenChanges:
+    """Who joined or left a consumer group in a write that fails: it is undone when the write has failed.
+
+    ``members`` is shared with the other checks: the ids in the group.
+    """
+
+    def __init__(self, members: set[str], appends: Appends) -> None:
+        self._members = members
+        self._appends = appends
+        #: When each write has failed at the earliest, whom it is about, and whether that member joined.
+        self._failing: list[tuple[int, str, bool]] = []
+
+    def changed(self, time_us: int, member_id: str, *, joined: bool) -> None:
+        """A row says that a member joined or left."""
+        if self._appends.fails(time_us):
+            due_ms = time_us // 1000 + self._appends.takes_ms(time_us)
+            self._failing.append((due_ms, member_id, joined))
+
+    def append_failed(self, time_us: int) -> None:
+        """A write of the group has failed: undo it, the last change first."""
+        for due_ms, member_id, joined in reversed(self._failing):
+            if due_ms * 1000 <= time_us:
+                (self._members.discard if joined else self._members.add)(member_id)
+        self._failing = [change for change in self._failing if change[0] * 1000 > time_us]
+
+
 class _Write(NamedTuple):
     """``due_ms``: when it lands, unless it fails."""
 

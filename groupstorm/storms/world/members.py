@@ -9,6 +9,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.messages import JoinGroup, SyncGroup
 from groupstorm.storms.processing_rates import ProcessingRates
 from groupstorm.storms.record_positions import Records, Work, lag
 from groupstorm.storms.scenario_host import ConsumerProcess
@@ -95,5 +96,10 @@ class Members:
 
     @property
     def unanswered(self) -> Sequence[str]:
-        """Names of the processes whose requests are still parked."""
-        return [process.name for process in self.by_name.values() if process.connection.parked is not None]
+        """Names of the processes whose JoinGroup or SyncGroup is parked; other requests wait for a write."""
+        parked = {process.name: process.connection.parked for process in self.by_name.values()}
+        return [
+            name
+            for name, request in parked.items()
+            if request is not None and isinstance(request.request, JoinGroup | SyncGroup)
+        ]

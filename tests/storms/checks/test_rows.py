@@ -197,7 +197,7 @@ class End:
 def test_at_the_end_the_members_are_the_living() -> None:
     end = End()
     end.checks.started(r.started("a"))
-    end.checks.added(r.added("a-1"))
+    end.checks.added(0, r.added("a-1"))
     end.checks.completed(r.taken("a-1"))
     assert end.verdict() == HELD
     end.checks.started(r.started("b"))
@@ -209,7 +209,7 @@ def test_at_the_end_the_members_are_the_living() -> None:
 def test_at_the_end_no_member_is_dead(event: TracedEvent) -> None:
     end = End()
     end.checks.started(r.started("a"))
-    end.checks.added(r.added("a-1"))
+    end.checks.added(0, r.added("a-1"))
     if isinstance(event, type(r.crashed("a-1"))):
         end.checks.crashed(0, event)
     else:
@@ -221,7 +221,7 @@ def test_at_the_end_a_crashed_member_is_out_of_the_group() -> None:
     for now_us, in_time in ((5 + LIMIT_US, True), (6 + LIMIT_US, False)):
         end = End()
         end.checks.started(r.started("a"))
-        end.checks.added(r.added("a-1"))
+        end.checks.added(0, r.added("a-1"))
         end.checks.crashed(5, r.crashed("a-1"))
         end.verdict(settled=False, now_us=now_us)
         assert (end.verdicts.of[SILENCE] == HELD) == in_time

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.storms.checks.written_members import Appends, WrittenMembers
+from groupstorm.storms.checks.written_members import (
+    FAILING_APPENDS,
+    Appends,
+    UnwrittenChanges,
+    WrittenMembers,
+)
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.trace.events.coordinator import GroupCreated
 from groupstorm.trace.events.scenario import StepTaken
@@ -128,3 +133,41 @@ def test_other_steps_do_not_change_writes() -> None:
     log.step_taken(0, taken("pause"))
     log.sync_parked(0, r.sync_parked("a-1"))
     assert log.at(10_000) == {"a-1"}
+
+
+# --- consumer groups: writes of 10 ms fail from 1 s to 2 s
+
+
+def failing(*members: str) -> tuple[set[str], UnwrittenChanges]:
+    appends = Appends(10, (Step(0, FAILING_APPENDS, for_ms=1_000),))
+    appends.step_taken(1_000_000, StepTaken("g", None, FAILING_APPENDS, ""))
+    found = set(members)
+    return found, UnwrittenChanges(found, appends)
+
+
+def test_what_a_failing_write_changed_is_undone_when_it_has_failed() -> None:
+    members, changes = failing("a", "new")
+    changes.changed(1_000_000, "new", joined=True)
+    changes.changed(1_004_000, "gone", joined=False)
+    changes.append_failed(1_009_999)
+    assert members == {"a", "new"}
+    changes.append_failed(1_010_000)
+    assert members == {"a"}
+    changes.append_failed(1_014_000)
+    assert members == {"a", "gone"}
+
+
+def test_a_write_that_does_not_fail_stays_though_an_earlier_one_fails() -> None:
+    members, changes = failing("a", "early", "late")
+    changes.changed(1_999_000, "early", joined=True)
+    changes.changed(2_000_000, "late", joined=True)
+    changes.append_failed(2_009_000)
+    assert members == {"a", "late"}
+
+
+def test_of_two_changes_of_a_member_the_last_is_undone_first() -> None:
+    members, changes = failing("a")
+    changes.changed(1_000_000, "a", joined=False)
+    changes.changed(1_001_000, "a", joined=True)
+    changes.append_failed(1_020_000)
+    assert members == {"a"}
