@@ -194,7 +194,20 @@ def _single_source(shape: FieldShape, names: dict[str, Any]) -> list[str]:
 
 def _structure_reader(shape: FieldShape) -> Reader:
     read: Reader = _entity_reader(shape.entity)
-    return _nullable_entity_reader(read) if shape.nullable else read
+    if not shape.nullable:
+        return read
+    return _nullable_entity_reader(read) if shape.tag is None else _nullable_tagged_reader(read)
+
+
+def _nullable_tagged_reader(read: Reader) -> Reader:
+    """A structure in a tagged field that may be null is preceded by a varint: 0 for null, else 1
+    (ConsumerGroupMemberMetadataValue.classicMemberMetadata)."""
+
+    def read_nullable(data: bytes, at: int) -> tuple[Any, int]:
+        marker, at = read_unsigned_varint(data, at)
+        return read(data, at) if marker else (None, at)
+
+    return read_nullable
 
 
 def _nullable_entity_reader(read: Reader) -> Reader:

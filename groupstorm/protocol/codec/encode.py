@@ -177,7 +177,10 @@ def _field_writer(shape: FieldShape) -> Writer:
         return _array_writer(shape)
     if shape.entity is not None:
         write = _entity_writer(shape.entity)
-        return _nullable_entity_writer(write) if shape.nullable else write
+        if not shape.nullable:
+            return write
+        markers = _NULL_MARKERS if shape.tag is None else _TAGGED_NULL_MARKERS
+        return _nullable_entity_writer(write, *markers)
     return _value_writer(shape)
 
 
@@ -297,14 +300,18 @@ def _items_writer(shape: FieldShape) -> Writer:
     return write
 
 
-def _nullable_entity_writer(write_entity: Writer) -> Writer:
-    """A structure that may be null is preceded by a byte: 1 or, for null, -1 (KIP-893)."""
+#: What precedes a structure that may be null: if it is null, and if it is not (KIP-893; in a tagged field a
+#: varint, as ConsumerGroupMemberMetadataValue.classicMemberMetadata).
+_NULL_MARKERS = b"\xff", b"\x01"
+_TAGGED_NULL_MARKERS = b"\x00", b"\x01"
 
+
+def _nullable_entity_writer(write_entity: Writer, null: bytes, present: bytes) -> Writer:
     def write(append: Append, value: Any) -> None:
         if value is None:
-            append(b"\xff")
+            append(null)
             return
-        append(b"\x01")
+        append(present)
         write_entity(append, value)
 
     return write
