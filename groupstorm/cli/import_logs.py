@@ -1,4 +1,4 @@
-"""`groupstorm import`: the logs of brokers and clients become a trace."""
+"""`groupstorm import`: logs of brokers and clients, and what coordinators have written, become a trace."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from groupstorm.figures.wording import counted, seconds
 from groupstorm.imports.envelopes import user_envelope
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.parser import LogParser, shapes_of
 from groupstorm.imports.result import Imported
+from groupstorm.imports.source import LogSource, shapes_of
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.times import shown, zone
 
@@ -25,7 +25,8 @@ def import_(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="Logs of brokers and clients: files (gzip, too), folders, or - for standard input.",
+            help="Logs of brokers and clients, segments of __consumer_offsets, or what kafka-dump-log prints "
+            "of them: files (gzip, too), folders, or - for standard input.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write the trace into this folder.")],
@@ -55,11 +56,12 @@ def import_(
         bool, typer.Option("--unknown", help="Show the lines that look like Kafka's and are not understood.")
     ] = False,
 ) -> None:
-    """Make a trace from the logs of Kafka brokers and clients.
+    """Make a trace from the logs of Kafka brokers and clients, and from __consumer_offsets.
 
     A broker's log has the rounds of every group, with causes and members. A client's log has what it was
-    assigned; the log of a group's leader has that of all members. Give all logs that you have: generations
-    say how their clocks go together. What no log says stays unknown, and figures that need it are refused.
+    assigned; the log of a group's leader has that of all members. __consumer_offsets has every generation
+    with all assignments, and every commit. Give all that you have: generations say how the clocks go
+    together. What no source says stays unknown, and figures that need it are refused.
 
     Example: groupstorm import server.log app-logs/ --out imported && groupstorm trace imported
     """
@@ -94,9 +96,9 @@ def import_(
         print_paragraph(f"{counted(count, 'line')} of Kafka's not understood: --unknown shows them.")
 
 
-def _log(log: LogParser, done: Imported) -> str:
+def _log(log: LogSource, done: Imported) -> str:
     offset = done.offsets[log.number]
-    parts = [f"{log.log.name}: {counted(log.lines, 'line')}, {log.understood:,} about groups"]
+    parts = [f"{log.log.name}: {counted(log.lines, log.unit)}, {log.understood:,} about groups"]
     writers = sorted(map(str, log.writers))
     if writers:
         parts.append(f"of {' and '.join(writers)}")
@@ -108,6 +110,7 @@ def _log(log: LogParser, done: Imported) -> str:
         parts.append("its clock was set meanwhile, or it is the log of two hosts: give one log per host")
     if log.untimed:
         parts.append(f"{counted(log.untimed, 'line')} without a time left out")
+    parts += log.damage
     return ", ".join(parts)
 
 

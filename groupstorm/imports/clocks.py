@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from groupstorm.imports.observation import Observation
-from groupstorm.imports.parser import LogParser
+from groupstorm.imports.observation import TIME_RULE, Observation
 from groupstorm.imports.prefixes import Writer
+from groupstorm.imports.source import LogSource
 
 QUARTER_US: Final = 15 * 60 * 1_000_000
 #: Generations per log that are remembered: a million rounds more say no more about a clock.
@@ -35,6 +35,8 @@ _BARRIERS: Final[Mapping[str, tuple[int, int]]] = {
 
 def anchor_rank(kind: str) -> int:
     """The order of lines of different logs at one time."""
+    if kind in _RECORDS:
+        return 2
     place = _BARRIERS.get(kind)
     return 1 if place is None else place[1] + 1
 
@@ -61,6 +63,17 @@ class Offset(NamedTuple):
 _Marks = dict[tuple[str, int, int], tuple[int | None, int | None]]
 
 
+#: The kind of a generation's record: it is written when the assignment is there, and says when the joins
+#: were answered.
+_GENERATION: Final = "generation-written"
+#: Records come behind the lines of one time that are about them.
+_RECORDS: Final = frozenset({_GENERATION, "offsets-written", "group-tombstone", "member-tombstone"})
+
+
+#: Sources with the clock of the brokers.
+_COORDINATORS: Final = frozenset({Writer.BROKER, Writer.OFFSETS_TOPIC})
+
+
 class Anchors:
     """Remembers, log by log, when lines of each generation were written."""
 
@@ -69,6 +82,9 @@ class Anchors:
         self._joining: dict[tuple[int, str, str | None], int] = {}
 
     def add(self, one: Observation) -> None:
+        if one.kind == _GENERATION:
+            self._add_generation(one)
+            return
         place = _BARRIERS.get(one.kind)
         if place is None:
             return
@@ -95,18 +111,53 @@ class Anchors:
                 before = asked if before is None else max(before, asked)
         marks[key] = before, after
 
-    def offsets(self, parsers: Sequence[LogParser]) -> dict[int, Offset]:
-        """Each log's offset to the reference: the first broker's log, else the first log of all."""
-        reference = next((one for one in parsers if Writer.BROKER in one.writers), parsers[0])
-        known = self._marks.get(reference.number, {})
+    def _add_generation(self, one: Observation) -> None:
+        """The record of a generation stands at both barriers of its round."""
+        marks = self._marks.setdefault(one.source, {})
+        if len(marks) >= GENERATIONS_MAX:
+            return
+        generation = one.fields["generation"]
+        if one.fields["since_us"] is not None:
+            marks[one.group, generation, 0] = one.fields["since_us"], one.fields["since_us"]
+        if TIME_RULE not in one.fields:
+            marks[one.group, generation, 1] = one.time_us, one.time_us
+
+    def offsets(self, parsers: Sequence[LogSource]) -> dict[int, Offset]:
+        """Each log's offset to the reference: records of the offsets topic, whose times are in UTC, else the
+        first broker's log, else the first log of all.
+
+        A broker's log and the records have one clock: they differ by a time zone at most.
+        """
+        reference = min(parsers, key=_reference_rank)
         found: dict[int, Offset] = {}
         for one in parsers:
-            if one is reference or Writer.BROKER in one.writers:
-                found[one.number] = Offset()
-            else:
-                step_us = max(one.step_us, reference.step_us)
-                found[one.number] = _offset(self._marks.get(one.number, {}), known, step_us)
+            offset = self._to_reference(one, reference)
+            if one is reference or (one.writers & _COORDINATORS and Writer.BROKER in reference.writers):
+                offset = Offset()
+            elif one.writers & _COORDINATORS:
+                zone_us = 0 if one.zoned else offset.zone_us
+                offset = Offset(zone_us, offset.earliest_us, offset.latest_us, zone_us)
+            found[one.number] = offset
+        self._share_zone(parsers, found)
         return found
+
+    def _to_reference(self, one: LogSource, reference: LogSource) -> Offset:
+        own, known = self._marks.get(one.number, {}), self._marks.get(reference.number, {})
+        return _offset(own, known, max(one.step_us, reference.step_us))
+
+    def _share_zone(self, parsers: Sequence[LogSource], found: dict[int, Offset]) -> None:
+        """Brokers whose logs have no generation in common with the records are in the zone of the others."""
+        logs = [one for one in parsers if Writer.BROKER in one.writers and not one.zoned]
+        zone = next((found[one.number] for one in logs if found[one.number].zone_us), None)
+        for one in logs:
+            if zone is not None and found[one.number] == Offset():
+                found[one.number] = Offset(zone.zone_us, None, None, zone.zone_us)
+
+
+def _reference_rank(one: LogSource) -> int:
+    if Writer.OFFSETS_TOPIC in one.writers:
+        return 0
+    return 1 if Writer.BROKER in one.writers else 2
 
 
 def _offset(own: _Marks, reference: _Marks, step_us: int) -> Offset:

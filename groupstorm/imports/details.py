@@ -10,7 +10,7 @@ from groupstorm.imports.prefixes import Prefix
 
 _TOPIC_PARTITION = re.compile(r"TopicPartition\(topic=u?'(?P<topic>[^']*)', partition=(?P<number>\d+)\)")
 _NAMED = re.compile(r"(?P<name>[^,\s\[\]{}()'\"]+-\d+)(?=$|[,\s\]})])")
-_MEMBER = re.compile(
+DESCRIBED_MEMBER = re.compile(
     r"memberId=(?P<member_id>.*?), groupInstanceId=(?P<instance>.*?), clientId=(?P<client>.*?), "
     r"clientHost=(?P<host>.*?), sessionTimeoutMs=(?P<session_timeout_ms>\d+), "
     r"rebalanceTimeoutMs=(?P<rebalance_timeout_ms>\d+)(?:, supportedProtocols=List\((?P<protocols>.*?)\))?"
@@ -68,7 +68,7 @@ def _reason(fields: dict[str, Any]) -> None:
 
 
 def _described(fields: dict[str, Any]) -> None:
-    found = _MEMBER.search(fields.pop("description", ""))
+    found = DESCRIBED_MEMBER.search(fields.pop("description", ""))
     if found is not None:
         fields.update(found.groupdict())
 

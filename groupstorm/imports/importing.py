@@ -12,16 +12,21 @@ from typing import Any
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.envelopes import Envelope
+from groupstorm.imports.kinds import SourceKind, kind_of
 from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
+from groupstorm.imports.offsets_topic.dump import OffsetsDump
+from groupstorm.imports.offsets_topic.segments import OffsetsSegments
 from groupstorm.imports.output import import_folder, write_summary
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.result import Imported
+from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord
 from groupstorm.imports.timeline.groups import Groups
 from groupstorm.imports.times import shown
+from groupstorm.imports.topic_ids import with_topic_names
 from groupstorm.problems import InputError
 from groupstorm.trace.events import imported
 from groupstorm.trace.schema import IMPORTED_VERSION, Source
@@ -41,7 +46,7 @@ class Options:
 class _SortedLog:
     """The observations of one log, sorted by time."""
 
-    def __init__(self, parser: LogParser, anchors: Anchors, groups: frozenset[str] | None) -> None:
+    def __init__(self, parser: LogSource, anchors: Anchors, groups: frozenset[str] | None) -> None:
         self.parser = parser
         self._sorter = SpillingSorter(key=lambda one: (one[0], -one[2] if parser.newest_first else one[2]))
         for one in parser.observations():
@@ -63,7 +68,7 @@ def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
     read: list[_SortedLog] = []
     for number, log in enumerate(logs):
         tz = options.zones.get(log.name, options.zones.get("", UTC))
-        read.append(_SortedLog(LogParser(log, number, tz, options.envelope), anchors, options.groups))
+        read.append(_SortedLog(_source(log, number, tz, options), anchors, options.groups))
     parsers = [one.parser for one in read]
     _check(parsers)
     offsets = anchors.offsets(parsers)
@@ -71,7 +76,9 @@ def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
     groups = Groups(rows, parsers)
     streams = [one.observations(offsets[one.parser.number].us) for one in read]
     began_us = ended_us = 0
-    for order, one in enumerate(heapq.merge(*streams, key=_in_order(parsers))):
+    names = {topic_id: name for one in parsers for topic_id, name in one.topic_names.items()}
+    for order, unnamed in enumerate(heapq.merge(*streams, key=_in_order(parsers))):
+        one = with_topic_names(unnamed, names)
         began_us = one.time_us if order == 0 else began_us
         ended_us = one.time_us
         groups.add(one, order)
@@ -93,13 +100,23 @@ def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
     return done
 
 
-def _in_order(parsers: Sequence[LogParser]) -> Callable[[Observation], Any]:
+def _source(log: Log, number: int, tz: tzinfo, options: Options) -> LogSource:
+    """What reads a source of this kind."""
+    kind = kind_of(log)
+    if kind is SourceKind.SEGMENTS:
+        return OffsetsSegments(log, number)
+    if kind is SourceKind.DUMP:
+        return OffsetsDump(log, number)
+    return LogParser(log, number, tz, options.envelope)
+
+
+def _in_order(parsers: Sequence[LogSource]) -> Callable[[Observation], Any]:
     """At one time, clients' lines from before the coordinator answers come first, then its own, then theirs
     after."""
     return lambda one: (one.time_us, anchor_rank(one.kind), one.source)
 
 
-def _check(parsers: Sequence[LogParser]) -> None:
+def _check(parsers: Sequence[LogSource]) -> None:
     for parser in parsers:
         if parser.untimed and parser.first_us is None:
             raise InputError(
@@ -109,7 +126,7 @@ def _check(parsers: Sequence[LogParser]) -> None:
             )
 
 
-def _nothing(parsers: Sequence[LogParser], groups: frozenset[str] | None) -> str:
+def _nothing(parsers: Sequence[LogSource], groups: frozenset[str] | None) -> str:
     if groups is not None and any(parser.first_us is not None for parser in parsers):
         return f"--group {', '.join(sorted(groups))}: no line of the logs names it"
     lines = sum(parser.lines for parser in parsers)
@@ -118,7 +135,8 @@ def _nothing(parsers: Sequence[LogParser], groups: frozenset[str] | None) -> str
     hint = f"; {unknown:,} lines look like Kafka's and are not understood (--unknown)" if unknown else ""
     return (
         f"{names}: none of {lines:,} lines says what a group did{hint}: expected the log of a broker "
-        "(kafka.coordinator.group at INFO), or of a client (org.apache.kafka.clients.consumer at INFO)"
+        "(kafka.coordinator.group at INFO), or of a client (org.apache.kafka.clients.consumer at INFO), or "
+        "records of __consumer_offsets"
     )
 
 
@@ -126,7 +144,7 @@ def _describe(
     record: GroupRecord,
     rows: Rows,
     began_us: int,
-    parsers: Iterable[LogParser],
+    parsers: Iterable[LogSource],
     offsets: Mapping[int, Offset],
 ) -> None:
     """The first row of a group: the wall clock, the logs, and from whose rows ownership follows."""

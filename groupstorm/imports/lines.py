@@ -13,6 +13,12 @@ from typing import IO, NamedTuple, cast
 from groupstorm.problems import InputError
 
 STDIN = "-"
+#: A segment of a partition's log, by the offset of its first record.
+SEGMENT_NAME = re.compile(r"\d{20}\.log")
+#: What else a broker has in its data folder.
+_BROKER_FILES = frozenset(
+    {".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint", "partition.metadata", "meta.properties"}
+)
 #: A longer line is cut: no message is that long, and a file without line ends must not fill the memory.
 LINE_MAX = 1 << 20
 
@@ -45,16 +51,26 @@ def find_logs(sources: Sequence[str]) -> list[Log]:
 def _in_folder(folder: Path) -> list[Log]:
     """All files in it. Those whose names differ only in digits and endings are rotations of one log."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    files = [path for path in files if not _is_of_a_broker(path)]
     if not files:
         raise InputError(f"{folder}: no file in it")
     rotations: dict[tuple[Path, str], list[Path]] = {}
     for file in files:
         stem = re.sub(r"(?<=\.log)\..*|\.gz$|[-.]\d[-\d.]*(?=\.log)", "", file.name)
+        if SEGMENT_NAME.fullmatch(file.name):
+            stem = ""
         rotations.setdefault((file.parent, stem), []).append(file)
     return [
-        Log(str(paths[0]) if len(paths) == 1 else str(parent / stem), tuple(paths))
+        Log(str(paths[0]) if len(paths) == 1 and stem else str(parent / stem), tuple(paths))
         for (parent, stem), paths in rotations.items()
     ]
+
+
+def _is_of_a_broker(path: Path) -> bool:
+    """Whether a file of a broker's data folder is no segment of the offsets topic."""
+    if SEGMENT_NAME.fullmatch(path.name):
+        return not path.parent.name.startswith("__consumer_offsets-")
+    return path.suffix in _BROKER_FILES or path.name in _BROKER_FILES or path.name.endswith("-checkpoint")
 
 
 def read_lines(log: Log) -> Iterator[tuple[str, IO[bytes]]]:
@@ -73,7 +89,7 @@ def read_lines(log: Log) -> Iterator[tuple[str, IO[bytes]]]:
                 else:
                     yield str(path), file
         except OSError as problem:
-            raise _unreadable(str(path), problem) from problem
+            raise unreadable(str(path), problem) from problem
 
 
 def raw_lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
@@ -82,9 +98,9 @@ def raw_lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
         while line := file.readline(LINE_MAX):
             yield line
     except (OSError, EOFError, zlib.error) as problem:
-        raise _unreadable(name, problem) from problem
+        raise unreadable(name, problem) from problem
 
 
-def _unreadable(name: str, problem: Exception) -> InputError:
+def unreadable(name: str, problem: Exception) -> InputError:
     reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
     return InputError(f"{name}: cannot be read: {reason}")

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+#: The field of an observation whose time is a bound: a `TimeRule`.
+TIME_RULE: Final = "time_rule"
+
+
+class TimeRule(NamedTuple):
+    """``bound``: "earliest" or "latest", what an observation's time is. ``sentence``: by which rule."""
+
+    bound: str
+    sentence: str
 
 
 class Observation(NamedTuple):
     """``time_us``: since 1970, on the log's own clock as UTC. ``source`` and ``line``: the log, by its
     number, and the line in it. ``fields``: what stood in the template's holes and in the prefix of the
-    message: texts, numbers and lists of texts. Only such values can be put on disk while logs are read
-    (`spill`)."""
+    message: texts, numbers, and lists and dicts of them. Only such values can be put on disk while logs are
+    read (`spill`)."""
 
     time_us: int
     source: int

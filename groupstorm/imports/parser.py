@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,13 +14,12 @@ from groupstorm.imports.envelopes import Envelope, EnvelopeReader, without_tail
 from groupstorm.imports.lines import Log, raw_lines, read_lines
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
+from groupstorm.imports.source import LogSource
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
 from groupstorm.imports.times import Instant, to_utc_us
 
 #: Kinds of lines that are understood, and change nothing.
 NOTED: Final = "noted"
-#: Different shapes of lines that are remembered because they were not understood.
-SHAPES_MAX: Final = 1_000
 #: Lines that a message may have behind its first.
 _MORE_LINES_MAX: Final = 400
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
@@ -39,35 +37,15 @@ class _Open(NamedTuple):
     message: str
 
 
-class LogParser:
-    """Reads one log, line by line. After `observations`, the counts say what the log held.
-
-    ``tz``: of times that print no zone.
-    """
+class LogParser(LogSource):
+    """Reads the log of a broker or of a client, line by line. ``tz``: of times that print no zone."""
 
     def __init__(self, log: Log, number: int, tz: tzinfo = UTC, envelope: Envelope | None = None) -> None:
-        self.log = log
-        self.number = number
+        super().__init__(log, number)
         self.envelopes = EnvelopeReader(envelope)
-        self.lines = 0
-        #: Lines that became observations, and lines of Kafka's that no template fits.
-        self.understood = 0
-        self.not_understood = 0
-        #: Shape of a line -> how many, the first of them, and its place.
-        self.shapes: dict[str, tuple[int, str, str]] = {}
-        #: Lines that say something but when: there was no time in them or before them.
-        self.untimed = 0
-        #: Whether every time named its zone, and how exact the times are.
-        self.zoned = True
-        self.step_us = 1
-        self.writers: set[Writer] = set()
-        self.first_us: int | None = None
-        self.last_us: int | None = None
         self._tz = tz
         self._now_us: int | None = None
         self._up = self._down = 0
-        self._starts: list[int] = []
-        self._files: list[str] = []
         self._found: list[Observation] = []
         self._open: _Open | None = None
         self._more = 0
@@ -78,19 +56,15 @@ class LogParser:
 
     @property
     def newest_first(self) -> bool:
-        """Whether the log's times go down."""
         return self._down > self._up
 
-    def place(self, line: int) -> str:
-        """``file:line`` of a line that an observation names."""
-        index = bisect_left(self._starts, line) - 1
-        return f"{self._files[index]}:{line - self._starts[index]}"
+    @property
+    def envelope_counts(self) -> Mapping[str, int]:
+        return self.envelopes.counts
 
     def observations(self) -> Iterator[Observation]:
-        """What the lines say, in the order of the log. Raises InputError if it cannot be read."""
         for name, file in read_lines(self.log):
-            self._starts.append(self.lines)
-            self._files.append(name)
+            self.begin_file(name)
             for raw in raw_lines(name, file):
                 self.lines += 1
                 if self._open is not None:
@@ -158,7 +132,7 @@ class LogParser:
         writer = Writer.BARE if prefix is None else prefix.writer
         found = CATALOGUES[writer].find(message)
         if found is None:
-            self._not_understood(message)
+            self.count_not_understood(message, _VARIABLE.sub("#", message[:200])[:80])
         elif found.lines:
             self._open, self._more = _Open(prefix, time_us, self.lines, message), 0
         else:
@@ -231,15 +205,7 @@ class LogParser:
             else:
                 self._down += 1
         self._now_us = time_us
-        self.first_us = time_us if self.first_us is None else min(self.first_us, time_us)
-        self.last_us = time_us if self.last_us is None else max(self.last_us, time_us)
-
-    def _not_understood(self, message: str) -> None:
-        self.not_understood += 1
-        shape = _VARIABLE.sub("#", message[:200])[:80]
-        count, first, place = self.shapes.get(shape, (0, message[:200], ""))
-        if count or len(self.shapes) < SHAPES_MAX:
-            self.shapes[shape] = count + 1, first, place or self.place(self.lines)
+        self.see_time(time_us)
 
 
 def _json_record(text: str) -> dict[str, Any] | None:
@@ -249,8 +215,3 @@ def _json_record(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
-
-
-def shapes_of(parsers: Iterable[LogParser]) -> list[tuple[int, str, str]]:
-    """Lines of Kafka's that were not understood, of all logs: how many, the first of them and its place."""
-    return sorted((shape for parser in parsers for shape in parser.shapes.values()), key=lambda one: -one[0])

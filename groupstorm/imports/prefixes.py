@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 
 class Writer(StrEnum):
-    """The program that wrote a message, and so the table of templates that it comes from."""
+    """Who wrote a message, and so the table of templates that it comes from; or what was read in place of a
+    log."""
 
     BROKER = "broker"
     JAVA = "java"
     STREAMS = "streams"
     RDKAFKA = "librdkafka"
     BARE = "bare"
+    OFFSETS_TOPIC = "__consumer_offsets"
+    GROUPS_COMMAND = "kafka-consumer-groups"
 
 
 class Prefix(NamedTuple):

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, NamedTuple
 
-from groupstorm.imports.observation import Observation
+from groupstorm.imports.observation import TIME_RULE, Observation
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name
 from groupstorm.trace.schema import PROVENANCE_COLUMNS, Source
@@ -58,6 +58,7 @@ class Rows:
     def add(
         self, time_us: int, order: int, source: Source, event: TracedEvent, why: Why, step: int = 0
     ) -> None:
+        why = _bounded(why)
         provenance = Provenance.OBSERVED
         if why.missing:
             provenance = Provenance.MISSING
@@ -72,7 +73,7 @@ class Rows:
                 event_name(type(event)),
                 tuple([str(value) if isinstance(value, StrEnum) else value for value in event]),
                 str(provenance),
-                [(one.source, one.line) for one in why.evidence],
+                [*dict.fromkeys((one.source, one.line) for one in why.evidence)],
                 why.rule or None,
                 why.earliest_us,
                 why.latest_us,
@@ -102,6 +103,19 @@ class Rows:
                 *values, provenance, lines or None, rule, _since(began_us, earliest), _since(began_us, latest)
             )
             yield max(0, time_us - began_us), _SOURCES[source], event
+
+
+def _bounded(why: Why) -> Why:
+    """With the rule of a line behind the row whose time is a bound."""
+    rules = {one.fields[TIME_RULE] for one in why.evidence if TIME_RULE in one.fields}
+    for bound, sentence in sorted(rules):
+        times = [one.time_us for one in why.evidence if TIME_RULE in one.fields]
+        why = why._replace(rule="; ".join(filter(None, (why.rule, sentence))), inferred=True)
+        if bound == "earliest" and why.earliest_us is None:
+            why = why._replace(earliest_us=max(times))
+        elif bound == "latest" and why.latest_us is None:
+            why = why._replace(latest_us=min(times))
+    return why
 
 
 def _key(row: tuple[Any, ...]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groupstorm.imports.clocks import Offset
-from groupstorm.imports.parser import LogParser
+from groupstorm.imports.source import LogSource
 from groupstorm.imports.timeline.group import GroupRecord
 
 
@@ -15,7 +15,7 @@ class Imported:
     """The groups and logs, how far each log's clock is off, and the time and rows of the trace."""
 
     groups: Sequence[GroupRecord]
-    logs: Sequence[LogParser]
+    logs: Sequence[LogSource]
     offsets: Mapping[int, Offset]
     began_us: int
     ended_us: int

@@ -83,7 +83,11 @@ COLUMNS: tuple[Column, ...] = (
 #: What rows of an imported trace say about themselves.
 PROVENANCE_COLUMNS: tuple[Column, ...] = (
     Column("provenance", ColumnType.TEXT, "observed (a line says it), inferred (a rule says it) or missing"),
-    Column("evidence", ColumnType.TEXTS, "the lines behind the row, as file:line"),
+    Column(
+        "evidence",
+        ColumnType.TEXTS,
+        "the lines behind the row as file:line, or the records as file:offset",
+    ),
     Column("rule", ColumnType.TEXT, "the rule by which the row, or a value of it, was inferred"),
     Column(
         "earliest_us", ColumnType.INT, "it happened at this time at the earliest, if time_us is not exact"

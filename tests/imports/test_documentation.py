@@ -9,6 +9,7 @@ import pytest
 from groupstorm.imports.envelopes import ENVELOPES
 from tests.command import groupstorm
 from tests.generated_pages import check_section
+from tests.imports.test_offsets_dump import DUMP
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
 
 PAGE = "import.md"
@@ -28,6 +29,19 @@ def block(command: str, folder: Path) -> str:
     assert printed.returncode == 0, printed.stderr
     lines = printed.stdout.rstrip("\n").split("The story of it:")[0].rstrip("\n")
     return f"```\n$ {command}\n{lines}\n```"
+
+
+DUMP_COMMANDS = (
+    "groupstorm import offsets.txt --group pay --out written",
+    "groupstorm trace written --from 6 --to 400",
+    "groupstorm analyze written --to 100",
+)
+
+
+def test_the_records_of_the_offsets_topic(tmp_path: Path) -> None:
+    """What kafka-dump-log of Kafka 4.3.1 printed of a group of one member, of two, and of one again."""
+    (tmp_path / "offsets.txt").write_text(DUMP.read_text("utf-8"), "utf-8")
+    check_section(PAGE, "dump", "\n\n".join(block(command, tmp_path) for command in DUMP_COMMANDS))
 
 
 COMMANDS = {

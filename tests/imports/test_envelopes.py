@@ -68,7 +68,7 @@ def test_a_pattern_of_the_user(tmp_path: Path) -> None:
     line = f"at=20241118 when=14:36:14,337 -- {MESSAGE}\n"
     options = Options(envelope=user_envelope(r"when=(?P<time>\S+) -- "))
     done = import_texts(tmp_path, {"server.log": line}, options)
-    assert done.logs[0].envelopes.counts == {"--pattern": 1}
+    assert done.logs[0].envelope_counts == {"--pattern": 1}
     with pytest.raises(InputError, match=r"--pattern .*: not a regular expression"):
         user_envelope("(")
     with pytest.raises(InputError, match=r"--pattern 'x': expected .* with the group"):

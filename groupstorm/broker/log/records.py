@@ -1,7 +1,7 @@
-"""Timestamps of the records inside a batch that has no compression, or gzip.
+"""The records inside a batch: their timestamps, if it has no compression or gzip, and their keys and values.
 
 A record (DefaultRecord): length, attributes, timestamp delta, offset delta, key, value, headers; the numbers
-are zigzag varints. Only the first four are read.
+are zigzag varints. A broker reads only the first four.
 """
 
 from __future__ import annotations
@@ -25,6 +25,48 @@ class Stamp(NamedTuple):
 
     timestamp_ms: int
     offset_delta: int
+
+
+class KeyedRecord(NamedTuple):
+    """A record of a batch, without its headers. ``value`` None: a tombstone."""
+
+    timestamp_ms: int
+    offset_delta: int
+    key: bytes | None
+    value: bytes | None
+
+
+def keyed_records(batch: bytes, records: bytes) -> Iterator[KeyedRecord]:
+    """The records of a batch. ``records``: its bytes behind the header, unpacked.
+
+    Raises ValueError for a record that does not fit into the bytes.
+    """
+    attributes, _, base_ms, max_ms, count = _HEAD.unpack_from(batch)
+    at = 0
+    for _ in range(count):
+        try:
+            size, start = _varint(records, at)
+            delta_ms, at = _varint(records, start + 1)
+            offset_delta, at = _varint(records, at)
+            key, at = _nullable_bytes(records, at)
+            value, _ = _nullable_bytes(records, at)
+        except IndexError as problem:
+            raise ValueError(f"the records of a batch end at {len(records)}, within a record") from problem
+        at = start + size
+        if not start < at <= len(records):
+            raise ValueError(f"a record of {size} bytes at {start}, with {len(records) - start} bytes left")
+        stamp_ms = max_ms if attributes & _LOG_APPEND_TIME else base_ms + delta_ms
+        yield KeyedRecord(stamp_ms, offset_delta, key, value)
+
+
+def _nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    """Bytes and the position behind them; None for a negative length. Raises IndexError."""
+    size, at = _varint(data, at)
+    if size < 0:
+        return None, at
+    if size > len(data) - at:
+        raise IndexError(at)
+    return data[at : at + size], at + size
 
 
 def first_record_since(batch: bytes, timestamp_ms: int, start_offset: int) -> Stamp | None:

@@ -88,6 +88,10 @@ class GroupRecord:
         """A row at the time of the present observation."""
         self.rows.add(line.time_us, self.order, source, event, why, step)
 
+    def rows_at(self, line: Observation, event: TracedEvent, why: Why, step: int) -> None:
+        """A row of the coordinator at the time of ``line``, which may be before the present observation."""
+        self.rows.add(line.time_us, self.order, Source.COORDINATOR, event, why, step)
+
     # -- members ---------------------------------------------------------------------------------
 
     def member(self, member_id: str, instance: str | None = None) -> Member:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from groupstorm.imports.observation import Observation
-from groupstorm.imports.parser import LogParser
 from groupstorm.imports.provenance import Rows
+from groupstorm.imports.source import LogSource
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.modern import ModernGroup
 from groupstorm.imports.timeline.other_clients import OtherMember
+from groupstorm.imports.timeline.records import WrittenGenerations
 
 Handler = Callable[[Observation], None]
 
@@ -20,7 +21,7 @@ class Groups:
     """Takes all observations in the order of time; `finish` gives the groups in the order of their
     appearance."""
 
-    def __init__(self, rows: Rows, parsers: Sequence[LogParser]) -> None:
+    def __init__(self, rows: Rows, parsers: Sequence[LogSource]) -> None:
         self._rows = rows
         self._parsers = parsers
         self._groups: dict[str, tuple[GroupRecord, dict[str, Handler]]] = {}
@@ -36,7 +37,9 @@ class Groups:
             record = GroupRecord(name, self._rows)
             modern = ModernGroup(record)
             self._modern.append(modern)
-            found = self._groups[name] = record, {**ClassicRounds(record).handlers, **modern.handlers}
+            classic = ClassicRounds(record).handlers
+            written = WrittenGenerations(record, classic)
+            found = self._groups[name] = record, {**classic, **modern.handlers, **written.handlers}
         record, handlers = found
         handler = handlers.get(one.kind)
         if handler is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
@@ -21,6 +21,8 @@ _ASSIGNING = "state: the group epoch is above the epoch of the targets"
 _RECONCILING = "state: the targets have the group epoch, and members are not there yet"
 _STABLE = "state: every member is at the group epoch and STABLE"
 _NOT_A_TARGET = "member: the targets name every member, and no longer this one; no line says how it went"
+_TOMBSTONE = "cause: the record does not say how the member went"
+_GROUP_TOMBSTONE = "cause: deleted, expired or converted, the record does not say which"
 _EMPTY_AGAIN = "state: the last member has gone"
 _ADD_DEBUG: Final = (
     "Kafka 4 logs assignments at DEBUG: set org.apache.kafka.coordinator.group.GroupMetadataManager to "
@@ -44,6 +46,9 @@ class ModernGroup:
         #: Member id -> its epoch and state, as far as lines have said them.
         self._reached: dict[str, tuple[int, str]] = {}
         self._assignments_logged = False
+        #: Member id -> the last assignment of a row, so that a log and a record of one change make one row.
+        self._told: dict[str, events.MemberReconciled] = {}
+        self._targets_written = 0
         self.handlers: Mapping[str, Callable[[Observation], None]] = {
             "modern-joined": self._joined,
             "modern-replaced": self._replaced,
@@ -60,6 +65,11 @@ class ModernGroup:
             "downgraded": self._downgraded,
             "modern-loaded": self._loaded,
             "modern-unloaded": self._unloaded,
+            "member-written": self._member_written,
+            "member-tombstone": self._member_tombstone,
+            "target-written": self._target_written,
+            "target-epoch-written": self._target_epoch_written,
+            "epoch-tombstone": self._epoch_tombstone,
         }
 
     # -- members ---------------------------------------------------------------------------------
@@ -113,6 +123,7 @@ class ModernGroup:
         name = group.members.name(member_id)
         known = group.members.remove(member_id)
         self._reached.pop(member_id, None)
+        self._told.pop(member_id, None)
         instance = line.fields.get("instance") or (None if known is None else known.instance)
         event = events.MemberRemoved(group.name, name, member_id, instance, self._epoch, cause)
         group.emit(line, event, self._named(line, member_id, rule))
@@ -131,12 +142,15 @@ class ModernGroup:
 
     def _bumped(self, line: Observation) -> None:
         self._group.is_modern = True
+        if self._epoch == line.fields["epoch"]:
+            return  # a log and a record say the same
         if self._target is not None and not self._assignments_logged:
             self._not_logged(line)
         self._epoch = line.fields["epoch"]
         self._group.generation = self._epoch
         self._group.emit(line, events.GroupEpochBumped(self._group.name, self._epoch), Why([line]))
-        self._change(line, ASSIGNING, Cause.HEARTBEAT, _ASSIGNING)
+        if self._group.state != EMPTY or self._group.members.members:
+            self._change(line, ASSIGNING, Cause.HEARTBEAT, _ASSIGNING)
 
     def _targets(self, line: Observation) -> None:
         group, fields = self._group, line.fields
@@ -167,6 +181,10 @@ class ModernGroup:
     def _assignment(self, line: Observation) -> None:
         group, fields = self._group, line.fields
         group.is_modern = self._assignments_logged = True
+        event = self._reconciled(fields)
+        if self._told.get(fields["member_id"]) == event:
+            return
+        self._told[fields["member_id"]] = event
         member_id, epoch = fields["member_id"], fields["epoch"]
         if member_id not in group.members.members:
             group.members.members[member_id] = group.member(member_id)
@@ -174,13 +192,52 @@ class ModernGroup:
             group.emit(line, imported.OwnershipKnown(group.name, epoch), Why([line]), Source.WORLD)
             group.rounds_known += 1
         self._reached[member_id] = epoch, fields["state"]
-        event = events.MemberReconciled(
-            group.name, group.members.name(member_id), member_id, epoch, fields["state"],
-            tuple(fields["partitions"]), tuple(fields.get("revoking") or ()),
-        )  # fmt: skip
         group.emit(line, event, self._named(line, member_id))
         if self._is_stable():
             self._change(line, STABLE, Cause.HEARTBEAT, _STABLE)
+
+    def _reconciled(self, fields: Mapping[str, Any]) -> events.MemberReconciled:
+        group, member_id = self._group, fields["member_id"]
+        return events.MemberReconciled(
+            group.name, group.members.name(member_id), member_id, fields["epoch"], fields["state"],
+            tuple(fields["partitions"]), tuple(fields.get("revoking") or ()),
+        )  # fmt: skip
+
+    # -- records of the offsets topic ------------------------------------------------------------
+
+    def _member_written(self, line: Observation) -> None:
+        group, member_id = self._group, line.fields["member_id"]
+        group.described(line)
+        if member_id not in group.members.members:
+            self._joined(line)
+            return
+        event = events.MemberUpdated(group.name, group.members.name(member_id), member_id, self._epoch)
+        group.emit(line, event, Why([line]))
+
+    def _member_tombstone(self, line: Observation) -> None:
+        """A log may have said already how the member went."""
+        if line.fields["member_id"] in self._group.members.members:
+            self._remove(line, UNKNOWN, _TOMBSTONE)
+
+    def _target_written(self, _line: Observation) -> None:
+        self._targets_written += 1
+
+    def _target_epoch_written(self, line: Observation) -> None:
+        """The targets of the members that changed come before their epoch."""
+        group, count = self._group, self._targets_written
+        self._targets_written = 0
+        group.is_modern = True
+        if self._target == line.fields["epoch"]:
+            return
+        self._target = line.fields["epoch"]
+        group.emit(line, events.TargetAssigned(group.name, self._target or 0, count), Why([line]))
+        self._change(line, RECONCILING, Cause.HEARTBEAT, _RECONCILING)
+
+    def _epoch_tombstone(self, line: Observation) -> None:
+        if self._epoch is not None:
+            event = events.GroupDeleted(self._group.name, UNKNOWN)
+            self._group.emit(line, event, Why([line], _GROUP_TOMBSTONE))
+            self._forget()
 
     def _tasks(self, line: Observation) -> None:
         """A streams group: tasks are not partitions, so ownership stays unknown."""
@@ -243,6 +300,10 @@ class ModernGroup:
 
     def _unloaded(self, line: Observation) -> None:
         self._group.emit(line, events.GroupDeleted(self._group.name, str(Cause.UNLOADED)), Why([line]))
+        self._forget()
+
+    def _forget(self) -> None:
         self._group.members.clear()
         self._reached.clear()
+        self._told.clear()
         self._group.state, self._epoch, self._target = UNKNOWN, None, None

@@ -16,6 +16,7 @@ ANSWERED_JOINS: Final = "the coordinator answers every JoinGroup when the join p
 ANSWERED_SYNCS: Final = (
     "the coordinator answers every SyncGroup that waits when it has the leader's assignment"
 )
+FROM_RECORD: Final = "partitions: the group's record has the assignment of every member"
 FROM_LEADER: Final = "partitions: the leader's log has the assignment of every member"
 ROUND_OF_CLIENTS: Final = "clients' lines bound the time: no line of the coordinator says it"
 
@@ -31,6 +32,8 @@ class Round:
     stabilized: Observation | None = None
     assigned: Observation | None = None
     finished: Observation | None = None
+    #: The record of the generation in __consumer_offsets.
+    written: Observation | None = None
     end_cause: str = "unknown"
     end_rule: str = ""
     leader: str | None = None
@@ -55,16 +58,27 @@ class Round:
 
     @property
     def plan(self) -> Mapping[str, tuple[str, ...]]:
-        """Member id -> partitions: by the leader's log, else by each member's own."""
+        """Member id -> partitions: by the group's record, else the leader's log, else each member's own."""
+        if self.is_written:
+            assert self.written is not None
+            members = self.written.fields["members"]
+            return {one["member_id"]: tuple(one["partitions"]) for one in members}
         if self.finished is not None:
             planned: Mapping[str, list[str]] = self.finished.fields["assignments"]
             return {member: tuple(partitions) for member, partitions in planned.items()}
         return {member: partitions for member, (_, partitions) in self.told.items()}
 
     @property
+    def is_written(self) -> bool:
+        """Whether the group's record has the partitions of every member."""
+        if self.written is None:
+            return False
+        return all(one["partitions"] is not None for one in self.written.fields["members"])
+
+    @property
     def is_known(self) -> bool:
         """Whether the logs say who got which partition, of all members."""
-        if self.finished is not None:
+        if self.finished is not None or self.is_written:
             return True
         members = self.count if self.count is not None else None
         return members is not None and len(self.told) >= members > 0
@@ -156,9 +170,8 @@ def _sync_answers(group: str, one: Round, names: Mapping[str, str]) -> list[Roun
     plan = one.plan
     for member_id, partitions in plan.items():
         own, line = one.synced.get(member_id), one.assigned
-        said = one.finished if one.finished is not None else one.told[member_id][0]
+        said, rules = _assignment_of(one, member_id)
         anchor = line or own or said
-        rules = [FROM_LEADER] if one.finished is not None else []
         latest = None if own is None else own.time_us
         earliest = None
         if line is not None:
@@ -175,6 +188,15 @@ def _sync_answers(group: str, one: Round, names: Mapping[str, str]) -> list[Roun
         why = Why(evidence, "; ".join(rules), earliest, latest if inferred else None, inferred)
         rows.append((anchor.time_us, one.order(anchor), -1, event, why))
     return rows
+
+
+def _assignment_of(one: Round, member_id: str) -> tuple[Observation, list[str]]:
+    """The line that has a member's assignment, and the rule if it is not the member's own."""
+    if one.written is not None and one.is_written:
+        return one.written, [FROM_RECORD]
+    if one.finished is not None:
+        return one.finished, [FROM_LEADER]
+    return one.told[member_id][0], []
 
 
 def _stable(group: str, one: Round) -> list[RoundRow]:

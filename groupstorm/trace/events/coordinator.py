@@ -205,11 +205,11 @@ class OperationFailed(NamedTuple):
 
 class OffsetsCommitted(NamedTuple):
     """Offsets were committed, or refused. ``member_id`` None: the sender is no member. ``error``: the first
-    error."""
+    error. In an imported trace ``member_id`` and ``generation`` are null: no record says who commits."""
 
     group: str
     member_id: str | None
-    generation: int
+    generation: int | None
     partitions: tuple[str, ...]
     positions: tuple[int, ...]
     error: str | None

@@ -1,0 +1,254 @@
+"""What a record of `__consumer_offsets` says about its group: from a `WrittenRecord` to the parts of an
+observation."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from groupstorm.assignors.userdata import UserDataError
+from groupstorm.assignors.userdata.consumer_protocol import decode_assignment, decode_subscription
+from groupstorm.imports.observation import TIME_RULE, TimeRule
+from groupstorm.imports.offsets_topic.record import KeyType, WrittenRecord
+
+#: Kinds of observations that only this topic makes.
+GENERATION: Final = "generation-written"
+GROUP_GONE: Final = "group-tombstone"
+COMMITTED: Final = "offsets-written"
+MEMBER: Final = "member-written"
+MEMBER_GONE: Final = "member-tombstone"
+MODERN_GONE: Final = "epoch-tombstone"
+TARGET: Final = "target-written"
+TARGET_EPOCH: Final = "target-epoch-written"
+#: Kinds that a broker logs, too.
+EPOCH: Final = "epoch"
+CURRENT: Final = "member-assignment"
+#: Understood, and without a row of its own.
+NOTED: Final = "noted"
+
+#: MemberState, as the byte of a record has it.
+_MEMBER_STATES: Final[Mapping[int, str]] = {
+    0: "STABLE",
+    1: "UNREVOKED_PARTITIONS",
+    2: "UNRELEASED_PARTITIONS",
+}
+_SINCE: Final = TimeRule(
+    "earliest", "time: the source prints no time of the record, it was written when or after the state began"
+)
+#: What a value's type is called in the words of a reader of JSON.
+_NAMES: Final[Mapping[type, str]] = {str: "a text", int: "a number", list: "a list", dict: "an object"}
+
+
+class NotUnderstood(ValueError):
+    """A record that has not the fields of Kafka's schemas."""
+
+
+class Meaning(NamedTuple):
+    """``time_ms`` None: nothing says when the record was written."""
+
+    kind: str
+    group: str
+    fields: dict[str, Any]
+    time_ms: int | None
+
+
+def meaning(record: WrittenRecord) -> Meaning:
+    """What the record says. Raises NotUnderstood."""
+    read = _READERS.get(record.key_type)
+    if read is None:
+        return Meaning(NOTED, "", {}, record.time_ms)
+    return read(record)
+
+
+def topic_names(record: WrittenRecord) -> dict[str, str]:
+    """Topic id -> name, as far as the record says both."""
+    if record.value is None:
+        return {}
+    if record.key_type == KeyType.OFFSET_COMMIT and record.value.get("topicId"):
+        return {str(record.value["topicId"]): _of(record.key, "topic", str)}
+    if record.key_type == KeyType.CONSUMER_GROUP_PARTITION_METADATA:
+        topics = _of(record.value, "topics", list)
+        return {_of(one, "topicId", str): _of(one, "topicName", str) for one in topics}
+    return {}
+
+
+def _of(values: Any, name: str, kind: type, default: Any = None) -> Any:
+    """A field of this type; ``default``, if there is one, for a field that is null or not there."""
+    value = values.get(name) if isinstance(values, Mapping) else None
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise NotUnderstood(f"{name} is {value!r}: expected {_NAMES[kind]}")
+    return value
+
+
+def _text_or_none(values: Mapping[str, Any], name: str) -> str | None:
+    """A text; "" counts as none, as `subscribedTopicRegex` has it."""
+    return _of(values, name, str, "") or None
+
+
+# -- classic groups ------------------------------------------------------------------------------
+
+
+def _generation(record: WrittenRecord) -> Meaning:
+    group, value = _of(record.key, "group", str), record.value
+    if value is None:
+        return Meaning(GROUP_GONE, group, {}, record.time_ms)
+    since_ms = _of(value, "currentStateTimestamp", int, -1)
+    is_consumer = _of(value, "protocolType", str, "") == "consumer"
+    fields: dict[str, Any] = {
+        "generation": _of(value, "generation", int),
+        "protocol": value.get("protocol"),
+        "leader": value.get("leader"),
+        "since_us": None if since_ms < 0 else since_ms * 1000,
+        "members": [_classic_member(one, is_consumer) for one in _of(value, "members", list)],
+    }
+    if record.time_ms is None and since_ms >= 0:
+        fields[TIME_RULE] = _SINCE
+        return Meaning(GENERATION, group, fields, since_ms)
+    return Meaning(GENERATION, group, fields, record.time_ms)
+
+
+def _classic_member(member: Any, is_consumer: bool) -> dict[str, Any]:
+    """``partitions`` and ``topics`` None: not printed, or not of the consumer protocol."""
+    subscription = member.get("subscription") if isinstance(member, Mapping) else None
+    assignment = member.get("assignment") if isinstance(member, Mapping) else None
+    return {
+        "member_id": _of(member, "memberId", str),
+        "instance": _text_or_none(member, "groupInstanceId"),
+        "client": _text_or_none(member, "clientId"),
+        "host": _text_or_none(member, "clientHost"),
+        "session_timeout_ms": _of(member, "sessionTimeout", int, -1),
+        "rebalance_timeout_ms": _of(member, "rebalanceTimeout", int, -1),
+        "topics": _subscribed(subscription) if is_consumer else None,
+        "partitions": _assigned(assignment) if is_consumer else None,
+    }
+
+
+def _bytes(value: Any) -> bytes | None:
+    """Bytes, or Base64 as Kafka's JSON has them."""
+    if isinstance(value, str):
+        try:
+            return b64decode(value, validate=True)
+        except Base64Error:
+            return None
+    return value if isinstance(value, bytes) else None
+
+
+def _subscribed(value: Any) -> list[str] | None:
+    if isinstance(value, Mapping):
+        return [str(topic) for topic in _of(value, "topics", list)]
+    data = _bytes(value)
+    try:
+        return None if data is None else [*decode_subscription(data).topics]
+    except UserDataError:
+        return None
+
+
+def _assigned(value: Any) -> list[str] | None:
+    """Partitions as topic-partition. A member for which the leader had nothing has no bytes at all."""
+    if isinstance(value, Mapping):
+        return _partitions(_of(value, "assignedPartitions", list), "topic")
+    if isinstance(value, list):
+        return [str(one) for one in value]
+    data = _bytes(value)
+    if data == b"":
+        return []
+    try:
+        return None if data is None else [str(one) for one in decode_assignment(data).partitions]
+    except UserDataError:
+        return None
+
+
+def _partitions(topics: Sequence[Any], name: str) -> list[str]:
+    return [
+        f"{_of(one, name, str)}-{number}" for one in topics for number in sorted(_of(one, "partitions", list))
+    ]
+
+
+# -- offsets -------------------------------------------------------------------------------------
+
+
+def _committed(record: WrittenRecord) -> Meaning:
+    key, value = record.key, record.value
+    group = _of(key, "group", str)
+    partition = f"{_of(key, 'topic', str)}-{_of(key, 'partition', int)}"
+    if value is None:
+        return Meaning(NOTED, group, {}, record.time_ms)
+    said_ms = _of(value, "commitTimestamp", int, -1)
+    time_ms = said_ms if record.time_ms is None and said_ms >= 0 else record.time_ms
+    fields = {"partitions": [partition], "positions": [_of(value, "offset", int)]}
+    return Meaning(COMMITTED, group, fields, time_ms)
+
+
+# -- consumer groups -----------------------------------------------------------------------------
+
+
+def _of_group(kind: str, gone: str, field: str, name: str) -> Callable[[WrittenRecord], Meaning]:
+    """The reader of a record with one number: an epoch."""
+
+    def read(record: WrittenRecord) -> Meaning:
+        group = _of(record.key, "groupId", str)
+        if record.value is None:
+            return Meaning(gone, group, {}, record.time_ms)
+        return Meaning(kind, group, {field: _of(record.value, name, int)}, record.time_ms)
+
+    return read
+
+
+def _member(record: WrittenRecord) -> Meaning:
+    group, fields = _member_key(record)
+    value = record.value
+    if value is None:
+        return Meaning(MEMBER_GONE, group, fields, record.time_ms)
+    fields |= {
+        "instance": _text_or_none(value, "instanceId"),
+        "client": _text_or_none(value, "clientId"),
+        "topics": [str(topic) for topic in _of(value, "subscribedTopicNames", list)],
+    }
+    timeout_ms = _of(value, "rebalanceTimeoutMs", int, -1)
+    if timeout_ms >= 0:
+        fields["rebalance_timeout_ms"] = timeout_ms
+    return Meaning(MEMBER, group, fields, record.time_ms)
+
+
+def _target(record: WrittenRecord) -> Meaning:
+    group, fields = _member_key(record)
+    if record.value is None:
+        return Meaning(NOTED, group, {}, record.time_ms)
+    return Meaning(TARGET, group, fields, record.time_ms)
+
+
+def _current(record: WrittenRecord) -> Meaning:
+    group, fields = _member_key(record)
+    value = record.value
+    if value is None:
+        return Meaning(NOTED, group, {}, record.time_ms)
+    state = _of(value, "state", int)
+    fields |= {
+        "epoch": _of(value, "memberEpoch", int),
+        "state": _MEMBER_STATES.get(state, str(state)),
+        "partitions": _partitions(_of(value, "assignedPartitions", list), "topicId"),
+        "revoking": _partitions(_of(value, "partitionsPendingRevocation", list), "topicId"),
+    }
+    return Meaning(CURRENT, group, fields, record.time_ms)
+
+
+def _member_key(record: WrittenRecord) -> tuple[str, dict[str, Any]]:
+    return _of(record.key, "groupId", str), {"member_id": _of(record.key, "memberId", str)}
+
+
+_READERS: Final[Mapping[int, Callable[[WrittenRecord], Meaning]]] = {
+    KeyType.LEGACY_OFFSET_COMMIT: _committed,
+    KeyType.OFFSET_COMMIT: _committed,
+    KeyType.GROUP_METADATA: _generation,
+    KeyType.CONSUMER_GROUP_METADATA: _of_group(EPOCH, MODERN_GONE, "epoch", "epoch"),
+    KeyType.CONSUMER_GROUP_MEMBER_METADATA: _member,
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _of_group(
+        TARGET_EPOCH, NOTED, "epoch", "assignmentEpoch"
+    ),
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _target,
+    KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _current,
+}

@@ -1,0 +1,233 @@
+"""The keys and values of `__consumer_offsets` as bytes: the tables of Kafka's schemas, and their reader.
+
+Fields have the names of Kafka's JSON schemas (group-coordinator/src/main/resources/common/message, 4.3.1), so
+that a record read from bytes looks like one that Kafka's tools print as JSON. `protocol.codec` reads them: it
+checks every length before it believes it.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import field, fields, is_dataclass, make_dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from groupstorm.imports.offsets_topic.record import KeyType
+from groupstorm.protocol.codec import CodecError, decoder
+
+_ANY_VERSION: Final = 1 << 15
+
+
+class _Field(NamedTuple):
+    """``kind``: a Kafka type, or the name of a structure. ``since``, ``until``: versions that have the field.
+    ``tag``: of a tagged field, which has ``default`` if it is not written."""
+
+    name: str
+    kind: str
+    array: bool = False
+    nullable: bool = False
+    since: int = 0
+    until: int = _ANY_VERSION
+    tag: int | None = None
+    default: Any = None
+
+
+class _Schema(NamedTuple):
+    """``newest``: the last version with the table's fields; KIP-915 adds only tagged fields later on.
+    ``flexible``: the first flexible version."""
+
+    newest: int
+    flexible: int
+    fields: tuple[_Field, ...]
+
+
+_F = _Field
+
+_STRUCTURES: Final[Mapping[str, tuple[_Field, ...]]] = {
+    "MemberMetadata": (
+        _F("memberId", "string"),
+        _F("groupInstanceId", "string", nullable=True, since=3),
+        _F("clientId", "string"),
+        _F("clientHost", "string"),
+        _F("rebalanceTimeout", "int32", since=1),
+        _F("sessionTimeout", "int32"),
+        _F("subscription", "bytes"),
+        _F("assignment", "bytes"),
+    ),
+    "ClassicMemberMetadata": (
+        _F("sessionTimeoutMs", "int32"),
+        _F("supportedProtocols", "ClassicProtocol", array=True),
+    ),
+    "ClassicProtocol": (_F("name", "string"), _F("metadata", "bytes")),
+    "TopicPartitions": (_F("topicId", "uuid"), _F("partitions", "int32", array=True)),
+    "TopicMetadata": (
+        _F("topicId", "uuid"),
+        _F("topicName", "string"),
+        _F("numPartitions", "int32"),
+        _F("partitionMetadata", "PartitionMetadata", array=True),
+    ),
+    "PartitionMetadata": (_F("partition", "int32"), _F("racks", "string", array=True)),
+}
+
+_GROUP: Final = (_F("groupId", "string"),)
+_MEMBER: Final = (*_GROUP, _F("memberId", "string"))
+_COMMITTED: Final = (_F("group", "string"), _F("topic", "string"), _F("partition", "int32"))
+
+#: Keys have no versions of their own: the number in front of a key is its type (KIP-848). Before, the number
+#: was the key's version, and types 0 and 1 were versions of one key.
+_KEYS: Final[Mapping[KeyType, tuple[_Field, ...]]] = {
+    KeyType.LEGACY_OFFSET_COMMIT: _COMMITTED,
+    KeyType.OFFSET_COMMIT: _COMMITTED,
+    KeyType.GROUP_METADATA: (_F("group", "string"),),
+    KeyType.CONSUMER_GROUP_METADATA: _GROUP,
+    KeyType.CONSUMER_GROUP_PARTITION_METADATA: _GROUP,
+    KeyType.CONSUMER_GROUP_MEMBER_METADATA: _MEMBER,
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _GROUP,
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _MEMBER,
+    KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _MEMBER,
+    KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION: (*_GROUP, _F("regularExpression", "string")),
+}
+
+_OFFSET_COMMIT: Final = _Schema(
+    4,
+    4,
+    (
+        _F("offset", "int64"),
+        _F("leaderEpoch", "int32", since=3),
+        _F("metadata", "string"),
+        _F("commitTimestamp", "int64"),
+        _F("expireTimestamp", "int64", since=1, until=1),
+        _F("topicId", "uuid", nullable=True, since=4, tag=0),
+    ),
+)
+
+_VALUES: Final[Mapping[KeyType, _Schema]] = {
+    KeyType.LEGACY_OFFSET_COMMIT: _OFFSET_COMMIT,
+    KeyType.OFFSET_COMMIT: _OFFSET_COMMIT,
+    KeyType.GROUP_METADATA: _Schema(
+        4,
+        4,
+        (
+            _F("protocolType", "string"),
+            _F("generation", "int32"),
+            _F("protocol", "string", nullable=True),
+            _F("leader", "string", nullable=True),
+            _F("currentStateTimestamp", "int64", since=2),
+            _F("members", "MemberMetadata", array=True),
+        ),
+    ),
+    KeyType.CONSUMER_GROUP_METADATA: _Schema(0, 0, (_F("epoch", "int32"),)),
+    KeyType.CONSUMER_GROUP_PARTITION_METADATA: _Schema(0, 0, (_F("topics", "TopicMetadata", array=True),)),
+    KeyType.CONSUMER_GROUP_MEMBER_METADATA: _Schema(
+        0,
+        0,
+        (
+            _F("instanceId", "string", nullable=True),
+            _F("rackId", "string", nullable=True),
+            _F("clientId", "string"),
+            _F("clientHost", "string"),
+            _F("subscribedTopicNames", "string", array=True),
+            _F("subscribedTopicRegex", "string", nullable=True),
+            _F("rebalanceTimeoutMs", "int32"),
+            _F("serverAssignor", "string", nullable=True),
+            _F("classicMemberMetadata", "ClassicMemberMetadata", nullable=True, tag=0),
+        ),
+    ),
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _Schema(0, 0, (_F("assignmentEpoch", "int32"),)),
+    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _Schema(
+        0, 0, (_F("topicPartitions", "TopicPartitions", array=True),)
+    ),
+    KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Schema(
+        0,
+        0,
+        (
+            _F("memberEpoch", "int32"),
+            _F("previousMemberEpoch", "int32"),
+            _F("state", "int8"),
+            _F("assignedPartitions", "TopicPartitions", array=True),
+            _F("partitionsPendingRevocation", "TopicPartitions", array=True),
+        ),
+    ),
+}
+
+_PYTHON_TYPES: Final[Mapping[str, Any]] = {
+    "string": str,
+    "bytes": bytes,
+    "uuid": UUID,
+    "int8": int,
+    "int32": int,
+    "int64": int,
+}
+
+
+def read_key(data: bytes) -> tuple[int, Mapping[str, Any] | None]:
+    """The type of a key, and its fields; None for a type that is of no classic or consumer group.
+
+    Raises CodecError.
+    """
+    key_type = _number(data)
+    if key_type not in _KEYS:
+        return key_type, None
+    return key_type, _read(_structure(_KEYS[KeyType(key_type)], 0, False), data)
+
+
+def read_value(key_type: int, data: bytes) -> Mapping[str, Any] | None:
+    """The fields of a value; None for a type whose values groupstorm does not read.
+
+    Raises CodecError, also for a version that Kafka 4.3.1 does not know.
+    """
+    schema = _VALUES.get(KeyType(key_type))
+    if schema is None:
+        return None
+    version = _number(data)
+    if not 0 <= version <= schema.newest:
+        raise CodecError(f"version {version} of a record of type {key_type}: {schema.newest} is the newest")
+    return _read(_structure(schema.fields, version, version >= schema.flexible), data)
+
+
+def _number(data: bytes) -> int:
+    if len(data) < 2:
+        raise CodecError(f"a key or value of {len(data)} bytes")
+    return int.from_bytes(data[:2], "big", signed=True)
+
+
+def _read(structure: Any, data: bytes) -> Mapping[str, Any]:
+    found, _ = decoder(structure)(data, 2)
+    values: Mapping[str, Any] = _plain(found)
+    return values
+
+
+@cache
+def _structure(table: tuple[_Field, ...], version: int, flexible: bool) -> Any:
+    """The class of a structure in one version, as `protocol.codec` takes it."""
+    columns: list[tuple[str, Any, Any]] = []
+    for one in table:
+        if not one.since <= version <= one.until:
+            continue
+        metadata: dict[str, Any] = {} if one.tag is None else {"tag": one.tag}
+        kind = _PYTHON_TYPES.get(one.kind)
+        if kind is None:
+            kind = _structure(_STRUCTURES[one.kind], version, flexible)
+        else:
+            metadata["kafka_type"] = one.kind
+        annotation = tuple[kind, ...] if one.array else kind  # type: ignore[valid-type]
+        column = (
+            field(metadata=metadata) if one.tag is None else field(metadata=metadata, default=one.default)
+        )
+        columns.append((one.name, annotation | None if one.nullable else annotation, column))
+    return make_dataclass(
+        "Structure", columns, frozen=True, slots=True, kw_only=True, namespace={"__flexible__": flexible}
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A message as Kafka's JSON converters give it; bytes stay bytes."""
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, UUID):
+        return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+    return value

@@ -1,0 +1,203 @@
+"""Classic groups from the records of `__consumer_offsets`: one per generation, and the commits between.
+
+A record has the members, their assignments, and when the join phase of its generation ended. It does not say
+why the round began, nor when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from groupstorm.imports.observation import TIME_RULE, Observation, TimeRule
+from groupstorm.imports.provenance import Why
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause, GroupState
+
+UNKNOWN: Final = "unknown"
+
+_SINCE: Final = "time: the record has the time at which the group came into its state; it has no cause"
+_BEGAN: Final = "the round began after the last record of the group, and before its join phase ended"
+_CAME: Final = "member: the record of the generation names it, and the one before does not"
+_WENT: Final = "member: the record of the generation does not name it any more; no record says how it went"
+_REPLACED: Final = "member: the record has the instance under a new member id"
+_CREATED: Final = "cause: the record of generation 0 without members is the first one of a group"
+_COMMITTER: Final = "member_id, generation: no record says who commits"
+_WHEN_AT_LATEST: Final = TimeRule("latest", "time: the join phase ended before the record was written")
+
+
+class WrittenGenerations:
+    """Takes the records of one classic group in the order of time, between the lines of logs about it."""
+
+    def __init__(self, group: GroupRecord, classic: Mapping[str, Callable[[Observation], None]]) -> None:
+        self._group = group
+        self._empty_line = classic["empty"]
+        self._gone_line = classic["gone"]
+        #: The last generation that has a record, and its line.
+        self._generation: int | None = None
+        self._last: Observation | None = None
+        self.handlers: Mapping[str, Callable[[Observation], None]] = {
+            "generation-written": self._written,
+            "group-tombstone": self._tombstone,
+            "offsets-written": self._committed,
+        }
+
+    def _written(self, line: Observation) -> None:
+        members, generation = line.fields["members"], line.fields["generation"]
+        if generation == self._generation and members:
+            self._again(line)
+        elif members:
+            self._round(line)
+        elif generation == 0:
+            self._created(line)
+        elif self._group.state != GroupState.EMPTY or self._group.generation != generation:
+            self._empty(line)
+        self._generation, self._last = generation, line
+
+    # -- a group with members --------------------------------------------------------------------
+
+    def _round(self, line: Observation) -> None:
+        group, fields = self._group, line.fields
+        generation = fields["generation"]
+        if group.generation is not None and generation > group.generation + 1:
+            group.generations_missing(line, group.generation, generation)
+        one = group.round(generation, line)
+        ended = self._join_end(line)
+        if one.assigned is not None:  # a log says when the leader's assignment came
+            ended = ended._replace(time_us=min(ended.time_us, one.assigned.time_us))
+        if one.stabilized is None:
+            self._begin(ended, generation)
+            self._change_members(ended, fields["members"])
+            one.keep(ended, group.order)
+            group.round_completing(ended, generation, UNKNOWN, _SINCE)
+        else:
+            self._change_members(line, fields["members"])
+        if one.assigned is None:
+            group.round_stable(line, generation, fields["leader"])
+        one.written, one.protocol, one.leader = line, fields["protocol"], fields["leader"]
+        one.count = len(fields["members"])
+        one.named = tuple(member["member_id"] for member in fields["members"])
+        one.clients.update(
+            {member["member_id"]: member["client"] for member in fields["members"] if member["client"]}
+        )
+        group.members.counted(one.count)
+        group.state, group.generation = GroupState.STABLE, generation
+        group.leader, group.protocol = fields["leader"], fields["protocol"]
+
+    def _join_end(self, line: Observation) -> Observation:
+        """The record as a line about the end of the join phase: it has the time of that, too."""
+        fields = {"count": len(line.fields["members"])}
+        since_us = line.fields["since_us"]
+        if since_us is None:
+            return line._replace(fields={**fields, TIME_RULE: _WHEN_AT_LATEST})
+        return line._replace(time_us=min(line.time_us, since_us), fields=fields)
+
+    def _begin(self, ended: Observation, generation: int) -> None:
+        """The beginning of a round that no line tells."""
+        group = self._group
+        if group.state == GroupState.PREPARING_REBALANCE:
+            return
+        event = events.GroupStateChanged(
+            group.name, group.state, GroupState.PREPARING_REBALANCE, generation - 1, UNKNOWN, None,
+            group.protocol, group.leader, group.members.count,
+        )  # fmt: skip
+        earliest = None if self._last is None else self._last.time_us
+        group.rows_at(ended, event, Why([ended], _BEGAN, earliest, ended.time_us, inferred=True), -8)
+
+    def _change_members(self, line: Observation, written: list[dict[str, Any]]) -> None:
+        """Rows for the members that came and went since the last record, as far as no line told them."""
+        group = self._group
+        known = group.members.members
+        now = {member["member_id"]: member for member in written}
+        gone = [member_id for member_id in known if member_id not in now]
+        instances = {known[member_id].instance: member_id for member_id in gone if known[member_id].instance}
+        for member_id, member in now.items():
+            group.described(line._replace(fields=_description(member)))
+            if member_id in known:
+                continue
+            old = instances.get(member["instance"])
+            if old is not None:
+                gone.remove(old)
+                self._replace(line, old, member)
+            else:
+                cause = Cause.STATIC_MEMBER if member["instance"] else UNKNOWN
+                event = events.MemberAdded(
+                    group.name, group.members.name(member_id), member_id, member["instance"],
+                    group.generation, str(cause),
+                )  # fmt: skip
+                self._member_row(line, event, _CAME, -6)
+                group.members.add(member_id, member["instance"])
+        for member_id in gone:
+            removed = known[member_id]
+            name = group.members.name(member_id)
+            group.members.remove(member_id)
+            went = events.MemberRemoved(
+                group.name, name, member_id, removed.instance, group.generation, UNKNOWN
+            )
+            self._member_row(line, went, _WENT, -7)
+            for tell in group.on_removal:
+                tell(member_id, line)
+
+    def _replace(self, line: Observation, old: str, member: dict[str, Any]) -> None:
+        group, member_id, instance = self._group, member["member_id"], member["instance"]
+        group.members.members.pop(old)
+        group.members.members[member_id] = group.member(member_id, instance)
+        name = group.members.name(member_id, instance)
+        event = events.MemberReplaced(group.name, name, member_id, old, instance, group.generation)
+        self._member_row(line, event, _REPLACED, -6)
+
+    def _member_row(
+        self,
+        line: Observation,
+        event: events.MemberAdded | events.MemberRemoved | events.MemberReplaced,
+        rule: str,
+        step: int,
+    ) -> None:
+        earliest = None if self._last is None else self._last.time_us
+        why = Why([line], rule, earliest, line.time_us, inferred=True)
+        self._group.rows_at(line, event, why, step)
+
+    def _again(self, line: Observation) -> None:
+        """The same generation once more: a static member came back, and its group stays as it is."""
+        self._change_members(line, line.fields["members"])
+
+    # -- a group without members -----------------------------------------------------------------
+
+    def _created(self, line: Observation) -> None:
+        group = self._group
+        if group.state == UNKNOWN:
+            group.emit(line, events.GroupCreated(group.name, UNKNOWN), Why([line], _CREATED))
+            group.state, group.generation = GroupState.EMPTY, 0
+            group.members.counted(0)
+
+    def _empty(self, line: Observation) -> None:
+        ended = self._join_end(line)
+        self._begin(ended, line.fields["generation"])
+        empty = ended._replace(fields={**ended.fields, "generation": line.fields["generation"]})
+        self._empty_line(empty)
+
+    def _tombstone(self, line: Observation) -> None:
+        """A log may have said already that the group is gone."""
+        if self._group.generation is not None and not self._group.is_modern:
+            self._gone_line(line)
+        self._generation = None
+
+    # -- offsets ---------------------------------------------------------------------------------
+
+    def _committed(self, line: Observation) -> None:
+        fields = line.fields
+        event = events.OffsetsCommitted(
+            self._group.name, None, None, tuple(fields["partitions"]), tuple(fields["positions"]), None
+        )
+        self._group.emit(line, event, Why([line], _COMMITTER))
+
+
+def _description(member: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a line that describes a member."""
+    timeouts = {
+        name: member[name]
+        for name in ("session_timeout_ms", "rebalance_timeout_ms")
+        if member[name] is not None and member[name] >= 0
+    }
+    return {"member_id": member["member_id"], "client": member["client"], **timeouts}
