@@ -15,7 +15,8 @@ from groupstorm.imports.lines import find_logs
 from groupstorm.imports.result import Imported
 from groupstorm.imports.source import LogSource, shapes_of
 from groupstorm.imports.timeline.group import GroupRecord
-from groupstorm.imports.times import shown, zone
+from groupstorm.imports.times import Instant, instant, shown, zone
+from groupstorm.problems import InputError
 
 _SHAPES_SHOWN = 40
 
@@ -25,8 +26,8 @@ def import_(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="Logs of brokers and clients, segments of __consumer_offsets, or what kafka-dump-log prints "
-            "of them: files (gzip, too), folders, or - for standard input.",
+            help="Logs of brokers and clients, segments of __consumer_offsets or what kafka-dump-log prints "
+            "of them, output of kafka-consumer-groups: files (gzip, too), folders, or - for standard input.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write the trace into this folder.")],
@@ -49,6 +50,14 @@ def import_(
             help="What stands in front of messages in an unusual log, with the time as (?P<time>...).",
         ),
     ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--at",
+            metavar="[SOURCE=]TIME",
+            help="When an output of kafka-consumer-groups was printed: 2026-01-31T12:00:00Z. Repeatable.",
+        ),
+    ] = None,
     trace_format: Annotated[
         str, typer.Option("--format", help="Format of the trace: jsonl or parquet.")
     ] = "jsonl",
@@ -69,11 +78,16 @@ def import_(
     for written in time_zone or ():
         source, equals, name = written.rpartition("=")
         zones[source if equals else ""] = zone("--time-zone", name)
+    times = {}
+    for written in at or ():
+        source, equals, text = written.rpartition("=")
+        times[source if equals else ""] = _time(text)
     options = Options(
         zones,
         None if pattern is None else user_envelope(pattern),
         frozenset(group) if group else None,
         trace_format,
+        times,
     )
     done = import_logs(find_logs(sources), out, options)
     for log in done.logs:
@@ -94,6 +108,13 @@ def import_(
     elif any(log.not_understood for log in done.logs):
         count = sum(log.not_understood for log in done.logs)
         print_paragraph(f"{counted(count, 'line')} of Kafka's not understood: --unknown shows them.")
+
+
+def _time(text: str) -> Instant:
+    said = instant(text)
+    if said is None:
+        raise InputError(f"--at: {text!r} is no time: expected one as 2026-01-31T12:00:00Z")
+    return said
 
 
 def _log(log: LogSource, done: Imported) -> str:

@@ -160,7 +160,8 @@ class RowRules:
         if event.error is not None:
             return
         _, member, member_id, generation, _, _ = event
-        self._rounds.sync_answered(member_id, generation, now_us)
+        if generation is not None:
+            self._rounds.sync_answered(member_id, generation, now_us)
         name = member if self._view is None else self._view.name(member_id)
         self._settling.sync_answered(name, member_id, generation)
         if self._view is not None and self._holds(self._view, member_id, event.partitions or (), now_us):

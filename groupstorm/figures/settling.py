@@ -89,12 +89,12 @@ class Settling:
         self.awaited[member] = generation
         self.settled = False
 
-    def sync_answered(self, member: str, member_id: str, generation: int) -> None:
+    def sync_answered(self, member: str, member_id: str, generation: int | None) -> None:
         """Without an error: what the member asked to join for has come."""
         self.rejoining.discard(member)
         self._revoked.discard(member_id)
         self.settled = False
-        if self.has_member_rows:
+        if self.has_member_rows and generation is not None:
             self.awaited[member] = generation
         else:
             self.awaited.pop(member, None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.envelopes import Envelope
+from groupstorm.imports.groups_command.reader import DescribedGroups
 from groupstorm.imports.kinds import SourceKind, kind_of
 from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
@@ -25,7 +26,7 @@ from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord
 from groupstorm.imports.timeline.groups import Groups
-from groupstorm.imports.times import shown
+from groupstorm.imports.times import Instant, shown
 from groupstorm.imports.topic_ids import with_topic_names
 from groupstorm.problems import InputError
 from groupstorm.trace.events import imported
@@ -35,12 +36,14 @@ from groupstorm.trace.writer import open_writer
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``zones``: by log name, "" for all others. ``groups``: None for all."""
+    """``zones``: by log name, "" for all others. ``groups``: None for all. ``times``: when an output of
+    kafka-consumer-groups was printed, by its name, "" for all others."""
 
     zones: Mapping[str, tzinfo] = field(default_factory=dict)
     envelope: Envelope | None = None
     groups: frozenset[str] | None = None
     trace_format: str = "jsonl"
+    times: Mapping[str, Instant] = field(default_factory=dict)
 
 
 class _SortedLog:
@@ -107,6 +110,10 @@ def _source(log: Log, number: int, tz: tzinfo, options: Options) -> LogSource:
         return OffsetsSegments(log, number)
     if kind is SourceKind.DUMP:
         return OffsetsDump(log, number)
+    if kind is SourceKind.DESCRIBED:
+        named = [*(options.groups or ())]
+        at = options.times.get(log.name, options.times.get(""))
+        return DescribedGroups(log, number, at, named[0] if len(named) == 1 else None, tz)
     return LogParser(log, number, tz, options.envelope)
 
 
@@ -118,6 +125,11 @@ def _in_order(parsers: Sequence[LogSource]) -> Callable[[Observation], Any]:
 
 def _check(parsers: Sequence[LogSource]) -> None:
     for parser in parsers:
+        if len(parsers) > 1 and isinstance(parser, DescribedGroups) and parser.is_timeless:
+            raise InputError(
+                f"{parser.log.name}: nothing says when the output was printed, so it has no place among the "
+                f"other sources: say it with --at '{parser.log.name}=2026-01-31T12:00:00Z'"
+            )
         if parser.untimed and parser.first_us is None:
             raise InputError(
                 f"{parser.log.name}: lines about groups ({parser.untimed}), and none says when: expected a "
@@ -135,8 +147,8 @@ def _nothing(parsers: Sequence[LogSource], groups: frozenset[str] | None) -> str
     hint = f"; {unknown:,} lines look like Kafka's and are not understood (--unknown)" if unknown else ""
     return (
         f"{names}: none of {lines:,} lines says what a group did{hint}: expected the log of a broker "
-        "(kafka.coordinator.group at INFO), or of a client (org.apache.kafka.clients.consumer at INFO), or "
-        "records of __consumer_offsets"
+        "(kafka.coordinator.group at INFO), or of a client (org.apache.kafka.clients.consumer at INFO), "
+        "records of __consumer_offsets, or what kafka-consumer-groups --describe prints"
     )
 
 

@@ -1,4 +1,5 @@
-"""What a source is: the log of a program, or `__consumer_offsets` as bytes or as a tool prints it."""
+"""What a source is: a program's log, `__consumer_offsets` as bytes or as printed, or kafka-consumer-groups'
+output."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from io import BufferedReader
 from typing import Final
 
 from groupstorm.imports.lines import SEGMENT_NAME, Log, read_lines
+from groupstorm.imports.prefixes import find_prefix
 
 #: The beginning of a source that is looked at.
 _HEAD_BYTES: Final = 1 << 16
@@ -23,6 +25,7 @@ class SourceKind(StrEnum):
     LOG = "log"
     DUMP = "dump"
     SEGMENTS = "segments"
+    DESCRIBED = "described"
 
 
 #: Kind -> what a line of it looks like; of other sources no line does.
@@ -30,6 +33,11 @@ _LINES: Final[Mapping[SourceKind, re.Pattern[str]]] = {
     SourceKind.DUMP: re.compile(
         r"^(?:baseOffset: \d+ lastOffset: |(?:\| )?offset: \d+ .*(?: key: .* payload: |endTxnMarker: )"
         r'|\{"key":\{"(?:type|version)":|\[.*,.*,\d+\]::(?:\[?Offset|NULL)|.*::GroupMetadata\()',
+        re.MULTILINE,
+    ),
+    SourceKind.DESCRIBED: re.compile(
+        r"^(?:GROUP +)?(?:TOPIC +PARTITION +.*LOG-END-OFFSET|CONSUMER-ID +.*#PARTITIONS"
+        r"|COORDINATOR \(ID\) +ASSIGNMENT-STRATEGY)|^Consumer group '.*' has no active members\.$",
         re.MULTILINE,
     ),
 }
@@ -43,7 +51,10 @@ def kind_of(log: Log) -> SourceKind:
     if _is_batch(data):
         return SourceKind.SEGMENTS
     head = data.decode("utf-8", "replace")
-    return next((kind for kind, line in _LINES.items() if line.search(head)), SourceKind.LOG)
+    found = next((kind for kind, line in _LINES.items() if line.search(head)), SourceKind.LOG)
+    if found is SourceKind.DESCRIBED and find_prefix(head) is not None:
+        return SourceKind.LOG  # somebody pasted a table between the lines of a log
+    return found
 
 
 def _is_batch(head: bytes) -> bool:

@@ -35,6 +35,11 @@ def _in_generation(row: Row) -> str:
     return f"in generation {row['generation']}" if row.get("generation", -1) >= 0 else "in no generation"
 
 
+def _generation(row: Row) -> str:
+    """As far as an imported trace knows it."""
+    return f"generation {row['generation']}" if "generation" in row else "an unknown generation"
+
+
 def _client(member_id: str) -> str:
     """The client's part of a member id: what stands before the UUID."""
     return re.sub(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", "", member_id)
@@ -46,8 +51,8 @@ def _state_changed(row: Row) -> str:
         return line + (f" ({_client(row['member_id'])})" if row.get("member_id") else "")
     if row["state"] == "CompletingRebalance":
         protocol = row.get("protocol", "unknown assignor")
-        return f"{line}; generation {row['generation']}, {protocol}, {members(row)}"
-    return f"{line}; generation {row['generation']}"
+        return f"{line}; {_generation(row)}, {protocol}, {members(row)}"
+    return f"{line}; {_generation(row)}"
 
 
 def members(row: Row) -> str:
@@ -73,7 +78,7 @@ def _rates(row: Row) -> str:
 
 def _answer(request: str) -> Callable[[Row], str]:
     def sentence(row: Row) -> str:
-        outcome = row.get("error") or f"generation {row['generation']}"
+        outcome = row.get("error") or _generation(row)
         return f"{_who(row):10} {request} answered: {outcome}"
 
     return sentence
@@ -85,7 +90,7 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
         f"import     {row['group']} from logs that begin at {json.loads(row['detail'])['began']} UTC"
     ),
     "evidence_missing": lambda row: f"missing    {row['detail']}",
-    "ownership_known": lambda row: f"import     every owner is known from generation {row['generation']} on",
+    "ownership_known": lambda row: f"import     every owner is known from {_generation(row)} on",
     "member_configured": lambda row: f"{_who(row):10} is configured: {row['detail']}",
     "scenario_started": lambda row: f"scenario   begins with {count(len(row['partitions']), 'partition')}",
     "step_taken": lambda row: " ".join(

@@ -13,6 +13,7 @@ from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.modern import ModernGroup
 from groupstorm.imports.timeline.other_clients import OtherMember
 from groupstorm.imports.timeline.records import WrittenGenerations
+from groupstorm.imports.timeline.snapshots import DescribedGroup
 
 Handler = Callable[[Observation], None]
 
@@ -39,7 +40,9 @@ class Groups:
             self._modern.append(modern)
             classic = ClassicRounds(record).handlers
             written = WrittenGenerations(record, classic)
-            found = self._groups[name] = record, {**classic, **modern.handlers, **written.handlers}
+            described = DescribedGroup(record)
+            handlers = {**classic, **modern.handlers, **written.handlers, **described.handlers}
+            found = self._groups[name] = record, handlers
         record, handlers = found
         handler = handlers.get(one.kind)
         if handler is not None:

@@ -48,7 +48,7 @@ class OwnershipChecks:
         self._holders: dict[str, list[Holding]] = {}
         #: The partitions that several processes have owned at a time: no others can have two owners.
         self._shared: set[str] = set()
-        self._assigned: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._assigned: dict[str, tuple[int | None, tuple[str, ...]]] = {}
 
     # -- what the coordinator says ---------------------------------------------------------------
 

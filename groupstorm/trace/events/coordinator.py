@@ -22,7 +22,7 @@ class GroupStateChanged(NamedTuple):
     ``cause`` says why (`group_states.Cause`). ``member_id`` names the member that caused the change; None: a
     timer of the group did. In CompletingRebalance ``generation`` is the new one, and ``protocol`` and
     ``leader`` are the chosen ones. ``count`` members are in the group. In an imported trace
-    ``previous_state`` and ``cause`` may be "unknown", and ``count`` null.
+    ``previous_state`` and ``cause`` may be "unknown", and ``generation`` and ``count`` null.
     """
 
     group: str
@@ -130,7 +130,7 @@ class SyncAnswered(NamedTuple):
     group: str
     member: str
     member_id: str
-    generation: int
+    generation: int | None
     error: str | None
     partitions: tuple[str, ...] | None
 

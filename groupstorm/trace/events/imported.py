@@ -35,7 +35,7 @@ class OwnershipKnown(NamedTuple):
     otherwise."""
 
     group: str
-    generation: int
+    generation: int | None
 
 
 class MemberConfigured(NamedTuple):

@@ -1,0 +1,1 @@
+"""What kafka-consumer-groups --describe prints: who owned what at one time."""

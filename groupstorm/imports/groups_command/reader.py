@@ -1,0 +1,118 @@
+"""Reads a file into which somebody pasted the output of kafka-consumer-groups --describe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, tzinfo
+from typing import Final, NamedTuple
+
+from groupstorm.imports.groups_command.snapshot import DESCRIBED, Snapshot
+from groupstorm.imports.groups_command.tables import Header, cells, header
+from groupstorm.imports.lines import Log, raw_lines, read_lines
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.prefixes import Writer
+from groupstorm.imports.source import LogSource
+from groupstorm.imports.times import Instant, instant, to_utc_us
+from groupstorm.problems import InputError
+
+_REMARK = re.compile(r"Consumer group '(?P<group>.*)' (?P<what>has no active members|is rebalancing)\.")
+_AGAIN: Final = (
+    "is described once more, and no line says when: print the time before each command (date -Is), or give "
+    "one file per time, with --at FILE=TIME"
+)
+
+
+class _Table(NamedTuple):
+    """A table that rows may follow. ``line``: that of its header."""
+
+    header: Header
+    line: int
+
+
+class DescribedGroups(LogSource):
+    """``at``: when the command ran, unless lines of the output say it: a line that is a time holds for the
+    tables behind it. ``group``: of tables without the column GROUP, which came with Kafka 2.4. ``tz``: of
+    times that name no zone."""
+
+    def __init__(self, log: Log, number: int, at: Instant | None, group: str | None, tz: tzinfo) -> None:
+        super().__init__(log, number)
+        self._group = group
+        self._tz = tz
+        self._now_us: int | None = None
+        self._snapshots: dict[str, Snapshot] = {}
+        self._table: _Table | None = None
+        self.writers.add(Writer.GROUPS_COMMAND)
+        if at is not None:
+            self._set_time(at)
+
+    def observations(self) -> Iterator[Observation]:
+        for name, file in read_lines(self.log):
+            self.begin_file(name)
+            for raw in raw_lines(name, file):
+                self.lines += 1
+                yield from self._line(raw.decode("utf-8", "replace").strip())
+        yield from self._close()
+
+    def _set_time(self, said: Instant) -> None:
+        self.zoned = self.zoned and said.is_utc
+        self.step_us = max(self.step_us, said.step_us)
+        self._now_us = said.us if said.is_utc or self._tz is UTC else to_utc_us(said.us, self._tz)
+
+    def _line(self, text: str) -> Iterator[Observation]:
+        said = instant(text) if text[:1].isdigit() else None
+        if said is not None:
+            yield from self._close()
+            self._set_time(said)
+            return
+        head = header(text)
+        remark = _REMARK.search(text)
+        if head is not None:
+            self._table = _Table(head, self.lines)
+        elif remark is not None:
+            self._remark(remark["group"], remark["what"])
+        elif not text:
+            self._table = None
+        elif self._table is not None:
+            self._row(self._table, text)
+
+    def _remark(self, group: str, what: str) -> None:
+        self.understood += 1
+        snapshot = self._snapshots.setdefault(group, Snapshot(group, self.lines))
+        if what == "is rebalancing":
+            snapshot.is_rebalancing()
+        else:
+            snapshot.no_members()
+
+    def _row(self, table: _Table, text: str) -> None:
+        row = cells(table.header, text)
+        if row is None:
+            self.count_not_understood(text, f"{table.header.table}: {len(text.split())} cells")
+            return
+        group = row.get("GROUP", self._group)
+        if group is None:
+            raise InputError(f"{self.place(self.lines)}: the table names no group: name it with --group")
+        snapshot = self._snapshots.setdefault(group, Snapshot(group, self.lines))
+        before = snapshot.tables.setdefault(table.header.table, table.line)
+        if before != table.line and self._now_us is None:
+            raise InputError(f"{self.place(self.lines)}: group {group} {_AGAIN}")
+        try:
+            snapshot.add(table.header.table, row)
+        except ValueError:
+            self.count_not_understood(text, f"{table.header.table}: a cell is no number")
+            return
+        self.understood += 1
+
+    def _close(self) -> Iterator[Observation]:
+        """The snapshots at one time; without a time they count as taken in 1970, and say so."""
+        snapshots, self._snapshots = self._snapshots, {}
+        for one in snapshots.values():
+            time_us = self._now_us or 0
+            self.see_time(time_us)
+            fields = {**one.fields(), "is_timeless": self._now_us is None}
+            yield Observation(time_us, self.number, one.line, DESCRIBED, one.group, fields)
+
+    @property
+    def is_timeless(self) -> bool:
+        """Whether nothing says when the command ran."""
+        return self._now_us is None

@@ -1,0 +1,161 @@
+"""A group that is described at some times: what changed between them, and who has what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.provenance import Why
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import imported
+from groupstorm.trace.events.group_states import GroupState
+from groupstorm.trace.schema import Source
+
+UNKNOWN: Final = "unknown"
+#: States in which a classic group's coordinator does not say what its members have.
+_BETWEEN: Final = frozenset({GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE})
+
+_CAME: Final = "member: it is in the group when the group is described; when it came is not known"
+_WENT: Final = "member: it is not in the group any more when the group is described; how it went is not known"
+_STATE: Final = "state: the group is in it when it is described; when it came into it is not known"
+_HAS: Final = "partitions: the member has them when the group is described; since when is not known"
+_COMMITTED: Final = (
+    "positions: they are committed when the group is described; member_id, generation: unknown"
+)
+_MEMBER_STATE: Final = "state: STABLE if the member has its target, and is at its epoch"
+_NO_TIME: Final = "when the output was printed is not known, it counts as printed in 1970: --at TIME says it"
+_NOT_PRINTED: Final = (
+    "what the members have is not printed: describe the group with --members --verbose, or without options"
+)
+_REBALANCING: Final = (
+    "the group was rebalancing, or nobody had anything, when it was described: what its members have is not "
+    "printed then"
+)
+
+
+class DescribedGroup:
+    """Takes the descriptions of one group in the order of time."""
+
+    def __init__(self, group: GroupRecord) -> None:
+        self._group = group
+        self._last: Observation | None = None
+        #: Member id -> what it had when it was last described.
+        self._had: dict[str, tuple[Any, ...]] = {}
+        self._committed: dict[str, int] = {}
+        self._known = False
+        self.handlers: Mapping[str, Callable[[Observation], None]] = {"described": self._described}
+
+    def _described(self, line: Observation) -> None:
+        group, fields = self._group, line.fields
+        if fields.get("is_timeless"):
+            group.is_missing(line, "clock", None, _NO_TIME)
+        members = fields["members"]
+        if members is not None:
+            self._change_members(line, members)
+        self._change_state(line)
+        if members is not None:
+            self._assignments(line, members)
+        self._commits(line)
+        self._last = line
+
+    def _why(self, line: Observation, rule: str) -> Why:
+        """It happened between two descriptions."""
+        earliest = None if self._last is None else self._last.time_us
+        return Why([line], rule, earliest, line.time_us, inferred=True)
+
+    def _change_members(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
+        group, known = self._group, self._group.members.members
+        now = {member["member_id"]: member for member in members}
+        for member_id in [member_id for member_id in known if member_id not in now]:
+            name = group.members.name(member_id)
+            removed = group.members.remove(member_id)
+            instance = None if removed is None else removed.instance
+            went = events.MemberRemoved(group.name, name, member_id, instance, group.generation, UNKNOWN)
+            group.emit(line, went, self._why(line, _WENT), step=-4)
+            self._had.pop(member_id, None)
+        for member_id, member in now.items():
+            group.all_ids.add(member_id)
+            group.members.learn(member_id, member["client"])
+            if member_id in known:
+                continue
+            group.members.add(member_id, member["instance"])
+            name = group.members.name(member_id)
+            came = events.MemberAdded(
+                group.name, name, member_id, member["instance"], group.generation, UNKNOWN
+            )
+            group.emit(line, came, self._why(line, _CAME), step=-3)
+        group.members.counted(len(now))
+
+    def _change_state(self, line: Observation) -> None:
+        group, state = self._group, line.fields["state"]
+        epoch = line.fields["epoch"]
+        if epoch is not None and epoch != group.generation:
+            group.is_modern, group.generation = True, epoch
+            group.emit(line, events.GroupEpochBumped(group.name, epoch), self._why(line, _STATE), step=-2)
+        if state is None or state == group.state:
+            return
+        group.protocol = line.fields["protocol"] or group.protocol
+        generation: Any = group.generation  # null in the row if no source says it
+        changed = events.GroupStateChanged(
+            group.name, group.state, state, generation, UNKNOWN, None, group.protocol, None,
+            group.members.count,
+        )  # fmt: skip
+        group.emit(line, changed, self._why(line, _STATE), step=-2)
+        group.state = state
+
+    def _assignments(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
+        group = self._group
+        is_classic = all(member["epoch"] is None for member in members)
+        has_any = any(member["partitions"] for member in members) or not members
+        if is_classic and (line.fields["state"] in _BETWEEN or not has_any):
+            self._not_known(line, _REBALANCING)
+        elif any(member["partitions"] is None for member in members):
+            self._not_known(line, _NOT_PRINTED)
+        else:
+            for member in members:
+                self._assignment(line, member)
+            if not self._known:
+                self._known = True
+                known = imported.OwnershipKnown(group.name, group.generation)
+                group.emit(line, known, Why([line]), Source.WORLD, step=-1)
+                group.rounds_known += 1
+
+    def _not_known(self, line: Observation, sentence: str) -> None:
+        if self._known or self._last is None:
+            self._group.is_missing(line, "ownership", None, sentence)
+            self._group.rounds_unknown += 1
+        self._known = False
+
+    def _assignment(self, line: Observation, member: Mapping[str, Any]) -> None:
+        group, member_id = self._group, member["member_id"]
+        has = member["epoch"], tuple(member["partitions"])
+        if self._had.get(member_id) == has:
+            return
+        self._had[member_id] = has
+        name, why = group.members.name(member_id), self._why(line, _HAS)
+        if member["epoch"] is None:
+            answered = events.SyncAnswered(group.name, name, member_id, group.generation, None, has[1])
+            group.emit(line, answered, why)
+            return
+        is_stable = member["epoch"] == member["target_epoch"] and {*has[1]} == {*member["target"]}
+        group.is_modern = True
+        revoking = tuple(member.get("revoking") or ())
+        event = events.MemberReconciled(
+            group.name, name, member_id, member["epoch"], "STABLE" if is_stable else UNKNOWN, has[1], revoking
+        )
+        group.emit(line, event, why._replace(rule=f"{why.rule}; {_MEMBER_STATE}"))
+
+    def _commits(self, line: Observation) -> None:
+        moved = {
+            partition: offset
+            for partition, offset in line.fields["committed"].items()
+            if self._committed.get(partition) != offset
+        }
+        if moved:
+            self._committed.update(moved)
+            event = events.OffsetsCommitted(
+                self._group.name, None, None, tuple(moved), tuple(moved.values()), None
+            )
+            self._group.emit(line, event, self._why(line, _COMMITTED), step=1)

@@ -1,0 +1,175 @@
+"""What kafka-consumer-groups --describe prints: outputs of Kafka 4.3.1, and the columns of older releases."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupstorm.imports.importing import Options
+from groupstorm.imports.times import MICRO, Instant
+from groupstorm.problems import InputError
+from tests.imports.importing import figures, import_texts, rows
+from tests.imports.test_offsets_dump import OFFSETS
+
+#: 2026-11-23T03:41:00Z
+AT = Instant(1_795_405_260 * MICRO, True, MICRO)
+TIMES = Options(times={"": AT})
+
+
+def real(name: str) -> str:
+    return (OFFSETS / f"{name}-4.3.1.txt").read_text("utf-8")
+
+
+def owned(folder: Path) -> dict[str, list[str]]:
+    answered = [*rows(folder, "sync_answered"), *rows(folder, "member_reconciled")]
+    return {row["member"]: row["partitions"] for row in answered}
+
+
+PAY = {"app-a": ["orders-0", "orders-1"], "app-b": ["orders-2", "orders-3"]}
+
+
+@pytest.mark.parametrize("name", ["describe", "describe-verbose", "describe-classic-members"])
+def test_a_classic_group(name: str, tmp_path: Path) -> None:
+    (done,) = import_texts(tmp_path, {"d.txt": real(name)}, TIMES).logs
+    assert done.not_understood == 0
+    assert owned(tmp_path) == PAY
+    assert {row["provenance"] for row in rows(tmp_path, "member_added")} == {"inferred"}
+    assert not any("generation" in row for row in rows(tmp_path, "sync_answered"))
+    committed = rows(tmp_path, "offsets_committed")
+    assert [row["positions"] for row in committed] == ([] if "members" in name else [[3, 3, 3, 3]])
+
+
+def test_a_consumer_group(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"d.txt": real("describe-consumer-group")}, TIMES)
+    assert owned(tmp_path) == {"n-1": PAY["app-a"], "n-2": PAY["app-b"]}
+    assert {(row["generation"], row["state"]) for row in rows(tmp_path, "member_reconciled")} == {
+        (3, "STABLE")
+    }
+
+
+def test_members_without_their_partitions(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"d.txt": real("describe-members")}, TIMES)
+    assert [row["member"] for row in rows(tmp_path, "member_added")] == ["n-1", "n-2"]
+    assert owned(tmp_path) == {}
+    assert figures(tmp_path)["new"].unowned_max_seconds is None
+
+
+def test_several_groups_and_tables(tmp_path: Path) -> None:
+    text = real("describe-all-groups") + real("describe-all-members") + real("describe-all-states")
+    (done,) = import_texts(tmp_path, {"d.txt": text}, TIMES).logs
+    assert done.not_understood == 0
+    states = {
+        row["group"]: (row["state"], row.get("protocol")) for row in rows(tmp_path, "group_state_changed")
+    }
+    assert states == {"new": ("Stable", "uniform"), "pay": ("Empty", None), "coop": ("Empty", None)}
+    assert set(owned(tmp_path)) == {"n-1", "n-2"}
+
+
+def test_without_a_time_it_counts_as_printed_in_1970(tmp_path: Path) -> None:
+    done = import_texts(tmp_path, {"d.txt": real("describe")})
+    assert done.began_us == 0
+    (missing,) = [row for row in rows(tmp_path, "evidence_missing") if row["cause"] == "clock"]
+    assert "--at TIME" in missing["detail"]
+
+
+def test_it_meets_other_sources_only_with_a_time(tmp_path: Path) -> None:
+    sources = {"d.txt": real("describe"), "dump.txt": real("dump")}
+    with pytest.raises(InputError, match=r"d.txt: nothing says when .* --at"):
+        import_texts(tmp_path, sources)
+    import_texts(tmp_path, sources, TIMES)
+    # the records say the same: no row of the description but the commits that are known already
+    came = [row for row in rows(tmp_path, "member_added") if row["group"] == "pay"]
+    assert [row["evidence"][0].rpartition(":")[0] for row in came] == [str(tmp_path / "dump.txt")] * 2
+
+
+MEMBERS_2 = """
+GROUP   CONSUMER-ID                             HOST        CLIENT-ID  #PARTITIONS  ASSIGNMENT
+g       a-11111111-2222-3333-4444-555555555555  /127.0.0.1  a          3            t(0,1), other.t(2)
+g       b-11111111-2222-3333-4444-555555555555  /127.0.0.1  b          0            -
+"""
+WITHOUT_GROUP = """
+TOPIC  PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST        CLIENT-ID
+t      0          5               7               2    a-x          /127.0.0.1  a
+t      1          -               7               -    -            -           -
+-      -          -               -               -    b-x          /127.0.0.1  b
+"""
+STATIC = """
+GROUP  CONSUMER-ID  GROUP-INSTANCE-ID  HOST        CLIENT-ID  #PARTITIONS  ASSIGNMENT
+g      i-0-x        i-0                /127.0.0.1  a          1            t(0)
+"""
+
+
+def test_the_columns_of_kafka_2_and_3(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"d.txt": MEMBERS_2}, TIMES)
+    assert owned(tmp_path) == {"a": ["t-0", "t-1", "other.t-2"], "b": []}
+    import_texts(tmp_path, {"d.txt": STATIC}, TIMES)
+    assert [row["instance"] for row in rows(tmp_path, "member_added")] == ["i-0"]
+
+
+def test_tables_without_the_group(tmp_path: Path) -> None:
+    """Before Kafka 2.4 the group is what the user asked for."""
+    with pytest.raises(InputError, match=r"d.txt:3: the table names no group: name it with --group"):
+        import_texts(tmp_path, {"d.txt": WITHOUT_GROUP})
+    import_texts(tmp_path, {"d.txt": WITHOUT_GROUP}, Options(groups=frozenset({"g"}), times={"": AT}))
+    assert owned(tmp_path) == {"a": ["t-0"], "b": []}
+    (committed,) = rows(tmp_path, "offsets_committed")
+    assert (committed["partitions"], committed["positions"]) == (["t-0"], [5])
+
+
+def series(*parts: tuple[str, str]) -> dict[str, str]:
+    return {"d.txt": "".join(f"2026-11-23T03:{time}+00:00\n{text}\n" for time, text in parts)}
+
+
+def test_a_series_tells_what_changed_in_between(tmp_path: Path) -> None:
+    """Every row of a change lies between two times, and is placed at the second."""
+    ids = [re.findall(r"app-a-\S+", real("describe"))[0], re.findall(r"app-b-\S+", real("describe"))[0]]
+    alone = real("describe").replace(ids[1], ids[0]).replace("app-b", "app-a")
+    import_texts(tmp_path, series(("41:00", real("describe")), ("42:00", alone)))
+    (removed,) = rows(tmp_path, "member_removed")
+    assert (removed["member"], removed["earliest_us"], removed["latest_us"]) == ("app-b", 0, 60_000_000)
+    last: dict[str, Any] = dict(rows(tmp_path, "sync_answered")[-1])
+    assert (last["member"], last["time_us"]) == ("app-a", 60_000_000)
+    assert last["partitions"] == [f"orders-{number}" for number in range(4)]
+    assert len(rows(tmp_path, "offsets_committed")) == 1
+
+
+def test_a_rebalance_in_between_is_not_known(tmp_path: Path) -> None:
+    warning = "Warning: Consumer group 'pay' is rebalancing.\n" + "\n".join(
+        line for line in real("describe-classic-members").replace("orders:0,1", "-").splitlines()
+    ).replace("orders:2,3", "-")
+    import_texts(
+        tmp_path, series(("41:00", real("describe")), ("42:00", warning), ("43:00", real("describe")))
+    )
+    changed = [(row["state"], row["time_us"]) for row in rows(tmp_path, "group_state_changed")]
+    assert changed == [("PreparingRebalance", 60_000_000)]
+    missing = [row["time_us"] for row in rows(tmp_path, "evidence_missing") if row["cause"] == "ownership"]
+    assert missing == [60_000_000]
+    assert len(rows(tmp_path, "ownership_known")) == 2
+
+
+def test_a_group_in_which_nobody_has_anything_may_be_rebalancing(tmp_path: Path) -> None:
+    """kafka-consumer-groups prints its warning to standard error."""
+    members = real("describe-classic-members").replace("orders:0,1", "-").replace("orders:2,3", "-")
+    import_texts(tmp_path, {"d.txt": members}, TIMES)
+    assert owned(tmp_path) == {}
+
+
+def test_the_same_group_twice_needs_times(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="group pay is described once more, and no line says when"):
+        import_texts(tmp_path, {"d.txt": real("describe") * 2})
+
+
+def test_no_active_members(tmp_path: Path) -> None:
+    text = "\nConsumer group 'pay' has no active members.\n" + real("describe-all-groups")
+    import_texts(tmp_path, {"d.txt": text}, TIMES)
+    (state,) = [row for row in rows(tmp_path, "group_state_changed") if row["group"] == "pay"]
+    assert state["state"] == "Empty"
+
+
+def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
+    text = real("describe") + "pay orders x 3 3 0 c /h i\nand another line\n"
+    (done,) = import_texts(tmp_path, {"d.txt": text}, TIMES).logs
+    assert done.not_understood == 2
