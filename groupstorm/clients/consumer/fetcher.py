@@ -7,8 +7,7 @@ Here a rebalance touches only the partitions that come or go.
 from __future__ import annotations
 
 import asyncio
-import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -21,21 +20,13 @@ from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import (
     BrokerConnection,
     Build,
-    ClientApi,
     ConnectionLost,
-    RequestTypes,
 )
+from groupstorm.clients.wire.fetch_request import FETCH, FetchSizes, fetch_request
 from groupstorm.clients.wire.offsets import OffsetReset
 from groupstorm.clients.wire.positions import Position
 from groupstorm.clients.wire.wake_event import ChangeNotifier
 from groupstorm.coordinator.errors import Error
-
-#: Topics by name: from version 13 on they are asked for by id (KIP-516).
-FETCH = ClientApi(1, "Fetch", 4, 12)
-
-_CONSUMER = -1  # the replica id of a client that is no broker
-#: No fetch session (KIP-227): every request names all of its partitions.
-_NO_SESSION, _FINAL_EPOCH = 0, -1
 
 _Plan = dict[TopicPartition, Position]
 
@@ -144,50 +135,10 @@ class Fetcher:
 
     def _request(self, plan: _Plan) -> Build:
         settings = self._settings
-        by_topic: dict[str, dict[int, Position]] = {}
-        for (topic, number), position in plan.items():
-            by_topic.setdefault(topic, {})[number] = position
-
-        def build(types: RequestTypes) -> Any:
-            topics = tuple(
-                types.make("FetchTopic", topic=topic, partitions=self._partitions(types, topic, positions))
-                for topic, positions in by_topic.items()
-            )
-            return types.make(
-                types.root.__name__,
-                cluster_id=None,
-                replica_id=_CONSUMER,
-                max_wait=datetime.timedelta(milliseconds=settings.max_wait_ms),
-                min_bytes=settings.min_bytes,
-                max_bytes=settings.max_bytes,
-                isolation_level=int(settings.decoding.read_committed),
-                session_id=_NO_SESSION,
-                session_epoch=_FINAL_EPOCH,
-                topics=topics,
-                forgotten_topics_data=(),
-                rack_id="",
-            )
-
-        return build
-
-    def _partitions(
-        self, types: RequestTypes, topic: str, positions: Mapping[int, Position]
-    ) -> tuple[Any, ...]:
-        partitions = []
-        for number, position in positions.items():
-            leader = self._cluster.leader(TopicPartition(topic, number))
-            partitions.append(
-                types.make(
-                    "FetchPartition",
-                    partition=number,
-                    current_leader_epoch=-1 if leader is None else leader.epoch,
-                    fetch_offset=position.offset,
-                    last_fetched_epoch=-1,
-                    log_start_offset=-1,
-                    partition_max_bytes=self._settings.max_partition_bytes,
-                )
-            )
-        return tuple(partitions)
+        sizes = FetchSizes(
+            settings.min_bytes, settings.max_bytes, settings.max_wait_ms, settings.max_partition_bytes
+        )
+        return fetch_request(self._cluster, plan, sizes, settings.decoding.read_committed)
 
     async def _take(self, answer: Any, plan: _Plan) -> bool:
         """Take the records of a response. Returns whether the next fetch may follow at once."""

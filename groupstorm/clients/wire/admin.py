@@ -12,7 +12,7 @@ from groupstorm.clients.error_tables import COORDINATOR_MOVED
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import heartbeat
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.connection import BrokerConnection, ClientApi, RequestTypes
+from groupstorm.clients.wire.connection import BrokerConnection, ClientApi, ConnectionLost, RequestTypes
 from groupstorm.clients.wire.group_requests import REQUEST_CODECS
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -32,6 +32,7 @@ CREATE_PARTITIONS = ClientApi(37, "CreatePartitions", 1, 3)
 DELETE_GROUPS = ClientApi(42, "DeleteGroups", 0, 2)
 DESCRIBE_CONFIGS = ClientApi(32, "DescribeConfigs", 1, 4)
 DESCRIBE_GROUPS = ClientApi(15, "DescribeGroups", 0, 5)
+CONSUMER_GROUP_DESCRIBE = ClientApi(69, "ConsumerGroupDescribe", 0, 1)
 
 #: Errors of a coordinator that is not ready.
 _NOT_YET = COORDINATOR_MOVED | {Error.COORDINATOR_LOAD_IN_PROGRESS}
@@ -108,6 +109,30 @@ async def describe_group(cluster: ClusterClient, group: str) -> DescribeGroupRes
     response = await ask_coordinator(cluster, DescribeGroup(group, version=0))
     assert isinstance(response, DescribeGroupResponse)
     return response
+
+
+async def describe_consumer_group(cluster: ClusterClient, group: str) -> Any:
+    """State, members and targets of a consumer group (KIP-848), as Kafka's DescribedGroup.
+
+    Its error code says if the group is of another kind. Raises ConnectionLost, also if the group has no
+    coordinator now, and InputError if the broker does not know the request.
+    """
+    found = await cluster.find_coordinator(group)
+    if found.error is not Error.NONE:
+        raise ConnectionLost(f"group {group} has no coordinator: {found.error.name}")
+    connection = await cluster.connect(found.endpoint)
+    try:
+        response = await connection.ask(
+            CONSUMER_GROUP_DESCRIBE,
+            CONSUMER_GROUP_DESCRIBE.highest,
+            lambda types: types.make(
+                types.root.__name__, group_ids=(group,), include_authorized_operations=False
+            ),
+            cluster.request_timeout_ms,
+        )
+    finally:
+        connection.close()
+    return response.groups[0]
 
 
 async def committed_offsets(cluster: ClusterClient, group: str) -> dict[str, int]:

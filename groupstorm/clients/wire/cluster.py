@@ -51,7 +51,9 @@ class ClusterClient:
         client_id: str,
         request_timeout_ms: int,
         security: ClientSecurity = PLAINTEXT,
+        may_create_topics: bool = True,
     ) -> None:
+        self._may_create_topics = may_create_topics
         self.client_id = client_id
         self.request_timeout_ms = request_timeout_ms
         #: Partitions per topic, of the existing topics of the last refresh.
@@ -70,7 +72,7 @@ class ClusterClient:
         """Ask any broker for the list of brokers and for these topics. Raises ConnectionLost.
 
         Either the names or the ids are empty: brokers do not answer both at once. Only topics that are asked
-        for by name may be created.
+        for by name may be created, unless the client was made without ``may_create_topics``.
         """
 
         def build(types: RequestTypes) -> Any:
@@ -82,7 +84,7 @@ class ClusterClient:
                     types.make("MetadataRequestTopic", name=topic, topic_id=topic_id)
                     for topic, topic_id in asked
                 ),
-                allow_auto_topic_creation=True,
+                allow_auto_topic_creation=self._may_create_topics,
                 include_cluster_authorized_operations=False,
                 include_topic_authorized_operations=False,
             )
