@@ -66,7 +66,14 @@ COMMANDS = {
         "trace",
         "Print a trace as a readable story: who joined, who left, why it rebalanced, what changed hands.",
     ),
-    "import": Command("import_logs", "import_", "Make a trace from the logs of Kafka brokers and clients."),
+    "import": Command(
+        "import_logs",
+        "import_",
+        "Make a trace from the logs of Kafka brokers and clients, and from __consumer_offsets.",
+    ),
+    "capture": Command(
+        "capture", "capture", "Watch consumer groups of a running cluster, and write a trace as import does."
+    ),
     "assign": Command("assign", "assign", "Answer cases: what would this assignor give to these members?"),
     "fuzz": Command(
         "fuzz",

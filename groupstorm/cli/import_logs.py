@@ -90,6 +90,16 @@ def import_(
         times,
     )
     done = import_logs(find_logs(sources), out, options)
+    print_imported(done, out)
+    if unknown:
+        _print_unknown(done)
+    elif any(log.not_understood for log in done.logs):
+        count = sum(log.not_understood for log in done.logs)
+        print_paragraph(f"{counted(count, 'line')} of Kafka's not understood: --unknown shows them.")
+
+
+def print_imported(done: Imported, out: Path) -> None:
+    """What the sources held, what of each group is known, and where the trace is."""
     for log in done.logs:
         print_paragraph(_log(log, done))
     print()
@@ -103,11 +113,6 @@ def import_(
         f"files in {out}"
     )
     print_command("The story of it: ", "trace", str(out))
-    if unknown:
-        _print_unknown(done)
-    elif any(log.not_understood for log in done.logs):
-        count = sum(log.not_understood for log in done.logs)
-        print_paragraph(f"{counted(count, 'line')} of Kafka's not understood: --unknown shows them.")
 
 
 def _time(text: str) -> Instant:
@@ -138,6 +143,8 @@ def _log(log: LogSource, done: Imported) -> str:
 def _group(record: GroupRecord) -> str:
     rounds = record.rounds_known + record.rounds_unknown
     parts = [f"group {record.name}: {counted(rounds, 'round')}"]
+    if record.descriptions:
+        parts.append(f"described {counted(record.descriptions, 'time')}")
     if record.longest_us:
         parts.append(f"the longest took {seconds(record.longest_us / 1e6)} until the assignment was there")
     if record.rounds_known:

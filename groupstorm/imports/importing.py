@@ -67,11 +67,17 @@ def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
 
     Raises InputError if no log says anything about a group, or nothing that has a time; OutputError.
     """
-    anchors = Anchors()
-    read: list[_SortedLog] = []
+    sources = []
     for number, log in enumerate(logs):
         tz = options.zones.get(log.name, options.zones.get("", UTC))
-        read.append(_SortedLog(_source(log, number, tz, options), anchors, options.groups))
+        sources.append(_source(log, number, tz, options))
+    return import_sources(sources, out, options)
+
+
+def import_sources(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
+    """`import_logs` of sources of any kind, numbered from 0 in this order."""
+    anchors = Anchors()
+    read = [_SortedLog(source, anchors, options.groups) for source in sources]
     parsers = [one.parser for one in read]
     _check(parsers)
     offsets = anchors.offsets(parsers)
@@ -168,7 +174,7 @@ def _describe(
     event = imported.GroupImported(record.name, record.view, detail)
     first_us = began_us if record.first_us is None else record.first_us
     rows.add(first_us, record.first_order, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
-    if not record.rounds_known:
+    if not record.rounds_known and not record.owners_described:
         _, sentence = record.missing.setdefault(
             "ownership", (1, f"who owned which partition is not known: {ADD_ASSIGNMENTS}")
         )

@@ -24,13 +24,7 @@ def import_folder(out: Path) -> Iterator[Path]:
     Raises InputError for a folder that holds anything but an earlier import.
     """
     missing = [folder for folder in (out, *out.parents) if not folder.exists()]
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file: expected a folder: name another with --out")
-    foreign = [path.name for path in out.iterdir() if path.name not in FILES] if out.is_dir() else []
-    if foreign or (out.is_dir() and any(out.glob("trace.*")) and not (out / "import.json").exists()):
-        raise InputError(
-            f"{out}: holds {(foreign or ['a trace'])[0]}, which is no import's: name another --out"
-        )
+    check_folder(out)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         for name in FILES:
@@ -46,6 +40,17 @@ def import_folder(out: Path) -> Iterator[Path]:
             with suppress(OSError):
                 folder.rmdir()
         raise
+
+
+def check_folder(out: Path) -> None:
+    """Raises InputError for a folder that holds anything but an earlier import."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: is a file: expected a folder: name another with --out")
+    foreign = [path.name for path in out.iterdir() if path.name not in FILES] if out.is_dir() else []
+    if foreign or (out.is_dir() and any(out.glob("trace.*")) and not (out / "import.json").exists()):
+        raise InputError(
+            f"{out}: holds {(foreign or ['a trace'])[0]}, which is no import's: name another --out"
+        )
 
 
 def write_summary(path: Path, done: Imported) -> None:
@@ -76,6 +81,7 @@ def write_summary(path: Path, done: Imported) -> None:
             "group": one.name,
             "ownership_from": one.view,
             "rounds_with_known_ownership": one.rounds_known,
+            "descriptions": one.descriptions,
             "rounds_with_unknown_ownership": one.rounds_unknown,
             "missing": {
                 cause: {"times": count, "first": first} for cause, (count, first) in one.missing.items()

@@ -18,6 +18,7 @@ class Writer(StrEnum):
     BARE = "bare"
     OFFSETS_TOPIC = "__consumer_offsets"
     GROUPS_COMMAND = "kafka-consumer-groups"
+    CAPTURE = "capture"
 
 
 class Prefix(NamedTuple):

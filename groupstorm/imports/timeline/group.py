@@ -48,6 +48,9 @@ class GroupRecord:
         self.is_modern = False
         #: What is missing: cause -> how often, and the first sentence.
         self.missing: dict[str, tuple[int, str]] = {}
+        #: How often the group was described, and whether a description had the owners of all partitions.
+        self.descriptions = 0
+        self.owners_described = False
         self.rounds_known = 0
         self.rounds_unknown = 0
         self.causes: dict[str, int] = {}

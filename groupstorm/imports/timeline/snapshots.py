@@ -49,6 +49,7 @@ class DescribedGroup:
 
     def _described(self, line: Observation) -> None:
         group, fields = self._group, line.fields
+        group.descriptions += 1
         if fields.get("is_timeless"):
             group.is_missing(line, "clock", None, _NO_TIME)
         members = fields["members"]
@@ -120,12 +121,11 @@ class DescribedGroup:
                 self._known = True
                 known = imported.OwnershipKnown(group.name, group.generation)
                 group.emit(line, known, Why([line]), Source.WORLD, step=-1)
-                group.rounds_known += 1
+                group.owners_described = True
 
     def _not_known(self, line: Observation, sentence: str) -> None:
         if self._known or self._last is None:
             self._group.is_missing(line, "ownership", None, sentence)
-            self._group.rounds_unknown += 1
         self._known = False
 
     def _assignment(self, line: Observation, member: Mapping[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""`groupstorm capture`: what a running cluster says about groups. Nothing is written to it."""

@@ -1,0 +1,185 @@
+"""Watches groups of a running cluster until the time is over or the user ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.connection import ConnectionLost
+from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
+from groupstorm.imports.capture.captured import CapturedAnswers, CapturedRecords
+from groupstorm.imports.capture.polling import GroupPoll
+from groupstorm.imports.capture.tail import (
+    TOPIC,
+    NotReadable,
+    OffsetsTail,
+    partition_of,
+    partitions_of_topic,
+)
+from groupstorm.imports.source import LogSource
+from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
+
+_CLIENT_ID: Final = "groupstorm-capture"
+_REQUEST_TIMEOUT_MS: Final = 30_000
+#: After a fetch that failed.
+_PAUSE_S: Final = 1.0
+
+
+class Watch(NamedTuple):
+    """What to watch, how long, and how often to ask."""
+
+    bootstrap: Sequence[Endpoint]
+    groups: Sequence[str]
+    for_s: float
+    every_s: float
+    security: ClientSecurity = PLAINTEXT
+
+
+@dataclass(slots=True)
+class Progress:
+    """Told to the user while the capture runs."""
+
+    polls: int = 0
+    records: int = 0
+    #: Why the records of the offsets topic are not read, if they are not.
+    without_records: str = ""
+    told: Callable[[Progress], None] = field(default=lambda _: None)
+
+
+def capture(watch: Watch, progress: Progress) -> list[LogSource]:
+    """What the cluster said, as sources of an import.
+
+    Raises InputError if the cluster cannot be reached at the beginning, or refuses to describe a group.
+    """
+    return asyncio.run(captured(watch, progress))
+
+
+async def captured(watch: Watch, progress: Progress) -> list[LogSource]:
+    """`capture` on the running event loop."""
+    cluster = ClusterClient(
+        watch.bootstrap, _CLIENT_ID, _REQUEST_TIMEOUT_MS, watch.security, may_create_topics=False
+    )
+    first = watch.bootstrap[0]
+    answers = CapturedAnswers(f"{first.host}:{first.port} poll", 0)
+    sources: list[LogSource] = [answers]
+    ended = asyncio.Event()
+    try:
+        with _ended_by_signals(ended):
+            tails = await _open_tails(cluster, watch.groups, sources, progress)
+            polls = {group: GroupPoll(cluster, group) for group in watch.groups}
+            await _poll(polls, answers, progress, is_first=True)
+            reading = [asyncio.ensure_future(_follow(tail, progress)) for tail in tails]
+            await _until(ended, watch, polls, answers, progress, bool(tails))
+            for task in reading:
+                task.cancel()
+            await asyncio.gather(*reading, return_exceptions=True)
+    except ConnectionLost as lost:
+        raise InputError(str(lost)) from lost
+    finally:
+        cluster.close()
+    for source in sources:
+        if isinstance(source, CapturedRecords):
+            source.finish()
+    return sources
+
+
+async def _open_tails(
+    cluster: ClusterClient, groups: Sequence[str], sources: list[LogSource], progress: Progress
+) -> list[OffsetsTail]:
+    tails: list[OffsetsTail] = []
+    try:
+        count = await partitions_of_topic(cluster)
+        for number in sorted({partition_of(group, count) for group in groups}):
+            source = CapturedRecords(f"{TOPIC}-{number}", len(sources))
+            tail = OffsetsTail(cluster, number, source)
+            await tail.open()
+            sources.append(source)
+            tails.append(tail)
+    except NotReadable as why:
+        progress.without_records = str(why)
+    return tails
+
+
+async def _follow(tail: OffsetsTail, progress: Progress) -> None:
+    """Read on until the task is cancelled, or the cluster forbids it."""
+    while True:
+        try:
+            progress.records += await tail.read()
+        except ConnectionLost:
+            await asyncio.sleep(_PAUSE_S)
+        except NotReadable as why:
+            progress.without_records = str(why)
+            return
+
+
+async def _until(
+    ended: asyncio.Event,
+    watch: Watch,
+    polls: dict[str, GroupPoll],
+    answers: CapturedAnswers,
+    progress: Progress,
+    tails_read: bool,
+) -> None:
+    """Poll until the time is over, or the user ends it; the last poll is at the end.
+
+    While records are read, a poll says nothing that they do not say more exactly.
+    """
+    end_s = time.monotonic() + watch.for_s
+    while not ended.is_set() and (left_s := end_s - time.monotonic()) > 0:
+        try:
+            async with asyncio.timeout(min(watch.every_s, left_s)):
+                await ended.wait()
+        except TimeoutError:
+            pass
+        if not tails_read or progress.without_records:
+            await _poll(polls, answers, progress)
+        else:
+            progress.told(progress)
+
+
+async def _poll(
+    polls: dict[str, GroupPoll], answers: CapturedAnswers, progress: Progress, is_first: bool = False
+) -> None:
+    for group, poll in polls.items():
+        try:
+            async with asyncio.timeout(_REQUEST_TIMEOUT_MS / 1000):
+                fields: dict[str, Any] = await poll.ask()
+        except (ConnectionLost, TimeoutError) as late:
+            why = str(late) or "no answer in time"
+            if is_first:
+                raise InputError(why) from late
+            answers.no_answer(why)
+            continue
+        answers.add(time.time_ns() // 1000, group, fields)
+        progress.polls += 1
+    progress.told(progress)
+
+
+@contextmanager
+def _ended_by_signals(ended: asyncio.Event) -> Iterator[None]:
+    """The first SIGINT or SIGTERM ends the capture, which keeps what it has; the next ends the command."""
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def end() -> None:
+        ended.set()
+        restore()
+
+    def restore() -> None:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
+
+    for number in before:
+        loop.add_signal_handler(number, end)
+    try:
+        yield
+    finally:
+        restore()
