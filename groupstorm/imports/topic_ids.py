@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
+from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from groupstorm.imports.observation import Observation
 
 #: Fields that hold partitions.
 _PARTITIONS: Final = ("partitions", "revoking")
+_UUID_BYTES: Final = 16
+
+
+def topic_id(text: str) -> UUID | None:
+    """A topic id as Kafka prints it (Uuid.toString); None if the text is none."""
+    try:
+        data = urlsafe_b64decode(f"{text}==")
+    except Base64Error:
+        return None
+    return UUID(bytes=data) if len(data) == _UUID_BYTES else None
+
+
+def topics_in(one: Observation) -> set[str]:
+    """The topics of an observation's partitions: names or ids, as the observation has them."""
+    return {
+        partition.rpartition("-")[0]
+        for name in _PARTITIONS
+        if isinstance(one.fields.get(name), list)
+        for partition in one.fields[name]
+    }
 
 
 def with_topic_names(one: Observation, names: Mapping[str, str]) -> Observation:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from groupstorm.broker.embedded import EmbeddedBroker
+from groupstorm.broker.security.listener import ListenerSecurity, tls_context
+from groupstorm.broker.security.users import Users
 from groupstorm.clients.brokers.address import read_addresses
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jvm import jvm
@@ -21,6 +23,7 @@ from groupstorm.imports.capture.shell import Progress, Watch, captured
 from groupstorm.imports.capture.tail import partition_of
 from groupstorm.imports.importing import Options, import_sources
 from groupstorm.imports.result import Imported
+from tests.certificates import make_certificates
 from tests.command import groupstorm, refused
 from tests.imports.importing import figures, rows
 
@@ -171,6 +174,33 @@ def test_the_command(emulator: str, tmp_path: Path) -> None:
     assert "group nobody: 0 rounds" in ran.stdout
     assert "the groups were described every 100ms instead" in " ".join(ran.stdout.split())
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"trace.jsonl", "import.json"}
+
+
+def test_tls_and_a_password(tmp_path: Path) -> None:
+    files = make_certificates(tmp_path)
+    config = tmp_path / "client.properties"
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    lines = ["security.protocol=SASL_SSL", "ssl.truststore.type=PEM", "sasl.mechanism=SCRAM-SHA-512"]
+    lines += [f"ssl.truststore.location={files.authority}"]
+    lines += [f'sasl.jaas.config={module} required username="alice" password="secret";']
+    config.write_text("\n".join(lines))
+    security = ListenerSecurity(tls_context(files.server, files.server_key), Users({"alice": "secret"}))
+    with EmbeddedBroker({}, security=security) as broker:
+        command = [
+            "capture",
+            broker.address,
+            "--group",
+            "g",
+            "--for",
+            "100ms",
+            "--client-config",
+            str(config),
+        ]
+        ran = groupstorm(*command, "--out", "out", cwd=tmp_path)
+        config.write_text(config.read_text().replace("secret", "wrong"))
+        denied = refused(groupstorm(*command, "--out", "other", cwd=tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    assert "invalid credentials with SASL mechanism SCRAM-SHA-512" in denied
 
 
 @pytest.mark.parametrize(

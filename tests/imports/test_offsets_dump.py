@@ -200,6 +200,21 @@ def test_the_dump_of_kafka_3(tmp_path: Path) -> None:
     assert [row["latest_us"] for row in completing] == [0, 3_000_000]
 
 
+def test_the_dump_of_kafka_1(tmp_path: Path) -> None:
+    """One line a record, with the batch's fields in it; keys of their own."""
+    line = (
+        "offset: {} position: 0 CreateTime: 1530000000000 isvalid: true keysize: 12 valuesize: 24 magic: 2 "
+        "compresscodec: NONE producerId: -1 producerEpoch: -1 sequence: -1 isTransactional: false "
+        "headerKeys: [] key: {} payload: {}\n"
+    )
+    value = f'{{"protocolType":"consumer","protocol":"range","generationId":1,"assignment":"{{{A}=[t-0]}}"}}'
+    text = line.format(0, '{"metadata":"g"}', value) + line.format(1, "offset::g:t:0", "17")
+    (done,) = import_texts(tmp_path, {"dump.txt": text}).logs
+    assert (done.understood, done.not_understood) == (2, 0)
+    assert rows(tmp_path, "sync_answered")[0]["partitions"] == ["t-0"]
+    assert rows(tmp_path, "offsets_committed")[0]["positions"] == [17]
+
+
 def test_offsets_of_transactions_count_if_they_commit(tmp_path: Path) -> None:
     commit = "key: offset_commit::group=g,partition=t-0 payload: offset={}"
     marker = "endTxnMarker: {} coordinatorEpoch: 0"

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 from groupstorm.imports.groups_command.snapshot import DESCRIBED
 from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
+from groupstorm.imports.offsets_topic.meaning import CURRENT
 from groupstorm.imports.offsets_topic.observer import RecordObserver
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
+from groupstorm.imports.topic_ids import topics_in
 
 
 class _Captured(LogSource):
@@ -70,11 +72,19 @@ class CapturedRecords(_Captured):
     def __init__(self, name: str, number: int) -> None:
         super().__init__(name, number)
         self.observer = RecordObserver(self)
+        #: The topics of assignments, which records of consumer groups name by their ids.
+        self.assigned_topics: set[str] = set()
 
     def keep_ready(self) -> None:
         """Keep what the observer has."""
-        self.keep(self.observer.ready())
+        self._keep_records(self.observer.ready())
 
     def finish(self) -> None:
         """No more records come."""
-        self.keep(self.observer.finish())
+        self._keep_records(self.observer.finish())
+
+    def _keep_records(self, observations: list[Observation]) -> None:
+        for one in observations:
+            if one.kind == CURRENT:
+                self.assigned_topics |= topics_in(one)
+        self.keep(observations)

@@ -23,6 +23,7 @@ from groupstorm.imports.capture.tail import (
     partitions_of_topic,
 )
 from groupstorm.imports.source import LogSource
+from groupstorm.imports.topic_ids import topic_id
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 
@@ -80,14 +81,29 @@ async def captured(watch: Watch, progress: Progress) -> list[LogSource]:
             for task in reading:
                 task.cancel()
             await asyncio.gather(*reading, return_exceptions=True)
+            for source in sources:
+                if isinstance(source, CapturedRecords):
+                    source.finish()
+                    await _name_topics(cluster, source)
     except ConnectionLost as lost:
         raise InputError(str(lost)) from lost
     finally:
         cluster.close()
-    for source in sources:
-        if isinstance(source, CapturedRecords):
-            source.finish()
     return sources
+
+
+async def _name_topics(cluster: ClusterClient, source: CapturedRecords) -> None:
+    """Ask the cluster for the names of the topics whose ids the records have. Without an answer ids stay."""
+    ids = {text: found for text in source.assigned_topics if (found := topic_id(text)) is not None}
+    unknown = {found: text for text, found in ids.items() if text not in source.topic_names}
+    if not unknown:
+        return
+    try:
+        await cluster.refresh((), [*unknown])
+    except ConnectionLost:
+        return
+    names = cluster.topic_names
+    source.topic_names |= {text: names[found] for found, text in unknown.items() if found in names}
 
 
 async def _open_tails(
