@@ -18,6 +18,7 @@ SEGMENT_NAME = re.compile(r"\d{20}\.log")
 #: What else a broker has in its data folder.
 _BROKER_FILES = frozenset(
     {".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint", "partition.metadata", "meta.properties"}
+    | {"quorum-state"}
 )
 #: A longer line is cut: no message is that long, and a file without line ends must not fill the memory.
 LINE_MAX = 1 << 20

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import LINE_MAX, find_logs
@@ -350,6 +353,16 @@ def test_a_static_member_that_comes_back(tmp_path: Path) -> None:
     assert rows(tmp_path, "member_removed") == []
 
 
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 32_000), st.sampled_from('0123456789{}[]",:=|xn-')), max_size=6))
+def test_no_change_of_the_text_breaks_the_import(tmp_path: Path, changes: list[tuple[int, str]]) -> None:
+    text = DUMP.read_text("utf-8")
+    for at, sign in changes:
+        text = text[:at] + sign + text[at + 1 :]
+    with suppress(InputError):
+        import_texts(tmp_path, {"dump.txt": text})
+
+
 @pytest.mark.parametrize(
     "rest",
     [
@@ -358,6 +371,11 @@ def test_a_static_member_that_comes_back(tmp_path: Path) -> None:
         'key: {"type":"two","data":{}} payload: {"version":"3","data":{}}',
         'key: {"type":"8","data":{"groupId":"g","memberId":5}} payload: <DELETE>',
         "key: something payload: else",
+        'key: {"type":"8","data":{"groupId":"g","memberId":"m"}} payload: {"version":"0","data":{'
+        '"memberEpoch":1,"state":0,"assignedPartitions":[{"topicId":"x","partitions":[1,"2"]}],'
+        '"partitionsPendingRevocation":[]}}',
+        'key: {"type":"2","data":{"group":"g"}} payload: {"version":"3","data":{"protocolType":"consumer",'
+        '"generation":1,"currentStateTimestamp":99999999999999999999,"members":[]}}',
     ],
 )
 def test_records_that_are_none_are_counted(rest: str, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class BatchReader:
             except CodecError as problem:
                 self._source.count_not_understood(str(problem), str(problem)[:80])
                 continue
-            yield base_offset + one.offset_delta, record._replace(time_ms=max(0, one.timestamp_ms))
+            yield base_offset + one.offset_delta, record._replace(time_ms=one.timestamp_ms)
 
 
 def _written(key: bytes, value: bytes | None) -> WrittenRecord:

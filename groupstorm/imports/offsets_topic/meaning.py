@@ -25,6 +25,8 @@ TARGET_EPOCH: Final = "target-epoch-written"
 #: Kinds that a broker logs, too.
 EPOCH: Final = "epoch"
 CURRENT: Final = "member-assignment"
+#: A later time than this is none: the end of the year 9999.
+LATEST_MS: Final = 253_402_300_799_999
 #: Understood, and without a row of its own.
 NOTED: Final = "noted"
 
@@ -84,6 +86,14 @@ def _of(values: Any, name: str, kind: type, default: Any = None) -> Any:
     return value
 
 
+def _milliseconds(values: Mapping[str, Any], name: str) -> int | None:
+    """A time since 1970; None if it is not there, or -1."""
+    said = _of(values, name, int, -1)
+    if said > LATEST_MS:
+        raise NotUnderstood(f"{name} is {said!r}: expected milliseconds since 1970")
+    return None if said < 0 else int(said)
+
+
 def _text_or_none(values: Mapping[str, Any], name: str) -> str | None:
     """A text; "" counts as none, as `subscribedTopicRegex` has it."""
     return _of(values, name, str, "") or None
@@ -96,16 +106,16 @@ def _generation(record: WrittenRecord) -> Meaning:
     group, value = _of(record.key, "group", str), record.value
     if value is None:
         return Meaning(GROUP_GONE, group, {}, record.time_ms)
-    since_ms = _of(value, "currentStateTimestamp", int, -1)
+    since_ms = _milliseconds(value, "currentStateTimestamp")
     is_consumer = _of(value, "protocolType", str, "") == "consumer"
     fields: dict[str, Any] = {
         "generation": _of(value, "generation", int),
-        "protocol": value.get("protocol"),
-        "leader": value.get("leader"),
-        "since_us": None if since_ms < 0 else since_ms * 1000,
+        "protocol": _text_or_none(value, "protocol"),
+        "leader": _text_or_none(value, "leader"),
+        "since_us": None if since_ms is None else since_ms * 1000,
         "members": [_classic_member(one, is_consumer) for one in _of(value, "members", list)],
     }
-    if record.time_ms is None and since_ms >= 0:
+    if record.time_ms is None and since_ms is not None:
         fields[TIME_RULE] = _SINCE
         return Meaning(GENERATION, group, fields, since_ms)
     return Meaning(GENERATION, group, fields, record.time_ms)
@@ -163,9 +173,13 @@ def _assigned(value: Any) -> list[str] | None:
 
 
 def _partitions(topics: Sequence[Any], name: str) -> list[str]:
-    return [
-        f"{_of(one, name, str)}-{number}" for one in topics for number in sorted(_of(one, "partitions", list))
-    ]
+    found = []
+    for one in topics:
+        topic, numbers = _of(one, name, str), _of(one, "partitions", list)
+        if not all(isinstance(number, int) for number in numbers):
+            raise NotUnderstood(f"partitions are {numbers!r}: expected numbers")
+        found += [f"{topic}-{number}" for number in sorted(numbers)]
+    return found
 
 
 # -- offsets -------------------------------------------------------------------------------------
@@ -177,8 +191,9 @@ def _committed(record: WrittenRecord) -> Meaning:
     partition = f"{_of(key, 'topic', str)}-{_of(key, 'partition', int)}"
     if value is None:
         return Meaning(NOTED, group, {}, record.time_ms)
-    said_ms = _of(value, "commitTimestamp", int, -1)
-    time_ms = said_ms if record.time_ms is None and said_ms >= 0 else record.time_ms
+    time_ms = record.time_ms
+    if time_ms is None:
+        time_ms = _milliseconds(value, "commitTimestamp")
     fields = {"partitions": [partition], "positions": [_of(value, "offset", int)]}
     return Meaning(COMMITTED, group, fields, time_ms)
 

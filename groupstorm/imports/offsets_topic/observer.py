@@ -5,6 +5,7 @@ from __future__ import annotations
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.offsets_topic.meaning import (
     COMMITTED,
+    LATEST_MS,
     NOTED,
     Meaning,
     NotUnderstood,
@@ -37,6 +38,8 @@ class RecordObserver:
             self._pending.setdefault(transaction, []).append((record, line))
             return
         try:
+            if record.time_ms is not None and not 0 <= record.time_ms <= LATEST_MS:
+                raise NotUnderstood("a time before 1970, or after the year 9999")
             said = meaning(record)
             self._source.topic_names.update(topic_names(record))
         except NotUnderstood as problem:
