@@ -80,7 +80,9 @@ async def captured(watch: Watch, progress: Progress) -> list[LogSource]:
             await _until(ended, watch, polls, answers, progress, bool(tails))
             for task in reading:
                 task.cancel()
-            await asyncio.gather(*reading, return_exceptions=True)
+            for result in await asyncio.gather(*reading, return_exceptions=True):
+                if isinstance(result, Exception):  # no CancelledError: the task itself has failed
+                    raise result
             for source in sources:
                 if isinstance(source, CapturedRecords):
                     source.finish()
