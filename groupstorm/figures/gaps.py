@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from groupstorm.figures.causes import Origin
@@ -29,6 +29,25 @@ class Gaps(NamedTuple):
     longest_of: str
     deploy: int
     crash: int
+
+
+class ClosedGap(NamedTuple):
+    """A partition had no owner from ``from_us`` to ``to_us``; the group existed for ``gap_us`` of that time.
+
+    ``old_owner`` None: the partition was created. ``new_owner`` None: until the partition was deleted, or
+    until the end of the trace.
+    """
+
+    partition: str
+    from_us: int
+    to_us: int
+    gap_us: int
+    old_owner: str | None
+    new_owner: str | None
+
+
+#: Takes each gap of the window as it closes (`groupstorm.explain`).
+GapListener = Callable[[ClosedGap], None]
 
 
 class GapSums:

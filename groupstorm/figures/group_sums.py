@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from groupstorm.figures.causes import Origins
+from groupstorm.figures.gaps import GapListener
 from groupstorm.figures.moves import Moves
 from groupstorm.figures.ownership import Ownership
 from groupstorm.figures.progress import Progress
@@ -19,10 +20,10 @@ from groupstorm.figures.unknown import MEMBERS, OWNERSHIP, Unknown
 class GroupSums:
     """The parts that add up, each for some figures. All calls come in the order of time."""
 
-    def __init__(self) -> None:
+    def __init__(self, gap_listener: GapListener | None = None) -> None:
         self.rounds = Rounds()
         self.settling = Settling()
-        self.ownership = Ownership()
+        self.ownership = Ownership(gap_listener)
         self.moves = Moves()
         self.origins = Origins()
         self.progress = Progress()

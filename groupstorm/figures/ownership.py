@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from groupstorm.figures.causes import Origin
-from groupstorm.figures.gaps import Gaps, GapSums
+from groupstorm.figures.gaps import ClosedGap, GapListener, Gaps, GapSums
 from groupstorm.figures.lag import LagCurve
 from groupstorm.figures.partitions import Owner, Partition
 from groupstorm.figures.record_model import Line, RecordModel
@@ -24,7 +24,8 @@ class Ownership:
     or pause of an interval that is not open, change nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, gap_listener: GapListener | None = None) -> None:
+        self._gap_listener = gap_listener
         self.partitions: dict[str, Partition] = {}
         self.complete_us: int | None = None
         self.last_change_us: int | None = None
@@ -356,11 +357,14 @@ class Ownership:
         """A gap ends with the new owner ``member``, or None at the end of the trace."""
         if partition.gap_from_us is None:
             return
-        gap_us = self._existing_until(now_us, partition.gap_from_us) - partition.gap_from_us
-        partition.gap_from_us = None
+        from_us, partition.gap_from_us = partition.gap_from_us, None
+        gap_us = self._existing_until(now_us, from_us) - from_us
         if gap_us == 0:
             return
         self._gaps.add(partition, gap_us)
+        if self._gap_listener is not None:
+            gap = ClosedGap(partition.name, from_us, now_us, gap_us, partition.gap_member, member)
+            self._gap_listener(gap)
         if member is not None and member == partition.gap_member:
             self.paused_us += gap_us
             return
