@@ -56,6 +56,11 @@ COMMANDS = {
         "analyze",
         "Compute figures and tables from traces, and compare with figures.json, if there is one.",
     ),
+    "explain": Command(
+        "explain",
+        "explain",
+        "Say why a group rebalanced: named patterns, who caused them, what they cost, what to turn.",
+    ),
     "replay": Command(
         "replay",
         "replay",

@@ -55,12 +55,17 @@ def story(rows: Iterable[Row], selection: Selection) -> Iterator[str]:
             yield from lines
 
 
+def sentence(row: Row) -> str:
+    """One row in a story's words; its event's name if no story tells of it."""
+    words = SENTENCES.get(row["event"])
+    return row["event"] if words is None else words(row)
+
+
 def _of_members(rows: Iterable[Row], selection: Selection) -> Iterator[tuple[int, list[str]]]:
     rounds: defaultdict[str, _Round] = defaultdict(_Round)
     for row in rows:
         summary = rounds[row["group"]].add(row)
-        sentence = SENTENCES.get(row["event"])
-        if sentence is not None and _concerns(row, selection):
+        if row["event"] in SENTENCES and _concerns(row, selection):
             lines = [_timed(row, sentence(row), selection)]
             yield row["time_us"], lines if summary is None else [*lines, _untimed(row, summary, selection)]
 

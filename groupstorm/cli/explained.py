@@ -1,0 +1,229 @@
+"""An explanation on the terminal: the group, its patterns, who began its rebalances, what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from groupstorm.cli.invocation import command_line
+from groupstorm.cli.printing import print_grid, print_paragraph, width
+from groupstorm.explain.culprits import Culprit, culprits, pattern_of
+from groupstorm.explain.explanation import Explanation
+from groupstorm.explain.findings import Finding, quoted
+from groupstorm.explain.history import Absence, History, Rebalance, Row
+from groupstorm.figures.wording import counted, listed, seconds
+from groupstorm.report.grid import Grid, wrapped
+from groupstorm.report.grid import Row as GridRow
+from groupstorm.report.story import sentence
+
+_SECOND_US: Final = 1_000_000
+_INDENT: Final = "   "
+_CULPRITS_MAX: Final = 8
+_BUSY_MAX: Final = 6
+_NAMED_MAX: Final = 4
+_OWNERS_UNKNOWN: Final = "unknown: add the consumers' logs"
+
+
+def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bool) -> None:
+    """Print one group. ``lines``: the text of log lines by place. ``everything``: every rebalance."""
+    history = one.history
+    _print_group(one)
+    own = [finding for finding in one.findings if not _is_within_others(finding)]
+    within = [finding for finding in one.findings if _is_within_others(finding)]
+    for number, finding in enumerate(own, start=1):
+        print()
+        _print_finding(number, finding, history, lines)
+    if within:
+        print()
+        print_paragraph("Within the patterns above:", emphasized=True)
+        for finding in within:
+            _print_indented(f"{finding.pattern.title} ({finding.pattern.name}): {finding.match.sentence}")
+    if not one.findings:
+        print()
+        print_paragraph("No pattern found." + (" The group was quiet." if not history.rebalances else ""))
+    if history.rebalances:
+        print()
+        if everything:
+            print_grid(_rebalances_grid(history, one.findings))
+        else:
+            print_grid(_culprits_grid(history, culprits(history.rebalances, one.findings)))
+    if one.absences:
+        _print_absences(one.absences)
+    _print_unknown(one)
+
+
+def _is_within_others(finding: Finding) -> bool:
+    """Other patterns explain all its rebalances."""
+    return finding.shared > 0 and not finding.rebalances and not finding.absences
+
+
+def _print_group(one: Explanation) -> None:
+    history, base = one.history, one.baseline
+    begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
+    rounds = sum(len(each.rounds) for each in begun)
+    lasted = seconds((history.to_us - max(history.from_us, history.first_us)) / _SECOND_US)
+    counted_from = f", counted from {seconds(history.from_us / _SECOND_US)} on" if history.from_us else ""
+    print_paragraph(
+        f"Group {history.group}: {counted(len(begun), 'rebalance')} ({counted(rounds, 'round')}) in "
+        f"{lasted}{counted_from}",
+        emphasized=True,
+    )
+    if history.unowned_us is None:
+        print_paragraph(f"Time without an owner: {_unowned_unknown(history)}.")
+    else:
+        print_paragraph(
+            f"Time without an owner, summed over partitions: {seconds(history.unowned_us / _SECOND_US)}."
+        )
+    if base.per_slice is None:
+        print_paragraph("Baseline: unknown, the trace is shorter than four minutes.")
+        return
+    slice_ = seconds(base.slice_us / _SECOND_US)
+    text = (
+        f"Baseline: {counted(base.per_slice, 'rebalance')} in {slice_}, in the quietest quarter of "
+        f"{counted(base.slices, 'slice')} of the trace."
+    )
+    if base.busy:
+        named = [f"{count} from {_at(from_us, history)} on" for from_us, count in base.busy[:_BUSY_MAX]]
+        more = len(base.busy) - len(named)
+        text += f" Above it: {', '.join(named)}" + (f", and {counted(more, 'more slice')}." if more else ".")
+    print_paragraph(text)
+
+
+def _unowned_unknown(history: History) -> str:
+    if not history.is_imported:
+        return "none counted, as at no time every partition had an owner"
+    return f"unknown: {history.missing.get('ownership', _OWNERS_UNKNOWN)}"
+
+
+def _at(time_us: int, history: History) -> str:
+    """A time of the trace: on the wall clock if the trace knows it."""
+    if history.began:
+        wall = datetime.fromisoformat(history.began) + timedelta(microseconds=time_us)
+        return f"{wall:%Y-%m-%d %H:%M}"
+    return seconds(time_us / _SECOND_US)
+
+
+def _print_finding(number: int, finding: Finding, history: History, lines: Mapping[str, str]) -> None:
+    print_paragraph(
+        f"{number}. {finding.pattern.title} ({finding.pattern.name}): {_cost(finding, history)}",
+        emphasized=True,
+    )
+    _print_indented(finding.match.sentence)
+    if finding.match.members:
+        _print_indented(f"Members: {_members(finding.match.members, history)}.")
+    if finding.shared:
+        _print_indented(f"{counted(finding.shared, 'more rebalance')} of this kind: see another pattern.")
+    for row in quoted(finding.match.evidence):
+        _print_row(row, lines)
+    if finding.match.unknown:
+        _print_indented(f"Unknown: {finding.match.unknown}.")
+    _print_indented(f"Turn: {finding.pattern.advice}")
+    if finding.pattern.presets:
+        shown = [command_line("compare", preset) for preset in finding.pattern.presets]
+        for command in shown:
+            _print_indented(f"Try: {command}")
+
+
+def _cost(finding: Finding, history: History) -> str:
+    count = counted(len(finding.rebalances), "rebalance")
+    if history.unowned_us is None:
+        return f"{count}, {seconds(finding.lasted_us / _SECOND_US)} in rebalances"
+    unowned = f"{seconds(finding.unowned_us / _SECOND_US)} without an owner"
+    away = f" and {counted(len(finding.absences), 'absence')}" if finding.absences else ""
+    return (
+        f"{unowned}, {count}{away}" if finding.rebalances or finding.absences else "no rebalance of its own"
+    )
+
+
+def _members(members: Sequence[str], history: History) -> str:
+    """Names with their client library, if it is known."""
+    named = [
+        f"{name} ({history.settings.libraries[name]})" if name in history.settings.libraries else name
+        for name in members[:_NAMED_MAX]
+    ]
+    more = len(members) - len(named)
+    return listed([*named, f"{more:,} more"]) if more else listed(named)
+
+
+def _print_row(row: Row, lines: Mapping[str, str]) -> None:
+    """A row in the words of `trace`; of an imported one its log lines."""
+    places = row.get("evidence") or ()
+    if not places:
+        at = f"{row['time_us'] / _SECOND_US:,.3f} s"
+        _print_indented(f"| {at}  {' '.join(sentence(row).split())}", "     ")
+    for place in places:
+        _print_indented(f"| {place}: {lines[place]}" if place in lines else f"| {place}", "     ")
+
+
+def _print_indented(text: str, more: str = "") -> None:
+    first, *rest = wrapped(text, width() - len(_INDENT) - len(more))
+    print(f"{_INDENT}{first}")
+    for line in rest:
+        print(f"{_INDENT}{more}{line}")
+
+
+def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
+    """Who began the rebalances, and what these cost."""
+    known = history.unowned_us is not None
+    rows = [
+        GridRow(
+            one.member or "nobody named",
+            (
+                one.cause,
+                f"{len(one.rebalances):,}",
+                seconds(one.lasted_us / _SECOND_US),
+                seconds(one.unowned_us / _SECOND_US) if known else "unknown",
+                ", ".join(one.patterns) or "-",
+            ),
+        )
+        for one in found[:_CULPRITS_MAX]
+    ]
+    more = found[_CULPRITS_MAX:]
+    notes = []
+    if more:
+        rebalances = sum(len(one.rebalances) for one in more)
+        notes = [
+            f"{counted(rebalances, 'more rebalance')} by {counted(len(more), 'other')}: --all lists them."
+        ]
+    headings = ("began by", "cause", "rebalances", "lasted", "no owner", "pattern")
+    return Grid(headings, rows, "Who began the rebalances", notes, frozenset({0, 4}))
+
+
+def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
+    names, known = pattern_of(findings), history.unowned_us is not None
+
+    def row(one: Rebalance) -> GridRow:
+        cells = (
+            one.cause,
+            one.culprit or "-",
+            f"{len(one.rounds):,}",
+            seconds(one.lasted_us / _SECOND_US) if one.ended_us is not None else "open",
+            seconds(one.unowned_us / _SECOND_US) if known else "unknown",
+            names.get(one.number, "-"),
+        )
+        return GridRow(f"{one.begun_us / _SECOND_US:,.3f} s", cells)
+
+    headings = ("begun", "cause", "by", "rounds", "lasted", "no owner", "pattern")
+    return Grid(headings, [row(one) for one in history.rebalances], "Rebalances", (), frozenset({0, 1, 5}))
+
+
+def _print_absences(absences: Sequence[Absence]) -> None:
+    """What no rebalance ended, and no pattern explains."""
+    worst = sorted(absences, key=lambda each: -each.unowned_us)[:_NAMED_MAX]
+    cost = seconds(sum(each.unowned_us for each in absences) / _SECOND_US)
+    named = [
+        f"{each.member or 'new partitions'} {seconds(each.unowned_us / _SECOND_US)} from "
+        f"{seconds(each.from_us / _SECOND_US)} on"
+        for each in worst
+    ]
+    count = counted(len(absences), "absence")
+    text = f"Besides, {cost} without an owner in {count} that ended without a rebalance"
+    print_paragraph(f"{text}: {', '.join(named)}{', ...' if len(absences) > len(worst) else ''}.")
+
+
+def _print_unknown(one: Explanation) -> None:
+    """What an imported trace does not say."""
+    missing = {cause: detail for cause, detail in one.history.missing.items() if cause != "ownership"}
+    for detail in dict.fromkeys(missing.values()):
+        print_paragraph(f"Not known: {detail}.")

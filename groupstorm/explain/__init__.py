@@ -1,0 +1,6 @@
+"""Why a group rebalanced: from a trace to named patterns, with the rows behind each and what it cost.
+
+`explanation.explain` reads a trace once. `recorder` keeps of its rows what `history` describes: rebalances,
+members that came and went, incidents. Each module of `patterns` holds rules over that history;
+`patterns.table` lists them. What un-owned time is follows from `groupstorm.figures`.
+"""

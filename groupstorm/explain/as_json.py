@@ -1,0 +1,89 @@
+"""An explanation as a JSON object with stable keys: times in microseconds, null for what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from groupstorm.explain.culprits import pattern_of
+from groupstorm.explain.explanation import Explanation
+from groupstorm.explain.findings import Finding, quoted
+from groupstorm.explain.history import Absence, Rebalance, Row
+
+#: A row in the words of `groupstorm trace`.
+Wording = Callable[[Row], str]
+
+
+def as_json(one: Explanation, wording: Wording) -> dict[str, Any]:
+    """One group. ``unowned_us`` is null if the trace does not say who owned what."""
+    history, known = one.history, one.history.unowned_us is not None
+    names = pattern_of(one.findings)
+    per_slice = one.baseline.per_slice
+    return {
+        "group": history.group,
+        "from_us": history.from_us,
+        "to_us": history.to_us,
+        "rebalances": [_rebalance(each, names.get(each.number), known) for each in history.rebalances],
+        "absences": [_absence(each, known) for each in history.absences],
+        "unowned_us": history.unowned_us,
+        "baseline": {
+            "slice_us": one.baseline.slice_us,
+            "slices": one.baseline.slices,
+            "rebalances_per_slice": per_slice,
+            "busy": [{"from_us": from_us, "rebalances": count} for from_us, count in one.baseline.busy],
+        },
+        "patterns": [_pattern(each, known, wording) for each in one.findings],
+        "unknown": dict(history.missing),
+    }
+
+
+def _rebalance(one: Rebalance, pattern: str | None, known: bool) -> dict[str, Any]:
+    return {
+        "number": one.number,
+        "begun_us": one.begun_us,
+        "ended_us": one.ended_us,
+        "lasted_us": one.lasted_us,
+        "rounds": len(one.rounds),
+        "cause": one.cause,
+        "culprit": one.culprit or None,
+        "unowned_us": one.unowned_us if known else None,
+        "pattern": pattern,
+    }
+
+
+def _absence(one: Absence, known: bool) -> dict[str, Any]:
+    return {
+        "member": one.member or None,
+        "from_us": one.from_us,
+        "to_us": one.to_us,
+        "unowned_us": one.unowned_us if known else None,
+        "returned": one.returned,
+    }
+
+
+def _pattern(one: Finding, known: bool, wording: Wording) -> dict[str, Any]:
+    pattern, match = one.pattern, one.match
+    return {
+        "name": pattern.name,
+        "title": pattern.title,
+        "is_defect": pattern.is_defect,
+        "sentence": match.sentence,
+        "members": list(match.members),
+        "rebalances": [each.number for each in one.rebalances],
+        "rebalances_of_other_patterns": one.shared,
+        "lasted_us": one.lasted_us,
+        "unowned_us": one.unowned_us if known else None,
+        "evidence": [
+            {
+                "seq": row["seq"],
+                "time_us": row["time_us"],
+                "event": row["event"],
+                "text": wording(row),
+                "lines": list(row.get("evidence") or ()),
+            }
+            for row in quoted(match.evidence)
+        ],
+        "advice": pattern.advice,
+        "presets": list(pattern.presets),
+        "unknown": match.unknown or None,
+    }

@@ -1,0 +1,113 @@
+"""What a pattern is, and what its rule finds in a history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from groupstorm.explain.history import Absence, History, Rebalance, Row
+
+#: So many rows or lines are quoted for a pattern: the first ones, and the last.
+EVIDENCE_MAX = 4
+
+
+@dataclass(slots=True)
+class Match:
+    """What a rule found: a sentence, the members behind it, and the rebalances and absences that it explains.
+
+    ``evidence``: the rows that show it, in their order. ``unknown``: what the rule would need to say more,
+    and which log says it; "" if nothing.
+    """
+
+    sentence: str
+    members: Sequence[str] = ()
+    rebalances: Sequence[Rebalance] = ()
+    absences: Sequence[Absence] = ()
+    evidence: Sequence[Row] = ()
+    unknown: str = ""
+
+
+Rule = Callable[[History], Match | None]
+
+
+class Pattern(NamedTuple):
+    """``name``: stable, for --json. ``advice``: which setting to turn. ``presets``: those that show it.
+
+    ``is_defect``: something is set or written wrongly and stays so until somebody acts. A deployment or a
+    crash is over some day.
+    """
+
+    name: str
+    title: str
+    rule: Rule
+    advice: str
+    presets: tuple[str, ...]
+    is_defect: bool = False
+
+
+@dataclass(slots=True)
+class Finding:
+    """A pattern that a history has. Its rebalances and absences are in no other finding, so that costs add
+    up.
+
+    ``shared``: rebalances that the rule matched and that a more specific pattern explains.
+    """
+
+    pattern: Pattern
+    match: Match
+    rebalances: list[Rebalance] = field(default_factory=list)
+    absences: list[Absence] = field(default_factory=list)
+    shared: int = 0
+
+    @property
+    def unowned_us(self) -> int:
+        return sum(one.unowned_us for one in self.rebalances) + sum(one.unowned_us for one in self.absences)
+
+    @property
+    def lasted_us(self) -> int:
+        return sum(one.lasted_us for one in self.rebalances)
+
+    @property
+    def rounds(self) -> int:
+        return sum(len(one.rounds) for one in self.rebalances)
+
+
+def quoted(rows: Iterable[Row]) -> list[Row]:
+    """The first rows and the last, in their order, each once."""
+    unique = sorted({row["seq"]: row for row in rows}.values(), key=lambda row: int(row["seq"]))
+    return unique if len(unique) <= EVIDENCE_MAX else [*unique[: EVIDENCE_MAX - 1], unique[-1]]
+
+
+def find(history: History, patterns: Iterable[Pattern]) -> list[Finding]:
+    """The patterns that ``history`` has, the one that cost most first.
+
+    ``patterns``: the specific ones first. A rebalance that several explain belongs to the first of them. The
+    cost is the time without an owner, or the time in rebalances if nobody knows who owned what. Defects come
+    before everything else, whatever they cost.
+    """
+    found: list[Finding] = []
+    rebalances: set[int] = set()
+    absences: set[int] = set()
+    for pattern in patterns:
+        match = pattern.rule(history)
+        if match is None:
+            continue
+        finding = Finding(pattern, match)
+        for rebalance in {one.number: one for one in match.rebalances}.values():
+            if rebalance.number in rebalances:
+                finding.shared += 1
+            else:
+                rebalances.add(rebalance.number)
+                finding.rebalances.append(rebalance)
+        for absence in match.absences:
+            if id(absence) not in absences:
+                absences.add(id(absence))
+                finding.absences.append(absence)
+        found.append(finding)
+    known = history.unowned_us is not None
+
+    def rank(one: Finding) -> tuple[bool, int, int]:
+        return not one.pattern.is_defect, -one.unowned_us if known else 0, -one.lasted_us
+
+    return sorted(found, key=rank)

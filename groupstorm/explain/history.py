@@ -1,0 +1,276 @@
+"""What a group did, as far as the rules of `patterns` need it: rebalances, members, incidents.
+
+A history grows with rebalances, members and incidents, never with the rows of a trace. All times are
+microseconds since the trace began; a `Row` is a row of the trace as `groupstorm.trace.reader` gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from groupstorm.figures.gaps import ClosedGap
+from groupstorm.figures.table import Figures
+from groupstorm.trace.events.group_states import Cause
+
+Row = Mapping[str, Any]
+
+#: `member_replaced` as the cause of a change: a static member is back under a new id.
+REPLACED = "replaced"
+#: Causes of a removal that belong to the coordinator, not to the member.
+OF_COORDINATOR = frozenset({Cause.UNLOADED, "failed", Cause.GROUP_FULL, Cause.OVER_CAPACITY})
+
+
+@dataclass(slots=True)
+class StuckRecord:
+    """Owners of ``partition`` begin or stand at ``position`` although there are records.
+
+    ``stood_us``: for how long in all, as the rows of processing rates tell. ``ends``: rows with which owners
+    ended that had begun there, with the member. ``member``: who stood there last.
+    """
+
+    partition: str
+    position: int
+    first: Row
+    stood_us: int = 0
+    since_us: int | None = None
+    member: str = ""
+    ends: list[tuple[str, Row]] = field(default_factory=list)
+
+
+class ChangeKind(StrEnum):
+    CAME = "came"
+    WENT = "went"
+
+
+class Change(NamedTuple):
+    """A member came into the group or went out of it. ``alive``: its last row before it went, if there is
+    one."""
+
+    time_us: int
+    kind: ChangeKind
+    member: str
+    member_id: str
+    instance: str | None
+    cause: str
+    row: Row
+    alive: Row | None = None
+
+
+class Incident(NamedTuple):
+    """A row that some pattern looks for; ``member`` is "" if the row names none."""
+
+    time_us: int
+    member: str
+    row: Row
+
+
+@dataclass(slots=True, eq=False)
+class Round:
+    """One generation of a classic group, or one way of a consumer group back to Stable.
+
+    ``begun``: the row with which the group left Stable or Empty. ``last_join``: the JoinGroup that came last;
+    ``others_joined_us``: when the one before it came. ``removed_at_end``: with this removal the join phase
+    ended.
+    """
+
+    begun: Row
+    cause: str
+    member: str
+    first_join_us: int | None = None
+    others_joined_us: int | None = None
+    last_join: Row | None = None
+    last_joiner: str = ""
+    removed_at_end: Row | None = None
+    removed_member: str = ""
+    joined: Row | None = None
+    ended: Row | None = None
+    members: int | None = None
+    causes: set[str] = field(default_factory=set)
+
+    @property
+    def begun_us(self) -> int:
+        return int(self.begun["time_us"])
+
+    @property
+    def joining_us(self) -> int | None:
+        """How long the join phase took; None without one, or if it did not end."""
+        return None if self.joined is None else int(self.joined["time_us"]) - self.begun_us
+
+    @property
+    def assigning_us(self) -> int | None:
+        """How long the group waited for the leader's plan."""
+        if self.joined is None or self.ended is None:
+            return None
+        return int(self.ended["time_us"]) - int(self.joined["time_us"])
+
+
+@dataclass(slots=True, eq=False)
+class Rebalance:
+    """A round and those that only finish it: the second round of a cooperative rebalance.
+
+    ``unowned_us``: the times without an owner that it ended, summed over partitions. ``changes``: members
+    that came and went in it.
+    """
+
+    number: int
+    rounds: list[Round] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    unowned_us: int = 0
+    gaps: int = 0
+    new_partitions: int = 0
+    longest: ClosedGap | None = None
+
+    @property
+    def begun_us(self) -> int:
+        return self.rounds[0].begun_us
+
+    @property
+    def ended_us(self) -> int | None:
+        """None if the trace ends before the group is Stable again."""
+        ended = self.rounds[-1].ended
+        return None if ended is None else int(ended["time_us"])
+
+    def until_us(self, end_us: int) -> int:
+        """When it ended; ``end_us`` if it did not."""
+        return end_us if self.ended_us is None else self.ended_us
+
+    @property
+    def lasted_us(self) -> int:
+        """The time in which the group was not Stable; a round that did not end counts 0."""
+        return sum(int(one.ended["time_us"]) - one.begun_us for one in self.rounds if one.ended is not None)
+
+    @property
+    def cause(self) -> str:
+        return self.rounds[0].cause
+
+    @property
+    def culprit(self) -> str:
+        """The member that began it, "" if no row names one."""
+        return self.rounds[0].member
+
+    def add_gap(self, gap: ClosedGap) -> None:
+        self.unowned_us += gap.gap_us
+        self.gaps += 1
+        self.new_partitions += gap.old_owner is None
+        if self.longest is None or gap.gap_us > self.longest.gap_us:
+            self.longest = gap
+
+
+@dataclass(slots=True, eq=False)
+class Absence:
+    """Times without an owner that no rebalance ended: their owner was away and came back, or nobody came.
+
+    One absence sums up the gaps of one member from one instant on.
+    """
+
+    member: str
+    from_us: int
+    to_us: int
+    unowned_us: int = 0
+    gaps: int = 0
+    returned: bool = False
+
+    def add_gap(self, gap: ClosedGap) -> None:
+        self.unowned_us += gap.gap_us
+        self.gaps += 1
+        self.to_us = max(self.to_us, gap.to_us)
+        self.returned = self.returned or gap.new_owner == self.member
+
+
+class SlowRevocation(NamedTuple):
+    """A member of a consumer group had to give up partitions from ``first`` on, and said so with ``last``."""
+
+    member: str
+    first: Row
+    last: Row
+
+    @property
+    def lasted_us(self) -> int:
+        return int(self.last["time_us"]) - int(self.first["time_us"])
+
+
+@dataclass(slots=True)
+class Settings:
+    """Settings of a group's members, as far as the trace has them.
+
+    ``of_group``: by Kafka's names, of a storm's scenario; ``of_member``: of members whose log or setting says
+    something else. ``libraries``: member -> client library. ``logs``: member -> the log that it wrote.
+    """
+
+    of_group: Mapping[str, Any] = field(default_factory=dict)
+    of_member: dict[str, dict[str, str]] = field(default_factory=dict)
+    libraries: dict[str, str] = field(default_factory=dict)
+    logs: dict[str, str] = field(default_factory=dict)
+
+    def get(self, name: str, member: str = "") -> Any:
+        """A setting; None if it is not known."""
+        own = self.of_member.get(member, {}).get(name)
+        return own if own is not None else self.of_group.get(name)
+
+    def number(self, name: str, member: str = "") -> int | None:
+        """A setting that is a whole number; None if it is not known."""
+        value = self.get(name, member)
+        if isinstance(value, bool):
+            return None
+        if isinstance(value, int):
+            return value
+        return int(value) if isinstance(value, str) and value.isdigit() else None
+
+
+@dataclass(slots=True)
+class History:
+    """One group from ``from_us`` to ``to_us``. ``missing``: what an imported trace does not know, by cause.
+
+    ``has_member_rows``: False if the rows of the coordinator alone say who owns what. ``incidents``: by the
+    names in `incidents.INCIDENTS`. ``subscriptions``: member -> the topics of its last start, with that row.
+    ``repeated``, ``stood``: see `stuck_records.StuckRecords`. ``figures``: of the same time, None until the
+    history is complete.
+    """
+
+    group: str
+    from_us: int = 0
+    to_us: int = 0
+    first_us: int = 0
+    has_member_rows: bool = True
+    is_consumer_group: bool = False
+    rebalances: list[Rebalance] = field(default_factory=list)
+    absences: list[Absence] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    incidents: dict[str, list[Incident]] = field(default_factory=dict)
+    subscriptions: dict[str, tuple[tuple[str, ...], Row]] = field(default_factory=dict)
+    slow_revocations: list[SlowRevocation] = field(default_factory=list)
+    settings: Settings = field(default_factory=Settings)
+    missing: dict[str, str] = field(default_factory=dict)
+    scenario: str = ""
+    began: str = ""
+    is_imported: bool = False
+    #: Of a consumer group: un-owned time in which new owners waited for their next heartbeat, and for the
+    #: next poll().
+    handover_waits_us: tuple[int, int] | None = None
+    repeated: list[StuckRecord] = field(default_factory=list)
+    stood: list[StuckRecord] = field(default_factory=list)
+    figures: Figures | None = None
+
+    @property
+    def unowned_us(self) -> int | None:
+        """The time without an owner, summed over partitions; None if it is not known."""
+        if self.figures is None or self.figures.unowned_partition_seconds is None:
+            return None
+        return round(self.figures.unowned_partition_seconds * 1_000_000)
+
+    def of_kind(self, *kinds: str) -> Iterator[Incident]:
+        """The incidents of these kinds, in the order of time."""
+        found = [one for kind in kinds for one in self.incidents.get(kind, ())]
+        yield from sorted(found, key=lambda one: one.row["seq"])
+
+    def went(self) -> list[Change]:
+        """Members that went, for a reason of their own."""
+        return [
+            one for one in self.changes if one.kind is ChangeKind.WENT and one.cause not in OF_COORDINATOR
+        ]
+
+    def came(self) -> list[Change]:
+        return [one for one in self.changes if one.kind is ChangeKind.CAME]

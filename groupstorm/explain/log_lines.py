@@ -1,0 +1,41 @@
+"""The text of log lines that an imported trace names as evidence (``file:line``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from groupstorm.imports.lines import Log, raw_lines, read_lines
+from groupstorm.problems import InputError
+
+
+def log_lines(places: Iterable[str]) -> Mapping[str, str]:
+    """Place -> its line. A log that is not there any more, or cannot be read, has none.
+
+    Each file is read once, up to the last line that is wanted. Logs were named from the folder in which they
+    were imported.
+    """
+    wanted: dict[str, set[int]] = {}
+    for place in places:
+        name, _, line = place.rpartition(":")
+        if line.isdigit():
+            wanted.setdefault(name, set()).add(int(line))
+    found: dict[str, str] = {}
+    for name, lines in wanted.items():
+        if Path(name).is_file():
+            try:
+                found.update(_lines_of(name, lines))
+            except InputError:
+                continue  # it changed since: the place alone is quoted
+    return found
+
+
+def _lines_of(name: str, wanted: set[int]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for _, file in read_lines(Log(name, (Path(name),))):
+        for number, line in enumerate(raw_lines(name, file), start=1):
+            if number in wanted:
+                found[f"{name}:{number}"] = line.decode("utf-8", "replace").strip()
+            if number >= max(wanted):
+                break
+    return found

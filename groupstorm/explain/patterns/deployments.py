@@ -1,0 +1,218 @@
+"""Processes that are replaced or scaled: deploy waves, restarts at once, autoscalers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from groupstorm.explain.findings import Match
+from groupstorm.explain.history import (
+    OF_COORDINATOR,
+    Absence,
+    Change,
+    ChangeKind,
+    History,
+    Rebalance,
+    Row,
+)
+from groupstorm.explain.patterns.restarts import PLANNED, Restart, away_most, find_restarts
+from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, away, begun_by, unique
+from groupstorm.figures.wording import counted, seconds
+
+#: The next process of a deployment stops so soon after the last one is back (minReadySeconds included).
+PAUSE_US: Final = 120 * SECOND_US
+#: Fewer restarts are no wave.
+RESTARTS_MIN: Final = 3
+#: Incidents with which a consumer leaves although nobody stopped its process, at most so long before or
+#: after.
+FAILURES: Final = ("poll-timeout", "member-failed", "fenced", "inconsistent-protocol", "migration-refused")
+FAILED_US: Final = 5 * SECOND_US
+#: An autoscaler that flaps: it grows, shrinks and grows again (or the other way round), each time by two
+#: members at least and by so much of the largest size.
+TURNS_MIN: Final = 2
+STEP_MIN: Final = 2
+STEP_PERCENT: Final = 30
+SAMPLE_US: Final = 30 * SECOND_US
+#: Samples on either side of a median, and their time.
+_AROUND: Final = 3
+MEDIAN_US: Final = _AROUND * SAMPLE_US
+_TURNS_NAMED: Final = 6
+
+
+def deploy_wave(history: History) -> Match | None:
+    """A rolling restart: three or more different members stop in order and come back or are replaced, each
+    less than two minutes after the one before is back, and never half of the group at once."""
+    waves = [wave for wave in _waves(_planned(history)) if not _is_aligned(history, wave)]
+    return _of_waves(history, waves, "one after the other")
+
+
+def aligned_restart(history: History) -> Match | None:
+    """A restart of everybody: of a wave at least half of the group's members, and three, are away at one
+    instant.
+
+    The group is nearly empty then, and whoever stays takes all partitions for a moment.
+    """
+    waves = [wave for wave in _waves(_planned(history)) if _is_aligned(history, wave)]
+    return _of_waves(history, waves, "at the same time")
+
+
+def autoscaler(history: History) -> Match | None:
+    """A group that grows and shrinks in turns: its size changes direction at least twice, each time by two
+    members or more and by 30 % of its largest size. The size is the median over three and a half
+    minutes, so that a deployment, which replaces what it stops, does not count; nor does the forming of
+    the group."""
+    formed_us = _formed_us(history)
+    changes = [one for one in history.changes if one.time_us > formed_us and one.cause not in OF_COORDINATOR]
+    turns = _turns(_sizes(changes), _members_before(history, formed_us + 1) or 0)
+    if len(turns) <= TURNS_MIN:
+        return None
+    from_us, to_us = turns[0].from_us, turns[-1].to_us
+    scaled = [one for one in changes if from_us - MEDIAN_US <= one.time_us <= to_us + MEDIAN_US]
+    ups = sum(one.kind is ChangeKind.CAME for one in scaled)
+    sizes = [f"{turn.change:+d}" for turn in turns]
+    named = ", ".join(sizes if len(sizes) <= _TURNS_NAMED else [*sizes[:_TURNS_NAMED], "..."])
+    sentence = (
+        f"The group grew and shrank in {counted(len(turns), 'turn')} ({named}): {counted(ups, 'member')} "
+        f"came and {len(scaled) - ups:,} went in {seconds((to_us - from_us) / SECOND_US)}."
+    )
+    members = unique(one.member for one in scaled)
+    absences = away(history, members, from_us - AFTER_US, to_us + AFTER_US)
+    evidence = [
+        next(
+            one.row
+            for one in scaled
+            if (one.kind is ChangeKind.CAME) == (turn.change > 0) and one.time_us >= turn.from_us - MEDIAN_US
+        )
+        for turn in turns
+    ]
+    rebalances = begun_by(history, members, from_us - MEDIAN_US, to_us + MEDIAN_US)
+    return Match(sentence, members, rebalances, absences, evidence)
+
+
+class _Turn(NamedTuple):
+    """The group's size went in one direction, by ``change`` members."""
+
+    from_us: int
+    to_us: int
+    change: int
+
+
+def _formed_us(history: History) -> int:
+    """When the group had formed, if the history begins with the empty group."""
+    first = history.rebalances[0] if history.rebalances else None
+    if first is None or first.rounds[0].begun["previous_state"] != "Empty" or first.ended_us is None:
+        return history.from_us
+    return first.ended_us
+
+
+def _sizes(changes: Sequence[Change]) -> list[tuple[int, int]]:
+    """The group's size relative to its first one, every half minute: the median of the samples around."""
+    if not changes:
+        return []
+    samples: list[int] = []
+    size = number = 0
+    from_us = changes[0].time_us - MEDIAN_US
+    for at_us in range(from_us, changes[-1].time_us + 2 * MEDIAN_US, SAMPLE_US):
+        while number < len(changes) and changes[number].time_us <= at_us:
+            size += 1 if changes[number].kind is ChangeKind.CAME else -1
+            number += 1
+        samples.append(size)
+    around = [samples[max(0, at - _AROUND) : at + _AROUND + 1] for at in range(len(samples))]
+    return [(from_us + at * SAMPLE_US, sorted(near)[len(near) // 2]) for at, near in enumerate(around)]
+
+
+def _turns(sizes: Sequence[tuple[int, int]], members: int) -> list[_Turn]:
+    """The directions in which the size went, without those that are smaller than a step."""
+    if not sizes:
+        return []
+    largest = members + max(size for _, size in sizes)
+    step = max(STEP_MIN, math.ceil(STEP_PERCENT * largest / 100))
+    turns: list[_Turn] = []
+    begin = low = high = sizes[0]
+    for point in sizes:
+        if turns and turns[-1].change > 0:
+            high = max(high, point, key=lambda one: one[1])
+            turns[-1] = _Turn(turns[-1].from_us, high[0], high[1] - begin[1])
+            if high[1] - point[1] >= step:
+                begin, low = high, point
+                turns.append(_Turn(high[0], point[0], point[1] - high[1]))
+        elif turns:
+            low = min(low, point, key=lambda one: one[1])
+            turns[-1] = _Turn(turns[-1].from_us, low[0], low[1] - begin[1])
+            if point[1] - low[1] >= step:
+                begin, high = low, point
+                turns.append(_Turn(low[0], point[0], point[1] - low[1]))
+        else:
+            low, high = min(low, point, key=lambda one: one[1]), max(high, point, key=lambda one: one[1])
+            if high[1] - low[1] >= step:
+                begin = low if low[0] < high[0] else high
+                turns.append(_Turn(begin[0], point[0], point[1] - begin[1]))
+    return turns
+
+
+def _planned(history: History) -> list[Restart]:
+    """Restarts of processes that stopped in order, and not because something failed."""
+    failed: dict[str, list[int]] = {}
+    for incident in history.of_kind(*FAILURES):
+        failed.setdefault(incident.member, []).append(incident.time_us)
+    return [
+        one
+        for one in find_restarts(history)
+        if one.went.cause in PLANNED
+        and not any(abs(one.down_us - us) <= FAILED_US for us in failed.get(one.went.member, ()))
+    ]
+
+
+def _waves(restarts: Sequence[Restart]) -> list[list[Restart]]:
+    """Restarts that follow on each other, those of at least `RESTARTS_MIN` members."""
+    waves: list[list[Restart]] = []
+    until_us = 0
+    for one in restarts:
+        if not waves or one.down_us - until_us > PAUSE_US:
+            waves.append([])
+            until_us = one.down_us
+        waves[-1].append(one)
+        until_us = max(until_us, one.down_us, one.up_us)
+    return [wave for wave in waves if len({one.went.member for one in wave}) >= RESTARTS_MIN]
+
+
+def _is_aligned(history: History, wave: Sequence[Restart]) -> bool:
+    size = _members_before(history, wave[0].down_us) or len({one.went.member for one in wave})
+    return away_most(wave) >= max(RESTARTS_MIN, (size + 1) // 2)
+
+
+def _members_before(history: History, time_us: int) -> int | None:
+    """How many members the last round before ``time_us`` had; None if no round says it."""
+    known = [
+        one.members
+        for rebalance in history.rebalances
+        for one in rebalance.rounds
+        if one.begun_us < time_us and one.members is not None
+    ]
+    return known[-1] if known else None
+
+
+def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) -> Match | None:
+    if not waves:
+        return None
+    rebalances: list[Rebalance] = []
+    absences: list[Absence] = []
+    evidence: list[Row] = []
+    for wave in waves:
+        members = {name for one in wave for name in one.members}
+        from_us, to_us = wave[0].down_us - SECOND_US, max(one.up_us for one in wave) + AFTER_US
+        rebalances += begun_by(history, members, from_us, to_us)
+        absences += away(history, members, from_us, to_us)
+        evidence += [wave[0].went.row, wave[0].came.row, wave[-1].went.row, wave[-1].came.row]
+    restarts = [one for wave in waves for one in wave]
+    began = ", ".join(seconds(wave[0].down_us / SECOND_US) for wave in waves[:3])
+    silent = sum(one.went.cause not in ("left",) for one in restarts)
+    sentence = (
+        f"{counted(len(restarts), 'member')} stopped and came back or were replaced, {how}, in "
+        f"{counted(len(waves), 'wave')} (from {began} on)"
+    )
+    if silent:
+        sentence += f"; {silent:,} of them as static members that say nothing when they stop"
+    names = unique(name for one in restarts for name in one.members)
+    return Match(f"{sentence}.", names, rebalances, absences, evidence)

@@ -1,0 +1,158 @@
+"""What befalls a group as a whole: its coordinator moves, topics change, rounds without progress, its
+start."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.explain.findings import Match
+from groupstorm.explain.history import History, Rebalance
+from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, unique
+from groupstorm.figures.wording import counted, seconds
+from groupstorm.trace.events.group_states import Cause
+
+#: Generations in a row in which no record got processed, or rounds of one rebalance: the group turns in
+#: circles.
+LIVELOCK_MIN: Final = 5
+#: Rows about the coordinator so close to each other are about one outage.
+OUTAGE_US: Final = 300 * SECOND_US
+#: The group still forms if the next member comes so soon after the last rebalance was over.
+FORMING_US: Final = 30 * SECOND_US
+
+_ARRIVALS: Final = frozenset({Cause.NEW_MEMBER, Cause.PENDING_MEMBER, Cause.STATIC_MEMBER, Cause.HEARTBEAT})
+
+
+def coordinator_moved(history: History) -> Match | None:
+    """Another broker loaded the group (or the broker unloaded it), or members were answered
+    NOT_COORDINATOR. Meanwhile nobody can join, leave or commit."""
+    moved = [*history.of_kind("coordinator-away", "unloaded", "loaded", "coordinator-moved")]
+    if not moved:
+        return None
+    loads = sum(one.row["event"] in ("group_created", "group_deleted") for one in moved)
+    spans: list[tuple[int, int]] = []
+    for one in moved:
+        if spans and one.time_us - spans[-1][1] <= OUTAGE_US:
+            spans[-1] = spans[-1][0], one.time_us
+        else:
+            spans.append((one.time_us, one.time_us))
+    sentence = f"The coordinator of the group went away or moved {counted(len(spans), 'time')}"
+    sentence += f"; {counted(loads, 'row')} about loads and unloads." if loads else "."
+    rebalances = [
+        one
+        for one in history.rebalances
+        if any(
+            one.begun_us <= to_us + AFTER_US and from_us <= one.until_us(history.to_us)
+            for from_us, to_us in spans
+        )
+    ]
+    absences = [
+        one
+        for one in history.absences
+        if any(one.from_us <= to_us + AFTER_US and from_us <= one.to_us for from_us, to_us in spans)
+    ]
+    return Match(sentence, (), rebalances, absences, [one.row for one in moved])
+
+
+def metadata_changed(history: History) -> Match | None:
+    """A member joined again because the metadata of its topics had changed: partitions or topics were
+    created or deleted, or a topic matched its pattern. Seen as metadata-changed, or as a rebalance of
+    new partitions."""
+    found = [*history.of_kind("metadata-changed", "topics-changed")]
+    rebalances = [
+        one
+        for one in history.rebalances
+        if one.new_partitions
+        or any(two.row["event"] == "rejoin_requested" and _begins(one, two.time_us) for two in found)
+    ]
+    if not rebalances and not found:
+        return None
+    members = unique(one.member for one in found if one.row["event"] == "rejoin_requested")
+    changes = sum(one.row["event"] != "rejoin_requested" for one in found)
+    sentence = f"The topics' metadata changed, and {counted(len(rebalances), 'rebalance')} followed"
+    sentence += f"; the trace has {counted(changes, 'change')} of topics." if changes else "."
+    absences = [one for one in history.absences if not one.member]
+    return Match(sentence, members, rebalances, absences, [one.row for one in found])
+
+
+def _begins(rebalance: Rebalance, asked_us: int) -> bool:
+    return any(0 <= one.begun_us - asked_us <= SECOND_US for one in rebalance.rounds)
+
+
+def livelock(history: History) -> Match | None:
+    """Rounds without progress: in five generations in a row no record got processed, or one rebalance took
+    five rounds that did not come to an end."""
+    most = history.figures.generations_without_progress_max if history.figures is not None else None
+    circling = [
+        one for one in history.rebalances if sum(each.ended is None for each in one.rounds) >= LIVELOCK_MIN
+    ]
+    if (most or 0) < LIVELOCK_MIN and not circling:
+        return None
+    parts = []
+    if (most or 0) >= LIVELOCK_MIN:
+        parts.append(f"in {counted(most or 0, 'generation')} in a row no record got processed")
+    if circling:
+        parts.append(
+            f"{counted(len(circling), 'rebalance')} took {LIVELOCK_MIN} rounds or more that broke off"
+        )
+    rows = [each.begun for one in circling for each in one.rounds]
+    return Match(f"The group turned in circles: {'; '.join(parts)}.", (), circling, (), rows)
+
+
+def formation(history: History) -> Match | None:
+    """The group formed in several rebalances: its first members came one after the other, each less than
+    30 s after the rebalance before it. Only of a trace that begins with the empty group."""
+    first = next(iter(history.rebalances), None)
+    if first is None or first.rounds[0].begun["previous_state"] not in ("Empty",) or history.from_us:
+        return None
+    forming = [first]
+    for one in history.rebalances[1:]:
+        ended_us = forming[-1].ended_us
+        if ended_us is None or one.begun_us - ended_us > FORMING_US or one.cause not in _ARRIVALS:
+            break
+        if one.cause == Cause.HEARTBEAT and not any(change.kind == "came" for change in one.changes):
+            break
+        forming.append(one)
+    if len(forming) < 2:
+        return None
+    lasted_us = forming[-1].until_us(history.to_us) - first.begun_us
+    members = unique(one.culprit for one in forming[1:])
+    sentence = (
+        f"The group formed in {counted(len(forming), 'rebalance')} within {seconds(lasted_us / SECOND_US)}: "
+        "members came just after a round, and each began the next one."
+    )
+    return Match(sentence, members, forming, (), [one.rounds[0].begun for one in forming])
+
+
+def follow_ups(history: History) -> Match | None:
+    """Kafka Streams asked for further rebalances: tasks change their owner only when the old one has
+    released them or a warm-up has caught up."""
+    due = [*history.of_kind("follow-up")]
+    if not due:
+        return None
+    members = unique(one.member for one in due)
+    rebalances = [one for one in history.rebalances if any(_begins_after(one, two.time_us) for two in due)]
+    causes = sorted({str(one.row["cause"]) for one in due})
+    sentence = f"{counted(len(due), 'follow-up rebalance')} was due ({', '.join(causes)})."
+    return Match(sentence, members, rebalances, (), [one.row for one in due])
+
+
+def _begins_after(rebalance: Rebalance, due_us: int) -> bool:
+    return any(0 <= one.begun_us - due_us <= AFTER_US for one in rebalance.rounds)
+
+
+def state_lost(history: History) -> Match | None:
+    """Instances of a Kafka Streams application went, and tasks had to restore their state from nothing."""
+    from_nothing = [*history.of_kind("restored-from-nothing")]
+    gone = [*history.of_kind("instance-gone")]
+    if not from_nothing or not gone:
+        return None
+    processes = unique(str(one.row.get("process", "")) for one in gone)
+    sentence = (
+        f"{counted(len(gone), 'instance')} went, and {counted(len(from_nothing), 'task')} had to be restored "
+        "from the beginning of their changelogs."
+    )
+    threads = {change.member for change in history.went() if change.member.startswith(processes)}
+    rebalances = [
+        one for one in history.rebalances if not threads.isdisjoint(change.member for change in one.changes)
+    ]
+    return Match(sentence, processes, rebalances, (), [one.row for one in (*gone, *from_nothing)])

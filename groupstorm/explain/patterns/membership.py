@@ -1,0 +1,182 @@
+"""Members that do not fit together: assignors, protocols, instance ids, subscriptions, zombies, failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Final
+
+from groupstorm.explain.findings import Match
+from groupstorm.explain.history import REPLACED, Absence, ChangeKind, History, Incident, Rebalance
+from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, away, begun_by, concerned, unique
+from groupstorm.figures.wording import counted, listed, seconds
+
+#: Two processes with one group.instance.id replace each other: so often within ten minutes is no restart.
+REPLACED_MIN: Final = 3
+TWINS_US: Final = 600 * SECOND_US
+RESTART_US: Final = 120 * SECOND_US
+#: For so long in all two members have to work on one partition.
+DUAL_MIN_S: Final = 1
+#: So many members end with an error that is none of the protocol's.
+_NAMED_MAX: Final = 4
+
+
+def mixed_assignors(history: History) -> Match | None:
+    """JoinGroup was refused with INCONSISTENT_GROUP_PROTOCOL: a member offers no assignor that all others
+    offer."""
+    refused = [*history.of_kind("inconsistent-protocol")]
+    counts = [*history.of_kind("inconsistent-protocol-counted")]
+    if not refused and not counts:
+        return None
+    members = unique(one.member for one in refused)
+    times = len(refused) or sum(int(one.row["count"]) for one in counts)
+    sentence = f"{_who(members)} was refused {counted(times, 'time')} with INCONSISTENT_GROUP_PROTOCOL."
+    return Match(
+        sentence, members, *_since(history, refused, members), [one.row for one in (*refused, *counts)]
+    )
+
+
+def migration_refused(history: History) -> Match | None:
+    """A member of group.protocol=consumer was refused by a classic group (GROUP_ID_NOT_FOUND): the group
+    may not be upgraded while it lives."""
+    refused = [*history.of_kind("migration-refused")]
+    if not refused:
+        return None
+    members = unique(one.member for one in refused)
+    times = counted(len(refused), "time")
+    sentence = f"{_who(members)} speaks the new protocol and was refused {times} by a classic group."
+    return Match(sentence, members, *_since(history, refused, members), [one.row for one in refused])
+
+
+def migration(history: History) -> Match | None:
+    """A live group changed between the classic protocol and KIP-848's."""
+    converted = [*history.of_kind("converted")]
+    if not converted:
+        return None
+    ways = listed([str(one.row["cause"]) for one in converted])
+    sentence = f"The group was {ways} with live members."
+    rebalances = [
+        one
+        for one in history.rebalances
+        if any(one.begun_us <= two.time_us <= one.until_us(history.to_us) for two in converted)
+    ]
+    return Match(sentence, (), rebalances, (), [one.row for one in converted])
+
+
+def fenced_instances(history: History) -> Match | None:
+    """A member was fenced (FENCED_INSTANCE_ID), or one group.instance.id was replaced three times within
+    ten minutes: two processes have the same group.instance.id, and take the membership from each other."""
+    fenced = [*history.of_kind("fenced")]
+    replaced: dict[str, list[Incident]] = {}
+    for change in history.changes:
+        if change.cause == REPLACED and change.kind is ChangeKind.CAME and change.instance is not None:
+            replaced.setdefault(change.instance, []).append(
+                Incident(change.time_us, change.member, change.row)
+            )
+    twins = {
+        instance: ones
+        for instance, ones in replaced.items()
+        if any(
+            third.time_us - first.time_us <= TWINS_US
+            for first, third in zip(ones, ones[REPLACED_MIN - 1 :], strict=False)
+        )
+    }
+    if not fenced and not twins:
+        return None
+    found = sorted([*fenced, *(one for ones in twins.values() for one in ones)], key=lambda one: one.time_us)
+    members = unique(one.member for one in found)
+    instances = unique(str(one.row.get("instance", "")) for one in found)
+    sentence = (
+        f"{counted(len(fenced), 'request')} or members were fenced with FENCED_INSTANCE_ID"
+        if fenced
+        else f"{counted(sum(map(len, twins.values())), 'time')} a process took a membership from another one"
+    )
+    named = f" ({listed([*instances[:_NAMED_MAX]])})" if instances else ""
+    rebalances = begun_by(history, members, found[0].time_us - SECOND_US, found[-1].time_us + AFTER_US)
+    absences = away(history, members, found[0].time_us - AFTER_US, found[-1].time_us + AFTER_US)
+    return Match(f"{sentence}{named}.", members, rebalances, absences, [one.row for one in found])
+
+
+def zombies(history: History) -> Match | None:
+    """A process worked on after the group had given its partitions away: its commits were refused with an
+    error of one that is no member any more, or two members worked on one partition for a second or more
+    in all."""
+    refused = [*history.of_kind("commit-refused")]
+    counts = [*history.of_kind("commit-refused-counted")]
+    both_s = (history.figures.dual_owner_seconds if history.figures is not None else None) or 0
+    if not refused and not counts and both_s < DUAL_MIN_S:
+        return None
+    sentences = []
+    if refused or counts:
+        times = len(refused) or sum(int(one.row["count"]) for one in counts)
+        errors = listed(sorted({str(one.row.get("error")) for one in (*refused, *counts)}))
+        sentences.append(f"{counted(times, 'commit')} of members that were out of the group: {errors}.")
+    if both_s >= DUAL_MIN_S:
+        sentences.append(f"Two members worked on one partition for {seconds(both_s)} in all.")
+    late = [*history.of_kind("commit-refused", "out-of-group", "poll-timeout-lost", "fenced")]
+    rows = [one.row for one in (*late, *counts)]
+    return Match(" ".join(sentences), unique(one.member for one in late), (), (), rows)
+
+
+def subscriptions_differ(history: History) -> Match | None:
+    """Members that are in the group at the end have different topics: partitions of a topic can only go to
+    those that subscribe to it, and most assignors are then less even and less sticky."""
+    last: dict[str, bool] = {}
+    for change in history.changes:
+        last[change.member] = change.kind is ChangeKind.CAME
+    topics = {
+        member: (chosen, row)
+        for member, (chosen, row) in history.subscriptions.items()
+        if chosen and last.get(member, True)
+    }
+    kinds = Counter(frozenset(chosen) for chosen, _ in topics.values())
+    if len(kinds) < 2:
+        return None
+    common, _ = kinds.most_common(1)[0]
+    others = {member: row for member, (chosen, row) in topics.items() if frozenset(chosen) != common}
+    sentence = (
+        f"{counted(len(others), 'member')} of {len(topics):,} subscribe to other topics than the rest: "
+        f"{listed([*others][:_NAMED_MAX])}."
+    )
+    return Match(sentence, unique(others), (), (), [*others.values()])
+
+
+def failing_members(history: History) -> Match | None:
+    """Members ended with an error that poll() threw: an assignor's plan, or a fatal error of the
+    coordinator."""
+    failed = [*history.of_kind("member-failed")]
+    if not failed:
+        return None
+    members = unique(one.member for one in failed)
+    errors = listed(sorted({str(one.row.get("error")) for one in failed}))
+    sentence = f"{counted(len(failed), 'consumer')} ended with {errors}."
+    return Match(sentence, members, *_since(history, failed, members), [one.row for one in failed])
+
+
+def _who(members: Collection[str]) -> str:
+    if not members:
+        return "A member"
+    named = [*members]
+    return (
+        named[0]
+        if len(named) == 1
+        else f"Each of {listed(named[:_NAMED_MAX])}"
+        + (f" and {len(named) - _NAMED_MAX:,} more" if len(named) > _NAMED_MAX else "")
+    )
+
+
+def _since(
+    history: History, refused: list[Incident], members: Collection[str]
+) -> tuple[list[Rebalance], list[Absence]]:
+    """The rebalances and absences of refused members, from two minutes before the first refusal on (the
+    restart that led to it) to ten minutes after the last."""
+    if not refused:
+        return [], []
+    from_us, to_us = refused[0].time_us - RESTART_US, refused[-1].time_us + TWINS_US
+    wanted = set(members)
+    rebalances = [
+        one
+        for one in history.rebalances
+        if from_us <= one.begun_us <= to_us and not wanted.isdisjoint(concerned(one))
+    ]
+    return rebalances, away(history, wanted, from_us, to_us)

@@ -1,0 +1,141 @@
+"""Members whose session expired: processes that died or fell silent, and static members that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from groupstorm.explain.findings import Match
+from groupstorm.explain.history import Change, ChangeKind, History
+from groupstorm.explain.patterns.selecting import (
+    AFTER_US,
+    SECOND_US,
+    alive_rows,
+    away,
+    begun_by,
+    unique,
+    with_changes,
+)
+from groupstorm.figures.wording import counted, listed
+from groupstorm.trace.events.group_states import Cause
+
+#: A static member that is back so soon after its session expired was restarting when it expired.
+RESTART_US: Final = 180 * SECOND_US
+_NAMED_MAX: Final = 3
+
+
+def session_expired(history: History) -> Match | None:
+    """The coordinator removed a dynamic member because it had no heartbeat for session.timeout.ms: the
+    process died, hung, or lost its connection. Until then its partitions have no owner."""
+    gone = [one for one in _expired(history) if one.instance is None]
+    if gone:
+        return _match(history, gone, "died, hung or lost the connection")
+    return None if any(one.kind is ChangeKind.WENT for one in history.changes) else _told(history)
+
+
+def _told(history: History) -> Match | None:
+    """Members' own logs, without any word of the coordinator about who went."""
+    told = [*history.of_kind("session-timeout", "out-of-group")]
+    if not told:
+        return None
+    members = unique(one.member for one in told)
+    causes = listed(sorted({str(one.row["cause"]) for one in told}))
+    sentence = f"{counted(len(members), 'member')} noticed to be out of the group ({causes})."
+    unknown = "why the coordinator removed them: add the broker's log"
+    rebalances = [
+        rebalance
+        for one in told
+        for rebalance in begun_by(history, members, one.time_us - SECOND_US, one.time_us + AFTER_US)
+    ]
+    return Match(sentence, members, rebalances, (), [one.row for one in told], unknown)
+
+
+def static_session_too_short(history: History) -> Match | None:
+    """A static member's session expired, and the same group.instance.id came back within three minutes:
+    the restart took longer than session.timeout.ms, so static membership saved nothing."""
+    gone = [one for one in _expired(history) if one.instance is not None and _is_back(history, one)]
+    if not gone:
+        return None
+    match = _match(history, gone, "came back under the same group.instance.id later")
+    back = [one for one in (_return(history, change) for change in gone) if one is not None]
+    match.rebalances = [*match.rebalances, *with_changes(history, back)]
+    return match
+
+
+def static_orphan(history: History) -> Match | None:
+    """A static member's session expired, and its group.instance.id never came back: it was scaled in, or its
+    successor has another id (pods of a Deployment), or it died. A static member does not leave when it
+    stops, so its partitions wait for the whole session."""
+    gone = [one for one in _expired(history) if one.instance is not None and not _is_back(history, one)]
+    return _match(history, gone, "never came back under the same group.instance.id") if gone else None
+
+
+def _expired(history: History) -> list[Change]:
+    return [one for one in history.went() if one.cause == Cause.SESSION_EXPIRED]
+
+
+def _is_back(history: History, gone: Change) -> bool:
+    return _return(history, gone) is not None
+
+
+def _return(history: History, gone: Change) -> Change | None:
+    """How the same group.instance.id came back after its session had expired."""
+    for one in history.changes:
+        is_same = one.kind is ChangeKind.CAME and one.instance == gone.instance
+        if is_same and 0 <= one.time_us - gone.time_us <= RESTART_US:
+            return one
+    return None
+
+
+def _match(history: History, gone: Sequence[Change], what: str) -> Match:
+    members = unique(one.member for one in gone)
+    sentences = [f"{counted(len(gone), 'session')} expired; {counted(len(members), 'member')} {what}."]
+    sentences += [_last_alive(history, one) for one in gone[:_NAMED_MAX]]
+    absences = [
+        absence
+        for one in gone
+        for absence in away(history, {one.member}, _silent_from_us(history, one), one.time_us + AFTER_US)
+    ]
+    return Match(
+        " ".join(sentences),
+        members,
+        with_changes(history, gone),
+        absences,
+        alive_rows(gone),
+        _unknown(history, gone),
+    )
+
+
+def _silent_from_us(history: History, gone: Change) -> int:
+    if gone.alive is not None:
+        return int(gone.alive["time_us"]) - SECOND_US
+    timeout_ms = _timeout_ms(history, gone)
+    return gone.time_us if timeout_ms is None else gone.time_us - timeout_ms * 1000 - SECOND_US
+
+
+def _timeout_ms(history: History, gone: Change) -> int | None:
+    """How long the coordinator waits for a heartbeat; in a consumer group the broker says it."""
+    if history.is_consumer_group:
+        return history.settings.number("group.consumer.session.timeout.ms")
+    return history.settings.number("session.timeout.ms", gone.member)
+
+
+def _last_alive(history: History, gone: Change) -> str:
+    """The last moment at which the member is known to have been alive."""
+    timeout_ms = _timeout_ms(history, gone)
+    at = f"{gone.time_us / SECOND_US:,.3f} s"
+    known = []
+    if timeout_ms is not None:
+        heartbeat_us = gone.time_us - timeout_ms * 1000
+        known.append(f"its last heartbeat came at {heartbeat_us / SECOND_US:,.3f} s")
+    if gone.alive is not None:
+        known.append(f"the last row of it is of {gone.alive['time_us'] / SECOND_US:,.3f} s")
+    if not known:
+        known.append("when it was last alive is unknown")
+    return f"{gone.member or gone.member_id}: expired at {at}; {listed(known)}."
+
+
+def _unknown(history: History, gone: Sequence[Change]) -> str:
+    if not history.is_imported or all(one.alive is not None for one in gone):
+        return ""
+    return "when the members were last alive: add the members' own logs"

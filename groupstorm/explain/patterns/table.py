@@ -1,0 +1,202 @@
+"""All patterns, the specific ones first: a rebalance that several explain belongs to the first of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.explain.findings import Pattern
+from groupstorm.explain.patterns import deployments, group, membership, polls, sessions, waiting
+
+PATTERNS: Final = (
+    Pattern(
+        "mixed-assignors",
+        "Members without a common assignor",
+        membership.mixed_assignors,
+        "Roll twice: first with both assignors in partition.assignment.strategy, then without the old one.",
+        ("eager-to-cooperative",),
+        is_defect=True,
+    ),
+    Pattern(
+        "migration-refused",
+        "A member of the new protocol in a group that may not be upgraded",
+        membership.migration_refused,
+        "Set group.consumer.migration.policy to upgrade or bidirectional, and leave assignors with user "
+        "data first.",
+        ("migrate-to-consumer-protocol",),
+        is_defect=True,
+    ),
+    Pattern(
+        "static-fenced",
+        "Two processes with one group.instance.id",
+        membership.fenced_instances,
+        "Give every process a group.instance.id of its own: the pod's name in a StatefulSet.",
+        ("static-trap",),
+        is_defect=True,
+    ),
+    Pattern(
+        "static-session-too-short",
+        "Static members whose restart takes longer than their session",
+        sessions.static_session_too_short,
+        "Raise session.timeout.ms above the time that a restart takes, or make restarts faster.",
+        ("static-sizing",),
+        is_defect=True,
+    ),
+    Pattern(
+        "static-orphan",
+        "Static members that are gone for good",
+        sessions.static_orphan,
+        "Keep ids over restarts (StatefulSet), remove scaled-in members with "
+        "Admin.removeMembersFromConsumerGroup, or lower session.timeout.ms.",
+        ("static-trap", "static-sizing"),
+    ),
+    Pattern(
+        "poison-record",
+        "A record that nobody gets past",
+        polls.poison_record,
+        "Send the record to a dead-letter topic after one retry; raising max.poll.interval.ms only makes "
+        "the wait longer.",
+        ("poison-livelock",),
+        is_defect=True,
+    ),
+    Pattern(
+        "max-poll-interval",
+        "max.poll.interval.ms exceeded",
+        polls.max_poll_interval,
+        "Raise max.poll.interval.ms above the slowest batch, or lower max.poll.records, or process in "
+        "another thread.",
+        ("poison-livelock", "slow-member-hostage"),
+    ),
+    Pattern(
+        "failing-members",
+        "Members that end with an error",
+        membership.failing_members,
+        "Read the error of the first one; an IllegalStateException of a sticky assignor is a defect that "
+        "--set kafka_defects=true shows.",
+        ("kafka-defects",),
+        is_defect=True,
+    ),
+    Pattern(
+        "coordinator-moved",
+        "The coordinator went away or moved",
+        group.coordinator_moved,
+        "Look at the brokers' log; a session.timeout.ms above the failover's time lets members ride it out.",
+        ("coordinator-failover",),
+    ),
+    Pattern(
+        "state-lost",
+        "State that has to be restored from nothing",
+        group.state_lost,
+        "Raise num.standby.replicas, and place standbys in other racks (rack.aware.assignment.tags).",
+        ("standby-loss", "rack-bill"),
+    ),
+    Pattern(
+        "follow-up-rebalances",
+        "Kafka Streams' follow-up rebalances",
+        group.follow_ups,
+        "Each warm-up costs one: see acceptable.recovery.lag, max.warmup.replicas and "
+        "probing.rebalance.interval.ms.",
+        ("stateful-warmup",),
+    ),
+    Pattern(
+        "slow-assignor",
+        "A leader that takes long to assign",
+        waiting.slow_assignor,
+        "Use a faster assignor, or find out why the leader's process stood still.",
+        ("custom-assignor-lab",),
+    ),
+    Pattern(
+        "held-join-phase",
+        "A member that holds up the join phase",
+        waiting.held_join_phase,
+        "Lower max.poll.interval.ms (it is the rebalance timeout) or max.poll.records, or use "
+        "group.protocol=consumer, in "
+        "which nobody waits for the slow one.",
+        ("slow-member-hostage",),
+    ),
+    Pattern(
+        "slow-callback",
+        "Rebalance callbacks that take long",
+        waiting.slow_callback,
+        "Do less in onPartitionsRevoked: commit, and do not finish the work at hand.",
+        ("duplicates-on-revoke",),
+    ),
+    Pattern(
+        "livelock",
+        "Rounds without progress",
+        group.livelock,
+        "Find the record or the member that every round begins with; more members do not help.",
+        ("poison-livelock",),
+    ),
+    Pattern(
+        "autoscaler-flapping",
+        "An autoscaler that flaps",
+        deployments.autoscaler,
+        "Lengthen the scale-down stabilization, and leave a margin between the thresholds.",
+        ("autoscaler-flap",),
+    ),
+    Pattern(
+        "aligned-restart",
+        "Everybody restarts at once",
+        deployments.aligned_restart,
+        "Restart one after the other (maxUnavailable 1), or spread configuration pushes and certificates.",
+        ("aligned-restarts",),
+    ),
+    Pattern(
+        "migration",
+        "A live group that changes its protocol",
+        membership.migration,
+        "Nothing to turn: it costs one rebalance each way.",
+        ("migrate-to-consumer-protocol",),
+    ),
+    Pattern(
+        "deploy-wave",
+        "A deploy wave",
+        deployments.deploy_wave,
+        "Use cooperative-sticky; use static members if a process is back within session.timeout.ms.",
+        ("rolling-deploy", "deploy-and-crash"),
+    ),
+    Pattern(
+        "session-expired",
+        "Sessions that expired",
+        sessions.session_expired,
+        "Find out why the process died or stood still (GC, CPU limits, network); session.timeout.ms "
+        "bounds how long its "
+        "partitions wait.",
+        ("deploy-and-crash", "stream-join"),
+    ),
+    Pattern(
+        "topics-changed",
+        "Topics that changed",
+        group.metadata_changed,
+        "metadata.max.age.ms bounds how long new partitions wait for an owner.",
+        ("topic-growth",),
+    ),
+    Pattern(
+        "formed-in-rounds",
+        "A group that forms in several rounds",
+        group.formation,
+        "Raise group.initial.rebalance.delay.ms above the time in which the members arrive.",
+        ("cold-start", "late-joiner-race"),
+    ),
+    Pattern(
+        "waits-for-heartbeat",
+        "Handovers that wait for the next heartbeat or poll",
+        waiting.next_heartbeat,
+        "Lower group.consumer.heartbeat.interval.ms, and poll more often.",
+        ("new-protocol",),
+    ),
+    Pattern(
+        "zombie",
+        "A zombie that works on",
+        membership.zombies,
+        "Stop work in onPartitionsLost, and commit before the session or the poll interval runs out.",
+        ("custom-assignor-lab", "poison-livelock"),
+    ),
+    Pattern(
+        "subscriptions-differ",
+        "Subscriptions that differ",
+        membership.subscriptions_differ,
+        "Subscribe all members of a group to the same topics, or use one group for each set of topics.",
+        (),
+    ),
+)

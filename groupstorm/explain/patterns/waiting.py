@@ -1,0 +1,149 @@
+"""Rounds that wait for one member: in the join phase, in the leader's assignor, in a callback."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.explain.findings import Match
+from groupstorm.explain.history import History, Rebalance, Round, Row
+from groupstorm.explain.patterns.selecting import SECOND_US, unique
+from groupstorm.figures.reasons import SLOW_US
+from groupstorm.figures.wording import counted, listed, seconds
+from groupstorm.trace.events.group_states import Cause
+
+#: A leader that takes longer for its plan keeps everybody waiting: assignors take milliseconds.
+SLOW_PLAN_US: Final = 5 * SECOND_US
+#: How the longest wait is named, and how many members.
+_NAMED_MAX: Final = 4
+
+
+def held_join_phase(history: History) -> Match | None:
+    """A join phase took 10 s or more (heartbeats bring the others within seconds), and not because of
+    group.initial.rebalance.delay.ms: the round waited for the last member to join, or to be removed. In
+    a consumer group: a member took 10 s or more to give up partitions that others wait for."""
+    held = [(rebalance, one) for rebalance in history.rebalances for one in rebalance.rounds if _is_held(one)]
+    slow = history.slow_revocations
+    if not held and not slow:
+        return None
+    members = unique([*(_last(one) for _, one in held), *(one.member for one in slow)])
+    sentences: list[str] = []
+    rows: list[Row] = []
+    if held:
+        longest = max(held, key=lambda pair: pair[1].joining_us or 0)[1]
+        sentences.append(f"{counted(len(held), 'join phase')} took 10 s or more. {_waited(longest)}")
+        rows += [
+            row for _, one in held[:1] for row in (one.begun, one.last_join, one.joined) if row is not None
+        ]
+        rows += [row for row in (longest.removed_at_end, longest.joined) if row is not None]
+    if slow:
+        worst = max(slow, key=lambda one: one.lasted_us)
+        sentences.append(
+            f"{counted(len(slow), 'member')} took 10 s or more to give up partitions: {worst.member} "
+            f"{seconds(worst.lasted_us / SECOND_US)}."
+        )
+        rows += [worst.first, worst.last]
+    rebalances = [rebalance for rebalance, _ in held]
+    rebalances += [
+        rebalance
+        for one in slow
+        for rebalance in history.rebalances
+        if rebalance.begun_us <= one.first["time_us"] <= rebalance.until_us(history.to_us)
+    ]
+    unknown = ""
+    if held and not all(_last(one) for _, one in held):
+        unknown = "who came last: add the logs of the consumers"
+    return Match(" ".join(sentences), members, _once(rebalances), (), rows, unknown)
+
+
+def _is_held(one: Round) -> bool:
+    """A round that waited for a member whose session had to expire belongs to `sessions`."""
+    if one.joined is None or one.joined["cause"] == Cause.INITIAL_DELAY or (one.joining_us or 0) < SLOW_US:
+        return False
+    return one.removed_at_end is None or one.removed_at_end.get("cause") != Cause.SESSION_EXPIRED
+
+
+def _last(one: Round) -> str:
+    """The member that the join phase waited for."""
+    return one.removed_member or one.last_joiner
+
+
+def _waited(one: Round) -> str:
+    took = seconds((one.joining_us or 0) / SECOND_US)
+    if one.removed_at_end is not None:
+        cause = one.removed_at_end.get("cause", "unknown")
+        return f"The longest took {took}: it waited for {_last(one)}, which was removed ({cause})."
+    if one.last_join is None:
+        return f"The longest took {took}."
+    waited_us = one.last_join["time_us"] - (one.others_joined_us or one.begun_us)
+    after = seconds(waited_us / SECOND_US)
+    return f"The longest took {took}: {_last(one)} joined last, {after} after all others."
+
+
+def slow_assignor(history: History) -> Match | None:
+    """The leader took 5 s or more from the end of the join phase to its SyncGroup: its assignor is slow,
+    or the process stood still."""
+    slow = [
+        (rebalance, one)
+        for rebalance in history.rebalances
+        for one in rebalance.rounds
+        if (one.assigning_us or 0) >= SLOW_PLAN_US
+    ]
+    if not slow:
+        return None
+    longest = max((one.assigning_us or 0) for _, one in slow)
+    sentence = (
+        f"In {counted(len(slow), 'round')} the group waited 5 s or more for the leader's plan, "
+        f"{seconds(longest / SECOND_US)} at the longest."
+    )
+    rows = [row for _, one in slow for row in (one.joined, one.ended) if row is not None]
+    leaders = unique(str((one.joined or {}).get("leader", "")) for _, one in slow)
+    return Match(sentence, leaders[:_NAMED_MAX], _once([rebalance for rebalance, _ in slow]), (), rows)
+
+
+def slow_callback(history: History) -> Match | None:
+    """onPartitionsRevoked, or onPartitionsLost, took 3 s or more: meanwhile the partition has no owner,
+    and the round waits for the member."""
+    slow = [*history.of_kind("slow-callback")]
+    if not slow:
+        return None
+    longest = max(slow, key=lambda one: int(one.row["duration_us"]))
+    members = unique(one.member for one in slow)
+    sentence = (
+        f"{counted(len(slow), 'callback')} of {counted(len(members), 'member')} took 3 s or more, the "
+        f"longest {seconds(longest.row['duration_us'] / SECOND_US)} ({longest.member})."
+    )
+    rebalances = [
+        rebalance
+        for rebalance in history.rebalances
+        if any(_during(rebalance, one.time_us, int(one.row["duration_us"]), history.to_us) for one in slow)
+    ]
+    return Match(sentence, members, rebalances, (), [one.row for one in slow])
+
+
+def _during(rebalance: Rebalance, from_us: int, lasted_us: int, end_us: int) -> bool:
+    return rebalance.begun_us <= from_us + lasted_us and from_us <= rebalance.until_us(end_us)
+
+
+def next_heartbeat(history: History) -> Match | None:
+    """A consumer group (KIP-848) in which most of the time without an owner, and one partition-second at
+    least, went to new owners whose next heartbeat fetches the partition, or whose next poll() takes it."""
+    waits = history.handover_waits_us
+    if not history.is_consumer_group or not history.unowned_us or waits is None:
+        return None
+    waited_us = sum(waits)
+    if waited_us < SECOND_US or 2 * waited_us < history.unowned_us:
+        return None
+    words = [
+        f"{seconds(us / SECOND_US)} to the next {what}"
+        for us, what in zip(waits, ("heartbeat", "poll()"), strict=True)
+        if us
+    ]
+    sentence = (
+        f"Of {seconds(history.unowned_us / SECOND_US)} without an owner, summed over partitions, new owners "
+        f"waited {listed(words)}."
+    )
+    return Match(sentence, (), history.rebalances)
+
+
+def _once(rebalances: list[Rebalance]) -> list[Rebalance]:
+    return [*{one.number: one for one in rebalances}.values()]

@@ -1,0 +1,86 @@
+"""Records that nobody gets past: a partition whose owners begin at one position again and again, or stand
+still.
+
+Rows of members have positions (`docs/trace.md`); logs do not, so an imported trace has no stuck record.
+"""
+
+from __future__ import annotations
+
+from groupstorm.explain.history import Row, StuckRecord
+
+#: Rows that end an owner: if the next one begins where this one began, the record there may be why.
+_ENDS = frozenset({"member_crashed", "partitions_lost"})
+_POSITIONS = _ENDS | {
+    "partitions_revoked",
+    "partitions_assigned",
+    "processing_rates_changed",
+    "member_resumed",
+}
+
+
+class StuckRecords:
+    """Takes the rows of one group, in their order."""
+
+    def __init__(self) -> None:
+        #: By partition: where its owner began, and where it stands.
+        self._begun: dict[str, StuckRecord] = {}
+        self._standing: dict[str, StuckRecord] = {}
+        self._worst: dict[str, StuckRecord] = {}
+        self._longest: dict[str, StuckRecord] = {}
+        #: Records per partition and second at first, and per 1,000 seconds of partitions that rows name.
+        self._record_rate = 0
+        self._rates: dict[str, int] = {}
+
+    def add(self, row: Row) -> None:
+        event = row["event"]
+        if event == "scenario_started":
+            self._record_rate = row["record_rate"]
+        elif event == "record_rates_changed":
+            self._rates.update(zip(row["partitions"], row["rates"], strict=True))
+        if event not in _POSITIONS or "positions" not in row:
+            return
+        stands = "rates" in row and not any(row["rates"])  # one record holds up all partitions of its owner
+        for partition, position in zip(row["partitions"], row["positions"], strict=True):
+            if self._rates.get(partition, self._record_rate) > 0:
+                self._stand(partition, position, stands, row)
+                self._begin_or_end(partition, position, row)
+
+    def repeated(self) -> list[StuckRecord]:
+        """Of each partition the position at which most owners ended after they had begun there; the worst
+        first."""
+        for one in self._begun.values():
+            _keep(self._worst, one, len(one.ends))
+        return sorted(self._worst.values(), key=lambda one: (-len(one.ends), one.first["seq"]))
+
+    def stood(self) -> list[StuckRecord]:
+        """Of each partition the position at which owners stood longest; the longest first."""
+        for one in self._standing.values():
+            _keep(self._longest, one, one.stood_us)
+        return sorted(self._longest.values(), key=lambda one: (-one.stood_us, one.first["seq"]))
+
+    def _stand(self, partition: str, position: int, stands: bool, row: Row) -> None:
+        one = self._standing.get(partition)
+        if one is not None and one.since_us is not None:
+            one.stood_us += row["time_us"] - one.since_us
+            one.since_us = None
+        if one is None or one.position != position:
+            if one is not None:
+                _keep(self._longest, one, one.stood_us)
+            one = self._standing[partition] = StuckRecord(partition, position, row)
+        if stands:
+            one.since_us, one.member = row["time_us"], row["member"]
+
+    def _begin_or_end(self, partition: str, position: int, row: Row) -> None:
+        one = self._begun.get(partition)
+        if row["event"] == "partitions_assigned" and (one is None or one.position != position):
+            if one is not None:
+                _keep(self._worst, one, len(one.ends))
+            self._begun[partition] = StuckRecord(partition, position, row)
+        elif one is not None and row["event"] in _ENDS:
+            one.ends.append((row["member"], row))
+
+
+def _keep(worst: dict[str, StuckRecord], one: StuckRecord, how_bad: int) -> None:
+    before = worst.get(one.partition)
+    if before is None or how_bad > max(len(before.ends), before.stood_us):
+        worst[one.partition] = one

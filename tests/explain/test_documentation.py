@@ -1,0 +1,71 @@
+"""What docs/explain.md shows is what the command prints. GROUPSTORM_REWRITE=1 writes it anew."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from groupstorm.explain.patterns.table import PATTERNS
+from tests.command import groupstorm
+from tests.generated_pages import check_section
+from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
+
+PAGE = "explain.md"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("explain")
+    (folder / "server.log").write_text(BROKER)
+    (folder / "app-a.log").write_text(client_log("app-a", LEADER))
+    (folder / "app-b.log").write_text(client_log("app-b", FOLLOWER))
+    return folder
+
+
+def printed(folder: Path, *words: str) -> str:
+    result = groupstorm(*words, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.rstrip("\n")
+
+
+def block(folder: Path, *words: str) -> str:
+    lines = printed(folder, *words).replace(invoked(), "groupstorm")
+    return f"```\n$ groupstorm {' '.join(words)}\n{lines}\n```"
+
+
+def invoked() -> str:
+    """How the command names itself in a test."""
+    from tests.command import COMMAND
+
+    return " ".join(COMMAND)
+
+
+def test_a_storm(folder: Path) -> None:
+    size = ("--set", "members=6", "--set", "partitions=24")
+    printed(folder, "run", "slow-member-hostage", "--variant", "eager", *size, "--out", "run")
+    check_section(PAGE, "storm", block(folder, "explain", "run"))
+
+
+def test_imported_logs(folder: Path) -> None:
+    printed(folder, "import", "server.log", "app-a.log", "app-b.log", "--out", "imported")
+    check_section(PAGE, "import", block(folder, "explain", "imported"))
+
+
+def test_the_table_of_patterns() -> None:
+    rows = [
+        f"| `{one.name}`{' (a defect)' if one.is_defect else ''} | {_rule(one.rule)} | {one.advice} | "
+        f"{', '.join(f'`{name}`' for name in one.presets)} |"
+        for one in PATTERNS
+    ]
+    check_section(
+        PAGE,
+        "patterns",
+        "\n".join(["| pattern | rule | what to turn | presets |", "|---|---|---|---|", *rows]),
+    )
+
+
+def _rule(rule: object) -> str:
+    """The rule's docstring, which states its thresholds."""
+    return " ".join((inspect.getdoc(rule) or "").split())

@@ -1,0 +1,52 @@
+"""No false alarms: groups that nothing befalls have no pattern, and no rebalance but their first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.explain.explaining import explained, names, scenario_storm
+
+QUIET = """
+name: quiet
+question: Does a quiet group stay quiet?
+settings: {{members: {members}, partitions: 12, least_duration_ms: 10m, {settings}}}
+steps:
+  - {{at_ms: 0, do: start}}
+"""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "partition.assignment.strategy: [range]",
+        "partition.assignment.strategy: [cooperative-sticky]",
+        "group.instance.id: ordinal",
+        "client_profile: librdkafka",
+        "record_rate: 0",
+        "record_rate: 300, process_ms: 10",  # the members do not keep up
+    ],
+)
+def test_a_quiet_classic_group(tmp_path: Path, settings: str) -> None:
+    found = explained(scenario_storm(tmp_path, QUIET.format(members=4, settings=settings)))
+    assert names(found) == []
+    assert [one.rounds[0].begun["previous_state"] for one in found.history.rebalances] == ["Empty"]
+    assert found.baseline.busy == ()
+
+
+def test_a_quiet_consumer_group(tmp_path: Path) -> None:
+    """Its members find each other within one heartbeat, and wait for the next one to get their partitions."""
+    text = QUIET.format(members=4, settings="group.protocol: consumer")
+    found = explained(scenario_storm(tmp_path, text))
+    late = [one for one in found.history.rebalances if one.begun_us > 30_000_000]
+    assert late == []
+    assert set(names(found)) <= {"formed-in-rounds", "waits-for-heartbeat"}
+
+
+def test_a_member_that_is_added_is_no_pattern(tmp_path: Path) -> None:
+    """Growing once is wanted: one rebalance, by the member that came."""
+    text = QUIET.format(members=4, settings="partition.assignment.strategy: [cooperative-sticky]")
+    found = explained(scenario_storm(tmp_path, f"{text}  - {{at_ms: 3m, do: add}}\n"))
+    assert names(found) == []
+    assert [one.culprit for one in found.history.rebalances[1:]] == ["member-4"]

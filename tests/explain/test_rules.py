@@ -1,0 +1,267 @@
+"""Rules over traces of a few rows: what each pattern needs, and what is just not enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from groupstorm.figures.by_group import Window
+from tests.explain.explaining import (
+    END_OF_FORMED,
+    FORMED,
+    SECOND_US,
+    added,
+    explained,
+    first,
+    names,
+    removed,
+    round_of,
+    state,
+    trace_of,
+)
+
+
+def test_a_session_that_expired_names_the_last_sign_of_life(tmp_path: Path) -> None:
+    rows = [
+        *FORMED,
+        {"s": 50, "event": "join_parked", "member": "b", "member_id": "b-1", "generation": 1},
+        removed(95, "b", "b-1", "session-expired"),
+        *round_of(95, 2, "session-expired", "b-1"),
+        END_OF_FORMED,
+    ]
+    found = explained(trace_of(tmp_path, rows))
+    assert names(found) == ["session-expired"]
+    (finding,) = found.findings
+    assert finding.match.members == ("b-1",)  # real clients often share a client id
+    assert "expired at 95.000 s; the last row of it is of 50.000 s" in finding.match.sentence
+    assert [row["event"] for row in finding.match.evidence] == ["join_parked", "member_removed"]
+    assert [one.cause for one in finding.rebalances] == ["session-expired"]
+
+
+def test_a_member_that_leaves_is_no_expired_session(tmp_path: Path) -> None:
+    rows = [*FORMED, removed(95, "b", "b-1", "left"), *round_of(95, 2, "left", "b-1"), END_OF_FORMED]
+    found = explained(trace_of(tmp_path, rows))
+    assert names(found) == []
+    assert [one.culprit for one in found.unexplained] == ["a-1", "b-1"]
+
+
+def test_a_join_phase_of_ten_seconds_is_held_up(tmp_path: Path) -> None:
+    def joins(last_s: float) -> list[dict[str, Any]]:
+        parked = {"event": "join_parked", "generation": 1}
+        begun, *rest = round_of(100, 2, "leader-rejoined", "a-1", last_s - 100)
+        return [
+            *FORMED,
+            begun,
+            {"s": 100.1, "member": "a", "member_id": "a-1"} | parked,
+            {"s": last_s, "member": "b", "member_id": "b-1"} | parked,
+            *rest,
+            END_OF_FORMED,
+        ]
+
+    held = explained(trace_of(tmp_path, joins(110)))
+    assert names(held) == ["held-join-phase"]
+    assert held.findings[0].match.sentence == (
+        "1 join phase took 10 s or more. The longest took 10.0 s: b-1 joined last, 9.9 s after all others."
+    )
+    assert names(explained(trace_of(tmp_path, joins(109.9)))) == []
+
+
+def test_a_slow_plan(tmp_path: Path) -> None:
+    def plan(s: float) -> list[dict[str, Any]]:
+        begun, joined, stable = round_of(100, 2, "leader-rejoined", "a-1")
+        return [*FORMED, begun, joined, stable | {"s": 101 + s}, END_OF_FORMED]
+
+    assert names(explained(trace_of(tmp_path, plan(5)))) == ["slow-assignor"]
+    assert names(explained(trace_of(tmp_path, plan(4.9)))) == []
+
+
+def test_a_static_member_that_comes_back_too_late(tmp_path: Path) -> None:
+    def back(s: float) -> list[dict[str, Any]]:
+        return [
+            *FORMED,
+            added(10, "c", "c-1", "pod-c"),
+            *round_of(10, 2, "static-member", "c-1"),
+            removed(100, "c", "c-1", "session-expired", "pod-c"),
+            *round_of(100, 3, "session-expired", "c-1"),
+            added(s, "c", "c-2", "pod-c"),
+            *round_of(s, 4, "static-member", "c-2"),
+            END_OF_FORMED | {"s": 4_000},
+        ]
+
+    soon = explained(trace_of(tmp_path, back(280)), Window(50 * SECOND_US))
+    assert names(soon) == ["static-session-too-short"]
+    assert len(soon.findings[0].rebalances) == 2  # its return, too
+    late = explained(trace_of(tmp_path, back(281)), Window(50 * SECOND_US))
+    assert names(late) == ["static-orphan"]
+    assert late.findings[0].match.members == ("pod-c",)
+
+
+def test_a_zombie_whose_commits_are_refused(tmp_path: Path) -> None:
+    commit = {
+        "event": "offsets_committed",
+        "member_id": "b-1",
+        "generation": 1,
+        "partitions": ["t-0"],
+        "positions": [5],
+    }
+    rows = [*FORMED, {"s": 10} | commit, {"s": 20, "error": "ILLEGAL_GENERATION"} | commit, END_OF_FORMED]
+    found = explained(trace_of(tmp_path, rows))
+    assert names(found) == ["zombie"]
+    assert [row["time_us"] for row in found.findings[0].match.evidence] == [20 * SECOND_US]
+    assert names(explained(trace_of(tmp_path, [*rows[:-2], END_OF_FORMED]))) == []
+
+
+def test_members_whose_topics_differ(tmp_path: Path) -> None:
+    def started(member: str, *topics: str) -> dict[str, Any]:
+        return {"s": 0, "source": "member", "event": "member_started", "member": member, "topics": topics}
+
+    same = [started("a", "t", "u"), started("b", "u", "t"), *FORMED, END_OF_FORMED]
+    assert names(explained(trace_of(tmp_path, same))) == []
+    other = [started("a", "t", "u"), started("c", "t", "u"), started("b", "t"), *FORMED, END_OF_FORMED]
+    found = explained(trace_of(tmp_path, other))
+    assert names(found) == ["subscriptions-differ"]
+    assert found.findings[0].match.members == ("b",)
+    gone = [*other[:-1], removed(9, "b", "b-1", "left"), *round_of(9, 2, "left", "b-1"), END_OF_FORMED]
+    assert names(explained(trace_of(tmp_path, gone))) == []
+
+
+def test_a_coordinator_that_moves(tmp_path: Path) -> None:
+    rows = [
+        *FORMED,
+        {"s": 100, "event": "group_deleted", "cause": "unloaded"},
+        {"s": 130, "event": "group_created", "cause": "loaded"},
+        *round_of(140, 2, "leader-rejoined", "a-1"),
+        *round_of(1_000, 3, "leader-rejoined", "a-1"),
+        END_OF_FORMED,
+    ]
+    found = explained(trace_of(tmp_path, rows))
+    assert names(found) == ["coordinator-moved"]
+    assert [one.begun_us for one in found.findings[0].rebalances] == [140 * SECOND_US]
+    assert "1 time;" in found.findings[0].match.sentence
+
+
+def test_three_restarts_are_a_wave_and_two_are_none(tmp_path: Path) -> None:
+    def restart(name: str, s: float, generation: int) -> list[dict[str, Any]]:
+        return [
+            removed(s, name, f"{name}-1", "left", None),
+            *round_of(s, generation, "left", f"{name}-1"),
+            added(s + 20, name, f"{name}-2"),
+            *round_of(s + 20, generation + 1, "new-member", f"{name}-2"),
+        ]
+
+    started = {"source": "member", "event": "member_started", "topics": ["t"]}
+    members = [{"s": 0, "member": name} | started for name in "abcdefg"]
+    more = [added(0.2, name, f"{name}-1") for name in "cdefg"]
+    formed = [row | ({"count": 7} if "count" in row else {}) for row in FORMED]
+    rows = [*members, *formed[:3], *more, *formed[3:]]
+    two = [*rows, *restart("a", 100, 2), *restart("b", 140, 4)]
+    assert names(explained(trace_of(tmp_path, [*two, END_OF_FORMED]))) == []
+    three = explained(trace_of(tmp_path, [*two, *restart("c", 180, 6), END_OF_FORMED]))
+    assert names(three) == ["deploy-wave"]
+    assert len(three.findings[0].rebalances) == 6
+    apart = [*two, *restart("c", 140 + 20 + 121, 6), END_OF_FORMED]
+    assert names(explained(trace_of(tmp_path, apart))) == []
+
+
+def test_rounds_that_break_off_again_and_again(tmp_path: Path) -> None:
+    def broken(times: int) -> list[dict[str, Any]]:
+        rows = [*FORMED]
+        for number in range(times):
+            before = "CompletingRebalance" if number else "Stable"
+            rows.append(
+                state(
+                    100 + number, before, "PreparingRebalance", 1 + number, "member-updated", member_id="b-1"
+                )
+            )
+            rows.append(
+                state(100.5 + number, "PreparingRebalance", "CompletingRebalance", 2 + number, "all-joined")
+            )
+        return [*rows, state(200, "CompletingRebalance", "Stable", 9, "assigned"), END_OF_FORMED]
+
+    assert "livelock" in names(explained(trace_of(tmp_path, broken(6))))
+    assert "livelock" not in names(explained(trace_of(tmp_path, broken(5))))
+
+
+def test_a_specific_pattern_takes_its_rebalance_from_a_general_one(tmp_path: Path) -> None:
+    """A member that was refused for its assignor, and then expired: the session is not why."""
+    rows = [
+        *FORMED,
+        {"s": 160, "event": "join_answered", "member": "b", "member_id": "b-1", "generation": -1}
+        | {"error": "INCONSISTENT_GROUP_PROTOCOL"},
+        removed(195, "b", "b-1", "session-expired"),
+        *round_of(195, 2, "session-expired", "b-1"),
+        END_OF_FORMED,
+    ]
+    found = explained(trace_of(tmp_path, rows))
+    assert first(found) == "mixed-assignors"
+    by_name = {one.pattern.name: one for one in found.findings}
+    assert len(by_name["mixed-assignors"].rebalances) == 1
+    assert by_name["session-expired"].rebalances == []
+    assert by_name["session-expired"].shared == 1
+
+
+def test_the_baseline_is_that_of_the_quiet_quarter(tmp_path: Path) -> None:
+    """Five hours: no rebalance in four of them, and three in the third one."""
+    rounds = [
+        row
+        for number in range(3)
+        for row in round_of(7_300 + 600 * number, 2 + number, "leader-rejoined", "a-1")
+    ]
+    rows = [*FORMED, *rounds, END_OF_FORMED | {"s": 18_000}]
+    found = explained(trace_of(tmp_path, rows)).baseline
+    assert (found.slice_us, found.slices, found.per_slice) == (3_600 * SECOND_US, 5, 0)
+    assert found.busy == ((7_200 * SECOND_US, 3),)
+    short = explained(trace_of(tmp_path, [*FORMED, END_OF_FORMED | {"s": 200}])).baseline
+    assert short.per_slice is None
+
+
+def test_a_member_of_a_consumer_group_that_takes_long_to_give_up_partitions(tmp_path: Path) -> None:
+    def revoking(s: float) -> list[dict[str, Any]]:
+        reconciled = {"event": "member_reconciled", "member": "a", "member_id": "a-1", "generation": 3}
+        return [
+            added(0, "a", "a-1"),
+            state(0, "Empty", "Stable", 1, "heartbeat", member_id="a-1"),
+            added(50, "b", "b-1"),
+            state(50, "Stable", "Reconciling", 2, "heartbeat", member_id="b-1"),
+            {"s": 51, "state": "UNREVOKED_PARTITIONS", "partitions": ["t-0"], "revoking": ["t-1"]}
+            | reconciled,
+            {"s": 51 + s, "state": "STABLE", "partitions": ["t-0"]} | reconciled,
+            state(52 + s, "Reconciling", "Stable", 2, "heartbeat", member_id="a-1"),
+            END_OF_FORMED,
+        ]
+
+    found = explained(trace_of(tmp_path, revoking(10)))
+    assert names(found) == ["held-join-phase"]
+    assert found.findings[0].match.members == ("a-1",)
+    assert [one.culprit for one in found.findings[0].rebalances] == ["b-1"]
+    assert names(explained(trace_of(tmp_path, revoking(9.9)))) == []
+
+
+def test_an_autoscaler_has_to_turn_twice(tmp_path: Path) -> None:
+    def scaled(*sizes: int) -> list[dict[str, Any]]:
+        """Ten minutes at each size; names are never used again, as those of a Deployment's pods."""
+        rows, running, started, generation = [*FORMED], ["b"], 0, 1
+        for number, size in enumerate(sizes, start=1):
+            while len(running) + 1 != size:
+                s, generation = 600 * number + generation / 10, generation + 1
+                if len(running) + 1 < size:
+                    started += 1
+                    running.append(f"pod-{started}")
+                    rows += [
+                        added(s, running[-1], f"{running[-1]}-1"),
+                        *round_of(s, generation, "new-member", "a-1", 0.01),
+                    ]
+                else:
+                    gone = running.pop()
+                    rows += [
+                        removed(s, gone, f"{gone}-1", "left"),
+                        *round_of(s, generation, "left", "a-1", 0.01),
+                    ]
+        return [*rows, END_OF_FORMED | {"s": 9_000}]
+
+    found = explained(trace_of(tmp_path, scaled(6, 2, 6)))
+    assert names(found) == ["autoscaler-flapping"]
+    assert "in 3 turns (+4, -4, +4): 8 members came and 4 went" in found.findings[0].match.sentence
+    assert len(found.findings[0].rebalances) == 12
+    assert names(explained(trace_of(tmp_path, scaled(6, 2)))) == []
+    assert names(explained(trace_of(tmp_path, scaled(3, 2, 3, 2)))) == []  # one member is no step
