@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from groupstorm.cli.invocation import command_line
-from groupstorm.cli.printing import print_grid, print_paragraph, width
+from groupstorm.cli.printing import print_command, print_grid, print_paragraph, width
 from groupstorm.explain.culprits import Culprit, culprits, pattern_of
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.findings import Finding, quoted
@@ -119,10 +118,8 @@ def _print_finding(number: int, finding: Finding, history: History, lines: Mappi
     if finding.match.unknown:
         _print_indented(f"Unknown: {finding.match.unknown}.")
     _print_indented(f"Turn: {finding.pattern.advice}")
-    if finding.pattern.presets:
-        shown = [command_line("compare", preset) for preset in finding.pattern.presets]
-        for command in shown:
-            _print_indented(f"Try: {command}")
+    for preset in finding.pattern.presets:
+        print_command(f"{_INDENT}Try:", "compare", preset)
 
 
 def _cost(finding: Finding, history: History) -> str:

@@ -210,10 +210,8 @@ class Recorder:
         member_id = str(row.get("member_id", ""))
         if member_id:
             return self._names.get(member_id, member_id)
-        removed = self._last_removed
-        if removed is not None and removed["time_us"] == row["time_us"]:
-            return self._name(removed)
-        return ""
+        changes = self._changes_at(row["time_us"])
+        return changes[-1].member if changes else ""
 
     def _join_parked(self, row: Row) -> None:
         now = self._round

@@ -101,6 +101,7 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "scenario_ended": lambda row: "scenario   ends",
     "invariant_checked": lambda row: f"invariant  {row['cause']}: {row['detail']}",
     "group_created": lambda row: f"group      {row['group']} is created",
+    "group_deleted": lambda row: f"group      {row['group']} no longer exists: {row['cause']}",
     "group_state_changed": _state_changed,
     "group_converted": lambda row: f"group      is {row['cause']} with its live members",
     "group_epoch_bumped": lambda row: f"group      has epoch {row['generation']}",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -97,3 +99,11 @@ def test_a_group_that_is_not_there(trace: Path) -> None:
 
 def test_a_folder_without_a_trace(tmp_path: Path) -> None:
     assert "no trace in it" in refused(groupstorm("explain", str(tmp_path), cwd=tmp_path))
+
+
+def test_the_commands_that_it_prints_run(trace: Path) -> None:
+    (first, *_) = re.findall(r"Try: ((?:.*\\\n)*.+)", explained(trace))
+    words = shlex.split(first.replace("\\\n", " "))
+    assert words[-2:] == ["compare", "deploy-and-crash"]
+    listed = groupstorm("list", cwd=trace.parent).stdout
+    assert words[-1] in listed.splitlines()

@@ -231,7 +231,7 @@ def test_a_member_of_a_consumer_group_that_takes_long_to_give_up_partitions(tmp_
         ]
 
     found = explained(trace_of(tmp_path, revoking(10)))
-    assert names(found) == ["held-join-phase"]
+    assert names(found) == ["slow-revocation"]
     assert found.findings[0].match.members == ("a-1",)
     assert [one.culprit for one in found.findings[0].rebalances] == ["b-1"]
     assert names(explained(trace_of(tmp_path, revoking(9.9)))) == []

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from groupstorm.cli.commands import app
 from groupstorm.problems import InputError
 from groupstorm.report.sentences import GROUP_EVENTS, OVERVIEW_EVENTS, SENTENCES
-from groupstorm.report.story import Selection, story
+from groupstorm.report.story import Selection, sentence, story
 from groupstorm.storms.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.events import coordinator as coordinator_events
@@ -24,7 +24,7 @@ from groupstorm.trace.reader import Row, read_rows
 from groupstorm.trace.rows import as_mapping, event_name, values
 from tests.figures.tracing import SECOND, Trace, coordinator_trace
 
-WITHOUT_SENTENCE = {"requests_counted", "operation_failed", "group_deleted"}
+WITHOUT_SENTENCE = {"requests_counted", "operation_failed"}
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_the_story_of_a_streams_application(tmp_path: Path) -> None:
     run(load("stateful-warmup").resolve("shipped", 0, settings), tmp_path / "run")
     rows = list(read_rows(tmp_path / "run"))
     overview = "\n".join(lines_of(rows))
-    for sentence in (
+    for words in (
         "scenario   the application has 4 tasks",
         "instance-1 starts with 1 threads in rack-1, SubscriptionInfo 11",
         "has placed the tasks, 2 warm-ups: warm-ups are under way",
@@ -98,7 +98,7 @@ def test_the_story_of_a_streams_application(tmp_path: Path) -> None:
         "instance-1-StreamThread-1 restores 0_2 from its standby: 10.0 kB",
         "instance-1-StreamThread-1 runs 0_2",
     ):
-        assert sentence in overview, sentence
+        assert words in overview, sentence
     assert re.search(r"StreamThread-1 has caught up with 0_\d: 6\.4 GB in 1[23]\d\.\d{3} s", overview)
     assert re.search(
         r"traffic    changelog: [\d.]+ GB, [\d.]+ MB of it between racks \(\$0\.\d{4}\)", overview
@@ -180,3 +180,9 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "b          is added to the group: new-member" in result.output
     assert "alpha" not in result.output
+
+
+def test_a_row_that_no_story_tells_of_is_named_by_its_event() -> None:
+    counted = {"event": "requests_counted", "api": "OffsetCommit", "error": "ILLEGAL_GENERATION", "count": 3}
+    assert sentence(counted) == "requests_counted 3 OffsetCommit ILLEGAL_GENERATION"
+    assert sentence({"event": "scenario_ended"}) == "scenario   ends"

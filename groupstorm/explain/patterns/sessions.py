@@ -63,11 +63,15 @@ def static_session_too_short(history: History) -> Match | None:
 
 
 def static_orphan(history: History) -> Match | None:
-    """A static member's session expired, and its group.instance.id never came back: it was scaled in, or its
-    successor has another id (pods of a Deployment), or it died. A static member does not leave when it
-    stops, so its partitions wait for the whole session."""
+    """A static member's session expired, and its group.instance.id did not come back within three minutes:
+    it was scaled in, or its successor has another id (pods of a Deployment), or it died. A static
+    member does not leave when it stops, so its partitions wait for the whole session."""
     gone = [one for one in _expired(history) if one.instance is not None and not _is_back(history, one)]
-    return _match(history, gone, "never came back under the same group.instance.id") if gone else None
+    return (
+        _match(history, gone, "did not come back under the same group.instance.id within three minutes")
+        if gone
+        else None
+    )
 
 
 def _expired(history: History) -> list[Change]:

@@ -114,6 +114,13 @@ PATTERNS: Final = (
         ("slow-member-hostage",),
     ),
     Pattern(
+        "slow-revocation",
+        "A member that takes long to give up partitions",
+        waiting.slow_revocation,
+        "Poll more often (max.poll.records), or lower max.poll.interval.ms, after which it is removed.",
+        ("new-protocol",),
+    ),
+    Pattern(
         "slow-callback",
         "Rebalance callbacks that take long",
         waiting.slow_callback,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import History, Rebalance, Round, Row
-from groupstorm.explain.patterns.selecting import SECOND_US, unique
+from groupstorm.explain.history import History, Rebalance, Round
+from groupstorm.explain.patterns.selecting import SECOND_US, under_way, unique
 from groupstorm.figures.reasons import SLOW_US
 from groupstorm.figures.wording import counted, listed, seconds
 from groupstorm.trace.events.group_states import Cause
@@ -19,40 +19,41 @@ _NAMED_MAX: Final = 4
 
 def held_join_phase(history: History) -> Match | None:
     """A join phase took 10 s or more (heartbeats bring the others within seconds), and not because of
-    group.initial.rebalance.delay.ms: the round waited for the last member to join, or to be removed. In
-    a consumer group: a member took 10 s or more to give up partitions that others wait for."""
+    group.initial.rebalance.delay.ms: the round waited for the last member to join, or to be removed.
+    (For a session that had to expire see session-expired.)"""
     held = [(rebalance, one) for rebalance in history.rebalances for one in rebalance.rounds if _is_held(one)]
-    slow = history.slow_revocations
-    if not held and not slow:
+    if not held:
         return None
-    members = unique([*(_last(one) for _, one in held), *(one.member for one in slow)])
-    sentences: list[str] = []
-    rows: list[Row] = []
-    if held:
-        longest = max(held, key=lambda pair: pair[1].joining_us or 0)[1]
-        sentences.append(f"{counted(len(held), 'join phase')} took 10 s or more. {_waited(longest)}")
-        rows += [
-            row for _, one in held[:1] for row in (one.begun, one.last_join, one.joined) if row is not None
-        ]
-        rows += [row for row in (longest.removed_at_end, longest.joined) if row is not None]
-    if slow:
-        worst = max(slow, key=lambda one: one.lasted_us)
-        sentences.append(
-            f"{counted(len(slow), 'member')} took 10 s or more to give up partitions: {worst.member} "
-            f"{seconds(worst.lasted_us / SECOND_US)}."
-        )
-        rows += [worst.first, worst.last]
-    rebalances = [rebalance for rebalance, _ in held]
-    rebalances += [
-        rebalance
-        for one in slow
-        for rebalance in history.rebalances
-        if rebalance.begun_us <= one.first["time_us"] <= rebalance.until_us(history.to_us)
-    ]
+    longest = max(held, key=lambda pair: pair[1].joining_us or 0)[1]
+    sentence = f"{counted(len(held), 'join phase')} took 10 s or more. {_waited(longest)}"
+    rows = [longest.begun, longest.last_join, longest.removed_at_end, longest.joined]
     unknown = ""
-    if held and not all(_last(one) for _, one in held):
+    if not all(_last(one) for _, one in held):
         unknown = "who came last: add the logs of the consumers"
-    return Match(" ".join(sentences), members, _once(rebalances), (), rows, unknown)
+    return Match(
+        sentence,
+        unique(_last(one) for _, one in held),
+        _once([rebalance for rebalance, _ in held]),
+        (),
+        [row for row in rows if row is not None],
+        unknown,
+    )
+
+
+def slow_revocation(history: History) -> Match | None:
+    """A member of a consumer group (KIP-848) took 10 s or more to give up partitions that others wait for:
+    it gives them up in a poll()."""
+    slow = history.slow_revocations
+    if not slow:
+        return None
+    worst = max(slow, key=lambda one: one.lasted_us)
+    sentence = (
+        f"{counted(len(slow), 'revocation')} took 10 s or more, the longest "
+        f"{seconds(worst.lasted_us / SECOND_US)} ({worst.member})."
+    )
+    rebalances = [rebalance for one in slow for rebalance in under_way(history, int(one.first["time_us"]))]
+    rows = [row for one in slow for row in (one.first, one.last)]
+    return Match(sentence, unique(one.member for one in slow), _once(rebalances), (), rows)
 
 
 def _is_held(one: Round) -> bool:
