@@ -222,7 +222,8 @@ class Settings:
 
 @dataclass(slots=True)
 class History:
-    """One group from ``from_us`` to ``to_us``. ``missing``: what an imported trace does not know, by cause.
+    """One group from ``from_us`` to ``to_us``; its rows are of ``first_us`` to ``last_us``. ``missing``: what
+    an imported trace does not know, by cause.
 
     ``has_member_rows``: False if the rows of the coordinator alone say who owns what. ``incidents``: by the
     names in `incidents.INCIDENTS`. ``subscriptions``: member -> the topics of its last start, with that row.
@@ -234,6 +235,7 @@ class History:
     from_us: int = 0
     to_us: int = 0
     first_us: int = 0
+    last_us: int = 0
     has_member_rows: bool = True
     is_consumer_group: bool = False
     rebalances: list[Rebalance] = field(default_factory=list)

@@ -82,7 +82,7 @@ class Recorder:
     def add(self, row: Row) -> None:
         """Take the next row."""
         history, event, now_us = self._history, row["event"], row["time_us"]
-        history.to_us = now_us
+        history.last_us = now_us
         if row["source"] == "member":
             self._has_member_rows = True
             if row.get("evidence"):

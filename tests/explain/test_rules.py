@@ -138,6 +138,8 @@ def test_a_coordinator_that_moves(tmp_path: Path) -> None:
     assert names(found) == ["coordinator-moved"]
     assert [one.begun_us for one in found.findings[0].rebalances] == [140 * SECOND_US]
     assert "1 time;" in found.findings[0].match.sentence
+    ended = [*FORMED, {"s": 100, "event": "group_deleted", "cause": "unloaded"}]
+    assert names(explained(trace_of(tmp_path, ended))) == []  # its broker has ended
 
 
 def test_three_restarts_are_a_wave_and_two_are_none(tmp_path: Path) -> None:

@@ -24,8 +24,11 @@ _ARRIVALS: Final = frozenset({Cause.NEW_MEMBER, Cause.PENDING_MEMBER, Cause.STAT
 
 def coordinator_moved(history: History) -> Match | None:
     """Another broker loaded the group (or the broker unloaded it), or members were answered
-    NOT_COORDINATOR. Meanwhile nobody can join, leave or commit."""
+    NOT_COORDINATOR. Meanwhile nobody can join, leave or commit. An unload that is the group's last row
+    is the end of its broker."""
     moved = [*history.of_kind("coordinator-away", "unloaded", "loaded", "coordinator-moved")]
+    if not history.is_imported and all(one.time_us == history.last_us for one in moved):
+        return None  # the broker of the trace has ended
     if not moved:
         return None
     loads = sum(one.row["event"] in ("group_created", "group_deleted") for one in moved)
