@@ -16,6 +16,7 @@ from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.machines import Machines
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
+from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.settling import GROUP_SETTLES, SETTLED_LATE
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.writer import NullSink
@@ -88,7 +89,7 @@ def _batch_us(settings: Settings) -> int:
 def remedies_for_overload(scenario: ResolvedScenario) -> Iterator[Remedy]:
     """Values of single settings, each of which lets the group keep up with the scenario's seed."""
     settings = scenario.settings
-    partitions = settings.integer("partitions") * settings.integer("topics")
+    partitions = sum(topic_partitions(settings).values())
     return _remedies(
         scenario,
         lambda figures: settles(figures) and lag_growth(figures) is None,

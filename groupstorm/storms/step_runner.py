@@ -7,6 +7,7 @@ from collections.abc import Callable
 from groupstorm.storms.deployments.deployment_steps import DeploymentSteps
 from groupstorm.storms.deployments.shutdown import Shutdown
 from groupstorm.storms.randomness import DRAW_BITS, Stream
+from groupstorm.storms.scenario.member_names import member_name
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario_host import ConsumerProcess, Process, ScenarioHost
 from groupstorm.trace.events.scenario import StepTaken
@@ -47,6 +48,7 @@ class StepRunner:
             **DeploymentSteps(self).handlers,
         }
         self._kind = kind
+        self._names: dict[int, str] = {}
         self._shutdown = Shutdown(self)
         self._draws = Stream(host.seed, "plan")
         self._drawn = 0
@@ -178,11 +180,10 @@ class StepRunner:
 
     def name_of(self, index: int) -> str:
         """The name of the process in this place."""
-        return f"{self._kind}-{index:0{self._digits}d}"
-
-    @property
-    def _digits(self) -> int:
-        return len(str(self.host.settings.integer("members")))
+        name = self._names.get(index)
+        if name is None:
+            name = self._names[index] = member_name(self.host.settings, index, self._kind)
+        return name
 
     # -- single steps ----------------------------------------------------------------------------
 

@@ -192,6 +192,13 @@ def run_sweep(sweep: Sweep, progress: Callable[[int, int], None]) -> Iterator[Ou
     points = sweep.points()
     if len(points) > POINTS_MAX:
         raise InputError(f"--over: {len(points):,} points: expected {POINTS_MAX:,} at most")
+    yield from run_points(sweep, points, progress)
+
+
+def run_points(
+    sweep: Sweep, points: Sequence[Point], progress: Callable[[int, int], None]
+) -> Iterator[Outcome]:
+    """The outcome of each of ``points``, in order; ``progress`` as for `run_sweep`."""
     seeds = range(sweep.first_seed, sweep.first_seed + sweep.seeds)
     refused = [_refusal(sweep, point) for point in points]
     orders = [

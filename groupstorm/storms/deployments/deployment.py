@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from groupstorm.storms.deployments.limits import Limits
 from groupstorm.storms.deployments.rolling_update import Replicas, pods_to_start, pods_to_stop
-from groupstorm.storms.deployments.rollout import Rollout, new_pod_name
+from groupstorm.storms.deployments.rollout import Durations, Rollout, new_pod_name
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario_host import Process
 
@@ -26,8 +26,9 @@ class DeploymentRollout(Rollout):
         revision: int,
         canary: int | None = None,
         pause_us: int = 0,
+        given: Mapping[int, Durations] | None = None,
     ) -> None:
-        super().__init__(steps, do)
+        super().__init__(steps, do, given)
         self._wanted = len(old)
         self._replaced = len(old) if canary is None else min(canary, len(old))
         self._pause_us = pause_us

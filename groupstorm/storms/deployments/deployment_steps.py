@@ -9,7 +9,7 @@ from groupstorm.storms.deployments.deployment import DeploymentRollout
 from groupstorm.storms.deployments.in_place import InPlaceRollout
 from groupstorm.storms.deployments.limits import limits_of
 from groupstorm.storms.deployments.node_drain import NodeDrain
-from groupstorm.storms.deployments.rollout import new_pod_name, processes_in_order
+from groupstorm.storms.deployments.rollout import given_durations, new_pod_name, processes_in_order
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
 from groupstorm.storms.deployments.whole_fleet import WholeFleetRollout
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
@@ -48,11 +48,13 @@ class DeploymentSteps:
         pause_us = step.for_ms * 1000
         order = "reverse" if self._kind == STATEFUL_SET else settings.choice("order")
         self._steps.emit_step(step.do, None, f"{len(old)} processes are replaced, {order}")
+        given = given_durations(step, old)
         if self._kind == DEPLOYMENT:
             self._revision += 1
-            DeploymentRollout(self._steps, step.do, old, limits, self._revision, canary, pause_us).advance()
+            revision = self._revision
+            DeploymentRollout(self._steps, step.do, old, limits, revision, canary, pause_us, given).advance()
         else:
-            InPlaceRollout(self._steps, step.do, old, limits, canary, pause_us).advance()
+            InPlaceRollout(self._steps, step.do, old, limits, canary, pause_us, given).advance()
 
     def _in_order(self) -> list[Process]:
         settings = self._steps.host.settings

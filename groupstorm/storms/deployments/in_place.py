@@ -6,10 +6,10 @@ successor under a name of its own starts first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from groupstorm.storms.deployments.limits import Limits
-from groupstorm.storms.deployments.rollout import Rollout
+from groupstorm.storms.deployments.rollout import Durations, Rollout
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario_host import Process
 
@@ -29,8 +29,9 @@ class InPlaceRollout(Rollout):
         limits: Limits,
         canary: int | None = None,
         pause_us: int = 0,
+        given: Mapping[int, Durations] | None = None,
     ) -> None:
-        super().__init__(steps, do)
+        super().__init__(steps, do, given)
         self._waiting = list(old[:canary])
         self._after_pause = list(old[len(self._waiting) :])
         self._pause_us = pause_us

@@ -32,15 +32,17 @@ def time_to_available_us(steps: StepsOfRun) -> int:
     return steps.duration_us("ready_ms") + steps.host.settings.integer("min_ready_ms") * 1000
 
 
-def await_available(steps: StepsOfRun, process: Process, then: Callable[[], None]) -> None:
+def await_available(
+    steps: StepsOfRun, process: Process, then: Callable[[], None], ready_us: int | None = None
+) -> None:
     """Call ``then`` when ``process``, which has just polled for the first time, is available.
 
-    Never if it is gone before.
+    Never if it is gone before. ``ready_us``: how long that takes, if it is not drawn.
     """
     host = steps.host
 
     def ready_later() -> None:
-        host.clock.after(time_to_available_us(steps), available)
+        host.clock.after(time_to_available_us(steps) if ready_us is None else ready_us, available)
 
     def available() -> None:
         if process.alive:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 
 from groupstorm.storms.deployments.readiness import await_available, partitions_owned, time_to_available_us
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, RUNS
+from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario_host import Process
 
 #: Causes of `StepTaken`: how a rollout ended.
 COMPLETE, STUCK = "rollout-complete", "rollout-stuck"
+
+#: From the end of a process to the first poll() of its successor, and from there until that is available, in
+#: milliseconds; None: drawn.
+Durations = tuple[int | None, int | None]
 
 _REVISION = re.compile(r"-v\d+$")
 
@@ -32,12 +38,22 @@ def new_pod_name(old: str, revision: int) -> str:
     return f"{_REVISION.sub('', old)}-v{revision}"
 
 
-class Rollout:
-    """A rollout under way. ``do``: the kind of its step, under which its actions are emitted."""
+def given_durations(step: Step, old: Sequence[Process]) -> dict[int, Durations]:
+    """The durations that a step gives, for the places of the processes ``old`` in their order."""
+    both = zip_longest(step.start_ms, step.ready_ms)
+    return {process.index: durations for process, durations in zip(old, both, strict=False)}
 
-    def __init__(self, steps: StepsOfRun, do: str) -> None:
+
+class Rollout:
+    """A rollout under way. ``do``: the kind of its step, under which its actions are emitted.
+
+    ``given``: how long the successors of some processes take, by the places of these; of others it is drawn.
+    """
+
+    def __init__(self, steps: StepsOfRun, do: str, given: Mapping[int, Durations] | None = None) -> None:
         self.steps = steps
         self.do = do
+        self._given = given or {}
         self.done = False
         #: The pods that have started and are not available yet, by name.
         self.unready: dict[str, Process] = {}
@@ -52,16 +68,18 @@ class Rollout:
     def start_pod(self, index: int, name: str, on_available: Callable[[], None]) -> None:
         """Start a pod; call ``on_available`` when it is ready and minReadySeconds have passed."""
 
+        start_ms, ready_ms = self._given.get(index, (None, None))
+
         def started(process: Process) -> None:
             self.unready[name] = process
-            await_available(self.steps, process, available)
+            await_available(self.steps, process, available, None if ready_ms is None else ready_ms * 1000)
 
         def available() -> None:
             self.unready.pop(name, None)
             self.progressed()
             on_available()
 
-        start_us = self.steps.duration_us("start_ms")
+        start_us = self.steps.duration_us("start_ms") if start_ms is None else start_ms * 1000
         if self.steps.host.settings.choice("ready_when") == RUNS:
             self.steps.spawn(index, name, start_us)
             self.steps.host.clock.after(time_to_available_us(self.steps), available)

@@ -27,8 +27,9 @@ from groupstorm.storms.live.real_clients.world import ClientWorld
 from groupstorm.storms.live.world import RealWorld
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, topic_names
+from groupstorm.storms.scenario.steps import VIRTUAL_STEPS
 from groupstorm.storms.scenario.streams_settings import STREAMS
+from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
 from groupstorm.storms.step_runner import StepRunner
 from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP, broker_options
@@ -104,10 +105,7 @@ async def _play(
 
     async with open_broker(options, on_events) as broker, _cluster(broker) as cluster:
         await _check_options(broker, cluster, options)
-        topics = {
-            broker.prefix + name: scenario.settings.integer("partitions")
-            for name in topic_names(scenario.settings)
-        }
+        topics = {broker.prefix + name: count for name, count in topic_partitions(scenario.settings).items()}
         async with _topics(broker, topics, cluster), _tasks() as spawn:
             if clients is None:
                 world = RealWorld(scenario, broker, cluster, topics, sink, spawn)

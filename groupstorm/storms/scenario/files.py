@@ -21,6 +21,7 @@ from groupstorm.problems import InputError
 from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_consistency import check_group_protocol, of_protocol
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
+from groupstorm.storms.scenario.member_names import check_member_names
 from groupstorm.storms.scenario.record_rates import check_topics
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import (
@@ -29,10 +30,10 @@ from groupstorm.storms.scenario.steps import (
     read_step,
     read_time,
     releases,
-    topic_names,
     with_releases,
 )
 from groupstorm.storms.scenario.streams_consistency import check_application
+from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.yaml_documents import parse_toml, parse_yaml, read_text
 
 #: The field of a scenario that says from when on figures count; `figures.accumulator` reads it in the trace.
@@ -91,6 +92,7 @@ class Scenario:
             raise InputError(f"{self.source}: steps: nobody ever starts: a step `do: start` is needed")
         for own in settings.of_profiles():
             _check_consistency(own)
+        check_member_names(settings)
         check_topics(f"{self.source}: ", settings, (*topic_names(settings), *created))
         check_application(self.source, settings, steps)
         chosen_seed = seed if seed is not None else self.seed or 0

@@ -50,11 +50,15 @@ OF_ONE_MEMBER: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MemberRule:
-    """Settings of the members in these places. ``instance``: their group.instance.id, all the same one."""
+    """Settings of the members in these places. ``instance``: their group.instance.id, all the same one.
+
+    ``name``: the client id of the only member that the rule names.
+    """
 
     members: frozenset[int]
     settings: Mapping[str, Any] = field(hash=False)
     instance: str | None = None
+    name: str | None = None
 
     def written(self) -> dict[str, Any]:
         rule: dict[str, Any] = {"members": sorted(self.members)}
@@ -62,6 +66,8 @@ class MemberRule:
             rule["settings"] = dict(self.settings)
         if self.instance is not None:
             rule["instance"] = self.instance
+        if self.name is not None:
+            rule["name"] = self.name
         return rule
 
 
@@ -107,15 +113,18 @@ def read_member_rules(where: str, written: Any) -> MemberRules:
 
 def _rule(where: str, written: Any) -> MemberRule:
     keys = set(written) if isinstance(written, Mapping) else set()
-    if not {"members"} < keys <= {"members", "settings", "instance"}:
+    if not {"members"} < keys <= {"members", "settings", "instance", "name"}:
         raise InputError(f"{where}: {written!r}: expected {{members: [0, 1], settings: {{...}}}}")
     members, instance = written["members"], written.get("instance")
     if not isinstance(members, list) or not members or not all(type(m) is int and m >= 0 for m in members):
         raise InputError(f"{where}: members: {members!r}: expected a list of numbers of members")
     if instance is not None and (not isinstance(instance, str) or not instance):
         raise InputError(f"{where}: instance: {instance!r}: expected a group.instance.id")
+    name = written.get("name")
+    if name is not None and (not isinstance(name, str) or not name or len(members) > 1):
+        raise InputError(f"{where}: name: {name!r}: expected a client id, and one member that has it")
     settings = check_overlay(f"{where}: settings", written.get("settings", {}))
-    return MemberRule(frozenset(members), settings, instance)
+    return MemberRule(frozenset(members), settings, instance, name)
 
 
 def check_overlay(where: str, written: Any) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.record_rate_settings import RateChanges, RecordRate, RecordSkew, shares
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.topics import partitions_of
 
 
 def rates_of(settings: Settings, topic: str, partition: int) -> tuple[tuple[int, int], ...]:
@@ -20,7 +21,7 @@ def rates_of(settings: Settings, topic: str, partition: int) -> tuple[tuple[int,
     assert isinstance(base, RecordRate)
     assert skew is None or isinstance(skew, RecordSkew)
     assert changes is None or isinstance(changes, RateChanges)
-    partitions = settings.integer("partitions")
+    partitions = partitions_of(settings, topic)
 
     def divided(mean: int) -> int:
         return _share(skew, topic, partition, partitions, mean)

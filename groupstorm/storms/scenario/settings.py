@@ -29,6 +29,7 @@ from groupstorm.storms.scenario.record_rate_settings import (
 from groupstorm.storms.scenario.setting_types import Setting
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.storms.scenario.slow_record_settings import SlowRecordList, read_slow_records
+from groupstorm.storms.scenario.topic_names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.units import UNITS_US, duration_us
 
 MAX_PATTERN = 200
@@ -77,8 +78,9 @@ class Settings:
         """``profile``: the client, if it is not the one that the overlays name. ``releases``: the settings
         that steps roll out one after the other, each on top of those before it."""
         self._overlays = overlays
-        #: The group.instance.id that a rule of `member_settings` gives.
+        #: The group.instance.id and the name that rules of `member_settings` give.
         self.instance: str | None = None
+        self.name: str | None = None
         self._of_rules: dict[tuple[int, ...], Settings] = {}
         chosen = {"client_profile": [profile]} if profile else {}
         overlays = (*overlays, ("", chosen))
@@ -131,6 +133,11 @@ class Settings:
     def _clients(self) -> tuple[Settings, ...]:
         return (self,) if len(self._profiles) == 1 else tuple(self._of_profile[p] for p in self._profiles)
 
+    @property
+    def names_members(self) -> bool:
+        """Whether a rule of `member_settings` names a process."""
+        return any(rule.name is not None for rule in self._rules().rules)
+
     def _rules(self) -> MemberRules:
         rules = self._values["member_settings"]
         assert isinstance(rules, MemberRules)
@@ -146,6 +153,7 @@ class Settings:
             profile = self._profiles[0] if not client else None
             own = Settings(*self._overlays, *overlays, profile=profile)
             own.instance = next((rule.instance for rule in reversed(rules) if rule.instance), None)
+            own.name = next((rule.name for rule in reversed(rules) if rule.name), None)
             self._of_rules[numbers] = own
         return self._of_rules[numbers]
 
@@ -346,6 +354,17 @@ def _machines(row: Setting, written: Any, where: str) -> Machines:
     return read_machines(f"{where}{row.name}", written)
 
 
+def _topic_partitions(row: Setting, written: Any, where: str) -> Mapping[str, int] | None:
+    if written is None:
+        return None
+    if not isinstance(written, Mapping) or not written:
+        raise InputError(f"{where}{row.name}: {written!r}: expected topics with partitions, or null")
+    for topic in written:
+        if not isinstance(topic, str) or not is_topic_name(topic):
+            raise InputError(f"{where}{row.name}: {topic!r}: {TOPIC_NAME_EXPECTED}")
+    return {topic: _integer(row, count, where) for topic, count in written.items()}
+
+
 def _rates(row: Setting, written: Any, where: str) -> RecordRate:
     return read_record_rate(f"{where}{row.name}", written)
 
@@ -382,6 +401,7 @@ _READERS: Mapping[str, Callable[[Setting, Any, str], Any]] = {
     "releases": _releases,
     "slow records": _slow_records,
     "machines": _machines,
+    "topic partitions": _topic_partitions,
     "rates": _rates,
     "skew": _skew,
     "rate changes": _rate_changes,

@@ -31,6 +31,15 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("partitions", "integer", 20, "partitions of every topic", 1, MAX_PARTITIONS),
     Setting(
+        "topic_partitions",
+        "topic partitions",
+        None,
+        "topics by name, each with its partitions, in the place of topics and partitions: {orders: 12}",
+        1,
+        MAX_PARTITIONS,
+        in_files=False,
+    ),
+    Setting(
         "partition.assignment.strategy",
         "names",
         ["range", "cooperative-sticky"],
@@ -48,7 +57,8 @@ SETTINGS: tuple[Setting, ...] = (
         "member_settings",
         "member rules",
         [],
-        "settings of single members: [{members: [0, 1], settings: {process_ms: 20}}]",
+        "settings and names of single members: [{members: [0, 1], settings: {process_ms: 20}}, "
+        "{members: [2], name: app-a}]",
     ),
     Setting(
         "releases",

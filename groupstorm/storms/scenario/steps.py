@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,8 @@ from groupstorm.problems import InputError
 from groupstorm.storms.scenario.member_rules import Releases, check_overlay
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS, MAX_PARTITIONS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
+from groupstorm.storms.scenario.topic_names import TOPIC_NAME_EXPECTED, is_topic_name
+from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.units import microseconds
 
 MAX_TIME_MS = 10 * 24 * 3_600_000
@@ -45,8 +46,9 @@ STEP_KINDS: tuple[StepKind, ...] = (
     StepKind("crash-restart", "crash, then start again under the same name", frozenset({"members"})),
     StepKind(
         "rolling-restart",
-        "replace all processes (max_surge, max_unavailable, order); new ones have settings",
-        optional=frozenset({"settings"}),
+        "replace all processes (max_surge, max_unavailable, order); new ones have settings; start_ms and "
+        "ready_ms: lists with the durations of each replacement, in their order",
+        optional=frozenset({"settings", "start_ms", "ready_ms"}),
     ),
     StepKind("busy", "works on one batch for for_ms: no poll() until then", frozenset({"members", "for_ms"})),
     StepKind(
@@ -128,7 +130,6 @@ VIRTUAL_STEPS = frozenset(
 DIRECTIONS = ("requests", "responses", "both")
 ROLLING_RESTART = "rolling-restart"
 CREATE_TOPIC = "create-topic"
-_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 KINDS_BY_NAME: Mapping[str, StepKind] = {kind.name: kind for kind in STEP_KINDS}
 
 
@@ -147,6 +148,11 @@ class Step:
     rack: int = 0
     append_ms: int = 0
     direction: str = ""
+    #: Of the processes that a rolling restart replaces, in their order: from the end of the old one to the
+    #: first poll() of the new one, and from there until that counts as ready. Of the others the settings'
+    #: draws hold.
+    start_ms: tuple[int, ...] = ()
+    ready_ms: tuple[int, ...] = ()
     #: What processes that start from this step on have in the place of the scenario's settings.
     settings: Mapping[str, Any] = field(default_factory=dict)
     #: How many steps with settings there are up to this one.
@@ -159,6 +165,10 @@ class Step:
         step = {"at_ms": self.at_ms, "do": self.do, **fields}
         if not self.settings:
             step.pop("settings", None)
+        for name in ("start_ms", "ready_ms"):
+            durations = step.pop(name, ())
+            if durations:
+                step[name] = list(durations)
         if "members" in step:
             step["members"] = "all" if self.members is None else list(self.members)
         return step
@@ -231,6 +241,8 @@ def read_step(
         rack=_rack(f"{where}: rack", written["rack"], settings) if "rack" in fields else 0,
         append_ms=read_time(f"{where}: append_ms", written.get("append_ms", 0), settings),
         direction=_direction(f"{where}: direction", written["direction"]) if "direction" in fields else "",
+        start_ms=_durations(f"{where}: start_ms", written.get("start_ms", [])),
+        ready_ms=_durations(f"{where}: ready_ms", written.get("ready_ms", [])),
         settings=dict(written.get("settings", {})),
         release=release,
     )
@@ -257,13 +269,17 @@ def _whole(where: str, written: Any, least: int, most: int) -> int:
     return written
 
 
+def _durations(where: str, written: Any) -> tuple[int, ...]:
+    if not isinstance(written, list):
+        raise InputError(f"{where}: {written!r}: expected a list of milliseconds, one for each process")
+    return tuple(_whole(where, one, 0, MAX_TIME_MS) for one in written)
+
+
 def _topic(where: str, written: Any, settings: Settings, created: Sequence[str]) -> str:
     topics = topic_names(settings)
     if isinstance(written, str) and written in created:
-        if _TOPIC_NAME.fullmatch(written) is None or written in (".", ".."):
-            raise InputError(
-                f"{where}: {written!r}: expected letters, digits, . _ and -, at most 249 of them"
-            )
+        if not is_topic_name(written):
+            raise InputError(f"{where}: {written!r}: {TOPIC_NAME_EXPECTED}")
         return written
     if written not in topics:
         raise InputError(
@@ -300,8 +316,3 @@ def _members(where: str, written: Any, settings: Settings) -> tuple[int, ...] | 
                 f"from 0 to {settings.integer('members') - 1}"
             )
     return tuple(indexes)
-
-
-def topic_names(settings: Settings) -> tuple[str, ...]:
-    """The scenario's topics: topic-0, topic-1, ..."""
-    return tuple(f"topic-{number}" for number in range(settings.integer("topics")))

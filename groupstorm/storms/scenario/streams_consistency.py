@@ -34,6 +34,7 @@ CONSUMER_STEPS = frozenset(
 OF_PLAIN_CONSUMERS = frozenset(
     {
         "member_settings",
+        "topic_partitions",
         "releases",
         "topic_pattern",
         "slow_records",
@@ -59,7 +60,7 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
             raise InputError(f"{source}: steps: {number}: settings: not for application: streams")
     defaults = dict(Settings().written())
     for name, written in settings.written():
-        if name in OF_PLAIN_CONSUMERS and written != defaults[name]:
+        if name in OF_PLAIN_CONSUMERS and written != defaults.get(name):
             raise InputError(f"{name}: {written!r} is not for application: streams")
     profiles = settings.names("client_profile")
     if profiles != (JAVA.name,):

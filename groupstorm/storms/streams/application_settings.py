@@ -21,7 +21,7 @@ from groupstorm.clients.streams.topology import Topology
 from groupstorm.storms.member_settings import consumer_config
 from groupstorm.storms.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.steps import topic_names
+from groupstorm.storms.scenario.topics import topic_names
 
 #: The client tag that holds an instance's rack.
 ZONE = "zone"

@@ -20,7 +20,8 @@ from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_P
 from groupstorm.storms.scenario.record_rates import rates_of
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
-from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER, topic_names
+from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER
+from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.settling import Rounds
 from groupstorm.storms.world.broker import GROUP, VirtualBroker
 from groupstorm.storms.world.clock import Clock
@@ -108,9 +109,9 @@ class Environment:
             consumer_groups=uses_consumer_protocol(settings),
         )
         self.trace = TraceBuffer(self.clock, Tee(sink, self.invariants))
-        names, pattern = topic_names(settings), settings.optional_text("topic_pattern")
-        follows = names.__contains__ if pattern is None else lambda name: bool(re.fullmatch(pattern, name))
-        self.topics = Topics(dict.fromkeys(names, settings.integer("partitions")), follows)
+        topics, pattern = topic_partitions(settings), settings.optional_text("topic_pattern")
+        follows = topics.__contains__ if pattern is None else lambda name: bool(re.fullmatch(pattern, name))
+        self.topics = Topics(topics, follows)
         self.records = Records(RecordLogs(lambda tp: rates_of(settings, tp.topic, tp.partition)))
         slow = settings.value("slow_records")
         assert isinstance(slow, SlowRecordList)

@@ -1,0 +1,14 @@
+"""What Kafka allows as the name of a topic."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+TOPIC_NAME_EXPECTED: Final = "expected letters, digits, . _ and -, at most 249 of them"
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+def is_topic_name(text: str) -> bool:
+    """Whether Kafka allows a topic of this name (org.apache.kafka.common.internals.Topic)."""
+    return _TOPIC_NAME.fullmatch(text) is not None and text not in (".", "..")
