@@ -113,7 +113,7 @@ def compare(
     folder = out or free_folder(
         stem,
         {
-            (_folder(Path(), name, number, seeds) / "scenario.yaml").as_posix(): (
+            (folder_of(Path(), name, number, seeds) / "scenario.yaml").as_posix(): (
                 loaded.resolve(name, number, changed).as_yaml()
             )
             for name in chosen
@@ -131,43 +131,62 @@ def compare(
         compare_with_broker(resolved, kind, folder, trace_format, as_json, clients)
         return
     orders = [
-        Order(scenario, name, number, changed, _folder(folder, name, number, seeds), trace_format, exact)
+        Order(scenario, name, number, changed, folder_of(folder, name, number, seeds), trace_format, exact)
         for name in chosen
         for number in range(first_seed, first_seed + seeds)
     ]
+    runs = run_compared(loaded.name, orders, folder, weights, chosen_shape, everything)
+    figures = {name: [run.figures for run in each] for name, each in runs.items()}
+    check_variants_meet(figures, required, chosen_shape is Shape.TABLES)
+
+
+def run_compared(
+    name: str,
+    orders: Sequence[Order],
+    folder: Path,
+    weights: Mapping[str, float] | None,
+    chosen_shape: Shape,
+    everything: bool,
+) -> dict[str, list[Run]]:
+    """Run the seeds of all variants, write comparison.json and print variants side by side, with an answer.
+
+    Returns the runs of each variant. Raises CheckFailed if an invariant broke.
+    """
     runs: dict[str, list[Run]] = {}
     for finished in run_all(orders):
         ran = finished.scenario
         runs.setdefault(ran.variant, []).append(finished)
         print_run(f"{ran.variant}, seed {ran.seed}", finished)
-    figures = {name: [run.figures for run in each] for name, each in runs.items()}
-    content = comparison(loaded.name, first_seed, runs, weights)
+    figures = {variant: [run.figures for run in each] for variant, each in runs.items()}
+    every = [run for each in runs.values() for run in each]
+    first_seed, seeds = every[0].scenario.seed, max(map(len, runs.values()))
+    content = comparison(name, first_seed, runs, weights)
     if seeds > 1:
-        content["spread"] = {name: spread(each) for name, each in figures.items()}
+        content["spread"] = {variant: spread(each) for variant, each in figures.items()}
     write_comparison(folder, content)
     if chosen_shape is Shape.JSON:
         print(json.dumps(content, ensure_ascii=False))
     elif chosen_shape is Shape.CSV:
-        every = [run for each in runs.values() for run in each]
         rows = [((run.scenario.variant, run.scenario.seed), run.figures) for run in every]
         print(figures_csv(("variant", "seed"), rows), end="")
     else:
         seeds_of = f"seed {first_seed}" if seeds == 1 else f"seeds {first_seed} to {first_seed + seeds - 1}"
-        print_grid(figures_grid(f"{loaded.name}, {seeds_of}", figures, everything), chosen_shape)
+        print_grid(figures_grid(f"{name}, {seeds_of}", figures, everything), chosen_shape)
         for sentence in sentences(runs, weights):
             print_paragraph(sentence)
-        _print_story_of_longest_gap([run for each in runs.values() for run in each])
+        _print_story_of_longest_gap(every)
         for note in notes_by_variant(runs):
             print_paragraph(note)
         for paragraph in recommended(runs, weights):
             print_paragraph(paragraph)
         _print_files(runs, folder)
-    print_assignor_failures(run for each in runs.values() for run in each)
-    require_invariants(finished for each in runs.values() for finished in each)
-    check_variants_meet(figures, required, chosen_shape is Shape.TABLES)
+    print_assignor_failures(every)
+    require_invariants(every)
+    return runs
 
 
-def _folder(folder: Path, variant: str, seed: int, seeds: int) -> Path:
+def folder_of(folder: Path, variant: str, seed: int, seeds: int) -> Path:
+    """Where the run of one seed of a variant lies in the folder of a comparison of so many seeds."""
     return folder / variant if seeds == 1 else folder / variant / f"seed-{seed}"
 
 

@@ -95,14 +95,14 @@ ClientConfigOption = Annotated[
 ]
 
 
-def overrides(written: Sequence[str] | None) -> dict[str, Any]:
-    """The settings of --set, their values read as YAML. Raises InputError."""
+def overrides(written: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
+    """The settings of ``option``, their values read as YAML. Raises InputError."""
     values: dict[str, Any] = {}
     for item in written or ():
         name, equals, value = item.partition("=")
         if not equals or not name.strip():
-            raise InputError(f"--set {item!r}: expected NAME=VALUE")
-        values[name.strip()] = parse_yaml(value, f"--set {name}: {value!r}")
+            raise InputError(f"{option} {item!r}: expected NAME=VALUE")
+        values[name.strip()] = parse_yaml(value, f"{option} {name}: {value!r}")
     return values
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from groupstorm.cli.options import (
     OutOption,
@@ -23,6 +20,7 @@ from groupstorm.cli.options import (
 )
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_grid, print_paragraph, shape
+from groupstorm.cli.progress import runs_progress
 from groupstorm.figures.ranking import parse_ranking
 from groupstorm.figures.requirements import Requirement, parse
 from groupstorm.problems import InputError
@@ -118,7 +116,8 @@ def sweep(
     if variant is not None and variant not in loaded.variants:
         raise InputError(f"variant: {variant!r} is not one of {', '.join(loaded.variants)}")
     wanted = Sweep(scenario, variant, axes, seed if seed is not None else loaded.seed or 0, seeds, changed)
-    outcomes = _run(wanted)
+    with runs_progress() as progress:
+        outcomes = [*run_sweep(wanted, progress)]
     if all(outcome.refused for outcome in outcomes):
         raise InputError(f"--over: every point is refused: {outcomes[0].refused}")
     figure = figure_of_interest(figure, goals, outcomes)
@@ -151,24 +150,6 @@ def _written(name: str, wanted: Sweep, content: Mapping[str, Any], out: Path | N
         out = free_folder(stem, {SWEEP_FILE: text})
     write_text(as_folder(out) / SWEEP_FILE, text)
     return out
-
-
-def _run(wanted: Sweep) -> list[Outcome]:
-    """With a bar on a terminal, a line for each tenth elsewhere, on standard error."""
-    shown_tenths = 0
-    console = Console(stderr=True)
-    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as display:
-        task = display.add_task("runs", total=None)
-
-        def progress(done: int, total: int) -> None:
-            nonlocal shown_tenths
-            display.update(task, completed=done, total=total)
-            if not sys.stderr.isatty() and done * 10 // total > shown_tenths:
-                shown_tenths = done * 10 // total
-                print(f"  {done} of {total} runs", file=sys.stderr, flush=True)
-
-        return list(run_sweep(wanted, progress))
 
 
 def _print(
