@@ -41,6 +41,16 @@ COMMANDS = {
         "sweep",
         "Run a scenario with every combination of some settings, on all cores, and print one table.",
     ),
+    "whatif": Command(
+        "whatif",
+        "whatif",
+        "Run the hours of a trace again: first as they were, then under other settings, side by side.",
+    ),
+    "advise": Command(
+        "advise",
+        "advise",
+        "Name the smallest change of settings that meets a goal: what it buys and costs, and what to paste.",
+    ),
     "rollout": Command(
         "rollout",
         "rollout",

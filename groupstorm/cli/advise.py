@@ -1,0 +1,168 @@
+"""`groupstorm advise`: the smallest change of settings that meets a goal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groupstorm.cli.advise_text import advice_content, advice_grid, advice_sentences, paste_lines
+from groupstorm.cli.options import OutOption, SeedOption, SetOption, overrides, seed_range
+from groupstorm.cli.output_options import AllOption, JsonOption, MarkdownOption
+from groupstorm.cli.printing import Shape, print_grid, print_paragraph, shape
+from groupstorm.cli.progress import runs_progress
+from groupstorm.cli.whatif import (
+    GroupOption,
+    KnownOption,
+    check_agreement,
+    print_agreement,
+    refuse_if_apart,
+    repeat,
+    write_scenario,
+)
+from groupstorm.figures.requirements import Requirement, parse
+from groupstorm.problems import CheckFailed, InputError
+from groupstorm.storms.choices import defaults_among
+from groupstorm.storms.run_names import free_folder
+from groupstorm.storms.scenario.files import load, preset_names
+from groupstorm.storms.sweep import Point, Sweep, scenario_of
+from groupstorm.trace.reader import SUFFIXES
+from groupstorm.whatif.advising import AS_IT_IS, Advice, Search
+from groupstorm.whatif.client_settings import lines_of
+from groupstorm.whatif.writing import AS_IT_WAS, scenario_text
+
+
+def advise(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|PRESET|FILE",
+            help="A trace or its folder, a preset, or a scenario file.",
+        ),
+    ],
+    goal: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--goal",
+            metavar="EXPR",
+            help="What to reach in every seed, or with `for 90%` in so many: 'unowned_max_seconds<5'. "
+            "Repeatable. [default: as little un-owned time as a setting can buy]",
+        ),
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option("--variant", help="Of a preset or file: which variant is changed.")
+    ] = None,
+    settings: SetOption = None,
+    known: KnownOption = None,
+    group: GroupOption = None,
+    seed: SeedOption = None,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Run every change with so many seeds, from --seed on.")
+    ] = 5,
+    runs: Annotated[
+        int, typer.Option("--runs", min=1, help="The most runs that the search may do, seeds included.")
+    ] = 400,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+    everything: AllOption = False,
+) -> None:
+    """Name the smallest change of settings that meets a goal: what it buys and costs, and what to paste.
+
+    The search tries every change alone (assignor and protocol, session timeout, heartbeats, static
+    membership, poll interval and records, initial delay, surge and order of a rollout), then pairs of the
+    best ones, over the same seeds and on all cores. The smallest change is that of the fewest settings, then
+    of the least work, then the one whose number is nearest to what it was. A difference that the seeds may
+    explain counts as none; the command then says that there is no winner. With --goal it exits with 1 if
+    nothing meets it.
+
+    A RUN becomes a scenario first, as with `groupstorm whatif`; if the replays of that do something else than
+    the run did, the command ends there.
+
+    Example: groupstorm advise deploy-and-crash --variant cooperative --goal 'unowned_max_seconds<20'
+    """
+    chosen_shape = shape(as_json, False, as_markdown)
+    goals = [parse(text, "--goal") for text in goal or ()]
+    changed = overrides(settings)
+    first_seed = seed or 0
+    if _is_run(target):
+        if variant is not None:
+            raise InputError("--variant: a run has none")
+        file = _scenario_of_run(Path(target), group, known, first_seed, seeds, out, chosen_shape, everything)
+        sweep = Sweep(str(file), AS_IT_WAS, (), first_seed, seeds, changed)
+    else:
+        if known or group is not None or out is not None:
+            raise InputError("--known, --group, --out: mean something only with a RUN")
+        loaded = load(target)
+        if variant is not None and variant not in loaded.variants:
+            raise InputError(f"variant: {variant!r} is not one of {', '.join(loaded.variants)}")
+        sweep = Sweep(target, variant, (), seed if seed is not None else loaded.seed or 0, seeds, changed)
+    with runs_progress() as progress:
+        advice = Search(sweep, goals, runs, progress).advise()
+    sentences = [*advice_sentences(advice, goals), *_cautions(sweep, advice)]
+    if chosen_shape is Shape.JSON:
+        print(json.dumps(advice_content(advice, goals, sentences), ensure_ascii=False))
+    else:
+        _print(advice, goals, sentences, chosen_shape, everything)
+    if goals and advice.chosen is None and advice.tried:
+        raise CheckFailed(f"{target}: {advice.reason}")
+
+
+def _is_run(target: str) -> bool:
+    """Whether the name is that of a trace or its folder, and of no preset."""
+    path = Path(target)
+    return target not in preset_names() and (path.is_dir() or path.suffix in SUFFIXES)
+
+
+def _scenario_of_run(
+    run: Path,
+    group: str | None,
+    known: Sequence[str] | None,
+    first_seed: int,
+    seeds: int,
+    out: Path | None,
+    chosen_shape: Shape,
+    everything: bool,
+) -> Path:
+    """The file of the scenario that repeats the run. Raises CheckFailed if its replays do something else."""
+    repeated = repeat(run, group, overrides(known, "--known"))
+    stem = f"{repeated.scenario.name}-advise-{seed_range(first_seed, seeds)}"
+    file = write_scenario(scenario_text(repeated.draft, str(run), {}), out or free_folder(stem, {}), None)
+    found = check_agreement(repeated, file, first_seed, seeds)
+    if chosen_shape is not Shape.JSON:
+        print_agreement(found, chosen_shape, everything)
+    refuse_if_apart(run, found)
+    return file
+
+
+def _cautions(sweep: Sweep, advice: Advice) -> list[str]:
+    """What a person has to know who takes the advice."""
+    chosen = advice.chosen
+    if chosen is None:
+        return []
+    scenarios = {
+        AS_IT_IS: scenario_of(sweep, Point((), {})),
+        chosen.label: scenario_of(sweep, Point((), chosen.settings)),
+    }
+    defaults = defaults_among(scenarios)
+    caution = "" if defaults is None else defaults.cautions.get(chosen.label, "")
+    return [caution] if caution else []
+
+
+def _print(
+    advice: Advice,
+    goals: Sequence[Requirement],
+    sentences: Sequence[str],
+    chosen_shape: Shape,
+    everything: bool,
+) -> None:
+    if advice.tried:
+        print_grid(advice_grid(advice, goals, everything), chosen_shape)
+    for sentence in sentences:
+        print_paragraph(sentence)
+    if advice.chosen is not None:
+        print()
+        print("\n".join(paste_lines(lines_of(advice.chosen.settings))).rstrip("\n"))

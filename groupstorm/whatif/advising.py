@@ -1,0 +1,246 @@
+"""The search for the smallest change of settings that meets a goal: single changes first, then pairs.
+
+Every change is run over the same seeds as the scenario as it is. A change counts as better only if the seeds
+do not explain the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Final, NamedTuple
+
+from groupstorm.figures.measures import BY_FIGURE, NOTICED_SHARE
+from groupstorm.figures.requirements import Requirement
+from groupstorm.figures.spread import Spread, spread_of, within_spread
+from groupstorm.figures.table import Figures
+from groupstorm.figures.unfit import unfit_variants
+from groupstorm.problems import InputError
+from groupstorm.storms.sweep import Outcome, Point, Sweep, run_points, scenario_of
+from groupstorm.whatif.knobs import Change, changes_of, noticed_after_ms
+
+#: Without a goal: what is to become less.
+UNOWNED: Final = "unowned_partition_seconds"
+#: Pairs are made of the best change of each of so many knobs.
+KNOBS_IN_PAIRS: Final = 5
+#: Of the knobs that belong together, every change is tried in a pair: a session that outlasts a restart is
+#: what makes static membership work.
+_TOGETHER: Final = (frozenset({"membership", "session.timeout.ms"}),)
+AS_IT_IS: Final = "as it is"
+
+
+class Tried(NamedTuple):
+    """Changes that were run together; none: the scenario as it is. ``refused``: why they were not run."""
+
+    changes: tuple[Change, ...]
+    figures: tuple[Figures, ...]
+    noticed_after_ms: int
+    refused: str | None = None
+
+    @property
+    def label(self) -> str:
+        return " and ".join(change.label for change in self.changes) or AS_IT_IS
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {name: value for change in self.changes for name, value in change.settings.items()}
+
+    @property
+    def size(self) -> tuple[int, int, float]:
+        """What "the smallest change" compares: how many, how much work, how far from what it was."""
+        return (
+            len(self.changes),
+            sum(change.effort for change in self.changes),
+            sum(change.distance for change in self.changes),
+        )
+
+    def spread(self, figure: str) -> Spread | None:
+        """A figure over the seeds; None if a run has no value."""
+        values = [getattr(one, figure) for one in self.figures]
+        return None if any(value is None for value in values) else spread_of(values)
+
+
+@dataclass
+class Advice:
+    """What was tried, and what to take. ``chosen`` None: nothing; ``reason`` says why, in a sentence."""
+
+    figure: str
+    plain: Tried
+    tried: list[Tried] = field(default_factory=list)
+    chosen: Tried | None = None
+    reason: str = ""
+    #: Others that do it too, from the smallest on.
+    others: list[Tried] = field(default_factory=list)
+    #: Whether the budget of runs ended the search.
+    cut_short: bool = False
+
+    def steps(self) -> list[Tried]:
+        """The way to what was chosen: each of its changes alone, then both."""
+        if self.chosen is None:
+            return []
+        alone = [one for one in self.tried if len(one.changes) == 1 and one.changes[0] in self.chosen.changes]
+        return [*alone, self.chosen] if len(self.chosen.changes) > 1 else [self.chosen]
+
+
+class Search:
+    """``runs``: the most that may be done. ``progress`` takes how many runs are done, and how many follow."""
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        goals: Sequence[Requirement],
+        runs: int,
+        progress: Callable[[int, int], None],
+    ) -> None:
+        self._sweep = sweep
+        self._goals = goals
+        self._left = runs
+        self._progress = progress
+        self._done = 0
+
+    def advise(self) -> Advice:
+        """Search. Raises InputError if the scenario itself is refused, or the runs suffice for nothing."""
+        (plain,) = self._try([()])
+        if plain.refused is not None:
+            raise InputError(plain.refused)
+        figure = self._goals[0].figure if self._goals else UNOWNED
+        advice = Advice(figure, plain)
+        if self._goals and self._meets(plain):
+            advice.reason = "the scenario meets the goal as it is: nothing has to change"
+            return advice
+        if not self._goals and plain.spread(figure) is None:
+            raise InputError(f"--goal: needed, because the scenario as it is has no value of {figure}")
+        singles = [(change,) for change in changes_of(scenario_of(self._sweep, Point((), {})))]
+        self._run(advice, singles)
+        self._choose(advice)
+        if advice.chosen is None:
+            self._run(advice, _pairs(advice))
+            self._choose(advice)
+        if advice.chosen is None:
+            advice.reason = self._why_nothing(advice)
+        return advice
+
+    def _run(self, advice: Advice, wanted: Iterable[tuple[Change, ...]]) -> None:
+        """Try changes as far as the budget goes."""
+        wanted = list(wanted)
+        allowed = max(0, self._left // self._sweep.seeds)
+        advice.cut_short = advice.cut_short or allowed < len(wanted)
+        advice.tried += self._try(wanted[:allowed])
+
+    def _try(self, wanted: Sequence[tuple[Change, ...]]) -> list[Tried]:
+        points = [Point((), {n: v for change in one for n, v in change.settings.items()}) for one in wanted]
+        before, self._left = self._done, self._left - len(points) * self._sweep.seeds
+        total = before + len(points) * self._sweep.seeds
+
+        def progress(done: int, _: int) -> None:
+            self._done = before + done
+            self._progress(self._done, total)
+
+        outcomes = run_points(self._sweep, points, progress)
+        return [_tried(self._sweep, one, outcome) for one, outcome in zip(wanted, outcomes, strict=True)]
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def _meets(self, one: Tried) -> bool:
+        if one.refused is not None or unfit_variants({one.label: one.figures}):
+            return False
+        runs = {f"seed {number}": figures for number, figures in enumerate(one.figures)}
+        return not any(goal.unmet_by(runs) for goal in self._goals)
+
+    def _is_better(self, one: Tried, plain: Tried, figure: str) -> bool:
+        """Whether ``one`` has less of the figure, by so much that a person would notice and that the seeds do
+        not explain."""
+        before, after = plain.spread(figure), one.spread(figure)
+        if one.refused is not None or after is None or unfit_variants({one.label: one.figures}):
+            return False
+        if before is None:
+            return True
+        measure = BY_FIGURE.get(figure)
+        least = max(measure.noticed if measure else 0, NOTICED_SHARE * before.median)
+        return before.median - after.median >= least and not within_spread(before, after)
+
+    def _choose(self, advice: Advice) -> None:
+        if self._goals:
+            found = [
+                one
+                for one in advice.tried
+                if self._meets(one) and not _same_in_spread(advice.plain, one, self._goals)
+            ]
+            found.sort(key=lambda one: one.size)
+        else:
+            found = self._least(advice)
+        if found:
+            advice.chosen, advice.others = found[0], found[1:]
+
+    def _least(self, advice: Advice) -> list[Tried]:
+        """Those that have least of the figure; the smallest change first."""
+        better = [one for one in advice.tried if self._is_better(one, advice.plain, advice.figure)]
+        if not better:
+            return []
+        spreads = {one.label: one.spread(advice.figure) for one in better}
+        least = min(better, key=lambda one: spread.median if (spread := spreads[one.label]) else 0)
+        as_good = [one for one in better if one is least or not self._is_better(least, one, advice.figure)]
+        return sorted(as_good, key=lambda one: one.size)
+
+    def _why_nothing(self, advice: Advice) -> str:
+        ran = [one for one in advice.tried if one.spread(advice.figure) is not None]
+        nearest = min(ran, key=lambda one: _median(one, advice.figure), default=None)
+        if self._goals:
+            whole = " and ".join(map(str, self._goals))
+            sentence = (
+                f"no change of one or two settings meets {whole} in a way that the seeds do not explain"
+            )
+        else:
+            sentence = "no change of one or two settings makes a difference that the seeds do not explain"
+        if nearest is None or _median(nearest, advice.figure) >= _median(advice.plain, advice.figure):
+            return sentence
+        return f"{sentence}; the nearest is {nearest.label}"
+
+
+def _tried(sweep: Sweep, changes: tuple[Change, ...], outcome: Outcome) -> Tried:
+    if outcome.refused is not None:
+        return Tried(changes, (), 0, outcome.refused)
+    settings = scenario_of(sweep, outcome.point).settings
+    return Tried(changes, tuple(outcome.figures.values()), noticed_after_ms(settings))
+
+
+def _median(one: Tried, figure: str) -> float:
+    spread = one.spread(figure)
+    return float("inf") if spread is None else spread.median
+
+
+def _same_in_spread(plain: Tried, one: Tried, goals: Sequence[Requirement]) -> bool:
+    """Whether seeds alone may explain that ``one`` meets the goals and ``plain`` does not."""
+    for goal in goals:
+        before, after = plain.spread(goal.figure), one.spread(goal.figure)
+        if before is None or after is None or not within_spread(before, after):
+            return False
+    return True
+
+
+def _pairs(advice: Advice) -> Iterator[tuple[Change, Change]]:
+    """The best change of each knob with that of each other knob, and knobs that belong together."""
+    best: dict[str, Tried] = {}
+    for one in advice.tried:
+        (change,) = one.changes
+        known = best.get(change.knob)
+        if one.refused is None and (
+            known is None or _median(one, advice.figure) < _median(known, advice.figure)
+        ):
+            best[change.knob] = one
+    ranked = sorted(best.values(), key=lambda one: _median(one, advice.figure))[:KNOBS_IN_PAIRS]
+    seen: set[tuple[str, ...]] = set()
+    every = [one.changes[0] for one in advice.tried if one.refused is None]
+    together = [
+        pair for pair in combinations(every, 2) if frozenset(change.knob for change in pair) in _TOGETHER
+    ]
+    for first, second in [*combinations([one.changes[0] for one in ranked], 2), *together]:
+        labels = tuple(sorted((first.label, second.label)))
+        if labels not in seen and not _excluded(first.settings, second.settings):
+            seen.add(labels)
+            yield first, second
+
+
+def _excluded(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    return bool(set(first) & set(second))

@@ -1,0 +1,196 @@
+"""Whether the replays of a scenario do what the run did, within a tolerance that is stated.
+
+What a replay cannot know is at which part of its heartbeat interval each member was: a member learns of a
+round with its next heartbeat, and a session runs from the last one. So times may differ by one interval, and
+so may the duration of a round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import median
+from typing import Final, NamedTuple
+
+from groupstorm.figures.spread import Spread
+from groupstorm.whatif.drafting import Draft
+from groupstorm.whatif.reading import Reading
+from groupstorm.whatif.replaying import Replay
+from groupstorm.whatif.rounds import Round
+
+#: Generations: one, or a tenth of them.
+GENERATIONS_SHARE: Final = 0.1
+#: Of the rounds, so many must have a partner in the replay: a round of the same time; of these, so many must
+#: have the same cause.
+MATCHED_SHARE: Final = 0.9
+#: Beside one heartbeat interval: what networks, polls and logs of whole milliseconds add.
+SLACK_US: Final = 1_000_000
+#: Durations and un-owned time: a tenth, and a quarter, of the observed value.
+DURATION_SHARE: Final = 0.1
+UNOWNED_SHARE: Final = 0.25
+
+
+class Line(NamedTuple):
+    """One thing that is compared. ``unit``: "", "s" or "%". ``tolerance``: in words.
+
+    It agrees if the median of the replays differs by no more than the tolerance, or if the observed value
+    lies within the range of the seeds, so that their draws alone may explain the difference.
+    """
+
+    what: str
+    observed: float
+    replayed: Spread
+    unit: str
+    tolerance: str
+    agrees: bool
+
+
+class RoundLine(NamedTuple):
+    """A round of the run beside its partners in the replays: medians over the seeds that have one.
+
+    ``of_seeds``: how many have. Times in microseconds since the run's trace began.
+    """
+
+    seen: Round
+    began_us: float | None
+    duration_us: float | None
+    causes: tuple[str, ...]
+    of_seeds: int
+
+
+class Agreement(NamedTuple):
+    """``not_compared``: what the trace does not know, in sentences."""
+
+    lines: tuple[Line, ...]
+    rounds: tuple[RoundLine, ...]
+    not_compared: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        return all(line.agrees for line in self.lines)
+
+
+def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agreement:
+    """The run beside the replays of the scenario that was made from it.
+
+    Rounds of a replay that begin before the run's trace, or after its end, do not count.
+    """
+    rounds, lead_us, heartbeat_us = reading.rounds.rounds, draft.lead_ms * 1000, draft.heartbeat_us
+    unowned_s = None if reading.figures is None else reading.figures.unowned_partition_seconds
+    partitions_per_member = draft.partitions / len(draft.names)
+    kept = {
+        one.seed: [
+            shifted
+            for shifted in (_earlier(each, lead_us) for each in one.rounds)
+            if 0 <= shifted.began_us <= reading.ended_us
+        ]
+        for one in replays
+    }
+    within_us = heartbeat_us + SLACK_US
+    of_seeds = list(kept.values())
+    lines = [_generations(rounds, of_seeds)]
+    lines += _matches(rounds, of_seeds, within_us)
+    lines += _durations(rounds, of_seeds, within_us)
+    missing = []
+    drawn_s = heartbeat_us / 1e6 * partitions_per_member * sqrt(len(rounds))
+    known = [one.figures.unowned_partition_seconds for one in replays]
+    if draft.unowned_unknown:
+        missing.append(f"un-owned time: {draft.unowned_unknown}")
+    elif unowned_s is None or any(value is None for value in known):
+        missing.append("un-owned time: there was no time at which every partition is known to have an owner")
+    else:
+        lines.append(_unowned(unowned_s, [value for value in known if value is not None], drawn_s))
+    return Agreement(tuple(lines), _round_lines(rounds, of_seeds, within_us), tuple(missing))
+
+
+def _earlier(one: Round, lead_us: int) -> Round:
+    return one._replace(began_us=one.began_us - lead_us, ended_us=one.ended_us - lead_us)
+
+
+def _generations(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]]) -> Line:
+    seen = sum(one.completed for one in rounds)
+    spread = _spread([sum(one.completed for one in each) for each in of_seeds])
+    allowed = max(1, round(GENERATIONS_SHARE * seen))
+    return _line("generations", seen, spread, "", allowed, f"{allowed:,}")
+
+
+def _matches(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]], within_us: int) -> list[Line]:
+    if not rounds:
+        return []
+    in_time, same_cause = [], []
+    for each in of_seeds:
+        partners = partners_of(rounds, each, within_us)
+        paired = [(one, partner) for one, partner in partners if partner is not None]
+        in_time.append(100 * len(paired) / len(rounds))
+        same = sum(one.cause == partner.cause for one, partner in paired)
+        same_cause.append(100 * same / len(paired) if paired else 100)
+    allowed = 100 - 100 * MATCHED_SHARE
+    words = f"{allowed:g} %"
+    return [
+        _line(f"rounds that begin within {within_us / 1e6:g} s", 100, _spread(in_time), "%", allowed, words),
+        _line("of these, rounds of the same cause", 100, _spread(same_cause), "%", allowed, words),
+    ]
+
+
+def _round_lines(
+    rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]], within_us: int
+) -> tuple[RoundLine, ...]:
+    found = []
+    of_each = [[partner for _, partner in partners_of(rounds, each, within_us)] for each in of_seeds]
+    for number, one in enumerate(rounds):
+        partners = [partner for each in of_each if (partner := each[number]) is not None]
+        found.append(
+            RoundLine(
+                one,
+                median([partner.began_us for partner in partners]) if partners else None,
+                median([partner.duration_us for partner in partners]) if partners else None,
+                tuple(dict.fromkeys(partner.cause for partner in partners)),
+                len(partners),
+            )
+        )
+    return tuple(found)
+
+
+def partners_of(
+    rounds: Sequence[Round], others: Sequence[Round], within_us: int
+) -> list[tuple[Round, Round | None]]:
+    """For each round the first of ``others`` that begins near it and is no earlier one's partner."""
+    found: list[tuple[Round, Round | None]] = []
+    place = 0
+    for one in rounds:
+        while place < len(others) and others[place].began_us < one.began_us - within_us:
+            place += 1
+        if place < len(others) and others[place].began_us <= one.began_us + within_us:
+            found.append((one, others[place]))
+            place += 1
+        else:
+            found.append((one, None))
+    return found
+
+
+def _durations(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]], within_us: int) -> list[Line]:
+    if not rounds or not all(of_seeds):
+        return []
+    lines = []
+    for what, of in (("median round", median), ("longest round", max)):
+        seen = of([one.duration_us for one in rounds]) / 1e6
+        spread = _spread([of([one.duration_us for one in each]) / 1e6 for each in of_seeds])
+        allowed = within_us / 1e6 + DURATION_SHARE * seen
+        lines.append(_line(what, seen, spread, "s", allowed, f"{allowed:.1f} s"))
+    return lines
+
+
+def _unowned(seen: float, values: Sequence[float], drawn_s: float) -> Line:
+    """``drawn_s``: in every round the partitions of one member may wait a heartbeat interval longer or
+    shorter, and the sum of such draws grows with the root of their number."""
+    allowed = max(drawn_s, UNOWNED_SHARE * seen)
+    return _line("un-owned partition-seconds", seen, _spread(values), "s", allowed, f"{allowed:,.0f} s")
+
+
+def _line(what: str, seen: float, spread: Spread, unit: str, allowed: float, words: str) -> Line:
+    agrees = abs(seen - spread.median) <= allowed or spread.holds(seen)
+    return Line(what, seen, spread, unit, words, agrees)
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(min(values), median(values), max(values))

@@ -1,0 +1,174 @@
+"""Settings as each client library spells them, to be pasted: a table per library, from its own sources.
+
+kafka-clients 4.3.1 (ConsumerConfig), librdkafka 2.16 (CONFIGURATION.md), kafka-python 3.0.12
+(consumer/group.py), aiokafka 0.14.0 (consumer/consumer.py), franz-go 1.22 (kgo/config.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from groupstorm.whatif.inference import (
+    CONSUMER_HEARTBEAT,
+    CONSUMER_SESSION,
+    HEARTBEAT,
+    INITIAL_DELAY,
+    INSTANCE,
+    POLL_INTERVAL,
+    PROTOCOL,
+    SESSION,
+    STRATEGY,
+)
+from groupstorm.whatif.knobs import POLL_RECORDS
+
+#: Of the broker, in server.properties; and of the deployment.
+BROKER: Final = frozenset({INITIAL_DELAY, CONSUMER_SESSION, CONSUMER_HEARTBEAT})
+DEPLOYMENT: Final[Mapping[str, str]] = {
+    "max_surge": "maxSurge",
+    "max_unavailable": "maxUnavailable",
+    "order": "the order in which processes are replaced",
+}
+#: What stands for a name that a process has of its own and keeps over restarts.
+_OWN_NAME: Final = "<a name of its own that it keeps>"
+
+
+class Library(NamedTuple):
+    """How one library takes settings. ``names``: Kafka's name -> its own; missing: it has no such setting.
+
+    ``assignors``: name -> the value that stands for it; missing: the library has no such assignor.
+    ``line``: one setting as it is written.
+    """
+
+    name: str
+    names: Mapping[str, str]
+    assignors: Mapping[str, str]
+    line: Callable[[str, Any], str]
+
+
+_KAFKAS: Final = {name: name for name in (SESSION, HEARTBEAT, POLL_INTERVAL, INSTANCE, PROTOCOL, STRATEGY)}
+_PYTHONS: Final = {
+    name: name.replace(".", "_")
+    for name in (SESSION, HEARTBEAT, POLL_INTERVAL, INSTANCE, STRATEGY, POLL_RECORDS)
+}
+_JAVA: Final = "org.apache.kafka.clients.consumer."
+
+
+def _property(name: str, value: Any) -> str:
+    return f"{name}={value}"
+
+
+def _argument(name: str, value: Any) -> str:
+    if name.endswith("strategy"):
+        return f"{name}=[{value}],"
+    return f'{name}="{value}",' if isinstance(value, str) else f"{name}={value},"
+
+
+def _franz_go(name: str, value: Any) -> str:
+    if name == "Balancers":
+        return f"kgo.Balancers(kgo.{value}()),"
+    if name == "InstanceID":
+        return f'kgo.InstanceID("{value}"),'
+    if name == "PollRecords":
+        return f"client.PollRecords(ctx, {value})"
+    return f"kgo.{name}({value} * time.Millisecond),"
+
+
+LIBRARIES: Final = (
+    Library(
+        "java",
+        {**_KAFKAS, POLL_RECORDS: POLL_RECORDS},
+        {
+            "range": f"{_JAVA}RangeAssignor",
+            "roundrobin": f"{_JAVA}RoundRobinAssignor",
+            "sticky": f"{_JAVA}StickyAssignor",
+            "cooperative-sticky": f"{_JAVA}CooperativeStickyAssignor",
+        },
+        _property,
+    ),
+    Library(
+        "librdkafka",
+        _KAFKAS,
+        {name: name for name in ("range", "roundrobin", "cooperative-sticky")},
+        _property,
+    ),
+    Library(
+        "aiokafka",
+        _PYTHONS,
+        {
+            "range": "RangePartitionAssignor",
+            "roundrobin": "RoundRobinPartitionAssignor",
+            "sticky": "StickyPartitionAssignor",
+        },
+        _argument,
+    ),
+    Library(
+        "kafka-python",
+        _PYTHONS,
+        {
+            "range": "RangePartitionAssignor",
+            "roundrobin": "RoundRobinPartitionAssignor",
+            "sticky": "StickyPartitionAssignor",
+            "cooperative-sticky": "CooperativeStickyAssignor",
+        },
+        _argument,
+    ),
+    Library(
+        "franz-go",
+        {
+            SESSION: "SessionTimeout",
+            HEARTBEAT: "HeartbeatInterval",
+            INSTANCE: "InstanceID",
+            STRATEGY: "Balancers",
+            POLL_RECORDS: "PollRecords",
+        },
+        {
+            "range": "RangeBalancer",
+            "roundrobin": "RoundRobinBalancer",
+            "sticky": "StickyBalancer",
+            "cooperative-sticky": "CooperativeStickyBalancer",
+        },
+        _franz_go,
+    ),
+)
+
+
+class Lines(NamedTuple):
+    """``of_clients``: library -> its lines. ``of_broker``, ``of_deployment``: lines for these."""
+
+    of_clients: Mapping[str, tuple[str, ...]]
+    of_broker: tuple[str, ...]
+    of_deployment: tuple[str, ...]
+
+
+def lines_of(settings: Mapping[str, Any]) -> Lines:
+    """Settings of a scenario as each library, the broker and the deployment take them."""
+    own = {name: value for name, value in settings.items() if name not in BROKER and name not in DEPLOYMENT}
+    return Lines(
+        {library.name: _of_library(library, own) for library in LIBRARIES} if own else {},
+        tuple(_property(name, value) for name, value in settings.items() if name in BROKER),
+        tuple(f"{DEPLOYMENT[name]}: {value}" for name, value in settings.items() if name in DEPLOYMENT),
+    )
+
+
+def _of_library(library: Library, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    lines = []
+    for name, value in settings.items():
+        own = library.names.get(name)
+        if own is None:
+            lines.append(f"# no {name}={_plain(value)}: {library.name} has no such setting")
+        elif name == STRATEGY:
+            assignor = library.assignors.get(value[0])
+            if assignor is None:
+                lines.append(f"# no {value[0]}: {library.name} has no such assignor")
+            else:
+                lines.append(library.line(own, assignor))
+        elif name == INSTANCE:
+            lines.append(f"# no {own}" if value == "none" else library.line(own, _OWN_NAME))
+        else:
+            lines.append(library.line(own, value))
+    return tuple(lines)
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

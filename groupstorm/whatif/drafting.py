@@ -1,0 +1,292 @@
+"""The scenario that repeats a run: its members, settings and steps, each with how it is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+from groupstorm.storms.scenario.streams_settings import STREAMS
+from groupstorm.whatif.inference import INSTANCE, infer_settings, timeouts_of
+from groupstorm.whatif.knowledge import How, Known, inferred, observed
+from groupstorm.whatif.lives import BEFORE, CRASH, PAUSE, Lives, Moment, lives_of
+from groupstorm.whatif.reading import Reading
+from groupstorm.whatif.waves import Wave, find_waves
+
+#: Before the first row of a trace that begins in the middle of a group's life: time for its members to join.
+LEAD_MS: Final = 60_000
+#: Settings of a storm under which processes behave by rules that no step repeats -> what they do.
+_NOT_REPEATED: Final[Mapping[str, str]] = {
+    "slow_records": "records that take long (slow_records) hold members up",
+    "releases": "rolling restarts roll out other settings (releases)",
+}
+#: From whose rows ownership follows in an imported trace whose members have no logs of their own.
+COORDINATOR_VIEW: Final = "coordinator"
+_PLACE = re.compile(r"member-(\d+)")
+#: The steps that repeat a process's end and its pauses, with the words for a comment.
+_WORDS: Final[Mapping[str, str]] = {
+    "start": "starts",
+    "stop": "stops",
+    "crash": "dies",
+    "pause": "stands still",
+    "busy": "works without poll()",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DraftStep:
+    """A step as a scenario file has it, and how it is known."""
+
+    step: Mapping[str, Any]
+    comment: str
+
+
+@dataclass
+class Draft:
+    """``names``: of the members by their places. ``problems``: what the scenario does not repeat.
+
+    ``lead_ms``: how long the scenario runs before the first row of the trace.
+    """
+
+    name: str
+    question: str
+    settings: dict[str, Known]
+    names: tuple[str, ...]
+    steps: list[DraftStep]
+    lead_ms: int
+    figures_from_ms: int
+    problems: list[str] = field(default_factory=list)
+    #: Whether a rolling-restart step stands for a deployment: then surge and order can be changed.
+    has_rollout: bool = False
+    heartbeat_us: int = 0
+    #: Of all topics.
+    partitions: int = 0
+    #: Why the trace does not know for how long partitions had no owner; "" if it does.
+    unowned_unknown: str = ""
+
+
+def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
+    """The draft of the scenario that repeats what the trace says. ``given``: settings that the user knows."""
+    settings = infer_settings(reading, given)
+    timeouts = timeouts_of(reading, settings)
+    lives = lives_of(reading, timeouts)
+    waves = find_waves(lives)
+    names = _names(lives, waves, reading)
+    lead_ms = 0 if reading.began_empty else LEAD_MS
+    problems = [*reading.problems, *lives.problems, *_problems(reading, settings)]
+    if not names:
+        problems.append("no row names a member: the log of the broker, or of the members, does")
+    settings |= _size(reading, names, given)
+    _name_members(reading, settings, names)
+    if waves:
+        settings["max_unavailable"] = inferred(
+            waves[0].unavailable, "so many processes were away at once while all were replaced"
+        )
+        if waves[0].names != names:
+            settings["order"] = inferred("reverse", "the order in which processes were replaced")
+    ended_ms = lead_ms + reading.ended_us // 1000
+    settings["least_duration_ms"] = observed(ended_ms, "the last row of the trace")
+    return Draft(
+        name=name,
+        question=f"What would the same hours of the group {reading.group} have cost under other settings?",
+        settings=settings,
+        names=names,
+        steps=_steps(reading, lives, waves, names, lead_ms),
+        lead_ms=lead_ms,
+        figures_from_ms=lead_ms + reading.figures_from_us // 1000,
+        problems=problems,
+        has_rollout=bool(waves),
+        heartbeat_us=max([timeouts(one).heartbeat_us for one in names], default=0),
+        partitions=_partitions(settings),
+        unowned_unknown=_unowned_unknown(reading, lives),
+    )
+
+
+# -- what cannot be repeated -------------------------------------------------------------------------
+
+
+def _problems(reading: Reading, settings: Mapping[str, Known]) -> Iterator[str]:
+    if len(reading.assignors) > 1:
+        yield f"the group changed its assignor ({', '.join(reading.assignors)})"
+    if reading.scenario.get("application") == STREAMS:
+        yield "the members are threads of a Kafka Streams application"
+    for name, what in _NOT_REPEATED.items():
+        if reading.scenario.get(name):
+            yield what
+    if "members" in reading.missing:
+        yield f"the logs do not name all members: {reading.missing['members']}"
+    if len(set(reading.subscriptions.values())) > 1:
+        yield "members subscribe to different topics, and those of a scenario all subscribe to the same ones"
+    if reading.is_storm and reading.scenario.get("topic_pattern"):
+        yield "members subscribe by a regular expression (topic_pattern)"
+    if "topic_partitions" in settings:
+        return
+    if not reading.topics:
+        yield (
+            "no row says which topics and partitions the group reads: the log of the group's leader does, or "
+            "--known topic_partitions='{orders: 12}'"
+        )
+    for topic in sorted({topic for topics in reading.subscriptions.values() for topic in topics}):
+        if topic not in reading.topics:
+            yield f"no row says how many partitions {topic} has: --known topic_partitions says it"
+
+
+def _unowned_unknown(reading: Reading, lives: Lives) -> str:
+    """Why the trace does not know un-owned time."""
+    if reading.imported_view == COORDINATOR_VIEW:
+        return "no log of the members says when they gave partitions up"
+    ends = [stint.end for stint in lives.stints if stint.end is not None]
+    silent = [one for one in (*ends, *(pause for _, pause in lives.pauses)) if one.at.how is How.INFERRED]
+    if reading.imported_view and any(one.do in (CRASH, PAUSE) for one in silent):
+        return "no log says when processes died or stood still, only when their sessions expired"
+    return ""
+
+
+# -- members ------------------------------------------------------------------------------------------
+
+
+def _names(lives: Lives, waves: Sequence[Wave], reading: Reading) -> tuple[str, ...]:
+    """The members by their places: in the order of the first deployment, else by name."""
+    names = sorted({stint.name for stint in lives.stints})
+    if not waves or _has_places(reading):
+        return tuple(names)
+    return (*waves[0].names, *(name for name in names if name not in waves[0].names))
+
+
+def _has_places(reading: Reading) -> bool:
+    """Whether the scenario of a storm says something about members by their places."""
+    return (
+        bool(reading.scenario.get("member_settings")) or len(reading.scenario.get("client_profile", ())) > 1
+    )
+
+
+def _size(reading: Reading, names: Sequence[str], given: Mapping[str, Any]) -> dict[str, Known]:
+    found = {"members": observed(max(1, len(names)), "the names in the trace")}
+    if "topic_partitions" in given:
+        return found
+    grown = {topic for _, topic, _, _ in reading.grown}
+    topics = {
+        topic: reading.first_counts[topic] if topic in grown else count
+        for topic, count in sorted(reading.topics.items())
+    }
+    if topics:
+        why = "row 0, scenario_started" if reading.is_storm else "the highest partitions that rows name"
+        found["topic_partitions"] = (observed if reading.is_storm else inferred)(topics, why)
+    return found
+
+
+def _partitions(settings: Mapping[str, Known]) -> int:
+    known = settings.get("topic_partitions")
+    return sum(known.value.values()) if known is not None else 0
+
+
+def _name_members(reading: Reading, settings: dict[str, Known], names: Sequence[str]) -> None:
+    """Names, group.instance.ids and settings of single members."""
+    digits = len(str(len(names)))
+    rules: list[dict[str, Any]] = []
+    instances = {name: reading.instances[name] for name in names if name in reading.instances}
+    are_names = len(instances) == len(names) and all(name == own for name, own in instances.items())
+    if instances and are_names:
+        settings[INSTANCE] = observed("ordinal", "every member's group.instance.id is its client id")
+    for index, name in enumerate(names):
+        rule: dict[str, Any] = {"members": [index]}
+        if name != f"member-{index:0{digits}d}":
+            rule["name"] = name
+        if name in instances and not are_names:
+            rule["instance"] = instances[name]
+        if len(rule) > 1:
+            rules.append(rule)
+    rules += _rules_of_storm(reading, settings, names)
+    if rules:
+        settings["member_settings"] = observed(rules, "names and group.instance.ids in the trace")
+
+
+def _rules_of_storm(
+    reading: Reading, settings: dict[str, Known], names: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """What the scenario of a storm gives to members by their places."""
+    if not _has_places(reading):
+        return
+    places = {name: int(match[1]) for name in names if (match := _PLACE.match(name)) is not None}
+    profiles = list(reading.scenario.get("client_profile", ()))
+    for number, profile in enumerate(profiles if len(profiles) > 1 else ()):
+        members = [i for i, name in enumerate(names) if places.get(name, 0) % len(profiles) == number]
+        yield {"members": members, "settings": {"client_profile": [profile]}}
+    if len(profiles) > 1:
+        settings["client_profile"] = observed(profiles[:1], "row 0, scenario_started")
+    for rule in reading.scenario.get("member_settings") or ():
+        members = [i for i, name in enumerate(names) if places.get(name) in rule["members"]]
+        if members and rule.get("settings"):
+            yield {"members": members, "settings": rule["settings"]}
+
+
+# -- steps --------------------------------------------------------------------------------------------
+
+
+def _steps(
+    reading: Reading, lives: Lives, waves: Sequence[Wave], names: Sequence[str], lead_ms: int
+) -> list[DraftStep]:
+    in_waves = {identity for wave in waves for identity in wave.stints}
+    moments: list[tuple[int, str, str, Moment]] = []
+    for stint in lives.stints:
+        begun_by_wave = any(stint.start.at_us > wave.at_us and id(stint) in wave.stints for wave in waves)
+        if not begun_by_wave:
+            moments.append((_ms(stint.start.at_us, lead_ms), stint.start.do, stint.name, stint.start))
+        if stint.end is not None and not (
+            id(stint) in in_waves and any(_ends(wave, stint.end.at_us, stint.name) for wave in waves)
+        ):
+            moments.append((_ms(stint.end.at_us, lead_ms), stint.end.do, stint.name, stint.end))
+    for name, pause in lives.pauses:
+        moments.append((_ms(pause.at_us, lead_ms), pause.do, name, pause))
+    moments.sort(key=lambda moment: moment[0])
+    places = {name: index for index, name in enumerate(names)}
+    steps = [*_merged(moments, places)]
+    steps += [_wave_step(wave, lead_ms) for wave in waves]
+    for at_us, topic, count, place in reading.grown:
+        step = {"at_ms": _ms(at_us, lead_ms), "do": "add-partitions", "topic": topic, "partitions": count}
+        steps.append(DraftStep(step, observed(None, place).comment))
+    return sorted(steps, key=lambda step: step.step["at_ms"])
+
+
+def _ends(wave: Wave, at_us: int, name: str) -> bool:
+    """Whether the wave stops the process then."""
+    return name in wave.names and wave.at_us <= at_us <= wave.last_stop_us
+
+
+def _ms(time_us: int, lead_ms: int) -> int:
+    return 0 if time_us == BEFORE else lead_ms + (time_us + 500) // 1000
+
+
+def _merged(
+    moments: Sequence[tuple[int, str, str, Moment]], places: Mapping[str, int]
+) -> Iterator[DraftStep]:
+    """One step for processes that do the same at the same time."""
+    for (at_ms, do, for_us), together in groupby(moments, key=lambda one: (one[0], one[1], one[3].for_us)):
+        group = [*together]
+        members = sorted(places[name] for _, _, name, _ in group)
+        step: dict[str, Any] = {"at_ms": at_ms, "do": do, "members": members}
+        if for_us:
+            step["for_ms"] = max(1, for_us // 1000)
+        first = group[0][3].at
+        who = group[0][2] if len(group) == 1 else f"{len(group)} members"
+        verb = _WORDS[do] if len(group) == 1 else _plural(_WORDS[do])
+        yield DraftStep(step, f"{first.how}: {who} {verb} ({first.why})")
+
+
+def _plural(verb: str) -> str:
+    """They start; they work without poll()."""
+    first, _, rest = verb.partition(" ")
+    return f"{first.removesuffix('s') if first != 'dies' else 'die'} {rest}".strip()
+
+
+def _wave_step(wave: Wave, lead_ms: int) -> DraftStep:
+    step = {
+        "at_ms": _ms(wave.at_us, lead_ms),
+        "do": "rolling-restart",
+        "start_ms": list(wave.start_ms),
+        "ready_ms": list(wave.ready_ms),
+    }
+    words = "one after the other" if wave.unavailable == 1 else f"{wave.unavailable} at a time"
+    return DraftStep(step, f"inferred: all {len(wave.names)} processes are replaced, {words}")

@@ -1,0 +1,192 @@
+"""The settings that people turn, and the values that `advise` tries: one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import log
+from typing import Any, Final, NamedTuple
+
+from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.record_rates import mean_rate
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.steps import ROLLING_RESTART
+from groupstorm.whatif.inference import (
+    CONSUMER_HEARTBEAT,
+    CONSUMER_SESSION,
+    HEARTBEAT,
+    INITIAL_DELAY,
+    INSTANCE,
+    POLL_INTERVAL,
+    PROTOCOL,
+    SESSION,
+    STRATEGY,
+)
+
+CONSUMER: Final = "consumer"
+CLASSIC: Final = "classic"
+POLL_RECORDS: Final = "max.poll.records"
+MINUTE_MS: Final = 60_000
+
+
+class Change(NamedTuple):
+    """Settings that change together, as one decision. ``knob``: what is turned; two changes of one knob
+    exclude each other.
+
+    ``effort``: how much work it is, from 1 (a number in the clients' configuration) on; of changes of equal
+    effort that is smaller whose number is nearer to what it was (``distance``). ``price``: what it costs that
+    no figure shows.
+    """
+
+    knob: str
+    label: str
+    settings: Mapping[str, Any]
+    effort: int
+    distance: float = 0.0
+    price: str = ""
+
+
+class _Numbers(NamedTuple):
+    """A setting that is a number, and the values to try."""
+
+    name: str
+    values_ms: tuple[int, ...]
+    effort: int
+    price: str = ""
+
+
+_OF_CLASSIC: Final = (
+    _Numbers(SESSION, (10_000, 20_000, 30_000, 45_000, 60_000, 120_000), 1),
+    _Numbers(HEARTBEAT, (1_000,), 1, "each member sends as many more heartbeats"),
+)
+_OF_CONSUMER: Final = (
+    _Numbers(CONSUMER_SESSION, (20_000, 45_000, 60_000), 3, "the broker's setting, for all its groups"),
+    _Numbers(CONSUMER_HEARTBEAT, (1_000, 5_000), 3, "the broker's setting, for all its groups"),
+)
+_OF_BOTH: Final = (_Numbers(POLL_INTERVAL, (MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS), 1),)
+_INITIAL_DELAYS_MS: Final = (0, 3_000, 10_000)
+_POLL_RECORDS: Final = (50, 100)
+_TWO_ROLLS: Final = "from eager to cooperative takes two rolling restarts (KIP-429)"
+_STATIC: Final = (
+    "names that come back after a restart; a member that is gone for good keeps its partitions until its "
+    "session expires"
+)
+_NEEDS_KIP_848: Final = "brokers of Kafka 4.0, and clients that speak KIP-848"
+
+
+def changes_of(scenario: ResolvedScenario) -> list[Change]:
+    """The single changes to try, in the order of the table."""
+    settings = scenario.settings
+    return [change for knob in _KNOBS for change in knob(scenario, settings)]
+
+
+def _is_consumer(settings: Settings) -> bool:
+    return settings.choice(PROTOCOL) == CONSUMER
+
+
+def _assignors(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+    if _is_consumer(settings):
+        return
+    now = settings.names(STRATEGY)[0]
+    for name in ("cooperative-sticky", "sticky", "range"):
+        if name != now:
+            price = _TWO_ROLLS if name == "cooperative-sticky" else ""
+            yield Change("assignor", f"{STRATEGY}={name}", {STRATEGY: [name]}, 2, price=price)
+
+
+def _protocol(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+    if _is_consumer(settings):
+        yield Change(
+            "assignor",
+            f"{PROTOCOL}=classic with cooperative-sticky",
+            {PROTOCOL: CLASSIC, STRATEGY: ["cooperative-sticky"]},
+            4,
+        )
+    else:
+        yield Change("assignor", f"{PROTOCOL}=consumer", {PROTOCOL: CONSUMER}, 4, price=_NEEDS_KIP_848)
+
+
+def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+    own = _OF_CONSUMER if _is_consumer(settings) else _OF_CLASSIC
+    for row in (*own, *_OF_BOTH):
+        now = settings.integer(row.name)
+        for value in row.values_ms:
+            if value != now and not (row.name == HEARTBEAT and value > now):
+                yield _number(row.name, value, now, row.effort, row.price)
+
+
+def _number(name: str, value: int, now: int, effort: int, price: str = "") -> Change:
+    distance = abs(log(max(value, 1) / max(now, 1)))
+    shown = f"{value // 1000}s" if name.endswith("ms") and value % 1000 == 0 else str(value)
+    return Change(name, f"{name}={shown}", {name: value}, effort, distance, price)
+
+
+def _static(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+    if any(settings.of_member(index).instance for index in range(settings.integer("members"))):
+        return
+    if settings.choice(INSTANCE) == "none":
+        chosen = "podname" if settings.choice("deployment") != "processes" else "ordinal"
+        label = f"{INSTANCE} (static membership)"
+        yield Change("membership", label, {INSTANCE: chosen}, 2, price=_STATIC)
+    else:
+        yield Change("membership", f"no {INSTANCE} (dynamic members)", {INSTANCE: "none"}, 2)
+
+
+def _poll_records(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+    """Without records in the scenario a batch takes no time, whatever its size."""
+    now = settings.integer(POLL_RECORDS)
+    for value in _POLL_RECORDS if mean_rate(settings) else ():
+        if value < now:
+            yield _number(POLL_RECORDS, value, now, 1)
+
+
+def _initial_delay(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+    if _is_consumer(settings):
+        return
+    now = settings.integer(INITIAL_DELAY)
+    for value in _INITIAL_DELAYS_MS:
+        if value != now:
+            yield _number(INITIAL_DELAY, value, now, 3, "the broker's setting, for all its groups")
+
+
+def _rollout(scenario: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+    if not any(step.do == ROLLING_RESTART for step in scenario.steps):
+        return
+    kind = settings.choice("deployment")
+    surges = kind != STATEFUL_SET and not names_members_after_rollout(scenario)
+    if surges and settings.pods("max_surge").number == 0:
+        one = {"max_surge": 1, "max_unavailable": 0}
+        yield Change("rollout", "max_surge=1, max_unavailable=0", one, 2, price="room for one more process")
+    if kind != DEPLOYMENT and settings.pods("max_unavailable").as_written != "25%":
+        quarter = {"max_surge": 0, "max_unavailable": "25%"}
+        price = "a quarter of the processes is away at once"
+        yield Change("rollout", "max_unavailable=25%", quarter, 2, price=price)
+    if kind != STATEFUL_SET and settings.choice("order") != "reverse":
+        yield Change("order", "order=reverse", {"order": "reverse"}, 2)
+
+
+def names_members_after_rollout(scenario: ResolvedScenario) -> bool:
+    """Whether a step names members after a rolling restart. With surge their successors have other names, so
+    that such a step would do nothing to them."""
+    rolled = False
+    for step in sorted(scenario.steps, key=lambda step: step.at_ms):
+        if rolled and step.members is not None:
+            return True
+        rolled = rolled or step.do == ROLLING_RESTART
+    return False
+
+
+_KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Change]]]] = (
+    _assignors,
+    _protocol,
+    _numbers,
+    _static,
+    _poll_records,
+    _initial_delay,
+    _rollout,
+)
+
+
+def noticed_after_ms(settings: Settings) -> int:
+    """How long after its last heartbeat a dead member is noticed: until then nobody has its partitions."""
+    return settings.integer(CONSUMER_SESSION if _is_consumer(settings) else SESSION)

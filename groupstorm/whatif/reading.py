@@ -1,0 +1,310 @@
+"""One pass over the rows of a trace: what each member was seen doing, the rounds, topics and settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from groupstorm.figures.accumulator import FiguresAccumulator
+from groupstorm.figures.table import Figures
+from groupstorm.problems import InputError
+from groupstorm.trace.events import coordinator, imported, member, scenario
+from groupstorm.trace.events.group_states import Cause, GroupState
+from groupstorm.trace.reader import Row, read_entries
+from groupstorm.trace.rows import TraceEntry
+from groupstorm.whatif.rounds import RoundReader
+
+
+class Sign(NamedTuple):
+    """A row about one process. ``kind``: one of those below. ``detail``: its cause, if it has one.
+
+    ``for_us``: how long it lasts, if the row says so. ``place``: the row, or the lines of the logs behind it.
+    ``round_us``: when the round began that was under way.
+    """
+
+    time_us: int
+    kind: str
+    detail: str
+    place: str
+    for_us: int = 0
+    round_us: int | None = None
+    member_id: str = ""
+
+
+#: The kinds of signs.
+STARTED, JOINED, REPLACED, PARKED, SYNCED = "started", "joined", "replaced", "parked", "synced"
+CLOSING, REVOKED, CLOSED, REMOVED, CRASHED = "closing", "revoked", "closed", "removed", "crashed"
+FAILED, LOST, REJOIN, PAUSED = "failed", "lost", "rejoin", "paused"
+
+#: Events after which a scenario cannot repeat what happened -> what they mean.
+_NOT_IN_SCENARIOS: Final[Mapping[str, str]] = {
+    "group_deleted": "the group was deleted, expired, or lost its coordinator",
+    "group_converted": "the group changed its protocol (KIP-848's migration)",
+    "append_failed": "the coordinator could not write its records",
+    "operation_failed": "an operation of the coordinator broke off",
+    "partitions_deleted": "a topic was deleted",
+    "tasks_created": "the members are threads of a Kafka Streams application",
+    "instance_started": "the members are threads of a Kafka Streams application",
+}
+#: Causes of `member_removed` by which the coordinator, and no member, ended a membership.
+_LOST_BY_COORDINATOR: Final = frozenset({Cause.UNLOADED, Cause.FAILED, Cause.DELETED, Cause.OVER_CAPACITY})
+
+
+@dataclass
+class Reading:
+    """What a trace says of one group. Times are microseconds since the trace began."""
+
+    group: str
+    path: Path
+    signs: dict[str, list[Sign]] = field(default_factory=dict)
+    instances: dict[str, str] = field(default_factory=dict)
+    #: The topics that each member subscribes to.
+    subscriptions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Topic -> its partitions, as far as any row names them; and topics that grew, with the time.
+    topics: dict[str, int] = field(default_factory=dict)
+    grown: list[tuple[int, str, int, str]] = field(default_factory=list)
+    #: What topics that grew had before.
+    first_counts: dict[str, int] = field(default_factory=dict)
+    rounds: RoundReader = field(default_factory=RoundReader)
+    #: The assignors that rounds chose, each with the row that says so first.
+    assignors: dict[str, str] = field(default_factory=dict)
+    #: The settings that the scenario of a storm had, and what client logs say of each member.
+    scenario: Mapping[str, Any] = field(default_factory=dict)
+    configured: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: From when on figures count.
+    figures_from_us: int = 0
+    is_consumer_protocol: bool = False
+    #: From whose rows ownership follows in an imported trace; "" in a trace that was not imported.
+    imported_view: str = ""
+    missing: dict[str, str] = field(default_factory=dict)
+    #: What happened and no scenario can repeat, in sentences.
+    problems: list[str] = field(default_factory=list)
+    first_state: coordinator.GroupStateChanged | None = None
+    #: When members joined the first round of the group, when it began and when its join phase ended.
+    first_joins_us: list[int] = field(default_factory=list)
+    first_join_phase_us: tuple[int, int] | None = None
+    #: From the end of the join phase to the assignments, of every round.
+    assigning_us: list[int] = field(default_factory=list)
+    #: How long after a round began each member said that it knew of it.
+    learned_us: list[int] = field(default_factory=list)
+    ended_us: int = 0
+    figures: Figures | None = None
+
+    @property
+    def began_empty(self) -> bool:
+        """Whether the trace has the first round of the group."""
+        first = self.first_state
+        return first is None or first.previous_state == GroupState.EMPTY
+
+    @property
+    def is_storm(self) -> bool:
+        """Whether the trace is that of a storm, whose first row has its scenario."""
+        return bool(self.scenario)
+
+
+def read_run(path: Path, group: str | None = None) -> Reading:
+    """What the trace at ``path`` says of one of its groups. Raises InputError.
+
+    ``group``: its id; needed if the trace has several.
+    """
+    readers: dict[str, _Reader] = {}
+    last_us = 0
+    for row, entry in read_entries(path):
+        last_us = row["time_us"]
+        if group is not None and row["group"] != group:
+            continue
+        reader = readers.get(row["group"])
+        if reader is None:
+            reader = readers[row["group"]] = _Reader(row["group"], path)
+        reader.add(row, entry)
+    if not readers:
+        raise InputError(f"--group {group}: no row of {path} names it" if group else f"{path}: has no rows")
+    if len(readers) > 1:
+        raise InputError(f"{path}: has the groups {', '.join(readers)}: name one with --group")
+    (reader,) = readers.values()
+    return reader.finish(last_us)
+
+
+class _Reader:
+    """Takes the rows of one group in their order."""
+
+    def __init__(self, group: str, path: Path) -> None:
+        self.reading = Reading(group, path)
+        self._figures = FiguresAccumulator()
+        self._place = ""
+        self._now_us = 0
+        self._inferred = False
+        self._preparing_us: int | None = None
+        self._completing_us: int | None = None
+        self._handlers: Mapping[type, Callable[[Any], None]] = {
+            scenario.ScenarioStarted: self._scenario,
+            scenario.PartitionsCreated: self._created,
+            imported.GroupImported: self._imported,
+            imported.EvidenceMissing: self._missing,
+            imported.MemberConfigured: self._configured,
+            coordinator.GroupStateChanged: self._state,
+            coordinator.MemberAdded: self._added,
+            coordinator.MemberPending: lambda event: self._sign(event, JOINED),
+            coordinator.MemberReplaced: self._replaced,
+            coordinator.MemberRemoved: self._removed,
+            coordinator.JoinParked: lambda event: self._sign(event, PARKED),
+            coordinator.SyncAnswered: self._synced,
+            coordinator.MemberReconciled: self._reconciled,
+            member.MemberStarted: self._started,
+            member.RejoinRequested: self._rejoin,
+            member.PartitionsAssigned: lambda event: self._partitions(event.partitions),
+            member.PartitionsRevoked: self._revoked,
+            member.PartitionsLost: lambda event: self._sign(event, LOST, event.cause),
+            member.MemberCrashed: self._crashed,
+            member.MemberPaused: self._paused,
+            member.MemberClosed: lambda event: self._sign(event, CLOSED, event.cause),
+            member.MemberFailed: lambda event: self._sign(event, FAILED, event.error),
+        }
+
+    def add(self, row: Row, entry: TraceEntry | None) -> None:
+        self._now_us = row["time_us"]
+        evidence = row.get("evidence")
+        self._place = ", ".join(evidence[:2]) if evidence else f"row {row['seq']}, {row['event']}"
+        self._inferred = row.get("provenance") == "inferred"
+        why = _NOT_IN_SCENARIOS.get(row["event"])
+        if why is not None:
+            self._problem(why)
+        if entry is None:
+            return
+        self._figures.add(*entry)
+        handler = self._handlers.get(type(entry[2]))
+        if handler is not None:
+            handler(entry[2])
+
+    def finish(self, ended_us: int) -> Reading:
+        reading = self.reading
+        reading.ended_us = ended_us
+        reading.figures = self._figures.figures(ended_us)
+        return reading
+
+    def _problem(self, sentence: str) -> None:
+        known = [problem.split(" (at ")[0] for problem in self.reading.problems]
+        if sentence not in known:
+            self.reading.problems.append(f"{sentence} (at {self._now_us / 1e6:,.1f} s: {self._place})")
+
+    def _sign(self, event: Any, kind: str, detail: str = "", for_us: int = 0) -> None:
+        name = event.member
+        if name is None:
+            return
+        round_us = self.reading.rounds.began_before(self._now_us)
+        member_id = getattr(event, "member_id", "")
+        sign = Sign(self._now_us, kind, detail, self._place, for_us, round_us, member_id)
+        self.reading.signs.setdefault(name, []).append(sign)
+
+    # -- the trace itself ------------------------------------------------------------------------
+
+    def _scenario(self, event: scenario.ScenarioStarted) -> None:
+        written = json.loads(event.detail)
+        self.reading.scenario = written["settings"]
+        self.reading.figures_from_us = int(written.get("figures_from", 0)) * 1000
+        self._partitions(event.partitions)
+
+    def _created(self, event: scenario.PartitionsCreated) -> None:
+        for topic in event.topics:
+            if topic not in self.reading.topics:
+                self._problem("a topic was created")
+                return
+            self.reading.first_counts.setdefault(topic, self.reading.topics[topic])
+        self._partitions(event.partitions)
+        for topic in event.topics:
+            count = self.reading.topics[topic]
+            self.reading.grown.append((self._now_us, topic, count, self._place))
+
+    def _imported(self, event: imported.GroupImported) -> None:
+        self.reading.imported_view = event.cause
+
+    def _missing(self, event: imported.EvidenceMissing) -> None:
+        self.reading.missing.setdefault(event.cause, event.detail)
+
+    def _configured(self, event: imported.MemberConfigured) -> None:
+        known = self.reading.configured.get(event.member, {})
+        self.reading.configured[event.member] = {**known, **json.loads(event.detail)}
+
+    # -- the coordinator -------------------------------------------------------------------------
+
+    def _state(self, event: coordinator.GroupStateChanged) -> None:
+        reading = self.reading
+        is_first = reading.first_state is None
+        if is_first:
+            reading.first_state = event
+        reading.rounds.add(self._now_us, event)
+        if event.protocol:
+            reading.assignors.setdefault(event.protocol, self._place)
+        if event.state == GroupState.PREPARING_REBALANCE:
+            if self._preparing_us is None:
+                self._preparing_us = self._now_us
+        elif event.state == GroupState.COMPLETING_REBALANCE:
+            if reading.first_join_phase_us is None and self._preparing_us is not None:
+                reading.first_join_phase_us = self._preparing_us, self._now_us
+            self._completing_us = self._now_us
+        else:
+            if self._completing_us is not None and event.state == GroupState.STABLE:
+                reading.assigning_us.append(self._now_us - self._completing_us)
+            self._preparing_us = self._completing_us = None
+
+    def _added(self, event: coordinator.MemberAdded) -> None:
+        self._instance(event.member, event.instance)
+        if self.reading.first_join_phase_us is None:
+            self.reading.first_joins_us.append(self._now_us)
+        self._sign(event, JOINED)
+
+    def _replaced(self, event: coordinator.MemberReplaced) -> None:
+        self._instance(event.member, event.instance)
+        self._sign(event, REPLACED)
+
+    def _removed(self, event: coordinator.MemberRemoved) -> None:
+        if event.cause in _LOST_BY_COORDINATOR:
+            self._problem("the group lost its coordinator, which forgot its members")
+        self._sign(event, REMOVED, event.cause)
+
+    def _synced(self, event: coordinator.SyncAnswered) -> None:
+        if event.error is None:
+            self._partitions(event.partitions or ())
+            self._sign(event, SYNCED)
+
+    def _reconciled(self, event: coordinator.MemberReconciled) -> None:
+        self.reading.is_consumer_protocol = True
+        self._partitions(event.partitions)
+        self._sign(event, SYNCED)
+
+    # -- the members -----------------------------------------------------------------------------
+
+    def _started(self, event: member.MemberStarted) -> None:
+        self._instance(event.member, event.instance)
+        self.reading.subscriptions[event.member] = tuple(sorted(event.topics))
+        self._sign(event, STARTED)
+
+    def _rejoin(self, event: member.RejoinRequested) -> None:
+        self._sign(event, REJOIN, event.cause)
+        began_us = self.reading.rounds.began_before(self._now_us)
+        if event.cause == "group-rebalancing" and began_us is not None:
+            self.reading.learned_us.append(self._now_us - began_us)
+
+    def _revoked(self, event: member.PartitionsRevoked) -> None:
+        self._sign(event, CLOSING if event.cause == "close" else REVOKED, event.cause)
+
+    def _crashed(self, event: member.MemberCrashed) -> None:
+        if not self._inferred:
+            self._sign(event, CRASHED)
+
+    def _paused(self, event: member.MemberPaused) -> None:
+        self._sign(event, PAUSED, event.cause, event.duration_us)
+
+    def _instance(self, name: str | None, instance: str | None) -> None:
+        if name is not None and instance is not None:
+            self.reading.instances[name] = instance
+
+    def _partitions(self, names: Iterable[str]) -> None:
+        topics = self.reading.topics
+        for name in names:
+            topic, _, number = name.rpartition("-")
+            if topic and number.isdigit():
+                topics[topic] = max(topics.get(topic, 0), int(number) + 1)

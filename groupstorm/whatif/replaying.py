@@ -1,0 +1,64 @@
+"""Replays of a scenario in virtual time, over seeds and on all cores: their rounds and their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from groupstorm.figures.table import Figures
+from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.scenario.files import load
+from groupstorm.storms.several import cores
+from groupstorm.storms.worker_processes import map_in_processes
+from groupstorm.storms.world.simulation import simulate
+from groupstorm.trace.events.coordinator import GroupStateChanged
+from groupstorm.trace.rows import TracedEvent, TraceEntry
+from groupstorm.trace.schema import Source
+from groupstorm.whatif.rounds import Round, RoundReader
+
+
+class Replay(NamedTuple):
+    """What one seed did."""
+
+    seed: int
+    rounds: tuple[Round, ...]
+    figures: Figures
+
+
+class RoundSink:
+    """Takes the events of a run for their rounds alone."""
+
+    def __init__(self) -> None:
+        self.reader = RoundReader()
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        self.add_all([(time_us, source, event)])
+
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
+        for time_us, _, event in entries:
+            if isinstance(event, GroupStateChanged):
+                self.reader.add(time_us, event)
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+
+def replay(order: tuple[str, str, int]) -> Replay:
+    """Run one seed of a variant of a scenario file. ``order``: the file, the variant, the seed."""
+    path, variant, seed = order
+    scenario = load(path).resolve(variant, seed, {})
+    sink = RoundSink()
+    figures = simulate(scenario, chosen_assignors(scenario), sink)
+    return Replay(seed, tuple(sink.reader.rounds), figures)
+
+
+def replay_seeds(
+    path: str, variant: str, seeds: Sequence[int], progress: Callable[[int, int], None]
+) -> list[Replay]:
+    """Run all seeds. ``progress``: how many are done, and how many there are."""
+    orders = [(path, variant, seed) for seed in seeds]
+    found = []
+    for one in map_in_processes(replay, orders, max(1, min(len(orders), cores()))):
+        found.append(one)
+        progress(len(found), len(orders))
+    return found

@@ -1,0 +1,142 @@
+"""`advise` names known answers, and none if there is none; libraries know the lines to paste."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+import yaml
+
+from groupstorm.figures.requirements import parse
+from groupstorm.storms.scenario.files import load
+from groupstorm.storms.sweep import Sweep
+from groupstorm.whatif.advising import Advice, Search
+from groupstorm.whatif.client_settings import LIBRARIES, lines_of
+from groupstorm.whatif.knobs import changes_of
+
+START = {"at_ms": 0, "do": "start"}
+SMALL = {
+    "members": 3,
+    "partitions": 6,
+    "partition.assignment.strategy": ["cooperative-sticky"],
+    "ready_ms": 1_000,
+    "stop_grace_ms": 0,
+    "record_rate": 0,
+}
+CRASH = {"at_ms": 60_000, "do": "crash", "members": [1]}
+ROLL = {"at_ms": 60_000, "do": "rolling-restart"}
+
+
+def advised(
+    folder: Path, step: dict[str, object], *goals: str, runs: int = 400, **settings: object
+) -> Advice:
+    file = folder / "scenario.yaml"
+    written = {"name": "x", "settings": {**SMALL, **settings}, "steps": [START, step], "figures_from": 30_000}
+    file.write_text(yaml.safe_dump(written), "utf-8")
+    sweep = Sweep(str(file), None, (), 0, 2, {})
+    return Search(sweep, [parse(goal) for goal in goals], runs, lambda done, total: None).advise()
+
+
+def test_a_dead_member_is_noticed_as_soon_as_its_session_allows(tmp_path: Path) -> None:
+    """Within 25 s: a session of 20 s is the nearest to what it was that can do it."""
+    advice = advised(tmp_path, CRASH, "unowned_max_seconds<25")
+    assert advice.chosen is not None
+    assert advice.chosen.settings == {"session.timeout.ms": 20_000}
+    assert advice.chosen.noticed_after_ms == 20_000
+    assert any(one.settings == {"session.timeout.ms": 10_000} for one in advice.others)
+
+
+@pytest.mark.slow
+def test_restarts_that_take_longer_than_the_session_need_two_changes(tmp_path: Path) -> None:
+    """A restart takes 70 s: nobody notices it if members are static and sessions outlast it. Alone, neither
+    does it."""
+    advice = advised(tmp_path, ROLL, "generations==0", start_ms=70_000)
+    assert advice.chosen is not None
+    assert {change.knob for change in advice.chosen.changes} == {"membership", "session.timeout.ms"}
+    assert advice.chosen.settings["session.timeout.ms"] == 120_000
+    assert [len(one.changes) for one in advice.steps()] == [1, 1, 2]
+
+
+def test_nothing_has_to_change_if_the_goal_is_met(tmp_path: Path) -> None:
+    advice = advised(tmp_path, CRASH, "unowned_max_seconds<60")
+    assert (advice.chosen, advice.tried) == (None, [])
+    assert "meets the goal as it is" in advice.reason
+
+
+def test_a_budget_ends_the_search(tmp_path: Path) -> None:
+    advice = advised(tmp_path, CRASH, "unowned_max_seconds<0.001", runs=8)
+    assert advice.chosen is None
+    assert (advice.cut_short, len(advice.tried)) == (True, 3)
+    assert "no change of one or two settings meets" in advice.reason
+
+
+def test_what_cannot_be_bought_has_no_winner(tmp_path: Path) -> None:
+    """A group to which nothing happens: no setting makes a difference that counts."""
+    quiet = {"at_ms": 60_000, "do": "busy", "members": [0], "for_ms": 1}
+    advice = advised(tmp_path, quiet, runs=40)
+    assert advice.chosen is None
+    assert "no change of one or two settings makes a difference" in advice.reason
+
+
+EVERY = {
+    "partition.assignment.strategy": ["range"],
+    "session.timeout.ms": 20_000,
+    "heartbeat.interval.ms": 1_000,
+    "max.poll.interval.ms": 60_000,
+    "max.poll.records": 50,
+    "group.instance.id": "ordinal",
+}
+
+
+@pytest.mark.parametrize(("library", "module"), [("aiokafka", "aiokafka"), ("kafka-python", "kafka")])
+def test_python_libraries_know_the_lines_to_paste(library: str, module: str) -> None:
+    installed = pytest.importorskip(module)
+    known = (
+        set(inspect.signature(installed.AIOKafkaConsumer.__init__).parameters)
+        if module == "aiokafka"
+        else set(installed.KafkaConsumer.DEFAULT_CONFIG)
+    )
+    lines = lines_of(EVERY).of_clients[library]
+    assert {line.partition("=")[0] for line in lines} <= known
+    assert len(lines) == len(EVERY)
+    strategies = f"{module}.coordinator.assignors"
+    own = next(one for one in LIBRARIES if one.name == library)
+    for name, assignor in own.assignors.items():
+        places = {"sticky": "sticky.sticky_assignor", "cooperative-sticky": "cooperative_sticky"}
+        found = pytest.importorskip(f"{strategies}.{places.get(name, name)}")
+        assert getattr(found, assignor).name == name
+
+
+def test_librdkafka_knows_the_lines_to_paste() -> None:
+    confluent = pytest.importorskip("confluent_kafka")
+    lines = [line for line in lines_of(EVERY).of_clients["librdkafka"] if not line.startswith("#")]
+    confluent.Consumer({"group.id": "g", **dict(line.split("=", 1) for line in lines)}).close()
+    assert (
+        "# no max.poll.records=50: librdkafka has no such setting" in lines_of(EVERY).of_clients["librdkafka"]
+    )
+
+
+def test_what_a_library_does_not_have_is_said() -> None:
+    lines = lines_of({"group.protocol": "consumer", "max.poll.interval.ms": 5, "max_surge": 1}).of_clients
+    assert lines["aiokafka"][0] == "# no group.protocol=consumer: aiokafka has no such setting"
+    assert lines["java"] == ("group.protocol=consumer", "max.poll.interval.ms=5")
+    assert lines["franz-go"][1] == "# no max.poll.interval.ms=5: franz-go has no such setting"
+    both = lines_of({"group.initial.rebalance.delay.ms": 0, "max_surge": 1})
+    assert both.of_clients == {}
+    assert both.of_broker == ("group.initial.rebalance.delay.ms=0",)
+    assert both.of_deployment == ("maxSurge: 1",)
+
+
+def test_surge_is_not_tried_if_it_would_disarm_a_later_step(tmp_path: Path) -> None:
+    """With surge successors have other names: a crash of member 1 after the rollout would hit nobody."""
+    file = tmp_path / "scenario.yaml"
+
+    def changes(*steps: dict[str, object]) -> set[str]:
+        written = {"name": "x", "settings": SMALL, "steps": [START, ROLL, *steps]}
+        file.write_text(yaml.safe_dump(written), "utf-8")
+        return {change.label for change in changes_of(load(str(file)).resolve(None, 0, {}))}
+
+    assert "max_surge=1, max_unavailable=0" in changes()
+    assert "max_surge=1, max_unavailable=0" not in changes({**CRASH, "at_ms": 300_000})
+    assert "order=reverse" in changes({**CRASH, "at_ms": 300_000})

@@ -1,0 +1,153 @@
+"""What follows from single rows, and from rounds, worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.trace.events.coordinator import GroupStateChanged
+from groupstorm.whatif import reading as signs
+from groupstorm.whatif.agreement import partners_of
+from groupstorm.whatif.inference import infer_settings
+from groupstorm.whatif.knowledge import How, observed
+from groupstorm.whatif.lives import Lives, Moment, Stint, Timeouts, lives_of
+from groupstorm.whatif.reading import Reading, Sign
+from groupstorm.whatif.rounds import Round
+from groupstorm.whatif.waves import find_waves
+
+S = 1_000_000
+TIMEOUTS = Timeouts(session_us=45 * S, heartbeat_us=3 * S, max_poll_interval_us=300 * S)
+
+
+def lives(*rows: tuple[float, str, str, str]) -> Lives:
+    """Of one process; each row: seconds, kind, detail, member id."""
+    reading = Reading("g", Path("x"))
+    reading.signs["app"] = [
+        Sign(int(at_s * S), kind, detail, f"log:{number}", member_id=member_id)
+        for number, (at_s, kind, detail, member_id) in enumerate(rows, start=1)
+    ]
+    return lives_of(reading, lambda _: TIMEOUTS)
+
+
+def told(found: Lives) -> list[tuple[str, float, str, float]]:
+    """Each beginning, end and pause: what, when, how it is known, how long."""
+    moments = [
+        moment for stint in found.stints for moment in (stint.start, stint.end) if moment is not None
+    ] + [pause for _, pause in found.pauses]
+    moments.sort(key=lambda moment: moment.at_us)
+    return [(one.do, one.at_us / S, str(one.at.how), one.for_us / S) for one in moments]
+
+
+def test_a_process_that_dies_is_silent_from_its_last_heartbeat_on() -> None:
+    """Its session of 45 s expires at 100 s: the last heartbeat was at 55 s, the next one was due at 58 s."""
+    found = lives(
+        (0, signs.STARTED, "", ""), (1, signs.JOINED, "", "a"), (100, signs.REMOVED, "session-expired", "a")
+    )
+    assert told(found) == [("start", 0, "observed", 0), ("crash", 56.5, "inferred", 0)]
+
+
+def test_a_process_that_goes_on_after_its_session_expired_stood_still() -> None:
+    found = lives(
+        (0, signs.STARTED, "", ""),
+        (1, signs.JOINED, "", "a"),
+        (100, signs.REMOVED, "session-expired", "a"),
+        (130, signs.LOST, "UNKNOWN_MEMBER_ID", "a"),
+    )
+    assert told(found) == [("start", 0, "observed", 0), ("pause", 56.5, "inferred", 73.5)]
+
+
+def test_the_session_of_a_dead_process_expires_though_its_successor_runs() -> None:
+    """The member id says whose session expires."""
+    found = lives(
+        (0, signs.STARTED, "", ""),
+        (1, signs.JOINED, "", "a"),
+        (80, signs.STARTED, "", ""),
+        (81, signs.JOINED, "", "b"),
+        (100, signs.REMOVED, "session-expired", "a"),
+    )
+    assert [(do, at) for do, at, _, _ in told(found)] == [("start", 0), ("crash", 56.5), ("start", 80)]
+
+
+def test_a_member_that_leaves_because_nobody_polls_works_on() -> None:
+    found = lives(
+        (0, signs.STARTED, "", ""),
+        (1, signs.JOINED, "", "a"),
+        (400, signs.REMOVED, "left", "a"),
+        (460, signs.LOST, "unknown", "a"),
+        (461, signs.JOINED, "", "b"),
+    )
+    assert told(found)[1:] == [("busy", 100, "inferred", 361)]
+
+
+def test_a_coordinator_alone_tells_of_two_processes() -> None:
+    found = lives((5, signs.JOINED, "", "a"), (60, signs.REMOVED, "left", "a"), (90, signs.JOINED, "", "b"))
+    assert [(do, at) for do, at, _, _ in told(found)] == [("start", 5), ("stop", 60), ("start", 90)]
+
+
+def test_an_end_that_nothing_tells_is_a_problem() -> None:
+    found = lives((0, signs.STARTED, "", ""), (1, signs.JOINED, "", "a"), (80, signs.STARTED, "", ""))
+    assert "when the one before it ended, the trace does not say" in found.problems[0]
+    back = lives((0, signs.JOINED, "", "a"), (80, signs.REPLACED, "", "b"))
+    assert "static member comes back" in back.problems[0]
+
+
+def stints(*times: tuple[str, float, float | None]) -> Lives:
+    found = Lives()
+    for name, start_s, end_s in times:
+        end = None if end_s is None else Moment(observed(int(end_s * S), ""), "stop")
+        found.stints.append(Stint(name, Moment(observed(int(start_s * S), ""), "start"), end))
+    found.stints.sort(key=lambda stint: stint.start.at_us)
+    return found
+
+
+def test_a_wave_two_at_a_time() -> None:
+    """b and a stop; b is back after 20 s, 5 s later c stops; a is back after 29 s, 10 s later d stops."""
+    found = stints(
+        ("a", 0, 101), ("b", 0, 100), ("c", 0, 125), ("d", 0, 140),
+        ("b", 120, None), ("a", 130, None), ("c", 150, None), ("d", 165, None),
+    )  # fmt: skip
+    [wave] = find_waves(found)
+    assert (wave.names, wave.unavailable) == (("b", "a", "c", "d"), 2)
+    assert wave.start_ms == (20_000, 29_000, 25_000, 25_000)
+    assert wave.ready_ms == (5_000, 10_000, 7_500, 7_500)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [("a", 0, 100), ("a", 120, None), ("b", 0, None)],
+        [("a", 0, 100), ("a", 120, None), ("b", 0, 130), ("b", 150, None), ("c", 110, None)],
+    ],
+)
+def test_what_a_rolling_restart_would_not_do_is_no_wave(times: list[tuple[str, float, float | None]]) -> None:
+    """One process is not replaced; another one starts meanwhile."""
+    assert find_waves(stints(*times)) == []
+
+
+@pytest.mark.parametrize(
+    ("joins_s", "ended_s", "delay_ms"),
+    [([1], 3, 3_000), ([1, 2], 6, 3_000), ([1, 2, 5], 9, 3_000), ([1], 0.002, 0), ([1, 4], 20, 10_000)],
+)
+def test_the_initial_delay_follows_from_the_first_round(
+    joins_s: list[float], ended_s: float, delay_ms: int
+) -> None:
+    """The coordinator waits once more whenever somebody has joined within the delay."""
+    found = Reading("g", Path("x"))
+    found.first_state = GroupStateChanged(
+        "g", "Empty", "PreparingRebalance", 0, "new-member", "a", None, None, 1
+    )
+    found.first_join_phase_us = int(1 * S), int((1 + ended_s) * S)
+    found.first_joins_us = [int(at_s * S) for at_s in joins_s]
+    known = infer_settings(found, {})["group.initial.rebalance.delay.ms"]
+    assert (known.value, known.how) == (delay_ms, How.INFERRED)
+
+
+def test_rounds_have_one_partner_each() -> None:
+    def round_at(at_s: float) -> Round:
+        return Round(int(at_s * S), int((at_s + 1) * S), "left", 3, True)
+
+    seen = [round_at(10), round_at(12), round_at(60)]
+    again = [round_at(9), round_at(13), round_at(90)]
+    found = partners_of(seen, again, 4 * S)
+    assert [None if partner is None else partner.began_us // S for _, partner in found] == [9, 13, None]

@@ -1,0 +1,126 @@
+"""The scenario that is made from a trace does what the trace says: of storms, and of their logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.imports.printing import LogKind
+from groupstorm.storms.scenario.files import load, parse
+from groupstorm.whatif.drafting import Draft
+from groupstorm.whatif.writing import scenario_text
+from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
+
+QUICK = {"start_ms": 7_000, "ready_ms": 2_000}
+STORMS = [
+    ("rolling-deploy", "eager", QUICK),
+    ("rolling-deploy", "cooperative", QUICK),
+    ("rolling-deploy", "static", QUICK),
+    ("slow-member-hostage", "eager", {}),
+    ("slow-member-hostage", "cooperative-short-poll-interval", {}),
+    ("cold-start", "delay-3s", {}),
+    pytest.param("deploy-and-crash", "cooperative", {}, marks=pytest.mark.slow),
+    pytest.param("deploy-and-crash", "eager", {}, marks=pytest.mark.slow),
+]
+CONSUMER_STORMS = [
+    ("rolling-deploy", "consumer", QUICK),
+    ("slow-member-hostage", "consumer-short-poll-interval", {}),
+]
+
+
+def apart(found: object) -> list[str]:
+    return [line.what for line in found.lines if not line.agrees]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("preset", "variant", "settings"), [*STORMS, *CONSUMER_STORMS])
+def test_a_storm(tmp_path: Path, preset: str, variant: str, settings: dict[str, int]) -> None:
+    found, draft = replayed(storm(tmp_path / "run", preset, variant, **settings), tmp_path)
+    assert apart(found) == []
+    compared = {line.what for line in found.lines}
+    assert compared >= {"generations", "longest round", "un-owned partition-seconds"}
+    assert draft.has_rollout == (preset == "rolling-deploy")
+
+
+@pytest.mark.parametrize(("preset", "variant", "settings"), STORMS)
+def test_the_logs_of_a_storm(tmp_path: Path, preset: str, variant: str, settings: dict[str, int]) -> None:
+    run = storm(tmp_path / "run", preset, variant, **settings)
+    resolved = load(preset).resolve(variant, 1, SIZE).settings
+    known = {name: resolved.integer(name) for name in KNOWN}
+    found, draft = replayed(as_logs(run, tmp_path / "logs"), tmp_path, **known)
+    assert apart(found) == []
+    assert draft.has_rollout == (preset == "rolling-deploy")
+
+
+def steps(draft: Draft, *do: str) -> list[dict[str, object]]:
+    return [dict(one.step) for one in draft.steps if one.step["do"] in do]
+
+
+def test_a_deployment_is_one_step_with_the_durations_that_were_observed(tmp_path: Path) -> None:
+    """7 s from the end to the first poll(), then 2 s until ready, and 500 ms from SIGTERM to close()."""
+    run = storm(tmp_path / "run", "rolling-deploy", "eager", **QUICK)
+    _, draft = drafted(as_logs(run, tmp_path / "logs"))
+    [step] = steps(draft, "rolling-restart")
+    assert [round(ms, -2) for ms in step["start_ms"]] == [7_000] * 4  # type: ignore[attr-defined]
+    assert [round(ms, -2) for ms in step["ready_ms"]] == [2_500] * 4  # type: ignore[attr-defined]
+    assert steps(draft, "stop") == []
+
+
+def test_a_slow_batch_is_found_in_logs(tmp_path: Path) -> None:
+    """Member 3 works from 60 s on for 240 s; it leaves when max.poll.interval.ms, a minute, is over."""
+    run = storm(tmp_path / "run", "slow-member-hostage", "eager-short-poll-interval")
+    _, draft = drafted(as_logs(run, tmp_path / "logs"), **{"max.poll.interval.ms": 60_000})
+    [step] = steps(draft, "busy")
+    assert draft.names[step["members"][0]] == "member-3"  # type: ignore[index]
+    assert step["at_ms"] == pytest.approx(60_000, abs=1_000)
+    assert step["for_ms"] == pytest.approx(240_000, abs=1_000)
+
+
+def test_a_brokers_log_alone_needs_what_its_reader_knows(tmp_path: Path) -> None:
+    """It names neither partitions nor the assignor. With the default, an eager one, no round follows another
+    as it did: the replay does not agree."""
+    run = storm(tmp_path / "run", "rolling-deploy", "cooperative", start_ms=7_000, ready_ms=10_000)
+    imported = as_logs(run, tmp_path / "logs", LogKind.BROKER)
+    _, draft = drafted(imported)
+    [problem] = draft.problems
+    assert "--known topic_partitions" in problem
+    topics = {"topic_partitions": {"t": 12}}
+    eager, _ = replayed(imported, tmp_path, **topics)
+    assert "generations" in apart(eager)
+    known = {**topics, "partition.assignment.strategy": ["cooperative-sticky"]}
+    found, draft = replayed(imported, tmp_path, **known)
+    assert apart(found) == []
+    assert found.not_compared
+    assert draft.settings["topic_partitions"].comment == "given: --known"
+
+
+def test_the_file_is_a_scenario_whose_every_value_says_how_it_is_known(tmp_path: Path) -> None:
+    run = storm(tmp_path / "run", "cold-start", "delay-3s")
+    _, draft = drafted(as_logs(run, tmp_path / "logs"))
+    text = scenario_text(draft, "logs", {})
+    assert parse(text, "yaml", "x").resolve(None, 0, {}).settings.integer("members") == 4
+    body = text.split("settings:\n")[1].replace("variants:\n  as-it-was: {}\nsteps:\n", "")
+    words = ("observed: ", "inferred: ", "assumed: ", "given: ")
+    assert [line for line in body.splitlines() if not any(f"# {word}" in line for word in words)] == []
+    assert "session.timeout.ms: 45000  # assumed: the default; 'ConsumerConfig values'" in text
+
+
+@pytest.mark.parametrize(
+    ("preset", "sentence"),
+    [
+        ("coordinator-failover", "lost its coordinator"),
+        ("eager-to-cooperative", "releases"),
+        ("poison-livelock", "slow_records"),
+    ],
+)
+def test_what_no_scenario_repeats_is_a_problem(tmp_path: Path, preset: str, sentence: str) -> None:
+    _, draft = drafted(storm(tmp_path / "run", preset, members=6))
+    assert any(sentence in problem for problem in draft.problems)
+
+
+def test_what_was_not_so_does_not_agree(tmp_path: Path) -> None:
+    """The first round took 6 s, and not half a minute."""
+    run = storm(tmp_path / "run", "rolling-deploy", "cooperative", **QUICK)
+    imported = as_logs(run, tmp_path / "logs")
+    found, _ = replayed(imported, tmp_path, **{"group.initial.rebalance.delay.ms": 30_000})
+    assert "longest round" in apart(found)
