@@ -135,8 +135,8 @@ def _problems(reading: Reading, settings: Mapping[str, Known]) -> Iterator[str]:
 
 def _unowned_unknown(reading: Reading, lives: Lives) -> str:
     """Why the trace does not know un-owned time."""
-    if reading.imported_view == COORDINATOR_VIEW:
-        return "no log of the members says when they gave partitions up"
+    if reading.imported_view == COORDINATOR_VIEW or not reading.has_member_rows:
+        return "no row of the members says when they gave partitions up"
     ends = [stint.end for stint in lives.stints if stint.end is not None]
     silent = [one for one in (*ends, *(pause for _, pause in lives.pauses)) if one.at.how is How.INFERRED]
     if reading.imported_view and any(one.do in (CRASH, PAUSE) for one in silent):

@@ -28,6 +28,8 @@ _POLL_TIMEOUT: Final = "poll-timeout"
 _TOO_LATE: Final = frozenset({Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT})
 #: Why a member that runs has joined: it has just started, or it follows its group.
 _OF_EVERY_MEMBER: Final = frozenset({"first-join", "group-rebalancing", "revoked-partitions", "unknown"})
+#: Rows with which a process may begin; before any other one it was there.
+_OF_A_BEGINNING: Final = frozenset({signs.STARTED, signs.JOINED, signs.REPLACED})
 #: What the next row of a process is of, after its member has left: its end, or its going on.
 _TELL_OF_THE_END: Final = frozenset({signs.CLOSING, signs.CLOSED, signs.CRASHED, signs.STARTED, signs.LOST})
 #: A member that joins so much later than the next heartbeat and poll() allow was at work.
@@ -119,6 +121,8 @@ class _Life:
     def read(self, all_signs: Sequence[Sign]) -> None:
         for number, sign in enumerate(all_signs, start=1):
             self._following = all_signs[number:]
+            if self._last is None and sign.kind not in _OF_A_BEGINNING:
+                self._first_seen(sign)
             handler = self._handlers.get(sign.kind)
             if handler is not None:
                 handler(sign)
@@ -188,8 +192,6 @@ class _Life:
             self._begin(inferred(BEFORE, f"{sign.place}: it is in the group when the trace begins"))
 
     def _synced(self, sign: Sign) -> None:
-        if self._stint is None and self._last is None:
-            self._first_seen(sign)
         self._ids.add(sign.member_id)
 
     # -- ends ------------------------------------------------------------------------------------
@@ -227,8 +229,6 @@ class _Life:
         )
 
     def _removed(self, sign: Sign) -> None:
-        if self._stint is None and self._last is None:
-            self._first_seen(sign)
         if self._stint is None or (self._ids and sign.member_id not in self._ids):
             return
         if sign.detail == Cause.LEFT:
@@ -290,8 +290,6 @@ class _Life:
         self._lives.pauses.append((self._name, moment))
 
     def _parked(self, sign: Sign) -> None:
-        if self._stint is None and self._last is None:
-            self._first_seen(sign)
         self._end_of_work(sign)
         began_us = sign.round_us
         if began_us is None or self._stint is None or not self._ids:

@@ -15,6 +15,7 @@ from groupstorm.trace.events import coordinator, imported, member, scenario
 from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.reader import Row, read_entries
 from groupstorm.trace.rows import TraceEntry
+from groupstorm.trace.schema import Source
 from groupstorm.whatif.rounds import RoundReader
 
 
@@ -79,6 +80,8 @@ class Reading:
     is_consumer_protocol: bool = False
     #: From whose rows ownership follows in an imported trace; "" in a trace that was not imported.
     imported_view: str = ""
+    #: Whether the trace has rows of the members themselves.
+    has_member_rows: bool = False
     missing: dict[str, str] = field(default_factory=dict)
     #: What happened and no scenario can repeat, in sentences.
     problems: list[str] = field(default_factory=list)
@@ -175,6 +178,8 @@ class _Reader:
         if entry is None:
             return
         self._figures.add(*entry)
+        if entry[1] is Source.MEMBER:
+            self.reading.has_member_rows = True
         handler = self._handlers.get(type(entry[2]))
         if handler is not None:
             handler(entry[2])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from groupstorm.imports.printing import LogKind
+from groupstorm.imports.importing import Options, import_logs
+from groupstorm.imports.lines import find_logs
+from groupstorm.imports.printing import LogKind, as_log
 from groupstorm.storms.scenario.files import load, parse
+from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.drafting import Draft
 from groupstorm.whatif.writing import scenario_text
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
@@ -124,3 +128,31 @@ def test_what_was_not_so_does_not_agree(tmp_path: Path) -> None:
     imported = as_logs(run, tmp_path / "logs")
     found, _ = replayed(imported, tmp_path, **{"group.initial.rebalance.delay.ms": 30_000})
     assert "longest round" in apart(found)
+
+
+def test_a_trace_that_begins_in_the_middle_of_a_groups_life(tmp_path: Path) -> None:
+    """The logs begin at 50 s: all four members are in the group when the first process stops. They join in
+    the minute before, which counts for nothing."""
+    run = storm(tmp_path / "run", "rolling-deploy", "cooperative", start_ms=7_000, ready_ms=10_000)
+    rows = list(read_rows(run))
+    files = [tmp_path / f"{kind}.log" for kind in LogKind]
+    for kind, file in zip(LogKind, files, strict=True):
+        lines = [line for line in as_log(rows, kind) if line[12:20] >= "00:00:50"]
+        file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    import_logs(find_logs([str(file) for file in files]), tmp_path / "imported", Options())
+    found, draft = replayed(tmp_path / "imported", tmp_path)
+    assert apart(found) == []
+    [first] = steps(draft, "start")
+    assert (first["at_ms"], first["members"]) == (0, [0, 1, 2, 3])
+    assert steps(draft, "rolling-restart")[0]["at_ms"] == draft.lead_ms
+
+
+def test_a_trace_of_the_coordinator_alone(tmp_path: Path) -> None:
+    """As `serve --trace` writes it: without rows of members, un-owned time is not known."""
+    run = storm(tmp_path / "run", "rolling-deploy", "cooperative", start_ms=7_000, ready_ms=10_000)
+    rows = [dict(row) for row in read_rows(run) if row["source"] == "coordinator"]
+    (tmp_path / "trace.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    found, draft = replayed(tmp_path / "trace.jsonl", tmp_path)
+    assert apart(found) == []
+    assert "no row of the members" in found.not_compared[0]
+    assert draft.has_rollout
