@@ -31,7 +31,7 @@ aiokafka = pytest.importorskip("aiokafka", reason="the members: pip install 'gro
 PARTITIONS = 4
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def emulator() -> Iterator[str]:
     with EmbeddedBroker({"group.initial.rebalance.delay.ms": "0"}) as broker:
         yield broker.address
@@ -90,6 +90,7 @@ async def join_and_leave(watching: Watching) -> None:
     cluster = ClusterClient(read_addresses(watching.address), "test", 30_000)
     await create_topics(cluster, {"t": PARTITIONS})
     cluster.close()
+    await watching.rounds(1)  # the capture has begun: no generation is before it
     async with AsyncExitStack() as stack:
         first = await member(stack, watching.address, watching.group, "app-a")
         await owns(first, PARTITIONS)
@@ -107,6 +108,29 @@ def handed_over(folder: Path) -> list[tuple[str, int]]:
     """(member, how many partitions) of every assignment that is not empty, each change once."""
     told = [(row["member"], len(row["partitions"])) for row in rows(folder, "sync_answered")]
     return [one for at, one in enumerate(told) if one[1] and one not in told[max(0, at - 2) : at]]
+
+
+async def test_how_fast_the_logs_grow(emulator: str, tmp_path: Path) -> None:
+    """Ten records between two polls; the row stands at the first and has the rate until the second."""
+    watching = Watching(emulator, "growing")
+    cluster = ClusterClient(read_addresses(emulator), "test", 30_000)
+    await create_topics(cluster, {"t": PARTITIONS})
+    cluster.close()
+    async with AsyncExitStack() as stack:
+        await owns(await member(stack, emulator, "growing", "app-a"), PARTITIONS)
+        await watching.rounds(2)
+        producer = aiokafka.AIOKafkaProducer(bootstrap_servers=emulator)
+        await producer.start()
+        stack.push_async_callback(producer.stop)
+        for _ in range(10):
+            await producer.send_and_wait("t", b"x", partition=1)
+        await watching.rounds(2)
+    await watching.end(tmp_path / "out")
+    grown = [row for row in rows(tmp_path, "record_rates_changed") if any(row["rates"])]
+    assert grown
+    per_partition = [dict(zip(row["partitions"], row["rates"], strict=True)) for row in grown]
+    assert all(rates["t-0"] == 0 < rates["t-1"] for rates in per_partition)
+    assert figures(tmp_path)["growing"].lag_peak is None
 
 
 async def test_the_emulator_is_polled(emulator: str, tmp_path: Path) -> None:

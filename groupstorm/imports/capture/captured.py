@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-from groupstorm.imports.groups_command.snapshot import DESCRIBED
+from groupstorm.imports.groups_command.snapshot import DESCRIBED, LOG_ENDS
 from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.offsets_topic.meaning import CURRENT
@@ -39,8 +39,8 @@ class _Captured(LogSource):
 
 
 class CapturedAnswers(_Captured):
-    """Answers to DescribeGroups or ConsumerGroupDescribe, and to OffsetFetch. ``line``: the number of the
-    poll."""
+    """Answers to DescribeGroups or ConsumerGroupDescribe, to OffsetFetch, and to ListOffsets. ``line``: the
+    number of the poll."""
 
     unit: ClassVar[str] = "poll"
 
@@ -55,6 +55,11 @@ class CapturedAnswers(_Captured):
         self.understood += 1
         self.see_time(time_us)
         self.keep([Observation(time_us, self.number, self.lines, DESCRIBED, group, fields)])
+
+    def add_log_ends(self, time_us: int, group: str, ends: dict[str, int]) -> None:
+        """The logs of a group's partitions end there."""
+        self.see_time(time_us)
+        self.keep([Observation(time_us, self.number, self.lines, LOG_ENDS, group, {"ends": ends})])
 
     def no_answer(self, why: str) -> None:
         """A poll has failed."""

@@ -11,11 +11,14 @@ from groupstorm.clients.wire.admin import committed_offsets, describe_consumer_g
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import DescribedMember
+from groupstorm.imports.capture.log_ends import log_ends
 from groupstorm.problems import InputError
 
 #: The error of ConsumerGroupDescribe for a group of another kind.
 _ANOTHER_KIND = frozenset({Error.GROUP_ID_NOT_FOUND, Error.UNSUPPORTED_VERSION})
 _NONE_COMMITTED = -1
+#: The state in the answer about a group that does not exist.
+_NO_GROUP = "Dead"
 
 
 class GroupPoll:
@@ -25,6 +28,8 @@ class GroupPoll:
         self._cluster = cluster
         self._group = group
         self._knows_consumer_groups = True
+        #: The partitions that members had or that had committed offsets, when the group was asked last.
+        self.partitions: set[str] = set()
 
     async def ask(self) -> dict[str, Any]:
         """Raises ConnectionLost, and InputError if the cluster refuses."""
@@ -35,7 +40,14 @@ class GroupPoll:
         fields["committed"] = {
             partition: offset for partition, offset in committed.items() if offset != _NONE_COMMITTED
         }
+        self.partitions.update(fields["committed"])
+        for member in fields["members"]:
+            self.partitions.update(member["partitions"] or ())
         return fields
+
+    async def log_ends(self) -> dict[str, int]:
+        """Where the logs of the group's partitions end. Raises ConnectionLost."""
+        return await log_ends(self._cluster, self.partitions)
 
     async def _consumer_group(self) -> dict[str, Any] | None:
         """None for a group of another kind, and for a broker that has none of this kind."""
@@ -70,7 +82,7 @@ class GroupPoll:
         found = await describe_group(self._cluster, self._group)
         _check(found.error, self._group)
         return {
-            "state": found.state or None,
+            "state": None if found.state in ("", _NO_GROUP) else found.state,
             "protocol": found.protocol or None,
             "epoch": None,
             "members": [

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
@@ -147,7 +147,7 @@ async def _until(
 ) -> None:
     """Poll until the time is over, or the user ends it; the last poll is at the end.
 
-    While records are read, a poll says nothing that they do not say more exactly.
+    While records are read, a description says nothing that they do not say more exactly.
     """
     end_s = time.monotonic() + watch.for_s
     while not ended.is_set() and (left_s := end_s - time.monotonic()) > 0:
@@ -156,28 +156,34 @@ async def _until(
                 await ended.wait()
         except TimeoutError:
             pass
-        if not tails_read or progress.without_records:
-            await _poll(polls, answers, progress)
-        else:
-            progress.told(progress)
+        await _poll(polls, answers, progress, describes=not tails_read or bool(progress.without_records))
 
 
 async def _poll(
-    polls: dict[str, GroupPoll], answers: CapturedAnswers, progress: Progress, is_first: bool = False
+    polls: dict[str, GroupPoll],
+    answers: CapturedAnswers,
+    progress: Progress,
+    describes: bool = True,
+    is_first: bool = False,
 ) -> None:
     for group, poll in polls.items():
         try:
             async with asyncio.timeout(_REQUEST_TIMEOUT_MS / 1000):
-                fields: dict[str, Any] = await poll.ask()
+                if describes:
+                    answers.add(_now_us(), group, await poll.ask())
+                answers.add_log_ends(_now_us(), group, await poll.log_ends())
         except (ConnectionLost, TimeoutError) as late:
             why = str(late) or "no answer in time"
             if is_first:
                 raise InputError(why) from late
             answers.no_answer(why)
             continue
-        answers.add(time.time_ns() // 1000, group, fields)
         progress.polls += 1
     progress.told(progress)
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
 
 
 @contextmanager

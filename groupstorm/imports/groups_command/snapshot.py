@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from groupstorm.imports.groups_command.tables import Table, assigned
 
-#: The kind of an observation that describes a group.
+#: The kind of an observation that describes a group, and of one that says where the logs of its topics end.
 DESCRIBED: Final = "described"
+LOG_ENDS: Final = "log-ends"
 
 
 @dataclass(slots=True)

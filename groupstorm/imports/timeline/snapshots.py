@@ -10,6 +10,7 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
+from groupstorm.trace.events import scenario as scenario_events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.schema import Source
 
@@ -24,6 +25,9 @@ _HAS: Final = "partitions: the member has them when the group is described; sinc
 _COMMITTED: Final = (
     "positions: they are committed when the group is described; member_id, generation: unknown"
 )
+_RATES: Final = "rates: what the logs have grown by until they were asked for again"
+#: Rates count records in 1,000 seconds.
+_RATE_PER_US: Final = 1_000 * 1_000_000
 _MEMBER_STATE: Final = "state: STABLE if the member has its target, and is at its epoch"
 _NO_TIME: Final = "when the output was printed is not known, it counts as printed in 1970: --at TIME says it"
 _NOT_PRINTED: Final = (
@@ -45,7 +49,12 @@ class DescribedGroup:
         self._had: dict[str, tuple[Any, ...]] = {}
         self._committed: dict[str, int] = {}
         self._known = False
-        self.handlers: Mapping[str, Callable[[Observation], None]] = {"described": self._described}
+        #: The last observation of the ends of logs, and its place.
+        self._ends: tuple[Observation, int] | None = None
+        self.handlers: Mapping[str, Callable[[Observation], None]] = {
+            "described": self._described,
+            "log-ends": self._log_ends,
+        }
 
     def _described(self, line: Observation) -> None:
         group, fields = self._group, line.fields
@@ -60,6 +69,24 @@ class DescribedGroup:
             self._assignments(line, members)
         self._commits(line)
         self._last = line
+
+    def _log_ends(self, line: Observation) -> None:
+        """Between two of them the logs have grown by what lies between their ends."""
+        before, self._ends = self._ends, (line, self._group.order)
+        if before is None or before[0].time_us >= line.time_us:
+            return
+        first, order = before
+        started, ended = first.fields["ends"], line.fields["ends"]
+        names = [name for name in started if ended.get(name, -1) >= started[name]]
+        if not names:
+            return
+        passed_us = line.time_us - first.time_us
+        rates = tuple((ended[name] - started[name]) * _RATE_PER_US // passed_us for name in names)
+        event = scenario_events.RecordRatesChanged(
+            self._group.name, tuple(names), tuple(started[name] for name in names), rates
+        )
+        why = Why([first, line], _RATES)
+        self._group.rows.add(first.time_us, order, Source.WORLD, event, why, 2)
 
     def _why(self, line: Observation, rule: str) -> Why:
         """It happened between two descriptions."""
