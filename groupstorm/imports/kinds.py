@@ -52,8 +52,8 @@ def kind_of(log: Log) -> SourceKind:
         return SourceKind.SEGMENTS
     head = data.decode("utf-8", "replace")
     found = next((kind for kind, line in _LINES.items() if line.search(head)), SourceKind.LOG)
-    if found is SourceKind.DESCRIBED and find_prefix(head) is not None:
-        return SourceKind.LOG  # somebody pasted a table between the lines of a log
+    if found is not SourceKind.LOG and find_prefix(head) is not None:
+        return SourceKind.LOG  # somebody pasted a tool's output between the lines of a log
     return found
 
 

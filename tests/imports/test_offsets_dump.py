@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from groupstorm.imports.lines import LINE_MAX, find_logs
 from groupstorm.problems import InputError
 from tests.imports.importing import broker_line, figures, import_texts, rows, states
 from tests.imports.test_broker_rounds import OFFSETS as LOG_PLACE
+from tests.imports.test_several_logs import FOLLOWER, LEADER, client_log
+from tests.imports.test_several_logs import A as SEVERAL_A
+from tests.imports.test_several_logs import B as SEVERAL_B
 
 OFFSETS = Path(__file__).parent / "offsets"
 DUMP = OFFSETS / "dump-4.3.1.txt"
@@ -326,6 +330,33 @@ def test_the_brokers_log_gives_causes_and_the_record_partitions(zone_hours: int,
     ]
     # t-1 from the failure at 10:05:00.000 to the assignment at 10:05:02.030
     assert figures(tmp_path)["g"].unowned_max_seconds == pytest.approx(2.03)
+
+
+def test_the_logs_of_the_members_meet_the_records(tmp_path: Path) -> None:
+    """Clocks of clients are 40 ms ahead. The record says what the leader's log says, a little later."""
+    ahead = timedelta(milliseconds=40)
+    dump = old_generation(0, 1_731_924_003_052, 1, f"{{{SEVERAL_A}=[t-0],{SEVERAL_B}=[t-1]}}")
+    dump += old_generation(1, 1_731_924_302_033, 2, f"{{{SEVERAL_A}=[t-0, t-1]}}")
+    sources = {
+        "a.log": client_log("app-a", LEADER, ahead),
+        "b.log": client_log("app-b", FOLLOWER, ahead),
+        "dump.txt": dump,
+    }
+    done = import_texts(tmp_path, sources)
+    # "Finished assignment" is at 3.060 s on the leader's clock, and before the record at 3.052 s
+    assert 7_000 <= done.offsets[0].us <= 45_000
+    assert done.offsets[2].us == 0
+    assert [(row[1], row[3]) for row in states(tmp_path)] == [
+        ("PreparingRebalance", 0),
+        ("CompletingRebalance", 1),
+        ("Stable", 1),
+        ("PreparingRebalance", 1),
+        ("CompletingRebalance", 2),
+        ("Stable", 2),
+    ]
+    answered = [(row["member"], row["partitions"]) for row in rows(tmp_path, "sync_answered")]
+    assert answered == [("app-a", ["t-0"]), ("app-b", ["t-1"]), ("app-a", ["t-0", "t-1"])]
+    assert rows(tmp_path, "group_imported")[0]["cause"] == "members"
 
 
 def test_a_static_member_that_comes_back(tmp_path: Path) -> None:
