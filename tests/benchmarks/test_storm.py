@@ -11,6 +11,7 @@ import pytest
 from benchmarks import storm
 
 
+@pytest.mark.slow
 def test_each_kind_runs_without_and_with_commits(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

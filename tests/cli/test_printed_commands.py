@@ -132,6 +132,7 @@ def test_a_message_names_a_command_that_can_be_run(tmp_path: Path) -> None:
     assert shell(line, tmp_path, environment_of_command()).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_help_can_be_parsed(tmp_path: Path) -> None:
     """They name the folder of a run that may not be there, which is all that may be wrong with them."""
     from groupstorm.cli.commands import COMMANDS, load_command

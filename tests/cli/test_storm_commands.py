@@ -151,6 +151,7 @@ def test_a_broken_invariant_fails_the_run_and_says_how_to_see_it_again(tmp_path:
     assert "raise settle_timeout_ms" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_configuration_that_cannot_settle_fails_the_run_with_the_remedy(tmp_path: Path) -> None:
     slow = ["--variant", "no-delay", "--set", "poll_interval_ms=400000"]
     result = groupstorm("run", "cold-start", *slow, "--out", "x", cwd=tmp_path)

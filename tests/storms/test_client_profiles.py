@@ -107,7 +107,13 @@ def test_a_client_without_cooperative_rebalancing_is_not_given_any() -> None:
         chosen_assignors(load("cold-start").resolve(None, 0, settings))
 
 
-@pytest.mark.parametrize("profiles", [*PROFILES, "java,librdkafka"])
+@pytest.mark.parametrize(
+    "profiles",
+    [
+        pytest.param(profiles, marks=pytest.mark.slow if "librdkafka" in profiles else ())
+        for profiles in (*PROFILES, "java,librdkafka")
+    ],
+)
 def test_exact_and_computed_traces_are_equal_for_every_client_through_all_steps(profiles: str) -> None:
     settings = {"client_profile": profiles}
     variant = "eager" if profiles == "aiokafka" else "surge"

@@ -37,7 +37,15 @@ def assert_equal_traces(
     assert analytic.figures == exact.figures
 
 
-@pytest.mark.parametrize(("name", "variant"), cases())
+#: Those that take more than ten seconds; others with the same rules are quick.
+LONG = {*((name, variant) for name, variant in cases() if name == "rolling-deploy")}
+LONG.add(("client-profiles", "librdkafka"))
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [pytest.param(*one, marks=pytest.mark.slow if one in LONG else ()) for one in cases()],
+)
 def test_exact_and_computed_traces_are_equal(name: str, variant: str) -> None:
     assert_equal_traces(name, variant, 0)
 

@@ -198,7 +198,7 @@ def test_nobody_is_faster_than_his_records_take(
     rates = {tp: ((0, rate),) for tp, rate in zip(P, arriving, strict=True)}
     ours = loop(rates, process_ms=process_ms, poll_records=poll_records)
     ours.own(P, (0, 0, 0, 0), 0)
-    for at_us in (SECOND, 5 * SECOND, 61 * SECOND, 600 * SECOND):
+    for at_us in (SECOND, 5 * SECOND, 61 * SECOND):
         done = sum(ours.positions(at_us).values())
         assert done <= at_us // (process_ms * 1000)
         if sum(arriving) * process_ms > 2_000_000:

@@ -85,6 +85,7 @@ def test_a_finding_is_nothing_that_no_configuration_can_break(
     assert (finding(verdicts) is not None) == is_finding
 
 
+@pytest.mark.slow
 def test_polls_rarer_than_the_poll_interval_never_settle_and_the_remedy_is_found() -> None:
     what = scenario([START], **LIVELOCK)
     stormed = storm(what, seed=0)
@@ -115,6 +116,7 @@ def test_batches_that_outlast_the_poll_interval_are_mended_by_smaller_ones_too()
     assert "session.timeout.ms" not in found
 
 
+@pytest.mark.slow
 def test_max_poll_records_is_no_remedy_if_batches_are_short() -> None:
     what = scenario([START], **LIVELOCK).resolve(None, 0, {})
     assert [one.setting for one in remedies_for_livelock(what)] == ["max.poll.interval.ms"]
