@@ -34,6 +34,10 @@ CASES = (
     Case("aligned-restarts", "all-at-once", "aligned-restart", SMALL),
     Case("aligned-restarts", "all-at-once-static", "aligned-restart", SMALL),
     Case("aligned-restarts", "one-by-one", "deploy-wave", SMALL),
+    # two members crash and one restarts without a word: eager, everybody waits for its session
+    Case("assignor-shootout", "range", "session-expired", {"members": 12, "partitions": 6}),
+    Case("autoscaler-flap", "keda", "autoscaler-flapping", {"partitions": 24}),
+    Case("autoscaler-flap", "fixed", "", {"partitions": 24}),
     Case("client-profiles", "java", "held-join-phase", {"members": 8, "partitions": 16}),
     Case("client-profiles", "franz-go", "session-expired", {"members": 8, "partitions": 16}),
     Case("cold-start", "no-delay", "formed-in-rounds", TEN),
@@ -60,6 +64,7 @@ CASES = (
     Case("poison-livelock", "slower-than-the-poll-interval", "poison-record", SMALL | {"partitions": 12}),
     Case("poison-livelock", "crashes", "poison-record", SMALL | {"partitions": 12}),
     Case("poison-livelock", "one-retry-then-dead-letter", "poison-record", SMALL | {"partitions": 12}),
+    Case("rack-bill", "none", "state-lost", {"partitions": 6}),
     Case("rolling-deploy", "eager", "deploy-wave", SMALL),
     Case("rolling-deploy", "cooperative", "deploy-wave", SMALL),
     Case("rolling-deploy", "static", "deploy-wave", SMALL),
@@ -69,26 +74,21 @@ CASES = (
     Case("slow-member-hostage", "eager-short-poll-interval", "max-poll-interval", SMALL),
     # without the start, which costs a consumer group more than its slow member does
     Case("slow-member-hostage", "consumer-short-poll-interval", "max-poll-interval", SMALL, from_s=55),
+    Case("stateful-warmup", "shipped", "follow-up-rebalances", {"partitions": 6}),
     Case("static-sizing", "timeout-20s", "static-session-too-short", TEN),
     Case("static-sizing", "timeout-2m", "static-orphan", TEN, from_s=1_700),
     Case("static-trap", "deployment", "static-orphan", TEN),
     Case("static-trap", "twins", "static-fenced", TEN),
     Case("stream-join", "range", "session-expired", {"partitions": 12}),
-    Case("topic-growth", "five-minutes", "topics-changed", {"partitions": 48, "members": 4}),
+    Case("topic-growth", "five-minutes", "topics-changed", {"partitions": 12, "members": 4}),
 )
 
-#: Hours of virtual time, or applications with state: seconds of real time each.
+#: Seconds of real time each, or variants of what is above.
 SLOW_CASES = (
-    # two members crash and one restarts without a word: eager, everybody waits for its session
-    Case("assignor-shootout", "range", "session-expired", {"members": 12, "partitions": 12}),
-    Case("topic-growth", "eager", "topics-changed", {"partitions": 48, "members": 4}),
-    Case("autoscaler-flap", "keda", "autoscaler-flapping"),
     Case("autoscaler-flap", "keda-eager", "autoscaler-flapping"),
     Case("autoscaler-flap", "hpa", "autoscaler-flapping"),
-    Case("autoscaler-flap", "fixed", ""),
-    Case("rack-bill", "none", "state-lost"),
     Case("standby-loss", "shipped", "state-lost"),
-    Case("stateful-warmup", "shipped", "follow-up-rebalances"),
+    Case("topic-growth", "eager", "topics-changed", {"partitions": 12, "members": 4}),
 )
 
 
