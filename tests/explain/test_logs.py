@@ -21,6 +21,7 @@ EXCERPTS: tuple[tuple[str, list[str], tuple[str, ...]], ...] = (
     ("E14", ["coordinator-moved"], ()),
     ("E32b", ["session-expired"], ("consumer-8dac1751-…-3",)),
     ("E34", ["session-expired"], ("E34",)),
+    ("E9", ["leader-rejoined"], ()),
     # two members that come are no pattern
     ("E4", [], ()),
 )

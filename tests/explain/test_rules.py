@@ -48,7 +48,7 @@ def test_a_member_that_leaves_is_no_expired_session(tmp_path: Path) -> None:
 def test_a_join_phase_of_ten_seconds_is_held_up(tmp_path: Path) -> None:
     def joins(last_s: float) -> list[dict[str, Any]]:
         parked = {"event": "join_parked", "generation": 1}
-        begun, *rest = round_of(100, 2, "leader-rejoined", "a-1", last_s - 100)
+        begun, *rest = round_of(100, 2, "member-updated", "a-1", last_s - 100)
         return [
             *FORMED,
             begun,
@@ -68,7 +68,7 @@ def test_a_join_phase_of_ten_seconds_is_held_up(tmp_path: Path) -> None:
 
 def test_a_slow_plan(tmp_path: Path) -> None:
     def plan(s: float) -> list[dict[str, Any]]:
-        begun, joined, stable = round_of(100, 2, "leader-rejoined", "a-1")
+        begun, joined, stable = round_of(100, 2, "member-updated", "a-1")
         return [*FORMED, begun, joined, stable | {"s": 101 + s}, END_OF_FORMED]
 
     assert names(explained(trace_of(tmp_path, plan(5)))) == ["slow-assignor"]
@@ -130,8 +130,8 @@ def test_a_coordinator_that_moves(tmp_path: Path) -> None:
         *FORMED,
         {"s": 100, "event": "group_deleted", "cause": "unloaded"},
         {"s": 130, "event": "group_created", "cause": "loaded"},
-        *round_of(140, 2, "leader-rejoined", "a-1"),
-        *round_of(1_000, 3, "leader-rejoined", "a-1"),
+        *round_of(140, 2, "member-updated", "a-1"),
+        *round_of(1_000, 3, "member-updated", "a-1"),
         END_OF_FORMED,
     ]
     found = explained(trace_of(tmp_path, rows))
@@ -207,7 +207,7 @@ def test_the_baseline_is_that_of_the_quiet_quarter(tmp_path: Path) -> None:
     rounds = [
         row
         for number in range(3)
-        for row in round_of(7_300 + 600 * number, 2 + number, "leader-rejoined", "a-1")
+        for row in round_of(7_300 + 600 * number, 2 + number, "member-updated", "a-1")
     ]
     rows = [*FORMED, *rounds, END_OF_FORMED | {"s": 18_000}]
     found = explained(trace_of(tmp_path, rows)).baseline
@@ -267,3 +267,16 @@ def test_an_autoscaler_has_to_turn_twice(tmp_path: Path) -> None:
     assert len(found.findings[0].rebalances) == 12
     assert names(explained(trace_of(tmp_path, scaled(6, 2)))) == []
     assert names(explained(trace_of(tmp_path, scaled(3, 2, 3, 2)))) == []  # one member is no step
+
+
+def test_a_leader_that_joins_again_without_a_word(tmp_path: Path) -> None:
+    rows = [*FORMED, *round_of(100, 2, "leader-rejoined", "a-1"), *round_of(900, 3, "leader-rejoined", "a-1")]
+    found = explained(trace_of(tmp_path, [*rows, END_OF_FORMED]))
+    assert names(found) == ["leader-rejoined"]
+    assert found.findings[0].match.sentence == "The leader joined again 2 times."
+    assert found.findings[0].match.unknown.startswith("why: add the leader's log")
+    second_half = round_of(
+        106, 3, "leader-rejoined", "a-1"
+    )  # of the rebalance before it, as it follows at once
+    both = [*FORMED, *round_of(100, 2, "member-updated", "b-1"), *second_half, END_OF_FORMED]
+    assert names(explained(trace_of(tmp_path, both))) == []

@@ -81,6 +81,19 @@ def _begins(rebalance: Rebalance, asked_us: int) -> bool:
     return any(0 <= one.begun_us - asked_us <= SECOND_US for one in rebalance.rounds)
 
 
+def leader_rejoined(history: History) -> Match | None:
+    """The leader of the group joined again while the group was Stable, and no row of a member says why:
+    only the coordinator is heard. A leader joins again if the metadata of its topics has changed, if it
+    subscribes to other topics, or if its application asks for it."""
+    rebalances = [one for one in history.rebalances if one.cause == Cause.LEADER_REJOINED]
+    if history.has_member_rows or not rebalances:
+        return None
+    members = unique(one.culprit for one in rebalances)
+    sentence = f"The leader joined again {counted(len(rebalances), 'time')}."
+    unknown = "why: add the leader's log, which says so (cached metadata has changed)"
+    return Match(sentence, members, rebalances, (), [one.rounds[0].begun for one in rebalances], unknown)
+
+
 def livelock(history: History) -> Match | None:
     """Rounds without progress: in five generations in a row no record got processed, or one rebalance took
     five rounds that did not come to an end."""

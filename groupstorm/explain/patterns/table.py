@@ -179,6 +179,13 @@ PATTERNS: Final = (
         ("topic-growth",),
     ),
     Pattern(
+        "leader-rejoined",
+        "A leader that joins again",
+        group.leader_rejoined,
+        "Look for topics that are created, deleted or grow, and for a pattern that matches too many.",
+        ("topic-growth",),
+    ),
+    Pattern(
         "formed-in-rounds",
         "A group that forms in several rounds",
         group.formation,
