@@ -145,7 +145,7 @@ async def test_the_emulator_is_polled(emulator: str, tmp_path: Path) -> None:
     assert removed["provenance"] == "inferred"
     assert removed["earliest_us"] <= removed["latest_us"] == removed["time_us"]
     assert rows(tmp_path, "offsets_committed")[-1]["positions"] == [7]
-    assert figures(tmp_path)["polled"].moves is not None
+    assert figures(tmp_path)["polled"].lag_peak is None
 
 
 @pytest.mark.slow
