@@ -332,6 +332,34 @@ def test_the_brokers_log_gives_causes_and_the_record_partitions(zone_hours: int,
     assert figures(tmp_path)["g"].unowned_max_seconds == pytest.approx(2.03)
 
 
+def test_a_group_that_changes_its_protocol_ends_and_begins_anew(tmp_path: Path) -> None:
+    """Classic, then a consumer group, then classic again, and deleted."""
+
+    def modern(at: int, key_type: int, member: str, value: str) -> str:
+        key = f'{{"type":"{key_type}","data":{{"groupId":"g"{member}}}}}'
+        return record(at, 1_000_000 + at, f"key: {key} payload: {value}")
+
+    gone, of_a = "<DELETE>", f',"memberId":"{A}"'
+    member = (
+        '{"version":"0","data":{"clientId":"a","subscribedTopicNames":["t"],"rebalanceTimeoutMs":300000}}'
+    )
+    parts = [
+        old_generation(0, 1_000_000, 1, f"{{{A}=[t-0]}}"),
+        record(1, 1_000_001, "key: group_metadata::group=g payload: <DELETE>"),
+        modern(2, 5, of_a, member),
+        modern(3, 3, "", '{"version":"0","data":{"epoch":2}}'),
+        modern(4, 5, of_a, gone),
+        modern(5, 3, "", gone),
+        old_generation(6, 1_000_006, 3, f"{{{A}=[t-0]}}"),
+        record(7, 1_000_007, "key: group_metadata::group=g payload: <DELETE>"),
+    ]
+    (done,) = import_texts(tmp_path, {"dump.txt": "".join(parts)}).logs
+    assert done.not_understood == 0
+    assert [row["time_us"] for row in rows(tmp_path, "group_deleted")] == [1_000, 5_000, 7_000]
+    assert [row["generation"] for row in rows(tmp_path, "sync_answered")] == [1, 3]
+    assert [row["generation"] for row in rows(tmp_path, "group_epoch_bumped")] == [2]
+
+
 def test_the_logs_of_the_members_meet_the_records(tmp_path: Path) -> None:
     """Clocks of clients are 40 ms ahead. The record says what the leader's log says, a little later."""
     ahead = timedelta(milliseconds=40)

@@ -1,7 +1,7 @@
 """The tables of kafka-consumer-groups --describe, from Kafka 1.1 (KIP-175) to 4.3: their columns and cells.
 
-Releases differ in their columns: GROUP came with 2.4, GROUP-INSTANCE-ID is there if a member has one, epochs
-and target assignments came with 4.0. So columns are found by their names.
+Releases differ in their columns: GROUP came with 2.4 (KIP-379), GROUP-INSTANCE-ID is there if a member has
+one, epochs and target assignments came with 4.0. So columns are found by their names.
 """
 
 from __future__ import annotations

@@ -237,6 +237,7 @@ class ModernGroup:
         if self._epoch is not None:
             event = events.GroupDeleted(self._group.name, UNKNOWN)
             self._group.emit(line, event, Why([line], _GROUP_TOMBSTONE))
+            self._group.is_modern = False
             self._forget()
 
     def _tasks(self, line: Observation) -> None:
