@@ -57,14 +57,20 @@ class InferredCoordinator:
         """Static members: member id -> group.instance.id."""
         return {member_id: instance for instance, member_id in self._static.items()}
 
-    def downgrade(self, generation: int, members: Mapping[str, str], instances: Mapping[str, str]) -> None:
-        """The group was a consumer group: its epoch becomes the generation, its classic members stay.
+    def downgrade(
+        self, state: str, generation: int, members: Mapping[str, str], instances: Mapping[str, str]
+    ) -> None:
+        """The group was a consumer group in ``state``: its epoch becomes the generation, its classic members
+        stay, and it is Stable.
 
         ``members``: member id -> client id; ``instances``: group.instance.id -> member id.
         """
         self.state, self.generation = STABLE, generation
         self.members.update(members)
         self._static.update(instances)
+        if state != STABLE.value:
+            rest = (generation, Cause.DOWNGRADED.value, None, None, None, len(members))
+            self._emit(events.GroupStateChanged(self._group, state, STABLE.value, *rest))
 
     def prepare(self, cause: Cause) -> None:
         """A round begins that no request has opened."""

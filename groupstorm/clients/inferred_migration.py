@@ -168,7 +168,7 @@ class InferredMigration:
             member.instance: member_id for member_id, member in consumer.members.items() if member.instance
         }
         self._classic = InferredCoordinator(self._group, self._emit)
-        self._classic.downgrade(consumer.epoch, members, instances)
+        self._classic.downgrade(consumer.state, consumer.epoch, members, instances)
         self._consumer = None
         self._assigned.clear()
 
@@ -195,13 +195,14 @@ class InferredMigration:
         if response.error is Error.NONE:
             instance = request.group_instance_id
             member = consumer.known(response.member_id, request.client_id, instance, classic=True)
-            member.owned = self._owned(request)
-            consumer.reached(response.member_id, response.generation, member.assigned & member.owned)
-            self._emit_join(request, response, None)
             if self._downgrades and all(one.classic for one in consumer.members.values()):
-                # a static member has taken the place of the last one of the new protocol
+                # a static member has taken the place of the last one of the new protocol: no rebalance
                 self._emit(events.GroupConverted(self._group, consumer.epoch, Cause.DOWNGRADED))
                 self._go_on_as_classic(consumer)
+            else:
+                member.owned = self._owned(request)
+                consumer.reached(response.member_id, response.generation, member.assigned & member.owned)
+            self._emit_join(request, response, None)
             return
         consumer.answered(request.member_id)
         if response.error in _OUT and request.member_id in consumer.members:
