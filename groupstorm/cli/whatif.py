@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from groupstorm.cli.options import FormatOption, OutOption, RankOption, SeedOpti
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_command, print_grid, print_paragraph, shape
 from groupstorm.cli.progress import runs_progress
-from groupstorm.cli.whatif_tables import agreement_grid, rounds_grid
+from groupstorm.cli.whatif_tables import agreement_content, agreement_grid, rounds_grid
 from groupstorm.figures.ranking import parse_ranking
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.run_folder import write_text
@@ -105,6 +106,8 @@ def whatif(
     """
     chosen_shape = shape(as_json, as_csv, as_markdown)
     weights = None if ranked_by is None else parse_ranking(ranked_by)
+    if chosen_shape is Shape.CSV and not (settings or over):
+        raise InputError("--csv: means something only with --set or --over: a row per run")
     repeated = repeat(run, group, overrides(known, "--known"))
     variants = variants_of(repeated.scenario, overrides(settings), over or ())
     first_seed = seed or 0
@@ -118,6 +121,8 @@ def whatif(
     found = check_agreement(repeated, file, first_seed, seeds)
     if chosen_shape in (Shape.TABLES, Shape.MARKDOWN):
         print_agreement(found, chosen_shape, everything)
+    elif chosen_shape is Shape.JSON and not variants:
+        print(json.dumps(agreement_content(found, file), ensure_ascii=False))
     refuse_if_apart(run, found)
     if not variants:
         if chosen_shape in (Shape.TABLES, Shape.MARKDOWN):

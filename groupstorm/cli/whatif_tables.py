@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from groupstorm.figures.wording import number
 from groupstorm.report.grid import Grid, Row
 from groupstorm.whatif.agreement import Agreement, Line, RoundLine
@@ -29,6 +32,36 @@ def agreement_grid(found: Agreement) -> Grid:
     apart = "! further apart than the tolerance, and outside the range of the seeds"
     notes = () if found.agrees else (apart,)
     return Grid(headings, rows, "The run, and its replays (median and range of the seeds)", notes)
+
+
+def agreement_content(found: Agreement, scenario: Path) -> dict[str, Any]:
+    """The same as the content of --json. Times in seconds."""
+    return {
+        "scenario": str(scenario),
+        "agrees": found.agrees,
+        "compared": [
+            {
+                "what": line.what,
+                "run": line.observed,
+                "replay_least_median_most": list(line.replayed),
+                "tolerance": line.tolerance,
+                "agrees": line.agrees,
+            }
+            for line in found.lines
+        ],
+        "not_compared": list(found.not_compared),
+        "rounds": [
+            {
+                "began_s": line.seen.began_us / 1e6,
+                "took_s": line.seen.duration_us / 1e6,
+                "cause": line.seen.cause,
+                "replay_began_s": None if line.began_us is None else line.began_us / 1e6,
+                "replay_took_s": None if line.duration_us is None else line.duration_us / 1e6,
+                "replay_causes": list(line.causes),
+            }
+            for line in found.rounds
+        ],
+    }
 
 
 def rounds_grid(found: Agreement, everything: bool) -> Grid:

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from groupstorm.storms.scenario.streams_settings import STREAMS
-from groupstorm.whatif.inference import INSTANCE, infer_settings, timeouts_of
+from groupstorm.whatif.inference import INSTANCE, infer_settings, own_timeouts, timeouts_of
 from groupstorm.whatif.knowledge import How, Known, inferred, observed
 from groupstorm.whatif.lives import BEFORE, CRASH, PAUSE, Lives, Moment, lives_of
 from groupstorm.whatif.reading import Reading
@@ -196,11 +196,16 @@ def _name_members(reading: Reading, settings: dict[str, Known], names: Sequence[
             rule["name"] = name
         if name in instances and not are_names:
             rule["instance"] = instances[name]
+        own = own_timeouts(reading, settings, name)
+        if own:
+            rule["settings"] = own
         if len(rule) > 1:
             rules.append(rule)
     rules += _rules_of_storm(reading, settings, names)
     if rules:
-        settings["member_settings"] = observed(rules, "names and group.instance.ids in the trace")
+        settings["member_settings"] = observed(
+            rules, "names, group.instance.ids and configurations in the trace"
+        )
 
 
 def _rules_of_storm(

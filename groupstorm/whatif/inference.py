@@ -181,6 +181,18 @@ def _client(reading: Reading) -> Known:
     return assumed(["java"], "no row names the client library; a member's log says it")
 
 
+def own_timeouts(reading: Reading, settings: Mapping[str, Known], name: str) -> dict[str, int]:
+    """The timeouts of a member whose configuration differs from that of most."""
+    configured = reading.configured.get(name, {})
+    return {
+        setting: int(configured[setting])
+        for setting in (SESSION, HEARTBEAT, POLL_INTERVAL)
+        if setting in settings
+        and configured.get(setting) is not None
+        and int(configured[setting]) != settings[setting].value
+    }
+
+
 def timeouts_of(reading: Reading, settings: Mapping[str, Known]) -> Callable[[str], Timeouts]:
     """A function that gives the timeouts of a member by its name."""
     resolved = {**_DEFAULTS, **{name: known.value for name, known in settings.items()}}

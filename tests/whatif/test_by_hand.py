@@ -9,6 +9,7 @@ import pytest
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.whatif import reading as signs
 from groupstorm.whatif.agreement import partners_of
+from groupstorm.whatif.drafting import draft_of
 from groupstorm.whatif.inference import infer_settings
 from groupstorm.whatif.knowledge import How, observed
 from groupstorm.whatif.lives import Lives, Moment, Stint, Timeouts, lives_of
@@ -151,3 +152,16 @@ def test_rounds_have_one_partner_each() -> None:
     again = [round_at(9), round_at(13), round_at(90)]
     found = partners_of(seen, again, 4 * S)
     assert [None if partner is None else partner.began_us // S for _, partner in found] == [9, 13, None]
+
+
+def test_a_member_whose_configuration_differs_has_settings_of_its_own() -> None:
+    found = Reading("g", Path("x"))
+    found.topics["t"] = 4
+    for name, session_ms in (("a", "30000"), ("b", "30000"), ("c", "12000")):
+        found.signs[name] = [Sign(0, signs.STARTED, "", "log:1")]
+        found.configured[name] = {"session.timeout.ms": session_ms}
+    draft = draft_of(found, "x", {})
+    session = draft.settings["session.timeout.ms"]
+    assert (session.value, session.comment) == (30_000, "observed: the configurations of 2 of 3 members")
+    [*_, last] = draft.settings["member_settings"].value
+    assert last == {"members": [2], "name": "c", "settings": {"session.timeout.ms": 12_000}}

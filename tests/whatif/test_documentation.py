@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,15 @@ def test_a_replay_that_differs_ends_the_command_with_1(folder: Path) -> None:
     assert printed.returncode == 1
     assert "the replays do not do what the run did" in printed.stderr
     assert "longest round" in printed.stderr
+
+
+def test_the_comparison_as_json(folder: Path) -> None:
+    found = json.loads(output("groupstorm whatif imported --seeds 2 --json --out as-json", folder))
+    assert found["agrees"]
+    assert [int(one["began_s"]) for one in found["rounds"]][:2] == [0, 60]
+    refused = groupstorm("whatif", "imported", "--csv", cwd=folder)
+    assert refused.returncode == 2
+    assert "--csv: means something only with --set or --over" in refused.stderr
 
 
 def test_a_run_that_no_scenario_repeats_ends_with_2(folder: Path) -> None:
