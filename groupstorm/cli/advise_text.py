@@ -105,7 +105,7 @@ def _others(advice: Advice) -> Iterator[str]:
         return
     named = ", ".join(one.label for one in advice.others[:_OTHERS_NAMED_MAX])
     more = len(advice.others) - _OTHERS_NAMED_MAX
-    yield f"Larger changes that do it, too: {named}{f' and {more} more' if more > 0 else ''}."
+    yield f"Others do it, too: {named}{f' and {more} more' if more > 0 else ''}."
 
 
 def paste_lines(lines: Lines) -> Iterator[str]:

@@ -28,6 +28,10 @@ KNOBS_IN_PAIRS: Final = 5
 #: what makes static membership work.
 _TOGETHER: Final = (frozenset({"membership", "session.timeout.ms"}),)
 AS_IT_IS: Final = "as it is"
+_COUNTS: Final = (
+    f"more than the seeds vary, than a tenth, and than {BY_FIGURE[UNOWNED].noticed:g} partition-seconds "
+    "without an owner"
+)
 
 
 class Tried(NamedTuple):
@@ -70,7 +74,7 @@ class Advice:
     tried: list[Tried] = field(default_factory=list)
     chosen: Tried | None = None
     reason: str = ""
-    #: Others that do it too, from the smallest on.
+    #: Others that do it, too, from the smallest on.
     others: list[Tried] = field(default_factory=list)
     #: Whether the budget of runs ended the search.
     cut_short: bool = False
@@ -192,10 +196,10 @@ class Search:
                 f"no change of one or two settings meets {whole} in a way that the seeds do not explain"
             )
         else:
-            sentence = "no change of one or two settings makes a difference that the seeds do not explain"
+            sentence = f"no change of one or two settings makes a difference that counts ({_COUNTS})"
         if nearest is None or _median(nearest, advice.figure) >= _median(advice.plain, advice.figure):
             return sentence
-        return f"{sentence}; the nearest is {nearest.label}"
+        return f"{sentence}; {nearest.label} comes nearest"
 
 
 def _tried(sweep: Sweep, changes: tuple[Change, ...], outcome: Outcome) -> Tried:
