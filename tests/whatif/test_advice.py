@@ -9,9 +9,11 @@ import pytest
 import yaml
 
 from groupstorm.figures.requirements import parse
+from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.sweep import Sweep
 from groupstorm.whatif.advising import Advice, Search
+from groupstorm.whatif.changes import check_change
 from groupstorm.whatif.client_settings import LIBRARIES, lines_of
 from groupstorm.whatif.knobs import changes_of
 
@@ -140,3 +142,12 @@ def test_surge_is_not_tried_if_it_would_disarm_a_later_step(tmp_path: Path) -> N
     assert "max_surge=1, max_unavailable=0" in changes()
     assert "max_surge=1, max_unavailable=0" not in changes({**CRASH, "at_ms": 300_000})
     assert "order=reverse" in changes({**CRASH, "at_ms": 300_000})
+
+
+def test_whatif_refuses_surge_that_would_disarm_a_later_step(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yaml"
+    steps = [START, ROLL, {**CRASH, "at_ms": 300_000}]
+    file.write_text(yaml.safe_dump({"name": "x", "settings": SMALL, "steps": steps}), "utf-8")
+    check_change(load(str(file)).resolve(None, 0, {"max_unavailable": 2}))
+    with pytest.raises(InputError, match="max_surge: with surge processes have other names"):
+        check_change(load(str(file)).resolve(None, 0, {"max_surge": 1}))
