@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from groupstorm.imports.lines import find_logs
 from groupstorm.imports.printing import LogKind, as_log
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.trace.reader import read_rows
+from groupstorm.whatif.agreement import Agreement
 from groupstorm.whatif.drafting import Draft
 from groupstorm.whatif.writing import scenario_text
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
@@ -33,8 +35,8 @@ CONSUMER_STORMS = [
 ]
 
 
-def apart(found: object) -> list[str]:
-    return [line.what for line in found.lines if not line.agrees]  # type: ignore[attr-defined]
+def apart(found: Agreement) -> list[str]:
+    return [line.what for line in found.lines if not line.agrees]
 
 
 @pytest.mark.parametrize(("preset", "variant", "settings"), [*STORMS, *CONSUMER_STORMS])
@@ -56,7 +58,7 @@ def test_the_logs_of_a_storm(tmp_path: Path, preset: str, variant: str, settings
     assert draft.has_rollout == (preset == "rolling-deploy")
 
 
-def steps(draft: Draft, *do: str) -> list[dict[str, object]]:
+def steps(draft: Draft, *do: str) -> list[dict[str, Any]]:
     return [dict(one.step) for one in draft.steps if one.step["do"] in do]
 
 
@@ -65,8 +67,8 @@ def test_a_deployment_is_one_step_with_the_durations_that_were_observed(tmp_path
     run = storm(tmp_path / "run", "rolling-deploy", "eager", **QUICK)
     _, draft = drafted(as_logs(run, tmp_path / "logs"))
     [step] = steps(draft, "rolling-restart")
-    assert [round(ms, -2) for ms in step["start_ms"]] == [7_000] * 4  # type: ignore[attr-defined]
-    assert [round(ms, -2) for ms in step["ready_ms"]] == [2_500] * 4  # type: ignore[attr-defined]
+    assert [round(ms, -2) for ms in step["start_ms"]] == [7_000] * 4
+    assert [round(ms, -2) for ms in step["ready_ms"]] == [2_500] * 4
     assert steps(draft, "stop") == []
 
 
@@ -75,7 +77,7 @@ def test_a_slow_batch_is_found_in_logs(tmp_path: Path) -> None:
     run = storm(tmp_path / "run", "slow-member-hostage", "eager-short-poll-interval")
     _, draft = drafted(as_logs(run, tmp_path / "logs"), **{"max.poll.interval.ms": 60_000})
     [step] = steps(draft, "busy")
-    assert draft.names[step["members"][0]] == "member-3"  # type: ignore[index]
+    assert draft.names[step["members"][0]] == "member-3"
     assert step["at_ms"] == pytest.approx(60_000, abs=1_000)
     assert step["for_ms"] == pytest.approx(240_000, abs=1_000)
 
