@@ -25,21 +25,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(folder: Path, *words: str) -> str:
-    result = groupstorm(*words, cwd=folder)
+    result = groupstorm(*words, cwd=folder, GROUPSTORM_COMMAND="groupstorm")
     assert result.returncode == 0, result.stderr
     return result.stdout.rstrip("\n")
 
 
 def block(folder: Path, *words: str) -> str:
-    lines = printed(folder, *words).replace(invoked(), "groupstorm")
-    return f"```\n$ groupstorm {' '.join(words)}\n{lines}\n```"
-
-
-def invoked() -> str:
-    """How the command names itself in a test."""
-    from tests.command import COMMAND
-
-    return " ".join(COMMAND)
+    return f"```\n$ groupstorm {' '.join(words)}\n{printed(folder, *words)}\n```"
 
 
 def test_a_storm(folder: Path) -> None:

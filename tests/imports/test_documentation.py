@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def block(command: str, folder: Path) -> str:
-    printed = groupstorm(*command.split()[1:], cwd=folder)
+    printed = groupstorm(*command.split()[1:], cwd=folder, GROUPSTORM_COMMAND="groupstorm")
     assert printed.returncode == 0, printed.stderr
     lines = printed.stdout.rstrip("\n").split("The story of it:")[0].rstrip("\n")
     return f"```\n$ {command}\n{lines}\n```"

@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def output(command: str, folder: Path) -> str:
-    printed = groupstorm(*command.split()[1:], cwd=folder)
+    printed = groupstorm(*command.split()[1:], cwd=folder, GROUPSTORM_COMMAND="groupstorm")
     assert printed.returncode == 0, printed.stderr
     return printed.stdout.rstrip("\n")
 
