@@ -98,16 +98,16 @@ def _measure(name: str, options: argparse.Namespace) -> Outcome:
     print(f"{name}: {len(found)} of {total} mutations", flush=True)
     recorded = record(name, ROOMS[name], options.jobs)
     codes = _try(found, recorded, options.jobs)
-    known, excused, survivors = _equivalent(), [], []
+    known, excused, survivors = equivalent(), [], []
     for at, (path, mutation) in enumerate(found):
-        what = _named(path, mutation)
+        what = named(path, mutation)
         if codes.get(at, 0) != 0:
             continue
         if what in known:
             excused.append(what)
             continue
         remark = "" if at in codes else "  (no test runs this line)"
-        survivors.append(_named(path, mutation, mutation.line) + remark)
+        survivors.append(named(path, mutation, mutation.line) + remark)
     if options.count is None:
         tried = {str(path.relative_to(ROOT)) for path, _mutation in found}
         for each in sorted(known - set(excused)):
@@ -153,12 +153,12 @@ class _Answers:
         self._codes[at] = code
         trial = self._trials[at]
         if code == 0:
-            print("...", _named(trial.path, trial.mutation, trial.mutation.line), file=sys.stderr, flush=True)
+            print("...", named(trial.path, trial.mutation, trial.mutation.line), file=sys.stderr, flush=True)
         if len(self._codes) % 20 == 0:
             print(f"... {len(self._codes)} of {self._total}", file=sys.stderr, flush=True)
 
 
-def _named(path: Path, mutation: Mutation, line: int | None = None) -> str:
+def named(path: Path, mutation: Mutation, line: int | None = None) -> str:
     where = str(path.relative_to(ROOT)) if line is None else f"{path.relative_to(ROOT)}:{line}"
     return f"{where}: {mutation.scope}: {mutation.what}"
 
@@ -195,7 +195,7 @@ def _module(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def _equivalent() -> set[str]:
+def equivalent() -> set[str]:
     """The mutations that change nothing: "path: scope: before -> after", whatever the line."""
     lines = EQUIVALENT.read_text("utf-8").splitlines()
     return {line.partition("  #")[0].strip() for line in lines if line.strip() and not line.startswith("#")}

@@ -6,7 +6,7 @@ import pytest
 
 from groupstorm.storms.checks import verdicts
 from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
-from groupstorm.storms.checks.verdicts import HELD, Verdicts
+from groupstorm.storms.checks.verdicts import CONSUMER_GROUP_INVARIANTS, HELD, Verdicts
 from groupstorm.trace.events import coordinator as events
 
 Row = events.MemberReconciled | events.GroupEpochBumped | events.TargetAssigned
@@ -112,3 +112,8 @@ def test_a_group_that_begins_anew_may_begin_with_lower_epochs() -> None:
     checks.begins_anew()
     checks.epoch_bumped(bumped(2))
     assert set(checks_verdicts.of.values()) == {HELD}
+
+
+def test_the_invariants_of_consumer_groups_hold_until_they_are_violated() -> None:
+    held = {name: said for name, said in Verdicts(consumer_groups=True).of.items() if said == HELD}
+    assert held.keys() - Verdicts().of.keys() == set(CONSUMER_GROUP_INVARIANTS)

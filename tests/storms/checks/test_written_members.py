@@ -171,3 +171,18 @@ def test_of_two_changes_of_a_member_the_last_is_undone_first() -> None:
     changes.changed(1_001_000, "a", joined=True)
     changes.append_failed(1_020_000)
     assert members == {"a"}
+
+
+def test_a_change_is_undone_once() -> None:
+    members, changes = failing("a", "new")
+    changes.changed(1_000_000, "new", joined=True)
+    changes.append_failed(1_010_000)
+    members.add("new")  # it has joined again, and that was written
+    changes.append_failed(1_012_000)
+    assert members == {"a", "new"}
+
+
+def test_a_static_member_that_opens_a_round_before_anything_was_written_takes_nothing_back() -> None:
+    log = closed("a-1")
+    log.state_changed(1_000, ROUND)
+    assert log.at(1_000_000) == set()
