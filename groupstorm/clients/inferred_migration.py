@@ -168,7 +168,9 @@ class InferredMigration:
             member.instance: member_id for member_id, member in consumer.members.items() if member.instance
         }
         self._classic = InferredCoordinator(self._group, self._emit)
-        self._classic.downgrade(consumer.state, consumer.epoch, members, instances)
+        # the group epoch is inferred and may be too high: the next generation has to be above this
+        reached = max((member.epoch for member in consumer.members.values()), default=0)
+        self._classic.downgrade(consumer.state, reached, members, instances)
         self._consumer = None
         self._assigned.clear()
 
