@@ -93,8 +93,11 @@ class InferredMigration:
         if isinstance(request, ConsumerGroupHeartbeat):
             self._heartbeat_received(request, response)
             return
-        joined = isinstance(response, JoinGroupResponse) and response.error is Error.NONE
-        if isinstance(request, JoinGroup) and isinstance(response, JoinGroupResponse) and joined:
+        if (
+            isinstance(request, JoinGroup)
+            and isinstance(response, JoinGroupResponse)
+            and response.error is Error.NONE
+        ):
             if self._consumer is not None and response.leader:
                 self._downgrade_without_others()
             elif self._consumer is None and not response.leader:

@@ -353,8 +353,9 @@ def _members_left_behind(world: FinalState) -> str | None:
     names = sorted(set(world.left_behind))
     if not names:
         return None
-    are, have = ("is", "has") if len(names) == 1 else ("are", "have")
+    are, whom = ("is", "it as a member") if len(names) == 1 else ("are", "them as members")
     return (
-        f"{REMOVAL_NOT_WRITTEN}: {listed(names)} {are} gone, but the coordinator could not write it, so "
-        f"{have} partitions as a member without a session, until another broker takes the group over"
+        f"{REMOVAL_NOT_WRITTEN}: {listed(names)} {are} gone, but the coordinator could not write that: "
+        f"the group keeps {whom} without a session that could end, until another broker takes the "
+        "group over"
     )

@@ -80,8 +80,8 @@ def test_a_group_that_has_not_settled_is_found() -> None:
 def test_members_that_are_gone_and_never_expire_are_named() -> None:
     world = World({"c": (T0,)}, settled=False, left_behind=("b", "a"), partitions=(T0, T1))
     sentence = (
-        "a removal was not written: a, b are gone, but the coordinator could not write it, so have "
-        "partitions as a member without a session, until another broker takes the group over"
+        "a removal was not written: a, b are gone, but the coordinator could not write that: the group keeps "
+        "them as members without a session that could end, until another broker takes the group over"
     )
     found = {name: said for name, said in broken(A_OWNS_T0, world).items() if said == sentence}
     assert found.keys() == {SETTLES, OWNED_AT_END, MEMBERS_LIVE}
