@@ -1,10 +1,11 @@
 """How long a group of real consumers takes to settle: the emulator beside Kafka's own broker, in one run.
 
-    python -m benchmarks.settling [--consumers 50 200 500] [--delays 0 3000] [--repeats 3]
+    python -m benchmarks.settling [--consumers 50 200 500] [--delays 0 3000] [--appends 0 5] [--repeats 3]
 
 confluent-kafka's consumers in one process, which subscribe all at once to a topic with as many partitions;
 settled is the group when each of them has been given one. Seconds from the first subscribe, the median of the
-repeats; `delay`: group.initial.rebalance.delay.ms. Both brokers are warmed up by a small group first.
+repeats, and its ratio to the first broker's; `delay`: group.initial.rebalance.delay.ms. The emulator runs
+once for each of `--appends` (groupstorm.append.latency.ms). All brokers are warmed up by a small group first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from contextlib import AsyncExitStack
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from benchmarks.brokers import KAFKA, brokers
+from benchmarks.brokers import KAFKA, Start, brokers
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
 from groupstorm.clients.wire.cluster import ClusterClient
@@ -115,9 +116,9 @@ async def _beside_each_other(
                 topic = f"{case.protocol}-{case.consumers}-{repeat}"
                 took_s[name].append(await _measure(broker, case, topic))
         medians = [statistics.median(times) for times in took_s.values()]
-        ratio = f"{medians[1] / medians[0]:10.2f}" if len(medians) > 1 else ""
+        ratios = "".join(f"{median / medians[0]:8.2f}" for median in medians[1:])
         seconds = "".join(f"{_spread(times):>28}" for times in took_s.values())
-        print(f"{case.protocol:12}{case.delay_ms:>8}{case.consumers:>11}{seconds}{ratio}", flush=True)
+        print(f"{case.protocol:12}{case.delay_ms:>8}{case.consumers:>11}{seconds}{ratios}", flush=True)
 
 
 def _spread(times: Sequence[float]) -> str:
@@ -125,22 +126,33 @@ def _spread(times: Sequence[float]) -> str:
     return f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})"
 
 
-async def _run(consumers: Sequence[int], delays: Sequence[int], repeats: int) -> None:
+def _columns(appends_ms: Sequence[int]) -> dict[str, tuple[Start, dict[str, str]]]:
+    """Kafka first, then the emulator (on the fastest loop there is) with each latency of an append."""
     known = brokers()
-    emulator = list(known)[-1]  # on the fastest loop there is
+    emulator = list(known)[-1]
+    columns: dict[str, tuple[Start, dict[str, str]]] = {KAFKA: (known[KAFKA], {})}
+    for latency_ms in appends_ms:
+        name = f"{emulator}, appends {latency_ms} ms" if latency_ms else emulator
+        columns[name] = (known[emulator], {"groupstorm.append.latency.ms": str(latency_ms)})
+    return columns
+
+
+async def _run(
+    consumers: Sequence[int], delays_ms: Sequence[int], appends_ms: Sequence[int], repeats: int
+) -> None:
     headed = False
-    for delay_ms in delays:
-        options = {"group.initial.rebalance.delay.ms": str(delay_ms)}
+    for delay_ms in delays_ms:
+        delay = {"group.initial.rebalance.delay.ms": str(delay_ms)}
         async with AsyncExitStack() as stack:
             running = {}
-            for name in (KAFKA, emulator):
+            for name, (start, options) in _columns(appends_ms).items():
                 try:
-                    running[name] = await stack.enter_async_context(known[name](options))
+                    running[name] = await stack.enter_async_context(start(delay | options))
                 except BrokerUnavailable as missing:
                     print(f"{name} is not measured: {missing}", flush=True)
             if not headed:
                 names = "".join(f"{name + ', s':>28}" for name in running)
-                print(f"{'protocol':12}{'delay':>8}{'consumers':>11}{names}{'ratio':>10}", flush=True)
+                print(f"{'protocol':12}{'delay':>8}{'consumers':>11}{names}   ratios", flush=True)
                 headed = True
             for broker in running.values():
                 _ = await _measure(broker, Case("eager", delay_ms, WARM_UP_CONSUMERS), "warm-up")
@@ -154,9 +166,10 @@ def main() -> None:
     )
     parser.add_argument("--consumers", type=int, nargs="+", default=[50, 200, 500])
     parser.add_argument("--delays", type=int, nargs="+", default=[0, 3000], help="ms")
+    parser.add_argument("--appends", type=int, nargs="+", default=[0, 5], help="ms")
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
-    asyncio.run(_run(given.consumers, given.delays, given.repeats))
+    asyncio.run(_run(given.consumers, given.delays, given.appends, given.repeats))
 
 
 if __name__ == "__main__":

@@ -42,8 +42,10 @@ def test_heartbeats(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
 def test_settling(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("confluent_kafka", reason="pip install 'groupstorm[kafka]'")
     monkeypatch.setattr(settling, "WARM_UP_CONSUMERS", 2)
-    options = ("--consumers", "2", "--delays", "50", "--repeats", "1")
+    options = ("--consumers", "2", "--delays", "50", "--appends", "0", "5", "--repeats", "1")
     kafka, _, *rows = printed(settling, capsys, monkeypatch, *options)
     assert " ".join(kafka).endswith(WITHOUT_JAVA)
     assert [row[:3] for row in rows] == [["eager", "50", "2"], ["cooperative", "50", "2"]]
-    assert all(0.05 < float(row[3]) < 60 for row in rows)
+    for row in rows:
+        assert 0.05 < float(row[3]) < 60
+        assert float(row[-1]) > 0
