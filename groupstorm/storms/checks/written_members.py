@@ -118,8 +118,9 @@ class WrittenMembers:
             self._take_back(event.member_id)
 
     def consumer_group_written(self, time_us: int) -> None:
-        """Every change of a consumer group is a write."""
-        self._begin(time_us, frozenset(self._members))
+        """Every change of a consumer group is a write; most of them leave its members as they are."""
+        last = self._under_way[-1].members if self._under_way else self._written
+        self._begin(time_us, last if last == self._members else frozenset(self._members))
 
     def sync_parked(self, time_us: int, event: events.SyncParked) -> None:
         """The leader's assignments are written as often as the leader sends them."""
@@ -150,6 +151,7 @@ class WrittenMembers:
 
     def _begin(self, now_us: int, members: frozenset[str], member_id: str | None = None) -> None:
         """An append never ends before an earlier one."""
+        _ = self.at(now_us)
         due_ms = now_us // 1000 + self._appends.takes_ms(now_us)
         if self._under_way:
             due_ms = max(due_ms, self._under_way[-1].due_ms)
