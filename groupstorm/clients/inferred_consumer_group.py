@@ -8,7 +8,8 @@ events are those of the emulated coordinator, with these differences:
 * a target counts every member, because only the coordinator knows whose partitions change;
 * a member that waits for partitions of others looks stable; its group is reconciling until every partition of
   its topics is assigned;
-* a member whose process has died is removed when the group epoch counts up without another cause.
+* a member whose process has died is removed when the group epoch counts up without another cause;
+* a member that stands still is removed when the group epoch counts up so, or another one gets its partitions.
 
 Responses to two members may arrive in another order than the coordinator sent them. If a member receives a
 partition that another one is giving up, with a heartbeat whose response is not here yet, the coordinator has
@@ -57,6 +58,10 @@ class InferredMember:
     @property
     def revoking(self) -> Owned:
         return frozenset() if self.classic else self.owned - self.assigned
+
+    def holds(self, partitions: Owned) -> bool:
+        """Whether the coordinator can give none of these to others: it has not heard that they are free."""
+        return not partitions.isdisjoint(self.owned | self.assigned)
 
 
 class InferredConsumerGroup:
@@ -112,9 +117,10 @@ class InferredConsumerGroup:
         if not isinstance(request, ConsumerGroupHeartbeat):
             return
         if not isinstance(response, ConsumerGroupHeartbeatResponse):
+            # the coordinator may have received what the request says
             if request.member_epoch == LEAVES:
-                self.member_gone(request.client_id)  # the coordinator has received it, or the session ends
-            self.answered(request.member_id)
+                self.member_gone(request.client_id)
+                self.answered(request.member_id)
         elif response.error in FENCING:
             self.fenced(request.member_id)
         elif response.error is Error.NONE and request.member_epoch == LEAVES:
@@ -151,10 +157,17 @@ class InferredConsumerGroup:
         self.answered(member_id)
         member = self.members[member_id]
         member.epoch = epoch
+        silent: list[str] = []
         if given is not None:
             member.assigned = given
             self._take_from_others(member_id, given)
+            silent = [one for one, each in self.members.items() if one != member_id and each.holds(given)]
+            self._gone.update(self.members[one].client_id for one in silent)
         self._bump(epoch)
+        for one in silent:
+            if one in self.members:
+                self._gone.discard(self.members[one].client_id)
+                self.remove(one, Cause.SESSION_EXPIRED)
         self._tell(member_id, member)
         self._follow(Cause.HEARTBEAT)
 
@@ -186,7 +199,7 @@ class InferredConsumerGroup:
         """The coordinator has the requests by which others have given these partitions up."""
         for other_id, owned in tuple(self._sent.items()):
             other = self.members.get(other_id)
-            if other is None or other_id == member_id or not partitions & (other.owned | other.assigned):
+            if other is None or other_id == member_id or not other.holds(partitions):
                 continue
             if owned is None:
                 self.left(other_id)

@@ -176,3 +176,34 @@ def test_a_member_whose_response_to_its_leave_is_lost_is_removed_with_the_next_e
     group.inferred.response_received(group.request("b", -1), Disconnected())
     names = group.heartbeat("a", 3, 4, [0, 1])
     assert names.index("MemberRemoved") < names.index("MemberReconciled")
+
+
+def test_a_member_whose_partitions_another_gets_has_lost_its_session() -> None:
+    group = shared()
+    names = group.heartbeat("a", 3, 4, [0, 1])
+    assert names[:2] == ["MemberRemoved", "GroupEpochBumped"]
+    [removed] = group.of(events.MemberRemoved)
+    assert removed == events.MemberRemoved("g", "b", "id-b", None, 4, "session-expired")
+    assert group.heartbeat("b", 3, 0, error=Error.UNKNOWN_MEMBER_ID) == []
+
+
+def test_a_member_is_removed_if_others_reached_the_epoch_before_they_get_its_partitions() -> None:
+    group = shared()
+    group.heartbeat("c", 0, 4, [], [])
+    group.heartbeat("a", 3, 5)
+    assert "MemberRemoved" not in group.heartbeat("c", 4, 5)
+    assert group.heartbeat("c", 5, 5, [1])[0] == "MemberRemoved"
+    [removed] = group.of(events.MemberRemoved)
+    assert removed == events.MemberRemoved("g", "b", "id-b", None, 5, "session-expired")
+
+
+def test_what_a_heartbeat_gives_up_may_have_arrived_although_its_response_is_lost() -> None:
+    group = Group()
+    group.heartbeat("a", 0, 2, [0, 1], [])
+    group.heartbeat("a", 2, 2, owned=[0, 1])
+    group.heartbeat("b", 0, 3, [], [])
+    group.heartbeat("a", 2, 2, [0])
+    given_up = group.request("a", 2, [0])
+    group.inferred.request_sent(given_up)
+    group.inferred.response_received(given_up, Disconnected())
+    assert group.heartbeat("b", 3, 3, [1]) == ["MemberReconciled", "MemberReconciled"]
