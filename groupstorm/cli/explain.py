@@ -34,9 +34,9 @@ def explain(
     """Say why a group rebalanced: named patterns, who caused them, what they cost, what to turn.
 
     Prints how often the group rebalanced against its own baseline, the patterns with the rows or log lines
-    that show them (defects first, then the costliest), and who began the rebalances. The cost is the time in
-    which partitions had no owner, summed over partitions, if the trace knows who owned what. docs/explain.md
-    has every pattern's rule.
+    that show them (defects, failures, changes; of each the costliest first), and who began the rebalances.
+    The cost is the time in which partitions had no owner, summed over partitions, if the trace knows who
+    owned what. docs/explain.md has every pattern's rule.
 
     Example: groupstorm explain runs/rolling-deploy-0
     """

@@ -66,7 +66,7 @@ def _pattern(one: Finding, known: bool, wording: Wording) -> dict[str, Any]:
     return {
         "name": pattern.name,
         "title": pattern.title,
-        "is_defect": pattern.is_defect,
+        "kind": pattern.kind.name.lower(),
         "sentence": match.sentence,
         "members": list(match.members),
         "rebalances": [each.number for each in one.rebalances],

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from enum import IntEnum
+from typing import Final, NamedTuple
 
 from groupstorm.explain.history import Absence, History, Rebalance, Row
 
+#: A failure that cost less than this part of all rebalances does not come before the changes.
+FAILURE_MIN: Final = 0.01
 #: So many rows or lines are quoted for a pattern: the first ones, and the last.
 EVIDENCE_MAX = 4
 
@@ -31,19 +34,26 @@ class Match:
 Rule = Callable[[History], Match | None]
 
 
-class Pattern(NamedTuple):
-    """``name``: stable, for --json. ``advice``: which setting to turn. ``presets``: those that show it.
+class Kind(IntEnum):
+    """What somebody on call asks first, in this order."""
 
-    ``is_defect``: something is set or written wrongly and stays so until somebody acts. A deployment or a
-    crash is over some day.
-    """
+    #: Something is set or written wrongly, and stays so until somebody acts.
+    DEFECT = 0
+    #: Something broke, or was too slow.
+    FAILURE = 1
+    #: Somebody changed the group on purpose, or it does what its protocol does.
+    CHANGE = 2
+
+
+class Pattern(NamedTuple):
+    """``name``: stable, for --json. ``advice``: which setting to turn. ``presets``: those that show it."""
 
     name: str
     title: str
     rule: Rule
     advice: str
     presets: tuple[str, ...]
-    is_defect: bool = False
+    kind: Kind
 
 
 @dataclass(slots=True)
@@ -80,11 +90,11 @@ def quoted(rows: Iterable[Row]) -> list[Row]:
 
 
 def find(history: History, patterns: Iterable[Pattern]) -> list[Finding]:
-    """The patterns that ``history`` has, the one that cost most first.
+    """The patterns that ``history`` has: defects, then failures, then changes, of each the costliest first.
 
     ``patterns``: the specific ones first. A rebalance that several explain belongs to the first of them. The
-    cost is the time without an owner, or the time in rebalances if nobody knows who owned what. Defects come
-    before everything else, whatever they cost.
+    cost is the time without an owner, or the time in rebalances if nobody knows who owned what. Failures that
+    cost next to nothing come among the changes.
     """
     found: list[Finding] = []
     rebalances: set[int] = set()
@@ -107,7 +117,13 @@ def find(history: History, patterns: Iterable[Pattern]) -> list[Finding]:
         found.append(finding)
     known = history.unowned_us is not None
 
-    def rank(one: Finding) -> tuple[bool, int, int]:
-        return not one.pattern.is_defect, -one.unowned_us if known else 0, -one.lasted_us
+    def cost_us(one: Finding) -> int:
+        return one.unowned_us if known else one.lasted_us
+
+    least_us = FAILURE_MIN * sum(map(cost_us, found))
+
+    def rank(one: Finding) -> tuple[Kind, int, int]:
+        small = one.pattern.kind is Kind.FAILURE and cost_us(one) < least_us
+        return Kind.CHANGE if small else one.pattern.kind, -cost_us(one), -one.lasted_us
 
     return sorted(found, key=rank)

@@ -47,14 +47,14 @@ def test_imported_logs(folder: Path) -> None:
 
 def test_the_table_of_patterns() -> None:
     rows = [
-        f"| `{one.name}`{' (a defect)' if one.is_defect else ''} | {_rule(one.rule)} | {one.advice} | "
+        f"| `{one.name}` | {one.kind.name.lower()} | {_rule(one.rule)} | {one.advice} | "
         f"{', '.join(f'`{name}`' for name in one.presets)} |"
         for one in PATTERNS
     ]
     check_section(
         PAGE,
         "patterns",
-        "\n".join(["| pattern | rule | what to turn | presets |", "|---|---|---|---|", *rows]),
+        "\n".join(["| pattern | kind | rule | what to turn | presets |", "|---|---|---|---|---|", *rows]),
     )
 
 

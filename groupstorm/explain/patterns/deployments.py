@@ -13,12 +13,13 @@ from groupstorm.explain.history import (
     Change,
     ChangeKind,
     History,
+    Incident,
     Rebalance,
     Row,
 )
 from groupstorm.explain.patterns.restarts import PLANNED, Restart, away_most, find_restarts
-from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, away, begun_by, unique
-from groupstorm.figures.wording import counted, seconds
+from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, away, begun_by, under_way, unique
+from groupstorm.figures.wording import counted, listed, seconds
 
 #: The next process of a deployment stops so soon after the last one is back (minReadySeconds included).
 PAUSE_US: Final = 120 * SECOND_US
@@ -55,6 +56,23 @@ def aligned_restart(history: History) -> Match | None:
     """
     waves = [wave for wave in _waves(_planned(history)) if _is_aligned(history, wave)]
     return _of_waves(history, waves, "at the same time")
+
+
+def migration(history: History) -> Match | None:
+    """A live group changed between the classic protocol and KIP-848's. The rolling restart in which it did
+    so belongs to it."""
+    converted = [*history.of_kind("converted")]
+    if not converted:
+        return None
+    rebalances = [each for one in converted for each in under_way(history, one.time_us)]
+    waves = [wave for wave in _waves(_planned(history)) if any(_is_within(one, wave) for one in converted)]
+    in_waves, absences = _belonging(history, waves)
+    ways = listed([str(one.row["cause"]) for one in converted])
+    sentence = f"The group was {ways} with live members."
+    if waves:
+        sentence += f" That took {counted(sum(map(len, waves)), 'restart')}."
+    members = unique(name for wave in waves for one in wave for name in one.members)
+    return Match(sentence, members, [*rebalances, *in_waves], absences, [one.row for one in converted])
 
 
 def autoscaler(history: History) -> Match | None:
@@ -177,6 +195,10 @@ def _waves(restarts: Sequence[Restart]) -> list[list[Restart]]:
     return [wave for wave in waves if len({one.went.member for one in wave}) >= RESTARTS_MIN]
 
 
+def _is_within(incident: Incident, wave: Sequence[Restart]) -> bool:
+    return wave[0].down_us <= incident.time_us <= max(one.up_us for one in wave) + AFTER_US
+
+
 def _is_aligned(history: History, wave: Sequence[Restart]) -> bool:
     size = _members_before(history, wave[0].down_us) or len({one.went.member for one in wave})
     return away_most(wave) >= max(RESTARTS_MIN, (size + 1) // 2)
@@ -193,17 +215,24 @@ def _members_before(history: History, time_us: int) -> int | None:
     return known[-1] if known else None
 
 
-def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) -> Match | None:
-    if not waves:
-        return None
+def _belonging(history: History, waves: Sequence[Sequence[Restart]]) -> tuple[list[Rebalance], list[Absence]]:
+    """What the members of the waves began, and when they were away."""
     rebalances: list[Rebalance] = []
     absences: list[Absence] = []
-    evidence: list[Row] = []
     for wave in waves:
         members = {name for one in wave for name in one.members}
         from_us, to_us = wave[0].down_us - SECOND_US, max(one.up_us for one in wave) + AFTER_US
         rebalances += begun_by(history, members, from_us, to_us)
         absences += away(history, members, from_us, to_us)
+    return rebalances, absences
+
+
+def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) -> Match | None:
+    if not waves:
+        return None
+    rebalances, absences = _belonging(history, waves)
+    evidence: list[Row] = []
+    for wave in waves:
         evidence += [wave[0].went.row, wave[0].came.row, wave[-1].went.row, wave[-1].came.row]
     restarts = [one for wave in waves for one in wave]
     began = ", ".join(seconds(wave[0].down_us / SECOND_US) for wave in waves[:3])

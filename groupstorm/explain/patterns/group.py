@@ -116,7 +116,10 @@ def livelock(history: History) -> Match | None:
 
 def formation(history: History) -> Match | None:
     """The group formed in several rebalances: its first members came one after the other, each less than
-    30 s after the rebalance before it. Only of a trace that begins with the empty group."""
+    30 s after the rebalance before it. Only of a trace that begins with the empty group. (A consumer group
+    of KIP-848 has no delay to wait for members: see waits-for-heartbeat.)"""
+    if history.is_consumer_group:
+        return None
     first = next(iter(history.rebalances), None)
     if first is None or first.rounds[0].begun["previous_state"] not in ("Empty",) or history.from_us:
         return None

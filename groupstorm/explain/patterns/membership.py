@@ -48,21 +48,6 @@ def migration_refused(history: History) -> Match | None:
     return Match(sentence, members, *_since(history, refused, members), [one.row for one in refused])
 
 
-def migration(history: History) -> Match | None:
-    """A live group changed between the classic protocol and KIP-848's."""
-    converted = [*history.of_kind("converted")]
-    if not converted:
-        return None
-    ways = listed([str(one.row["cause"]) for one in converted])
-    sentence = f"The group was {ways} with live members."
-    rebalances = [
-        one
-        for one in history.rebalances
-        if any(one.begun_us <= two.time_us <= one.until_us(history.to_us) for two in converted)
-    ]
-    return Match(sentence, (), rebalances, (), [one.row for one in converted])
-
-
 def fenced_instances(history: History) -> Match | None:
     """A member was fenced (FENCED_INSTANCE_ID), or one group.instance.id was replaced three times within
     ten minutes: two processes have the same group.instance.id, and take the membership from each other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from groupstorm.explain.findings import Pattern
+from groupstorm.explain.findings import Kind, Pattern
 from groupstorm.explain.patterns import deployments, group, membership, polls, sessions, waiting
 
 PATTERNS: Final = (
@@ -14,7 +14,7 @@ PATTERNS: Final = (
         membership.mixed_assignors,
         "Roll twice: first with both assignors in partition.assignment.strategy, then without the old one.",
         ("eager-to-cooperative",),
-        is_defect=True,
+        Kind.DEFECT,
     ),
     Pattern(
         "migration-refused",
@@ -23,7 +23,7 @@ PATTERNS: Final = (
         "Set group.consumer.migration.policy to upgrade or bidirectional, and leave assignors with user "
         "data first.",
         ("migrate-to-consumer-protocol",),
-        is_defect=True,
+        Kind.DEFECT,
     ),
     Pattern(
         "static-fenced",
@@ -31,7 +31,7 @@ PATTERNS: Final = (
         membership.fenced_instances,
         "Give every process a group.instance.id of its own: the pod's name in a StatefulSet.",
         ("static-trap",),
-        is_defect=True,
+        Kind.DEFECT,
     ),
     Pattern(
         "static-session-too-short",
@@ -39,7 +39,7 @@ PATTERNS: Final = (
         sessions.static_session_too_short,
         "Raise session.timeout.ms above the time that a restart takes, or make restarts faster.",
         ("static-sizing",),
-        is_defect=True,
+        Kind.DEFECT,
     ),
     Pattern(
         "static-orphan",
@@ -48,6 +48,7 @@ PATTERNS: Final = (
         "Keep ids over restarts (StatefulSet), remove scaled-in members with "
         "Admin.removeMembersFromConsumerGroup, or lower session.timeout.ms.",
         ("static-trap", "static-sizing"),
+        Kind.FAILURE,
     ),
     Pattern(
         "poison-record",
@@ -56,7 +57,7 @@ PATTERNS: Final = (
         "Send the record to a dead-letter topic after one retry; raising max.poll.interval.ms only makes "
         "the wait longer.",
         ("poison-livelock",),
-        is_defect=True,
+        Kind.DEFECT,
     ),
     Pattern(
         "max-poll-interval",
@@ -65,6 +66,7 @@ PATTERNS: Final = (
         "Raise max.poll.interval.ms above the slowest batch, or lower max.poll.records, or process in "
         "another thread.",
         ("poison-livelock", "slow-member-hostage"),
+        Kind.FAILURE,
     ),
     Pattern(
         "failing-members",
@@ -73,7 +75,7 @@ PATTERNS: Final = (
         "Read the error of the first one; an IllegalStateException of a sticky assignor is a defect that "
         "--set kafka_defects=true shows.",
         ("kafka-defects",),
-        is_defect=True,
+        Kind.DEFECT,
     ),
     Pattern(
         "coordinator-moved",
@@ -81,6 +83,7 @@ PATTERNS: Final = (
         group.coordinator_moved,
         "Look at the brokers' log; a session.timeout.ms above the failover's time lets members ride it out.",
         ("coordinator-failover",),
+        Kind.FAILURE,
     ),
     Pattern(
         "state-lost",
@@ -88,6 +91,7 @@ PATTERNS: Final = (
         group.state_lost,
         "Raise num.standby.replicas, and place standbys in other racks (rack.aware.assignment.tags).",
         ("standby-loss", "rack-bill"),
+        Kind.FAILURE,
     ),
     Pattern(
         "follow-up-rebalances",
@@ -96,6 +100,7 @@ PATTERNS: Final = (
         "Each warm-up costs one: see acceptable.recovery.lag, max.warmup.replicas and "
         "probing.rebalance.interval.ms.",
         ("stateful-warmup",),
+        Kind.CHANGE,
     ),
     Pattern(
         "slow-assignor",
@@ -103,6 +108,7 @@ PATTERNS: Final = (
         waiting.slow_assignor,
         "Use a faster assignor, or find out why the leader's process stood still.",
         ("custom-assignor-lab",),
+        Kind.FAILURE,
     ),
     Pattern(
         "held-join-phase",
@@ -112,6 +118,7 @@ PATTERNS: Final = (
         "group.protocol=consumer, in "
         "which nobody waits for the slow one.",
         ("slow-member-hostage",),
+        Kind.FAILURE,
     ),
     Pattern(
         "slow-revocation",
@@ -119,6 +126,7 @@ PATTERNS: Final = (
         waiting.slow_revocation,
         "Poll more often (max.poll.records), or lower max.poll.interval.ms, after which it is removed.",
         ("new-protocol",),
+        Kind.FAILURE,
     ),
     Pattern(
         "slow-callback",
@@ -126,6 +134,7 @@ PATTERNS: Final = (
         waiting.slow_callback,
         "Do less in onPartitionsRevoked: commit, and do not finish the work at hand.",
         ("duplicates-on-revoke",),
+        Kind.FAILURE,
     ),
     Pattern(
         "livelock",
@@ -133,6 +142,7 @@ PATTERNS: Final = (
         group.livelock,
         "Find the record or the member that every round begins with; more members do not help.",
         ("poison-livelock",),
+        Kind.FAILURE,
     ),
     Pattern(
         "autoscaler-flapping",
@@ -140,6 +150,7 @@ PATTERNS: Final = (
         deployments.autoscaler,
         "Lengthen the scale-down stabilization, and leave a margin between the thresholds.",
         ("autoscaler-flap",),
+        Kind.FAILURE,
     ),
     Pattern(
         "aligned-restart",
@@ -147,13 +158,15 @@ PATTERNS: Final = (
         deployments.aligned_restart,
         "Restart one after the other (maxUnavailable 1), or spread configuration pushes and certificates.",
         ("aligned-restarts",),
+        Kind.CHANGE,
     ),
     Pattern(
         "migration",
         "A live group that changes its protocol",
-        membership.migration,
-        "Nothing to turn: it costs one rebalance each way.",
+        deployments.migration,
+        "Nothing to turn: it costs what a deploy costs, and one rebalance more each way.",
         ("migrate-to-consumer-protocol",),
+        Kind.CHANGE,
     ),
     Pattern(
         "deploy-wave",
@@ -161,6 +174,7 @@ PATTERNS: Final = (
         deployments.deploy_wave,
         "Use cooperative-sticky; use static members if a process is back within session.timeout.ms.",
         ("rolling-deploy", "deploy-and-crash"),
+        Kind.CHANGE,
     ),
     Pattern(
         "session-expired",
@@ -170,6 +184,7 @@ PATTERNS: Final = (
         "bounds how long its "
         "partitions wait.",
         ("deploy-and-crash", "stream-join"),
+        Kind.FAILURE,
     ),
     Pattern(
         "topics-changed",
@@ -177,6 +192,7 @@ PATTERNS: Final = (
         group.metadata_changed,
         "metadata.max.age.ms bounds how long new partitions wait for an owner.",
         ("topic-growth",),
+        Kind.CHANGE,
     ),
     Pattern(
         "leader-rejoined",
@@ -184,6 +200,7 @@ PATTERNS: Final = (
         group.leader_rejoined,
         "Look for topics that are created, deleted or grow, and for a pattern that matches too many.",
         ("topic-growth",),
+        Kind.CHANGE,
     ),
     Pattern(
         "formed-in-rounds",
@@ -191,6 +208,7 @@ PATTERNS: Final = (
         group.formation,
         "Raise group.initial.rebalance.delay.ms above the time in which the members arrive.",
         ("cold-start", "late-joiner-race"),
+        Kind.CHANGE,
     ),
     Pattern(
         "waits-for-heartbeat",
@@ -198,6 +216,7 @@ PATTERNS: Final = (
         waiting.next_heartbeat,
         "Lower group.consumer.heartbeat.interval.ms, and poll more often.",
         ("new-protocol",),
+        Kind.CHANGE,
     ),
     Pattern(
         "zombie",
@@ -205,6 +224,7 @@ PATTERNS: Final = (
         membership.zombies,
         "Stop work in onPartitionsLost, and commit before the session or the poll interval runs out.",
         ("custom-assignor-lab", "poison-livelock"),
+        Kind.FAILURE,
     ),
     Pattern(
         "subscriptions-differ",
@@ -212,5 +232,6 @@ PATTERNS: Final = (
         membership.subscriptions_differ,
         "Subscribe all members of a group to the same topics, or use one group for each set of topics.",
         (),
+        Kind.CHANGE,
     ),
 )
