@@ -141,17 +141,25 @@ async def _check_options(broker: RunningBroker, cluster: ClusterClient, options:
 
 @asynccontextmanager
 async def _tasks() -> AsyncIterator[Spawn]:
-    """Tasks that end with the context; an exception in one of them ends all."""
+    """Tasks that end with the context; an exception in one of them ends all.
+
+    What is cancelled at the end may want to begin something, such as the restart of a process: nothing begins.
+    """
     running: set[asyncio.Task[None]] = set()
+    ended = False
     try:
         async with asyncio.TaskGroup() as group:
 
             def spawn(work: Coroutine[Any, Any, None]) -> None:
+                if ended:
+                    work.close()
+                    return
                 task = group.create_task(work)
                 running.add(task)
                 task.add_done_callback(running.discard)
 
             yield spawn
+            ended = True
             for task in tuple(running):
                 task.cancel()
     except BaseExceptionGroup as problems:

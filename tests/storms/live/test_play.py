@@ -120,6 +120,13 @@ def test_a_scenario_runs_against_the_emulator(resolved: ResolvedScenario) -> Non
     assert member_event_names(real) == member_event_names(virtual)
 
 
+def test_a_run_ends_although_processes_that_fail_are_started_again() -> None:
+    began = SCENARIO[: SCENARIO.index("steps:")]
+    start = parse(began + "steps: [{at_ms: 0, do: start}]\n", "yaml", "test")
+    _, figures = played(start.resolve("cooperative", 0, {"restart_failed": True}), emulated)
+    assert figures.generations == 1
+
+
 def test_members_of_kafka_python_pause_during_rounds_in_real_time_too() -> None:
     resolved = scenario(client_profile=["kafka-python"])
     real, figures = played(resolved, emulated)
