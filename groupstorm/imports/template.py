@@ -33,9 +33,13 @@ class Found(NamedTuple):
 
 
 class _Compiled(NamedTuple):
+    """``literal``: the longest text between two holes. A message without it needs no match, which takes
+    longer."""
+
     template: Template
     pattern: re.Pattern[str]
     numbers: tuple[str, ...]
+    literal: str
 
 
 def compiled(template: Template) -> re.Pattern[str]:
@@ -65,7 +69,8 @@ class Catalogue:
         for template in templates:
             pattern = compiled(template)
             holes = dict.fromkeys(pattern.groupindex)
-            row = _Compiled(template, pattern, tuple(hole for hole in holes if hole in NUMBERS))
+            literal = max(_HOLE.sub("{}", template.text).split("{}"), key=len)
+            row = _Compiled(template, pattern, tuple(hole for hole in holes if hole in NUMBERS), literal)
             word = first_word(template.text)
             if "{" in word:
                 self._any.append(row)
@@ -74,14 +79,12 @@ class Catalogue:
 
     def find(self, message: str) -> Found | None:
         """The template of ``message`` and what stood in its holes; None if there is none."""
-        for row in self._by_word.get(first_word(message), ()):
-            found = row.pattern.fullmatch(message)
-            if found is not None:
-                return _found(row, found)
-        for row in self._any:
-            found = row.pattern.fullmatch(message)
-            if found is not None:
-                return _found(row, found)
+        for rows in (self._by_word.get(first_word(message), ()), self._any):
+            for row in rows:
+                if row.literal in message:
+                    found = row.pattern.fullmatch(message)
+                    if found is not None:
+                        return _found(row, found)
         return None
 
 
