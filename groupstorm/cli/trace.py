@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
-from groupstorm.imports.printing import LogKind, as_log
+from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import names_by_group, require
 from groupstorm.report.story import Selection, story

@@ -10,12 +10,20 @@ from groupstorm.figures.wording import counted, dollars, seconds, size
 HELD = "held"
 
 
-def answer(figures: Figures, unknown_owners: str | None = None) -> str:
+def answer(
+    figures: Figures,
+    unknown_owners: str | None = None,
+    unknown_absences: str | None = None,
+    unowned_is_least: bool = False,
+) -> str:
     """The run in one sentence, made from its figures alone.
 
     ``unknown_owners``: of an imported trace that does not say who owned what, the sentence that says so.
+    ``unknown_absences``: likewise, of one that does not say how long owners were away. ``unowned_is_least``:
+    it knows of owners that were away only what their coordinator does.
     """
-    parts = [counted(figures.generations, "generation"), unknown_owners or _unowned(figures)]
+    unowned = unknown_owners or unknown_absences or _unowned(figures, unowned_is_least)
+    parts = [counted(figures.generations, "generation"), unowned]
     if figures.nobody_consuming_seconds:
         parts.append(f"for {seconds(figures.nobody_consuming_seconds)} nobody consumed anything")
     if figures.dual_owner_seconds:
@@ -29,13 +37,15 @@ def answer(figures: Figures, unknown_owners: str | None = None) -> str:
     return "; ".join(parts) + "."
 
 
-def _unowned(figures: Figures) -> str:
+def _unowned(figures: Figures, is_least: bool) -> str:
     total, longest = figures.unowned_partition_seconds, figures.unowned_max_seconds
     if total is None or longest is None:
         return "at no time did every partition have an owner"
     if not total:
-        return "no partition was ever un-owned"
-    return f"partitions were un-owned for {seconds(total)} in all, {seconds(longest)} at the longest"
+        return f"{'as far as the coordinator knows, ' if is_least else ''}no partition was ever un-owned"
+    least = "at least " if is_least else ""
+    times = f"{least}{seconds(total)} in all, {least}{seconds(longest)} at the longest"
+    return f"partitions were un-owned for {times}"
 
 
 def _moved(figures: Figures) -> str:

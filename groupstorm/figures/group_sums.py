@@ -14,7 +14,7 @@ from groupstorm.figures.rounds import Rounds
 from groupstorm.figures.settling import Settling
 from groupstorm.figures.tasks import TaskFigures
 from groupstorm.figures.totals import Totals
-from groupstorm.figures.unknown import MEMBERS, OWNERSHIP, Unknown
+from groupstorm.figures.unknown import ABSENCES, MEMBERS, OWNERSHIP, Unknown
 
 
 class GroupSums:
@@ -82,7 +82,13 @@ class GroupSums:
         if MEMBERS in unknown.sentences:
             totals = replace(totals, changes=0, rounds=0)
         missing: dict[str, Any] = {**unknown.nothing()}
-        return replace(totals, **missing, unknown_owners=unknown.sentences.get(OWNERSHIP))
+        return replace(
+            totals,
+            **missing,
+            unknown_owners=unknown.sentences.get(OWNERSHIP),
+            unknown_absences=unknown.sentences.get(ABSENCES),
+            unowned_is_least=not self.has_member_rows,
+        )
 
     def _totals(self, first_us: int | None, end_us: int) -> Totals:
         self.instant_over()

@@ -128,6 +128,7 @@ class RowRules:
         if self._view is not None:
             self._view.learn(event.member_id, event.instance)
             self._ownership.end(event.instance, self._view.drops(event.member_id), None, now_us)
+            self._sums.unknown.static_member_returned()
         self._rounds.member_replaced(event)
         self._origins.member_replaced(event.member, event.member_id)
         name = self._name(event.member, event.member_id)

@@ -67,8 +67,11 @@ class Totals:
     requests: tuple[tuple[str, str | None, int], ...]
     invariants: Mapping[str, str]
     tasks: TaskTotals = NO_TASKS
-    #: Of an imported trace that does not say who owned what: the sentence that says what to add.
+    #: Of an imported trace that does not say who owned what, or how long owners were away: the sentence that
+    #: says what to add. And whether times without an owner are what a coordinator knows of them.
     unknown_owners: str | None = None
+    unknown_absences: str | None = None
+    unowned_is_least: bool = False
 
     def figures(self) -> Figures:
         """Divide, round, and make the answer."""
@@ -141,7 +144,9 @@ class Totals:
             subtopology_imbalance=tasks.subtopology_imbalance,
             invariants=dict(sorted(self.invariants.items())) or None,
         )
-        return replace(figures, answer=answer(figures, self.unknown_owners))
+        return replace(
+            figures, answer=answer(figures, self.unknown_owners, self.unknown_absences, self.unowned_is_least)
+        )
 
 
 def _first_of(values: Mapping[str, int] | None, value: int | None) -> str | None:

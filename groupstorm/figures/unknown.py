@@ -10,6 +10,7 @@ from groupstorm.trace.events.imported import EvidenceMissing
 OWNERSHIP: Final = "ownership"
 MEMBERS: Final = "members"
 SUBSCRIPTIONS: Final = "subscriptions"
+ABSENCES: Final = "absences"
 LOG: Final = "log"
 """In every imported trace: logs tell neither how long callbacks took nor where owners stood in the log."""
 
@@ -36,8 +37,26 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
         "idle_members_max",
     ),
     MEMBERS: ("moves_lower_bound", "imbalance_max", "idle_members_max", "deploys", "crashes"),
+    ABSENCES: (
+        "settled_after_us",
+        "unowned_us",
+        "unowned_max_us",
+        "unowned_p50_us",
+        "unowned_p95_us",
+        "unowned_p99_us",
+        "unowned_worst_partition",
+        "deploy_unowned_us",
+        "crash_unowned_us",
+        "nobody_us",
+    ),
     SUBSCRIPTIONS: ("moves_lower_bound", "imbalance_max", "idle_members_max"),
 }
+
+
+_ADD_STATIC_MEMBERS: Final = (
+    "how long partitions waited for static members that restarted is not known, since a coordinator does not "
+    "hear when they stop: add the logs of these members"
+)
 
 
 class Unknown:
@@ -55,6 +74,11 @@ class Unknown:
         if event.cause in NEEDED_BY:
             self._now[event.cause] = event.detail
             self.sentences.setdefault(event.cause, event.detail)
+
+    def static_member_returned(self) -> None:
+        """A static member is back, and only its coordinator tells of it, which did not hear it stop."""
+        if LOG in self.sentences:
+            self.sentences.setdefault(ABSENCES, _ADD_STATIC_MEMBERS)
 
     def known(self) -> None:
         """Every partition's owner is known from now on."""

@@ -9,7 +9,7 @@ import pytest
 from groupstorm.explain.explanation import explain
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.printing import LogKind, as_log
+from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.trace.reader import read_rows
 from tests.explain.explaining import explained, names, storm
 from tests.imports.importing import LOGS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from groupstorm.figures import figures_by_group
 from groupstorm.figures.coordinator_view import CoordinatorView, is_cooperative
 from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import imported
 from groupstorm.trace.rows import as_mapping, values
 from groupstorm.trace.schema import Source
 from tests.figures.tracing import Trace, consumer_group_trace, coordinator_trace
@@ -56,6 +57,40 @@ def test_a_static_member_that_comes_back_keeps_its_name_in_the_coordinators_view
     assert figures.unowned_partition_seconds == 1
     assert figures.revoked_and_returned == 0
     assert figures.moves == 0
+
+
+def imported_trace() -> Trace:
+    """Logs of the coordinator alone: a member owns the only partition from second 3 on."""
+    trace = Trace(has_member_rows=False)
+    trace.add(0, Source.WORLD, imported.GroupImported("g", "coordinator", "{}"))
+    trace.add(0, Source.COORDINATOR, events.MemberAdded("g", "c", "id-1", "i", 0, "static-member"))
+    trace.state_to(0, "PreparingRebalance", 0)
+    trace.state_to(3, "CompletingRebalance", 1)
+    trace.state_to(3, "Stable", 1)
+    trace.sync(3, "c", 1, "t-0", member_id="id-1")
+    return trace
+
+
+def test_logs_of_a_coordinator_give_lower_bounds() -> None:
+    figures = imported_trace().figures()
+    assert figures.unowned_partition_seconds == 0
+    assert "as far as the coordinator knows, no partition was ever un-owned" in figures.answer
+    trace = imported_trace()
+    trace.add(10, Source.COORDINATOR, events.MemberRemoved("g", "c", "id-1", "i", 1, "left"))
+    trace.add(12, Source.COORDINATOR, events.MemberAdded("g", "d", "id-2", None, 1, "new-member"))
+    trace.sync(12, "d", 1, "t-0", member_id="id-2")
+    assert "un-owned for at least 2.0 s in all, at least 2.0 s at the longest" in trace.figures().answer
+
+
+def test_logs_of_a_coordinator_do_not_say_how_long_a_static_member_was_away() -> None:
+    trace = imported_trace()
+    trace.add(10, Source.COORDINATOR, events.MemberReplaced("g", "c", "id-2", "id-1", "i", 1))
+    trace.sync(11, "c", 1, "t-0", member_id="id-2")
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds is None
+    assert figures.unowned_max_seconds is None
+    assert figures.moves == 0
+    assert "how long partitions waited for static members that restarted is not known" in figures.answer
 
 
 def test_which_protocols_are_cooperative() -> None:

@@ -12,9 +12,10 @@ import pytest
 from groupstorm.figures.by_group import figures_by_group
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.printing import LogKind, as_log
+from groupstorm.imports.printing.logs import LogKind, as_log
+from groupstorm.problems import InputError
 from groupstorm.storms.run import run
-from groupstorm.storms.scenario.files import load
+from groupstorm.storms.scenario.files import load, preset_names
 from groupstorm.trace.reader import read_rows
 
 Row = Mapping[str, Any]
@@ -22,15 +23,26 @@ STORMS = [
     ("rolling-deploy", "eager", 0),
     ("rolling-deploy", "cooperative", 1),
     ("rolling-deploy", "static", 2),
-    ("cold-start", None, 3),
+    ("cold-start", "delay-3s", 3),
+    ("rolling-deploy", "consumer", 4),
+    ("migrate-to-consumer-protocol", "cooperative", 5),
+]
+ALL = [
+    pytest.param(preset, variant, 6, marks=pytest.mark.slow)
+    for preset in preset_names()
+    for variant in load(preset).variants
 ]
 SIZE = {"members": 4, "partitions": 8}
 
 
-def storm(folder: Path, preset: str, variant: str | None, seed: int) -> list[Row]:
-    """The rows of a small storm. Its figures count from its first row on, as those of an import do."""
+def storm(folder: Path, preset: str, variant: str, seed: int) -> list[Row]:
+    """The rows of a small storm, or of the preset's own size if it has no other. Its figures count from its
+    first row on, as those of an import do."""
     scenario = replace(load(preset), figures_from=0)
-    run(scenario.resolve(variant or next(iter(scenario.variants)), seed, SIZE), folder)
+    try:
+        run(scenario.resolve(variant, seed, SIZE), folder)
+    except InputError:
+        run(scenario.resolve(variant, seed, {}), folder)
     return [*read_rows(folder)]
 
 
@@ -42,8 +54,8 @@ def imported(folder: Path, rows: list[Row], *kinds: LogKind) -> list[Row]:
 
 
 def seen(rows: list[Row], event: str, *columns: str) -> list[tuple[Any, ...]]:
-    """The rows of an event, to the millisecond from the first row on, as logs print them."""
-    began = min(row["time_us"] // 1000 for row in rows if row["event"] == "group_state_changed")
+    """The rows of an event, to the millisecond from the first change of the group on, as logs print them."""
+    began = min(row["time_us"] // 1000 for row in rows if row["event"] in ("member_pending", "member_added"))
     return [
         (row["time_us"] // 1000 - began, *(row.get(column) for column in columns))
         for row in rows
@@ -51,12 +63,34 @@ def seen(rows: list[Row], event: str, *columns: str) -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.mark.parametrize(("preset", "variant", "seed"), STORMS)
-def test_a_brokers_log(tmp_path: Path, preset: str, variant: str | None, seed: int) -> None:
+def states(rows: list[Row]) -> list[tuple[Any, ...]]:
+    """The group's state and generation at the end of each millisecond, if the state has changed: within one
+    request a consumer group goes through several states, and its coordinator logs none of them."""
+    at = {time: state for time, *state in seen(rows, "group_state_changed", "state", "generation")}
+    changes: list[tuple[Any, ...]] = []
+    for time, (state, generation) in at.items():
+        if not changes or changes[-1][1] != state:
+            changes.append((time, state, generation))
+    return changes
+
+
+def is_consumer_group(rows: list[Row]) -> bool:
+    return any(row["event"] == "group_epoch_bumped" or row["event"] == "group_converted" for row in rows)
+
+
+@pytest.mark.parametrize(("preset", "variant", "seed"), [*STORMS, *ALL])
+def test_a_storm_comes_back(tmp_path: Path, preset: str, variant: str, seed: int) -> None:
     original = storm(tmp_path / "storm", preset, variant, seed)
-    again = imported(tmp_path, original, LogKind.BROKER)
-    state = ("state", "generation", "count")
-    assert seen(again, "group_state_changed", *state) == seen(original, "group_state_changed", *state)
+    (tmp_path / "both").mkdir()
+    check_broker(imported(tmp_path, original, LogKind.BROKER), original)
+    # the coordinator cannot tell processes apart that have one group.instance.id
+    twins = (preset, variant) == ("static-trap", "twins")
+    check_clients(imported(tmp_path / "both", original, LogKind.BROKER, LogKind.JAVA), original, twins)
+
+
+def check_broker(again: list[Row], original: list[Row]) -> None:
+    """What a broker's log says of groups, members, rounds and causes."""
+    assert states(again) == states(original)
     causes = [row["cause"] for row in original if row.get("state") == "PreparingRebalance"]
     assert [row["cause"] for row in again if row.get("state") == "PreparingRebalance"] == causes
     for event in ("member_added", "member_removed"):
@@ -65,18 +99,21 @@ def test_a_brokers_log(tmp_path: Path, preset: str, variant: str | None, seed: i
     replaced = ("member_id", "previous_member_id", "instance")
     assert seen(again, "member_replaced", *replaced) == seen(original, "member_replaced", *replaced)
     assert not [row for row in again if row["event"] == "evidence_missing" and row["cause"] == "members"]
+    reconciled = ("member_id", "generation", "state", "partitions", "revoking")
+    told = [row for row in seen(original, "member_reconciled", *reconciled) if row[2] >= 0]
+    assert seen(again, "member_reconciled", *reconciled) == told
 
 
-@pytest.mark.parametrize(("preset", "variant", "seed"), STORMS)
-def test_a_brokers_and_the_clients_logs(tmp_path: Path, preset: str, variant: str | None, seed: int) -> None:
-    original = storm(tmp_path / "storm", preset, variant, seed)
-    again = imported(tmp_path, original, LogKind.BROKER, LogKind.JAVA)
+def check_clients(again: list[Row], original: list[Row], twins: bool) -> None:
+    """What the members' logs add: who owned what."""
     for event in ("partitions_assigned", "partitions_revoked", "partitions_lost"):
-        columns = ("member", "generation", "partitions")
+        columns = ("member", "partitions")
         assert sorted(map(repr, seen(again, event, *columns))) == sorted(
             map(repr, seen(original, event, *columns))
         )
+    if is_consumer_group(original) or twins:
+        return
     (known,) = figures_by_group(again).values()
     (figures,) = figures_by_group(original).values()
     assert known.generations == figures.generations
-    assert known.moves == figures.moves
+    assert known.moves in (None, figures.moves)

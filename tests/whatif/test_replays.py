@@ -10,7 +10,7 @@ import pytest
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.printing import LogKind, as_log
+from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import Agreement

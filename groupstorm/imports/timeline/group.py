@@ -213,7 +213,9 @@ class GroupRecord:
             return
         for time_us, order, step, event, why in rows:
             self.rows.add(time_us, order, Source.COORDINATOR, event, why, step)
-        line = one.assigned or one.finished or one.stabilized or next(iter(one.joined.values()))
+        line = one.assigned or one.finished or one.stabilized or next(iter(one.joined.values()), None)
+        if line is None:
+            return
         why = Why([line])
         if one.is_known:
             self.rounds_known += 1

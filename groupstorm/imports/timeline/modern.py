@@ -15,10 +15,13 @@ from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
 
 UNKNOWN: Final = "unknown"
+#: The epoch of a static member that has left for a while.
+_AWAY: Final = -2
 EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "Stable"
 
 _ASSIGNING = "state: the group epoch is above the epoch of the targets"
 _RECONCILING = "state: the targets have the group epoch, and members are not there yet"
+_MEMBER_AWAY = "state: a static member has left for a while, so not every member is at the group epoch"
 _STABLE = "state: every member is at the group epoch and STABLE"
 _NOT_A_TARGET = "member: the targets name every member, and no longer this one; no line says how it went"
 _TOMBSTONE = "cause: the record does not say how the member went"
@@ -107,7 +110,11 @@ class ModernGroup:
         self._remove(line, str(Cause.LEFT))
 
     def _away(self, line: Observation) -> None:
-        """A static member that will be back keeps its partitions, and stays in the group."""
+        """A static member that will be back keeps its partitions, and stays in the group, at no epoch."""
+        member_id = line.fields["member_id"]
+        if member_id in self._reached:
+            self._reached[member_id] = _AWAY, self._reached[member_id][1]
+            self._change(line, RECONCILING, Cause.HEARTBEAT, _MEMBER_AWAY)
 
     def _fenced(self, line: Observation) -> None:
         reason = line.fields["reason"].rstrip(". ")
@@ -251,7 +258,8 @@ class ModernGroup:
     def _is_stable(self) -> bool:
         members = self._group.members.members
         there = [self._reached.get(member_id) for member_id in members]
-        return bool(there) and all(one == (self._target, STABLE.upper()) for one in there)
+        is_reached = all(one == (self._epoch, STABLE.upper()) for one in there)
+        return bool(there) and self._target == self._epoch and is_reached
 
     def _change(self, line: Observation, state: str, cause: str, rule: str) -> None:
         group = self._group
@@ -282,6 +290,7 @@ class ModernGroup:
     def _upgraded(self, line: Observation) -> None:
         self._convert(line, Cause.UPGRADED)
         self._group.is_modern = True
+        self._epoch = self._target = self._group.generation
 
     def _downgraded(self, line: Observation) -> None:
         self._convert(line, Cause.DOWNGRADED)

@@ -143,7 +143,7 @@ async def _check_options(broker: RunningBroker, cluster: ClusterClient, options:
 async def _tasks() -> AsyncIterator[Spawn]:
     """Tasks that end with the context; an exception in one of them ends all.
 
-    What is cancelled at the end may want to begin something, such as the restart of a process: nothing begins.
+    What is cancelled at the end may want to begin something, such as the restart of a process: it may not.
     """
     running: set[asyncio.Task[None]] = set()
     ended = False

@@ -1,0 +1,1 @@
+"""Traces printed as logs: what `groupstorm trace --as` writes."""

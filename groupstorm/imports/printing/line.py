@@ -1,0 +1,17 @@
+"""A line of a printed log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+Row = Mapping[str, Any]
+
+
+class Line(NamedTuple):
+    """``logger``: the class that writes it."""
+
+    time_us: int
+    message: str
+    logger: str
+    level: str = "INFO"
