@@ -115,6 +115,7 @@ def check_clients(again: list[Row], original: list[Row]) -> None:
     (figures,) = figures_by_group(original).values()
     assert known.generations == figures.generations
     by_members = any(row["event"] == "group_imported" and row["cause"] == "members" for row in again)
-    failed = any(row["event"] == "member_failed" for row in original)  # no log says that poll() threw an error
+    # no log says that poll() threw an error
+    failed = any(row["event"] == "member_failed" for row in original)
     if by_members and not failed:
         assert known.moves in (None, figures.moves)
