@@ -39,7 +39,8 @@ class OwnershipKnown(NamedTuple):
 
 
 class MemberConfigured(NamedTuple):
-    """A client's log, or a line of its coordinator, has its settings: ``detail`` is one JSON object."""
+    """A client's log, or a line of its coordinator, has its settings: ``detail``: `name=value` of each,
+    separated by commas."""
 
     group: str
     member: str
