@@ -86,7 +86,8 @@ def generated(results: Sequence[Result]) -> str:
         f"Run on {', '.join(kinds)}. Not there: {', '.join(absent) or 'none'}.",
         "## Answers\n\n" + _answers(results, kinds),
         "## Times\n\n" + _times(results, kinds),
-        "## Clients\n\n" + _clients(results, kinds),
+        "## Clients\n\n" + _clients(results, kinds, "test_clients"),
+        "## Clients with group.protocol=consumer\n\n" + _clients(results, kinds, "test_consumer_clients"),
         "## A rolling restart\n\n" + _rolling_restart(results),
         "## kafka-consumer-groups\n\n" + _tool(results, kinds),
         "## The cases\n\n" + list_of_cases(),
@@ -135,8 +136,9 @@ def _times(results: Sequence[Result], kinds: Sequence[str]) -> str:
     return _table(["milliseconds", "rule", *kinds, "emulator / jvm", "tolerance"], rows, right=True)
 
 
-def _clients(results: Sequence[Result], kinds: Sequence[str]) -> str:
-    of_clients = [one for one in results if one.file == "test_clients"]
+def _clients(results: Sequence[Result], kinds: Sequence[str], file: str) -> str:
+    of_clients = [one for one in results if one.file == file]
+    libraries = [name for name in LIBRARIES if any(one.rest == name for one in of_clients)]
     by_test: dict[str, dict[tuple[str, str], Result]] = defaultdict(dict)
     for one in of_clients:
         by_test[one.test][one.kind, one.rest] = one
@@ -152,12 +154,12 @@ def _clients(results: Sequence[Result], kinds: Sequence[str]) -> str:
                     ]
                 )
         for kind in kinds:
-            cells = [_cell(found.get((kind, library))) for library in LIBRARIES]
+            cells = [_cell(found.get((kind, library))) for library in libraries]
             if any(cells):
                 single.append([shown, kind, *cells])
     return (
         "Seconds that each test took, the start of Java among them; empty: the library does not have it.\n\n"
-        + _table(["test", "broker", *LIBRARIES], single)
+        + _table(["test", "broker", *libraries], single)
         + "\n\n"
         + _table(["groups of several libraries", *kinds], mixed)
     )

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from groupstorm.figures.agreement import TOLERATED_MS, TOLERATED_SHARE
-from tests.conformance import table, test_clients, tool
+from tests.conformance import table, test_clients, test_consumer_clients, tool
 from tests.conformance.backends import QUICK
 from tests.conformance.members import LIBRARIES
 from tests.conformance.raw import recorded
@@ -60,11 +61,18 @@ def test_the_page_has_every_time_with_its_rule_and_its_tolerance() -> None:
         assert all(is_within(Measured(row[0], int(row[1]), float(ms))) for ms in row[2:-2] if ms), row[0]
 
 
-def test_the_page_has_every_test_of_clients() -> None:
-    tests = [name for name in vars(test_clients) if name.startswith("test_")]
-    names = [test.removeprefix("test_").replace("_", " ") for test in tests]
-    shown = dict.fromkeys(row[0].partition(":")[0] for row in _rows("Clients"))
-    assert list(shown) == names, "run: python -m tests.conformance.table"
+@pytest.mark.parametrize(
+    ("title", "module"),
+    [("Clients", test_clients), ("Clients with group.protocol=consumer", test_consumer_clients)],
+)
+def test_the_page_has_every_test_of_clients(title: str, module: ModuleType) -> None:
+    tests = [name for name in vars(module) if name.startswith("test_")]
+    names = {test.removeprefix("test_").replace("_", " ") for test in tests}
+    shown = {row[0].partition(":")[0] for row in _rows(title)}
+    assert shown == names, "run: python -m tests.conformance.table"
+
+
+def test_the_page_has_every_library() -> None:
     assert f"| test | broker | {' | '.join(LIBRARIES)} |" in PAGE.read_text("utf-8")
 
 
