@@ -172,6 +172,10 @@ class LogParser(LogSource):
         group, fields = details(kind, fields, prefix)
         if prefix is None or prefix.writer is Writer.RDKAFKA:
             group = self._of_client(kind, group, fields)
+        elif prefix.writer is Writer.JAVA and group:
+            self._groups[str(prefix.client)] = group
+        elif prefix.writer is Writer.STREAMS:
+            group = self._of_thread(str(prefix.client))
         self._count_direction(time_us)
         self._found.append(Observation(time_us, self.number, line, kind, group, fields))
 
@@ -185,6 +189,10 @@ class LogParser(LogSource):
         if group:
             self._groups[client] = group
         return group
+
+    def _of_thread(self, name: str) -> str:
+        """The group of a thread of Kafka Streams: that of its consumer, whose lines name it."""
+        return self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
 
     def _time(self, said: Instant | None) -> int | None:
         """On the log's clock, as UTC. A line without a time has that of the line before."""

@@ -18,6 +18,7 @@ from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.modern import ModernGroup
 from groupstorm.imports.timeline.other_clients import OtherMember
+from groupstorm.imports.timeline.streams import StreamsFollowUps
 from groupstorm.trace.events.group_states import Cause
 
 #: Values that Kafka allows and that look like the text around them.
@@ -61,6 +62,7 @@ def test_every_kind_of_line_has_a_reader() -> None:
         *ClassicRounds(group).handlers,
         *ModernGroup(group).handlers,
         *OtherMember(group, "c").handlers,
+        *StreamsFollowUps(group).handlers,
         NOTED,
     }
     kinds = {template.kind for _, template in ROWS}

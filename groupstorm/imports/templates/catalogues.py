@@ -15,12 +15,13 @@ from groupstorm.imports.templates import (
     broker_java,
     java_client,
     librdkafka,
+    streams,
 )
 
 TABLES: Final[Mapping[Writer, tuple[Template, ...]]] = {
     Writer.BROKER: (*broker_classic.TEMPLATES, *broker_java.TEMPLATES, *broker_groups.TEMPLATES),
     Writer.JAVA: java_client.TEMPLATES,
-    Writer.STREAMS: (),
+    Writer.STREAMS: streams.TEMPLATES,
     Writer.RDKAFKA: librdkafka.TEMPLATES,
     Writer.BARE: bare.TEMPLATES,
 }

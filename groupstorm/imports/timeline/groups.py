@@ -14,6 +14,7 @@ from groupstorm.imports.timeline.modern import ModernGroup
 from groupstorm.imports.timeline.other_clients import OtherMember
 from groupstorm.imports.timeline.records import WrittenGenerations
 from groupstorm.imports.timeline.snapshots import DescribedGroup
+from groupstorm.imports.timeline.streams import StreamsFollowUps
 
 Handler = Callable[[Observation], None]
 
@@ -40,8 +41,10 @@ class Groups:
             self._modern.append(modern)
             classic = ClassicRounds(record).handlers
             written = WrittenGenerations(record, classic)
-            described = DescribedGroup(record)
-            handlers = {**classic, **modern.handlers, **written.handlers, **described.handlers}
+            parts = (modern, written, DescribedGroup(record), StreamsFollowUps(record))
+            handlers = dict(classic)
+            for part in parts:
+                handlers |= part.handlers
             found = self._groups[name] = record, handlers
         record, handlers = found
         handler = handlers.get(one.kind)

@@ -1,0 +1,58 @@
+"""What Kafka Streams logs of its rebalances.
+
+``where``: a line of `StreamsPartitionAssignor` (SPA) or `StreamThread` (ST) of Kafka 4.3.1.
+The prefix names the thread, or the thread's consumer.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.imports.template import Template
+
+_T = Template
+
+SCHEDULED: Final = "follow-up-scheduled"
+DUE: Final = "follow-up-due"
+
+TEMPLATES: Final = (
+    _T(SCHEDULED, "Requested to schedule immediate rebalance {why}.", "4.3.1 SPA:1563 to 1569"),
+    _T(
+        SCHEDULED,
+        "Requested to schedule next probing rebalance at {when} to try for {rest}",
+        "4.3.1 SPA:1572",
+    ),
+    _T(DUE, "Triggering the followup rebalance scheduled for {when}.", "4.3.1 ST:963"),
+    # -- understood, and no row follows
+    *(
+        _T("noted", text, "4.3.1 SPA, ST")
+        for text in (
+            "State transition from {rest}",
+            "No followup rebalance was requested, resetting the rebalance schedule.",
+            "Requesting followup rebalance be scheduled {rest}",
+            "Finished unstable assignment of tasks, a followup rebalance will be scheduled.",
+            "Finished stable assignment of tasks, no followup rebalances required.",
+            "Assigned {count} total tasks including {rest}",
+            "Assignment of tasks to nodes: {rest}",
+            "Assigning stateful tasks: {rest}",
+            "{count} client nodes and {rest}",
+            "Client {client} per-consumer assignment:{rest}",
+            "Removing task {rest}",
+            "Adding removed stateful active task {rest}",
+            "Active task(s) got corrupted. Triggering a rebalance.",
+            "Detected that the thread is being fenced. {rest}",
+            "Found no valid offset for {count} partitions, resetting.",
+            "Failed to fetch end offsets for changelogs, {rest}",
+            "Failed to retrieve all end offsets for changelogs, {rest}",
+            "Downgrade metadata to version {rest}",
+            "Downgrade latest supported metadata to version {rest}",
+            "Received a future (version probing) subscription {rest}",
+            "Sent a version {rest}",
+            "Rebalance failed due to task assignor {rest}",
+            "Caught an error in the task assignment. {rest}",
+            "No partitions found for topic {rest}",
+            "Partition {rest}",
+            "The previous assignment contains a partition more than once. {rest}",
+        )
+    ),
+)
