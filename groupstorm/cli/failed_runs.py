@@ -1,7 +1,7 @@
-"""The messages for runs that failed: a group that cannot settle or keep up, and an invariant that broke.
+"""The messages for runs that failed: a group that cannot settle, keep up or join; an invariant that broke.
 
-The first two are findings about the configuration: the message names the remedies. An invariant that broke is
-a fault of the emulation or of an assignor: the message has all that is needed to report it.
+The first three are findings about the configuration: the message names the remedies. An invariant that broke
+is a fault of the emulation or of an assignor: the message has all that is needed to report it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from textwrap import wrap
 from typing import Final
 
+from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.cli.invocation import command_line
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.problems import CheckFailed
+from groupstorm.storms.checks.verdicts import CO_PARTITIONED
 from groupstorm.storms.remedies import MOST_EVENTS, Remedy, remedies_for_livelock, remedies_for_overload
 from groupstorm.storms.run import Run
 from groupstorm.storms.scenario.files import STRATEGY, ResolvedScenario
+from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.settling import CONSEQUENCES, IF_NEVER_SETTLED, finding, kafkas_own
 
@@ -26,6 +29,10 @@ OVERLOAD: Final = "overload"
 
 #: With more events the remedy of an overload is not looked for: the run has not failed, nobody waits for it.
 MOST_EVENTS_OVERLOADED: Final = 5_000
+
+REMOTE_ASSIGNOR: Final = "group.remote.assignor"
+#: What the broker chooses if members name none (group.consumer.assignors).
+BROKERS_ASSIGNOR: Final = "uniform"
 
 STILL_OVERLOADED: Final = "cannot keep up: the lag grows by"
 
@@ -53,6 +60,9 @@ def require_invariants(runs: Iterable[Run], options: Sequence[str] = ()) -> None
             continue
         found, own = finding(run.violations), kafkas_own(run.violations)
         lines: Iterable[str]
+        torn = _tearing_assignors(run.scenario.settings) if [*run.violations] == [CO_PARTITIONED] else []
+        if torn:
+            raise CheckFailed("\n".join(_torn_lines(run, torn, options)))
         if own is not None:
             lines = [f"{_named(run)}: a real group does this, too", *_indented(own)]
         elif found is not None:
@@ -70,6 +80,28 @@ def _overload_lines(run: Run, growth: float) -> Iterable[str]:
     found = f"{OVERLOAD}: {overload_sentence(growth)}"
     most = MOST_EVENTS_OVERLOADED
     return _finding_lines(run, "keep up", found, remedies_for_overload, _OVERLOAD_SETTINGS, most)
+
+
+def _tearing_assignors(settings: Settings) -> list[str]:
+    """The assignors of the scenario that do not promise to keep partition n of all topics together."""
+    if settings.choice(GROUP_PROTOCOL) == CONSUMER:
+        name = settings.choice(REMOTE_ASSIGNOR)
+        return [] if name == "range" else [BROKERS_ASSIGNOR if name == "none" else name]
+    built_in = [name for name in settings.names(STRATEGY) if name in BUILT_IN]
+    return [name for name in built_in if BUILT_IN[name].co_partitioned is None]
+
+
+def _torn_lines(run: Run, assignors: Sequence[str], options: Sequence[str]) -> Iterable[str]:
+    """Topics are joined, and the assignor was never meant to keep what is joined together."""
+    setting = STRATEGY
+    remedy = "range (topics of equal size), or stream-join-sticky"
+    if run.scenario.settings.choice(GROUP_PROTOCOL) == CONSUMER:
+        setting, remedy = REMOTE_ASSIGNOR, "range (topics of equal size)"
+    yield f"{_named(run)}: this configuration cannot join its topics"
+    yield from _indented(run.violations[CO_PARTITIONED])
+    yield f"  {' and '.join(assignors)} may give partition n of two topics to two members"
+    yield f"  {setting} that ends it: {remedy}"
+    yield from _how_to_see_it_again(run, options)
 
 
 def _named(run: Run) -> str:

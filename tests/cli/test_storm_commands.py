@@ -151,6 +151,23 @@ def test_a_broken_invariant_fails_the_run_and_says_how_to_see_it_again(tmp_path:
     assert "raise settle_timeout_ms" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("setting", "remedy"),
+    [
+        ("partition.assignment.strategy=sticky", "partition.assignment.strategy that ends it: range"),
+        ("group.protocol=consumer", "group.remote.assignor that ends it: range"),
+    ],
+)
+def test_an_assignor_that_tears_joins_apart_is_named_with_the_remedy(
+    tmp_path: Path, setting: str, remedy: str
+) -> None:
+    result = groupstorm("run", "stream-join", "--set", setting, "--out", "x", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "this configuration cannot join its topics" in result.stderr
+    assert remedy in result.stderr
+    assert "fault of groupstorm" not in result.stderr
+
+
 @pytest.mark.slow
 def test_a_configuration_that_cannot_settle_fails_the_run_with_the_remedy(tmp_path: Path) -> None:
     slow = ["--variant", "no-delay", "--set", "poll_interval_ms=400000"]

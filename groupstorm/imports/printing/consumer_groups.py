@@ -12,6 +12,8 @@ from typing import Final
 from groupstorm.imports.printing.line import Row
 
 _LEFT: Final = -2
+#: The value of group.remote.assignor that lets the broker choose.
+_NONE: Final = "none"
 #: The server's assignor and the consumer's rebalance timeout, if the trace does not name others.
 _DEFAULTS: Final[Mapping[str, object]] = {"group.remote.assignor": "uniform", "max.poll.interval.ms": 300_000}
 
@@ -28,7 +30,8 @@ class PrintedConsumerGroups:
         """A row that is not the coordinator's: the scenario has the settings."""
         if row["event"] == "scenario_started":
             settings = json.loads(row["detail"]).get("settings", {})
-            self._settings |= {name: settings[name] for name in _DEFAULTS if settings.get(name)}
+            chosen = {name: settings.get(name, _NONE) for name in _DEFAULTS}
+            self._settings |= {name: value for name, value in chosen.items() if value != _NONE}
 
     def message(self, row: Row) -> tuple[str, str]:
         """The level and the text."""
