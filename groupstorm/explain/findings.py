@@ -43,6 +43,8 @@ class Kind(IntEnum):
     FAILURE = 1
     #: Somebody changed the group on purpose, or it does what its protocol does.
     CHANGE = 2
+    #: The group was not to run: what it costs disturbs nobody.
+    STOP = 3
 
 
 class Pattern(NamedTuple):
@@ -90,7 +92,7 @@ def quoted(rows: Iterable[Row]) -> list[Row]:
 
 
 def find(history: History, patterns: Iterable[Pattern]) -> list[Finding]:
-    """The patterns that ``history`` has: defects, then failures, then changes, of each the costliest first.
+    """The patterns that ``history`` has by their kind, of each kind the costliest first.
 
     ``patterns``: the specific ones first. A rebalance that several explain belongs to the first of them. The
     cost is the time without an owner, or the time in rebalances if nobody knows who owned what. Failures that
@@ -120,7 +122,7 @@ def find(history: History, patterns: Iterable[Pattern]) -> list[Finding]:
     def cost_us(one: Finding) -> int:
         return one.unowned_us if known else one.lasted_us
 
-    least_us = FAILURE_MIN * sum(map(cost_us, found))
+    least_us = FAILURE_MIN * sum(cost_us(one) for one in found if one.pattern.kind is not Kind.STOP)
 
     def rank(one: Finding) -> tuple[Kind, int, int]:
         small = one.pattern.kind is Kind.FAILURE and cost_us(one) < least_us

@@ -280,3 +280,44 @@ def test_a_leader_that_joins_again_without_a_word(tmp_path: Path) -> None:
     )  # of the rebalance before it, as it follows at once
     both = [*FORMED, *round_of(100, 2, "member-updated", "b-1"), *second_half, END_OF_FORMED]
     assert names(explained(trace_of(tmp_path, both))) == []
+
+
+def test_a_group_that_is_stopped_at_the_end(tmp_path: Path) -> None:
+    stop = [
+        removed(95, "b", "b-1", "left"),
+        *round_of(95, 2, "left", "b-1"),
+        state(100, "Stable", "PreparingRebalance", 2, "left", member_id="a-1"),
+        removed(100, "a", "a-1", "left"),
+        state(100.01, "PreparingRebalance", "Empty", 3, "no-members", count=0),
+    ]
+    found = explained(trace_of(tmp_path, [*FORMED, *stop, END_OF_FORMED]))
+    assert names(found) == ["stopped"]
+    assert len(found.findings[0].rebalances) == 2
+    again = [
+        state(200, "Empty", "PreparingRebalance", 3, "new-member", member_id="a-2"),
+        added(200, "a", "a-2"),
+        state(203, "PreparingRebalance", "CompletingRebalance", 4, "initial-delay"),
+        state(203.1, "CompletingRebalance", "Stable", 4, "assigned"),
+    ]
+    assert "stopped" not in names(explained(trace_of(tmp_path, [*FORMED, *stop, *again, END_OF_FORMED])))
+    died = [one | ({"cause": "session-expired"} if one.get("member") == "a" else {}) for one in stop]
+    assert "stopped" not in names(explained(trace_of(tmp_path, [*FORMED, *died, END_OF_FORMED])))
+
+
+def test_a_time_out_ends_when_its_member_is_back(tmp_path: Path) -> None:
+    """Two hundred seconds later the same member stops: that is another matter."""
+    timed_out = {"s": 95, "source": "member", "event": "rejoin_requested", "member": "b", "member_id": "b-1"}
+    rows = [
+        *FORMED,
+        timed_out | {"generation": 1, "cause": "poll-timeout"},
+        removed(95.01, "b", "b-1", "left"),
+        *round_of(95.01, 2, "left", "b-1"),
+        added(120, "b", "b-2"),
+        *round_of(120, 3, "new-member", "b-2"),
+        removed(320, "b", "b-2", "left"),
+        *round_of(320, 4, "left", "b-2"),
+        END_OF_FORMED,
+    ]
+    found = explained(trace_of(tmp_path, rows))
+    assert names(found) == ["max-poll-interval"]
+    assert [round(one.begun_us / SECOND_US) for one in found.findings[0].rebalances] == [95, 120]

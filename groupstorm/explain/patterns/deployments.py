@@ -18,8 +18,17 @@ from groupstorm.explain.history import (
     Row,
 )
 from groupstorm.explain.patterns.restarts import PLANNED, Restart, away_most, find_restarts
-from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, away, begun_by, under_way, unique
+from groupstorm.explain.patterns.selecting import (
+    AFTER_US,
+    SECOND_US,
+    away,
+    begun_by,
+    under_way,
+    unique,
+    with_changes,
+)
 from groupstorm.figures.wording import counted, listed, seconds
+from groupstorm.trace.events.group_states import Cause
 
 #: The next process of a deployment stops so soon after the last one is back (minReadySeconds included).
 PAUSE_US: Final = 120 * SECOND_US
@@ -39,6 +48,23 @@ SAMPLE_US: Final = 30 * SECOND_US
 _AROUND: Final = 3
 MEDIAN_US: Final = _AROUND * SAMPLE_US
 _TURNS_NAMED: Final = 6
+
+
+def stopped(history: History) -> Match | None:
+    """The last members left in order and nobody has come since: the group is empty when the trace ends.
+    Somebody stopped it, so what its partitions wait for from then on is no failure."""
+    last = history.rebalances[-1].rounds[-1].ended if history.rebalances else None
+    came = history.came()
+    if last is None or last.get("state") != "Empty" or not came:
+        return None
+    left = [one for one in history.went() if one.time_us > came[-1].time_us]
+    if not left or any(one.cause != Cause.LEFT for one in left):
+        return None
+    members = unique(one.member for one in left)
+    began = seconds(left[0].time_us / SECOND_US)
+    sentence = f"The last members left, {len(members):,} of them, from {began} on."
+    absences = away(history, members, left[0].time_us, history.to_us)
+    return Match(sentence, members, with_changes(history, left), absences, [left[0].row, left[-1].row])
 
 
 def deploy_wave(history: History) -> Match | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import History, StuckRecord
+from groupstorm.explain.history import History, Incident, StuckRecord
 from groupstorm.explain.patterns.selecting import SECOND_US, away, begun_by, under_way, unique
 from groupstorm.figures.wording import counted, seconds
 
@@ -27,7 +27,7 @@ def max_poll_interval(history: History) -> Match | None:
         rebalance
         for one in left
         for rebalance in (
-            *begun_by(history, {one.member}, one.time_us - SECOND_US, one.time_us + BACK_US),
+            *begun_by(history, {one.member}, one.time_us - SECOND_US, _back_us(history, one)),
             *under_way(history, one.time_us),
         )
     ]
@@ -37,9 +37,19 @@ def max_poll_interval(history: History) -> Match | None:
         f"{counted(len(members), 'member')} left the group {counted(len(left), 'time')} because "
         f"max.poll.interval.ms{after} had passed without a poll()."
     )
-    absences = away(history, set(members), left[0].time_us - SECOND_US, left[-1].time_us + BACK_US)
+    absences = [
+        absence
+        for one in left
+        for absence in away(history, {one.member}, one.time_us - SECOND_US, _back_us(history, one))
+    ]
     slow = [one.row for one in history.of_kind("slow-batch") if one.member in members]
     return Match(sentence, members, rebalances, absences, [*slow[:1], *(one.row for one in left)])
+
+
+def _back_us(history: History, left: Incident) -> int:
+    """Until when what a member does belongs to its time-out: until it is back."""
+    back = (one.time_us for one in history.came() if one.member == left.member and one.time_us > left.time_us)
+    return min(next(back, left.time_us + BACK_US), left.time_us + BACK_US) + SECOND_US
 
 
 def poison_record(history: History) -> Match | None:

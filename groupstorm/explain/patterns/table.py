@@ -9,6 +9,14 @@ from groupstorm.explain.patterns import deployments, group, membership, polls, s
 
 PATTERNS: Final = (
     Pattern(
+        "stopped",
+        "A group that was stopped",
+        deployments.stopped,
+        "Nothing to turn: leave the end of the trace out with --to, if its cost is not wanted.",
+        (),
+        Kind.STOP,
+    ),
+    Pattern(
         "mixed-assignors",
         "Members without a common assignor",
         membership.mixed_assignors,
