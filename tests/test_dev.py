@@ -329,6 +329,7 @@ def test_what_pip_says_is_shown_where_the_reason_is_not_known(checkout: Checkout
     assert "ERROR: hashes do not match\ndev: could not install base" in answer.stderr
 
 
+@pytest.mark.slow
 def test_a_real_pip_without_a_network_ends_in_one_line(checkout: Checkout, tmp_path: Path) -> None:
     """A package index on a port where nobody listens."""
     answer = checkout.run(

@@ -13,6 +13,7 @@ import pytest
 from tests.command import PLUGIN, ROOT, groupstorm
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attribute", ["rendezvous", "cooperative"])
 def test_the_example_assignors_keep_their_promises(attribute: str) -> None:
     arguments = ["--count", "10", "--no-speed", "--json"]
@@ -24,6 +25,7 @@ def test_the_example_assignors_keep_their_promises(attribute: str) -> None:
     assert verdicts["balance"] == "not promised"
 
 
+@pytest.mark.slow
 def test_an_example_assignor_stands_the_lab(tmp_path: Path) -> None:
     strategy = "partition.assignment.strategy=examples.rendezvous:cooperative"
     out = str(tmp_path / "lab")
@@ -39,6 +41,7 @@ def test_an_example_assignor_stands_the_lab(tmp_path: Path) -> None:
     assert f"use --set {strategy}" in unnamed.stderr
 
 
+@pytest.mark.slow
 def test_an_example_assignor_in_real_time(tmp_path: Path) -> None:
     """Members over TCP find a plug-in by the name that travels, and rebuild the state of what is new."""
     (tmp_path / "live.yaml").write_text(
@@ -59,6 +62,7 @@ def test_an_example_assignor_in_real_time(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "passed"), [("emulator", 5), pytest.param("jvm", 3, marks=pytest.mark.slow)]
 )

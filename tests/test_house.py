@@ -142,6 +142,7 @@ def test_rooms_import_only_what_stands_left_of_them() -> None:
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "statement", "contract"),
     [

@@ -23,6 +23,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     return {name: run(scenario.resolve(name, 0, {}), folder / name) for name in scenario.variants}
 
 
+@pytest.mark.slow
 def test_table_and_answer_of_a_comparison(runs: dict[str, Run]) -> None:
     """GROUPSTORM_REWRITE=1 writes them anew."""
     figures = one_run_each({variant: finished.figures for variant, finished in runs.items()})

@@ -55,6 +55,7 @@ def test_aliases_are_counted_for_what_they_stand_for() -> None:
     assert f"more than {VALUES_MAX:,} values" in refusal(TENFOLD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -51,6 +51,7 @@ def test_members_in_the_order_of_the_case(tmp_path: Path) -> None:
     assert done.stdout == '{"id": 1, "assignment": {"b": [["t", 1]], "a": [["t", 0]]}}\n'
 
 
+@pytest.mark.slow
 def test_other_modes_and_missing_files_are_refused() -> None:
     for arguments, told in (
         (["--mode", "streams", "--plug-in", "a:b"], "--plug-in a:b: expected --mode consumer"),

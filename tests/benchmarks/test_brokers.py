@@ -29,6 +29,7 @@ def printed(
     return [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.slow
 def test_heartbeats(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     options = ("--members", "3", "--window", "2", "--seconds", "0.3")
     _, kafka, (name, per_second, microseconds) = printed(server, capsys, monkeypatch, *options)

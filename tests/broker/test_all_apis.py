@@ -20,6 +20,7 @@ from tests.broker.driver import Driver
 from tests.broker.random_messages import random_message
 
 
+@pytest.mark.slow
 def test_handlers_name_no_field_that_no_version_has(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fields that a version lacks are dropped: a misspelt field would be dropped silently."""
     named: dict[int, set[tuple[str, str]]] = {}

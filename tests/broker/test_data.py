@@ -268,6 +268,7 @@ def commit_one(client: RawClient, offset: int) -> None:
     assert answer.topics[0].partitions[0].error_code == Error.NONE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_answered_commits_survive_the_end_of_the_process(tmp_path: Path, how: signal.Signals) -> None:
     data = ("--data", str(tmp_path / "data"))
@@ -281,6 +282,7 @@ def test_answered_commits_survive_the_end_of_the_process(tmp_path: Path, how: si
         assert [topic.name for topic in client.ask(wire.METADATA, 1, topics=None).topics] == ["orders"]
 
 
+@pytest.mark.slow
 def test_a_commit_that_cannot_be_kept_is_not_answered_and_ends_the_process(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "data"))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -302,6 +304,7 @@ def test_a_commit_that_cannot_be_kept_is_not_answered_and_ends_the_process(tmp_p
         assert committed(client, "g") == answered
 
 
+@pytest.mark.slow
 def test_without_it_nothing_is_written(tmp_path: Path) -> None:
     with serving("--topic", "orders:2", folder=tmp_path) as (process, address):
         with RawClient(address) as client:

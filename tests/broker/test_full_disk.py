@@ -74,6 +74,7 @@ def log_lines(process: subprocess.Popen[str], until: str) -> list[str]:
     raise AssertionError(f"the log ends without {until!r}")
 
 
+@pytest.mark.slow
 def test_the_broker_serves_on_without_a_trace_that_cannot_be_written(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     options = ("--topic", "orders:1", "--trace", str(disk / "trace"))

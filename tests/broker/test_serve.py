@@ -50,6 +50,7 @@ def wait_for(folder: Path) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_broker_from_its_first_line_to_its_graceful_end(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     options = (
@@ -82,6 +83,7 @@ def test_a_broker_from_its_first_line_to_its_graceful_end(tmp_path: Path) -> Non
     assert not list(trace.glob(".*")), "nothing half written is left"
 
 
+@pytest.mark.slow
 def test_interrupting_ends_it_gracefully_as_well() -> None:
     with serving() as (process, address):
         with RawClient(address) as client:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.command import groupstorm, refused
 
 PLUG_IN = """
@@ -46,6 +48,7 @@ never_answers.needs_equal_subscriptions = True
 """
 
 
+@pytest.mark.slow
 def test_what_ours_promises_holds(tmp_path: Path) -> None:
     result = groupstorm("check-assignor", "range", "--count", "8", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -60,6 +63,7 @@ def test_what_ours_promises_holds(tmp_path: Path) -> None:
     assert "fewest moves: the smallest failing history that was found" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_broken_promise_exits_1_with_the_smallest_history(tmp_path: Path) -> None:
     arguments = ["check-assignor", "two-phase-sticky/java-sketch", "--count", "15", "--no-speed"]
     result = groupstorm(*arguments, cwd=tmp_path)

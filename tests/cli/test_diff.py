@@ -31,6 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_settings_and_figures_that_differ(folder: Path) -> None:
     result = groupstorm("diff", "a", "b", "--json", cwd=folder)
     assert result.returncode == 0, result.stderr

@@ -48,6 +48,7 @@ def test_a_run_leaves_nothing(disk: Path, trace_format: str) -> None:
     assert list(disk.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["compare", "cold-start", *MEMBERS], ["run", "cold-start", *MEMBERS, "--seeds", "2"]]
 )
@@ -63,6 +64,7 @@ def test_an_older_file_beside_it_stays(disk: Path) -> None:
     assert [path.name for path in disk.iterdir()] == ["letter"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.slow)])
 def test_the_tables_of_an_analysis(disk: Path, tmp_path: Path, engine: str) -> None:
     """All or none, in a folder that is there or is made."""
@@ -74,6 +76,7 @@ def test_the_tables_of_an_analysis(disk: Path, tmp_path: Path, engine: str) -> N
     assert list(disk.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_replay_needs_space_for_its_copy(disk: Path, tmp_path: Path) -> None:
     assert groupstorm("run", "cold-start", *MEMBERS, "--out", "x", cwd=tmp_path).returncode == 0
     answer = groupstorm("replay", "x", cwd=tmp_path, TMPDIR=str(disk))

@@ -47,6 +47,7 @@ def test_a_broker_alone_gives_no_ownership(folder: Path) -> None:
     assert "add the log of the group's leader" in " ".join(analyzed.stdout.split())
 
 
+@pytest.mark.slow
 def test_standard_input_and_unknown_lines(folder: Path) -> None:
     text = BROKER + BROKER.replace("Stabilized", "Steadied")
     done = subprocess.run(
@@ -62,6 +63,7 @@ def test_standard_input_and_unknown_lines(folder: Path) -> None:
     assert "2  standard input:9: Steadied group g generation 1" in done.stdout
 
 
+@pytest.mark.slow
 def test_parquet(folder: Path) -> None:
     pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
     assert groupstorm("import", *LOGS, "--out", "out", "--format", "parquet", cwd=folder).returncode == 0

@@ -59,6 +59,7 @@ def shell(line: str, folder: Path, environment: dict[str, str]) -> subprocess.Co
     )
 
 
+@pytest.mark.slow
 def test_what_run_and_compare_say_comes_next(
     called: tuple[list[str], dict[str, str]], tmp_path: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_what_run_and_compare_say_comes_next(
     assert "CompletingRebalance" in story.stdout
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_comparison(tmp_path: Path) -> None:
     answer = groupstorm("compare", "cold-start", *SMALL, "--out", "c", cwd=tmp_path)
     line = command_after("Their tables:", answer.stdout)
@@ -87,6 +89,7 @@ def test_the_tables_of_a_comparison(tmp_path: Path) -> None:
     assert helped.returncode == 0, helped.stderr
 
 
+@pytest.mark.slow
 def test_the_story_of_the_longest_gap(tmp_path: Path) -> None:
     answer = groupstorm("compare", "cold-start", *SMALL, "--out", "my c", cwd=tmp_path)
     line = command_after("Its story:", answer.stdout)
@@ -97,6 +100,7 @@ def test_the_story_of_the_longest_gap(tmp_path: Path) -> None:
     assert re.search(rf"{named[1]}: .* un-owned for", story.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plug_in", [False, True])
 def test_a_failed_run_can_be_seen_again(tmp_path: Path, plug_in: bool) -> None:
     """With code of the user's, too, which the scenario file must not name."""

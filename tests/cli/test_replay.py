@@ -25,6 +25,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "x"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -46,6 +46,7 @@ def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) ->
     assert "Static membership works against a Deployment: a new pod has a new name" in said
 
 
+@pytest.mark.slow
 def test_json_with_seeds_and_a_requirement_that_is_not_met(tmp_path: Path) -> None:
     file = manifest(tmp_path, workload(container=READY))
     options = ("--seeds", "2", "--json", "--require", "generations<1")

@@ -40,6 +40,7 @@ def imported_by(*arguments: str, folder: Path) -> set[str]:
     return set(answer.stderr.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "without"),
     [

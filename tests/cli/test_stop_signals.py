@@ -132,6 +132,7 @@ PARALLEL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", PARALLEL, ids=["compare", "run"])
 @pytest.mark.parametrize("times", [1, 2, 5])
 def test_interrupts_of_parallel_runs(start: Start, command: list[str], times: int) -> None:
@@ -145,6 +146,7 @@ def test_interrupts_of_parallel_runs(start: Start, command: list[str], times: in
     running.ended(ExitCode.INTERRUPTED, "interrupted")
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_interrupted_leaves_nothing(start: Start) -> None:
     running = start("sweep", "rolling-deploy", "--over", "members=300,400", *MUCH[2:], "--seeds", "5")
     running.wait_for(lambda: len(running.group()) > 1)
@@ -152,6 +154,7 @@ def test_a_sweep_that_is_interrupted_leaves_nothing(start: Start) -> None:
     running.ended(ExitCode.INTERRUPTED, "interrupted")
 
 
+@pytest.mark.slow
 def test_termination_of_the_first_process_alone(start: Start) -> None:
     running = start(*PARALLEL[0])
     running.wait_for(running.partial_files)
@@ -159,6 +162,7 @@ def test_termination_of_the_first_process_alone(start: Start) -> None:
     running.ended(ExitCode.TERMINATED, "terminated")
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_first_process_that_was_killed(start: Start) -> None:
     running = start(*PARALLEL[0])
     running.wait_for(running.partial_files)
@@ -170,6 +174,7 @@ def test_workers_end_with_a_first_process_that_was_killed(start: Start) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code", "words"),
     [
@@ -211,6 +216,7 @@ def test_check_assignor_and_its_other_processes(start: Start) -> None:
     running.ended(ExitCode.INTERRUPTED, "interrupted")
 
 
+@pytest.mark.slow
 def test_a_replay_takes_its_copy_away(start: Start, tmp_path: Path) -> None:
     first = start("run", "cold-start", "--set", "members=300", "--set", "partitions=3000", "--out", "x")
     assert first.process.wait(DEADLINE_S) == 0

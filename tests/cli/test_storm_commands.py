@@ -51,6 +51,7 @@ def test_run_json_is_the_figures(tmp_path: Path) -> None:
     assert json.loads(result.stdout) == json.loads((tmp_path / "x" / "figures.json").read_text())
 
 
+@pytest.mark.slow
 def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
     from groupstorm.trace.reader import read_rows
@@ -63,6 +64,7 @@ def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
     assert groupstorm("replay", "parquet", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.slow
 def test_compare_runs_every_variant_and_says_the_difference(tmp_path: Path) -> None:
     result = groupstorm("compare", "rolling-deploy", "--json", "--out", "c", *SMALL, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -78,6 +80,7 @@ def test_compare_runs_every_variant_and_says_the_difference(tmp_path: Path) -> N
     assert list(json.loads(only.stdout)["variants"]) == ["static"]
 
 
+@pytest.mark.slow
 def test_a_comparison_leaves_nothing_of_an_older_one(tmp_path: Path) -> None:
     command = ["compare", "cold-start", "--out", "c", *SMALL[:4]]
     assert groupstorm(*command, cwd=tmp_path).returncode == 0
@@ -85,6 +88,7 @@ def test_a_comparison_leaves_nothing_of_an_older_one(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "c").iterdir()} == {"no-delay", "comparison.json"}
 
 
+@pytest.mark.slow
 def test_several_seeds_give_the_spread(tmp_path: Path) -> None:
     result = groupstorm("run", "cold-start", "--seeds", "3", "--json", "--out", "s", *SMALL[:4], cwd=tmp_path)
     content = json.loads(result.stdout)
@@ -108,6 +112,7 @@ def test_require_is_a_gate(tmp_path: Path) -> None:
     assert "expected FIGURE" in refused(groupstorm(*command, "--require", "generations", cwd=tmp_path))
 
 
+@pytest.mark.slow
 def test_compare_names_the_variants_that_meet_a_requirement(tmp_path: Path) -> None:
     command = ["compare", "cold-start", *SMALL[:4], "--out", "c", "--require"]
     some = groupstorm(*command, "settled_after_ms<16s", cwd=tmp_path)
@@ -126,6 +131,7 @@ def test_compare_names_the_variants_that_meet_a_requirement(tmp_path: Path) -> N
     assert "no variant meets generations<1 for 50%" in none.stderr
 
 
+@pytest.mark.slow
 def test_tables_come_in_other_formats(tmp_path: Path) -> None:
     command = ["compare", "cold-start", *SMALL[:4], "--seeds", "2", "--variant", "no-delay", "--out", "c"]
     rows = list(csv.DictReader(io.StringIO(groupstorm(*command, "--csv", cwd=tmp_path).stdout)))
@@ -184,6 +190,7 @@ def test_a_configuration_that_cannot_settle_fails_the_run_with_the_remedy(tmp_pa
     assert "this configuration cannot settle" in reported.stderr
 
 
+@pytest.mark.slow
 def test_a_configuration_that_cannot_keep_up_is_a_finding_and_no_failure(tmp_path: Path) -> None:
     """Two members do 2,000 records a second, 30 partitions get 3,000; steps come to an end without them."""
     little = ["--set", "members=2", "--set", "partitions=30", "--set", "settle_timeout_ms=60s"]
@@ -286,6 +293,7 @@ def test_broker_that_cannot_be_used_is_refused(options: list[str], says: str, tm
     assert list(tmp_path.glob("runs/*/*")) == []
 
 
+@pytest.mark.slow
 def test_compare_with_a_broker_sets_virtual_beside_real(tmp_path: Path) -> None:
     quick = ["--set", "arrival_ms=200", "--set", "tail_ms=100", "--set", "record_rate=0"]
     quick += ["--set", "group.initial.rebalance.delay.ms=200"]

@@ -20,6 +20,7 @@ PRESET = load("rolling-deploy")
 SMALL = ["--set", "members=3", "--set", "partitions=6", "--set", "start_ms=7s", "--set", "ready_ms=500"]
 
 
+@pytest.mark.slow
 def test_a_sweep_ends_with_one_recommendation(tmp_path: Path) -> None:
     over = ["--over", "variant=eager,cooperative", "--over", "session.timeout.ms=15s,45s", "--seeds", "2"]
     ran = groupstorm("sweep", "deploy-and-crash", *SMALL, *over, "--out", "x", cwd=tmp_path)
@@ -37,6 +38,7 @@ def test_a_sweep_ends_with_one_recommendation(tmp_path: Path) -> None:
     assert "--rank 'beauty'" in refused(ugly)
 
 
+@pytest.mark.slow
 def test_members_are_no_choice_to_recommend(tmp_path: Path) -> None:
     over = ["--over", "members=2,3", "--seeds", "1"]
     ran = groupstorm("sweep", "deploy-and-crash", *SMALL[2:], *over, "--out", "x", cwd=tmp_path)
@@ -111,6 +113,7 @@ def test_the_knee_of_a_curve_lies_furthest_from_its_chord() -> None:
     assert furthest_from_chord([0, 1], [7, 9]) is None
 
 
+@pytest.mark.slow
 def test_a_sweep_names_the_smallest_session_timeout_that_bridges_a_restart(tmp_path: Path) -> None:
     """Processes are away for 7.5 s, and their last heartbeats are up to 3 s older."""
     over = ["--over", "session.timeout.ms=6s,12s,20s,1h", "--variant", "static", "--seeds", "2"]
@@ -133,6 +136,7 @@ def test_a_sweep_names_the_smallest_session_timeout_that_bridges_a_restart(tmp_p
     assert json.loads(groupstorm(*command, cwd=tmp_path).stdout) == one["figures"]
 
 
+@pytest.mark.slow
 def test_the_same_sweep_gives_the_same_file_and_another_one_a_new_folder(tmp_path: Path) -> None:
     command = ["sweep", "cold-start", "--over", "members=2,3", "--set", "partitions=4", "--seeds", "1"]
     assert groupstorm(*command, cwd=tmp_path).returncode == 0

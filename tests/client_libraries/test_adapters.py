@@ -109,6 +109,7 @@ def test_both_libraries_in_one_group(broker: EmbeddedBroker, first: str) -> None
         assert had < members[1].owned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assignor", ["range", "sticky", "two-phase-sticky", "optimal-sticky"])
 def test_eager_assignors(broker: EmbeddedBroker, library: str, assignor: str) -> None:
     with stopping([joins(broker, library, assignor)]) as members:
@@ -123,6 +124,7 @@ def test_eager_assignors(broker: EmbeddedBroker, library: str, assignor: str) ->
             assert members[1].notes.partitions < had
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "assignor", ["cooperative-sticky", "constrained-cooperative-sticky", "optimal-sticky/cooperative"]
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from groupstorm.broker.embedded import EmbeddedBroker
 from tests.client_libraries.conftest import PARTITIONS
 from tests.client_libraries.groups import (
@@ -18,6 +20,7 @@ from tests.client_libraries.our_member import OurMember
 from tests.client_libraries.producers import PRODUCERS
 
 
+@pytest.mark.slow
 def test_a_mixed_group_shares_and_hands_over(broker: EmbeddedBroker, cooperative_library: str) -> None:
     ours = OurMember(broker.address, COOPERATIVE)
     with stopping([ours]) as members:
@@ -41,6 +44,7 @@ def test_a_mixed_group_shares_and_hands_over(broker: EmbeddedBroker, cooperative
     assert read == Counter(value for _, value in records(0, 120))
 
 
+@pytest.mark.slow
 def test_they_lead_or_we_lead(broker: EmbeddedBroker, cooperative_library: str) -> None:
     """The first member leads, and its assignor decides: the other library's consumer, then ours."""
     theirs = MEMBERS[cooperative_library](broker.address, COOPERATIVE)

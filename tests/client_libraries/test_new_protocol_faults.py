@@ -45,6 +45,7 @@ def start(library: Library, address: str) -> Member:
     return library.member(address, protocol=CONSUMER)
 
 
+@pytest.mark.slow
 def test_heartbeats_that_fail_are_repeated(consumers: Library, broker: EmulatedBroker) -> None:
     """Errors that pass, and lost answers: no member loses anything, the group epoch stays."""
     group = broker.group(GROUP)
@@ -63,6 +64,7 @@ def test_heartbeats_that_fail_are_repeated(consumers: Library, broker: EmulatedB
         assert [member.notes.callbacks for member in members] == told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"])
 def test_a_fenced_member_joins_again(consumers: Library, broker: EmulatedBroker, error: str) -> None:
     group = broker.group(GROUP)
@@ -79,6 +81,7 @@ def test_a_fenced_member_joins_again(consumers: Library, broker: EmulatedBroker,
         group.wait_stable(1, partitions=PARTITIONS)
 
 
+@pytest.mark.slow
 def test_an_expired_member_joins_again(consumers: Library, broker: EmulatedBroker) -> None:
     """The others take over what it had; then all share again."""
     group = broker.group(GROUP)

@@ -92,6 +92,7 @@ def test_phases_drift_apart_as_fast_as_the_real_ones(name: str, kind: str) -> No
     assert recorded / 2.5 < virtual < recorded * 2.5
 
 
+@pytest.mark.slow
 @in_each_group
 def test_members_learn_of_a_rebalance_within_the_time_of_the_real_ones(name: str, kind: str) -> None:
     """In a group that was quiet for ten minutes, three times. Heartbeats on a lattice would be 1 to 5 ms
@@ -105,6 +106,7 @@ def test_members_learn_of_a_rebalance_within_the_time_of_the_real_ones(name: str
         assert max(virtual) >= min(recorded)
 
 
+@pytest.mark.slow
 def test_the_page_has_the_table() -> None:
     rows = [
         "| client | | recorded, round 1 | 2 | 3 | virtual, round 1 | 2 | 3 | quiet for an hour |",

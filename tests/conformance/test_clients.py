@@ -74,6 +74,7 @@ def group(backend: Backend) -> Group:
     return Group(backend)
 
 
+@pytest.mark.slow
 def test_what_is_produced_is_consumed_by_a_group_of_three(group: Group, library: Library) -> None:
     with stopping([group.start(library) for _ in range(3)]) as members:
         wait_until(lambda: is_shared_out(members), "two partitions each")
@@ -86,6 +87,7 @@ def test_what_is_produced_is_consumed_by_a_group_of_three(group: Group, library:
             assert len(member.values) == 20
 
 
+@pytest.mark.slow
 def test_a_group_rebalances_when_members_join_and_leave(group: Group, library: Library) -> None:
     with stopping([group.start(library)]) as members:
         wait_until(lambda: members[0].owned == ALL_PARTITIONS, "the first member owns everything")
@@ -102,6 +104,7 @@ def test_a_group_rebalances_when_members_join_and_leave(group: Group, library: L
         assert len(joined) == 3, "nobody lost its member id in between"
 
 
+@pytest.mark.slow
 def test_a_group_resumes_where_it_committed(group: Group, library: Library) -> None:
     group.produce(0, 30)
     with stopping([group.start(library)]) as members:
@@ -112,6 +115,7 @@ def test_a_group_resumes_where_it_committed(group: Group, library: Library) -> N
         assert sorted(members[0].values) == sorted(value for _, value in records(30, 30))
 
 
+@pytest.mark.slow
 def test_cooperative_members_give_up_in_one_round_what_others_get_in_the_next(
     group: Group, cooperative_library: Library
 ) -> None:
@@ -137,6 +141,7 @@ def _told(member: Member, what: str) -> list[frozenset[int]]:
     return [partitions for kind, partitions in member.notes.callbacks if kind == what and partitions]
 
 
+@pytest.mark.slow
 def test_a_static_member_comes_back_without_a_round(group: Group, library: Library) -> None:
     other = group.start(library, instance="other")
     with stopping([other, group.start(library, instance="restarted")]) as members:

@@ -71,6 +71,7 @@ class ConsumerGroup:
         )
 
 
+@pytest.mark.slow
 def test_members_share_and_hand_over(group: ConsumerGroup, library: Library) -> None:
     with stopping([group.start(library)]) as members:
         wait_until(lambda: members[0].owned == ALL_PARTITIONS, "the first member owns everything")
@@ -104,6 +105,7 @@ def test_a_static_member_returns(group: ConsumerGroup, name: str) -> None:
         assert other.notes.callbacks == told, "the other member was not told of a rebalance"
 
 
+@pytest.mark.slow
 def test_a_group_of_all_libraries(group: ConsumerGroup) -> None:
     for name in NAMES:
         LIBRARIES[name].check()
@@ -117,6 +119,7 @@ def test_a_group_of_all_libraries(group: ConsumerGroup) -> None:
         group.check_everything_is_read(members, 60)
 
 
+@pytest.mark.slow
 def test_a_rolling_migration_and_back(group: ConsumerGroup, library: Library) -> None:
     """Classic members are replaced one by one, and come back one by one."""
     assignor = "range" if library.name == CONFLUENT else COOPERATIVE  # see the last test

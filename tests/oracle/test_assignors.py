@@ -36,6 +36,7 @@ def run(side: MembersSide, faulty: MembersSide, count: int = _COUNT, shown_max: 
 # --- comparing -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @both_sides
 def test_equal_sides_have_no_differences(side: MembersSide) -> None:
     outcome = run(side, side)
@@ -45,6 +46,7 @@ def test_equal_sides_have_no_differences(side: MembersSide) -> None:
     assert summary(outcome, side, 1, Seconds(1, 1, 1)).endswith("differences: 0")
 
 
+@pytest.mark.slow
 @both_sides
 def test_a_fault_is_found_shrunk_and_printed(side: MembersSide) -> None:
     """Two members and a partition for the second: no less can show that something is assigned twice."""
@@ -70,6 +72,7 @@ def test_the_order_of_a_list_is_a_difference() -> None:
     assert len(kafkas) == 2
 
 
+@pytest.mark.slow
 @both_sides
 def test_without_bug_compat_an_answer_has_to_be_valid(side: MembersSide) -> None:
     outcome = run(side, only_with_bug_compat(side), shown_max=0)

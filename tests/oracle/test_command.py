@@ -47,6 +47,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coordinator, "Jvm", _StandIn)
 
 
+@pytest.mark.slow
 def test_equal_sides_end_with_0_and_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["coordinator", "--count", "60", "--seed", "5"]) == 0
     said = capsys.readouterr()
@@ -56,6 +57,7 @@ def test_equal_sides_end_with_0_and_a_summary(capsys: pytest.CaptureFixture[str]
     assert said.err.startswith("oracle: 60 of 60 scripts, 0 differ, ")
 
 
+@pytest.mark.slow
 def test_a_difference_ends_with_1_and_its_transcript(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ def stand_in(line: str) -> str:
     return json.dumps(our_answer(json.loads(line)))
 
 
+@pytest.mark.slow
 def test_equal_sides_have_no_differences() -> None:
     outcome = compare(stand_in, _COUNT, seed=1, shown_max=3)
     assert outcome.different == []
@@ -37,6 +38,7 @@ def deaf() -> Outcome:
     return compare(stand_in, _COUNT, seed=1, shown_max=2, coordinator=DeafToRebalances)
 
 
+@pytest.mark.slow
 def test_a_fault_is_found(deaf: Outcome) -> None:
     assert deaf.different
     assert all(script_id.startswith("1-") for script_id in deaf.different)
@@ -71,6 +73,7 @@ def test_the_summary_counts_and_shows_the_differences(deaf: Outcome) -> None:
     assert transcript(*deaf.found[1]) in text
 
 
+@pytest.mark.slow
 def test_a_single_millisecond_is_a_difference() -> None:
     outcome = compare(stand_in, 30, seed=1, shown_max=1, coordinator=Late)
     found = difference(*outcome.found[0][1:])
@@ -78,6 +81,7 @@ def test_a_single_millisecond_is_a_difference() -> None:
     assert len(outcome.found[0].script["steps"]) <= 4
 
 
+@pytest.mark.slow
 def test_the_same_scripts_are_run_whatever_is_shown() -> None:
     shown = compare(stand_in, 20, seed=4, shown_max=1, coordinator=Late)
     hidden = compare(stand_in, 20, seed=4, shown_max=0, coordinator=Late)
@@ -85,6 +89,7 @@ def test_the_same_scripts_are_run_whatever_is_shown() -> None:
     assert hidden.found == []
 
 
+@pytest.mark.slow
 def test_progress_is_told_as_it_goes() -> None:
     told: list[int] = []
     compare(

@@ -44,6 +44,7 @@ def test_a_script_depends_on_its_seed_and_number_alone() -> None:
     assert len(different) == 100
 
 
+@pytest.mark.slow
 def test_scripts_are_json(scripts: list[Script]) -> None:
     assert json.loads(json.dumps(scripts)) == scripts
 
@@ -80,6 +81,7 @@ def test_every_version_of_a_join_is_sent(scripts: list[Script]) -> None:
     assert any("when" in step for step in joins)
 
 
+@pytest.mark.slow
 def test_scripts_reach_every_rule(coverage: Coverage) -> None:
     reached = set(coverage.answers)
     assert {(kind, error) for kind, errors in RULES.items() for error in errors} - reached == set()

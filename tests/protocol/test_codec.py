@@ -53,6 +53,7 @@ def check_against_kio(message_type: Any, seed: int, count: int) -> None:
         assert decoder(message_type)(b"before" + data + b"behind", 6) == (message, 6 + len(data))
 
 
+@pytest.mark.slow
 def test_written_bytes_are_kios_and_read_back() -> None:
     for message_type in served_types():
         check_against_kio(message_type, seed=1, count=8)
@@ -185,6 +186,7 @@ def test_a_response_drops_the_fields_that_its_version_lacks_and_demands_the_othe
         response_types(11, 0).response(**named)
 
 
+@pytest.mark.slow
 def test_kafka_python_reads_what_is_written_and_writes_the_same() -> None:
     pytest.importorskip("kafka.protocol", reason="pip install kafka-python (extra `kafka`)")
     messages = kafka_python_messages()

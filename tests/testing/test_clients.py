@@ -13,6 +13,7 @@ from tests.testing.members import AT_ONCE
 CLIENTS = {"confluent_kafka": ConfluentMember, "kafka": KafkaPythonMember}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", sorted(CLIENTS))
 def test_a_cooperative_group_is_waited_for_through_both_its_rounds(module: str) -> None:
     """Between the rounds the group is Stable as well, while the moving partitions have no owner."""

@@ -299,6 +299,7 @@ def test_a_client_that_waits_does_not_hold_up_the_end() -> None:
         assert waiting.recv(1) == b""
 
 
+@pytest.mark.slow
 def test_serve_takes_orders_with_control(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", "--control", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:

@@ -89,6 +89,7 @@ def test_of_its_own(kafka_broker):
     run(project).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_one_fixture_for_sync_and_async_tests(project: pytest.Pytester) -> None:
     """In a test that blocks, and in tests on an event loop of pytest-asyncio or of their own."""
     project.makepyfile(

@@ -40,6 +40,7 @@ def advised(
     return Search(sweep, [parse(goal) for goal in goals], runs, lambda done, total: None).advise()
 
 
+@pytest.mark.slow
 def test_a_dead_member_is_noticed_as_soon_as_its_session_allows(tmp_path: Path) -> None:
     """Within 25 s: a session of 20 s is the nearest to what it was that can do it."""
     advice = advised(tmp_path, CRASH, "unowned_max_seconds<25")
@@ -66,6 +67,7 @@ def test_nothing_has_to_change_if_the_goal_is_met(tmp_path: Path) -> None:
     assert "meets the goal as it is" in advice.reason
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_search(tmp_path: Path) -> None:
     advice = advised(tmp_path, CRASH, "unowned_max_seconds<0.001", runs=8)
     assert advice.chosen is None
@@ -73,6 +75,7 @@ def test_a_budget_ends_the_search(tmp_path: Path) -> None:
     assert "no change of one or two settings meets" in advice.reason
 
 
+@pytest.mark.slow
 def test_what_cannot_be_bought_has_no_winner(tmp_path: Path) -> None:
     """A group to which nothing happens: no setting makes a difference that counts."""
     quiet = {"at_ms": 60_000, "do": "busy", "members": [0], "for_ms": 1}

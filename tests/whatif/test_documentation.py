@@ -52,6 +52,7 @@ def output(command: str, folder: Path) -> str:
     return printed.stdout.rstrip("\n")
 
 
+@pytest.mark.slow
 def test_a_replay_and_its_scenario(folder: Path) -> None:
     command = "groupstorm whatif imported --seeds 3 --out replayed"
     shown = output(command, folder).split("Change its settings")[0].rstrip("\n")
@@ -60,6 +61,7 @@ def test_a_replay_and_its_scenario(folder: Path) -> None:
     check_section(PAGE, "scenario", f"```yaml\n{text}\n```")
 
 
+@pytest.mark.slow
 def test_other_settings(folder: Path) -> None:
     command = "groupstorm whatif imported --over session.timeout.ms=10s,30s --seeds 2 --out changed"
     shown = output(command, folder)
@@ -75,6 +77,7 @@ def test_advice(folder: Path) -> None:
     check_section(PAGE, "advise", f"```\n$ {command}\n...\n{shown[shown.index('Changes, medians') :]}\n```")
 
 
+@pytest.mark.slow
 def test_a_replay_that_differs_ends_the_command_with_1(folder: Path) -> None:
     wrong = "group.initial.rebalance.delay.ms=60000"
     printed = groupstorm("whatif", "imported", "--seeds", "2", "--known", wrong, "--out", "wrong", cwd=folder)
@@ -83,6 +86,7 @@ def test_a_replay_that_differs_ends_the_command_with_1(folder: Path) -> None:
     assert "longest round" in printed.stderr
 
 
+@pytest.mark.slow
 def test_the_comparison_as_json(folder: Path) -> None:
     found = json.loads(output("groupstorm whatif imported --seeds 2 --json --out as-json", folder))
     assert found["agrees"]

@@ -100,6 +100,7 @@ def check(harness: Harness, decision: Decision, config: Config, skew_max: int) -
         assert standbys == (wanted if task.stateful else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", list(Strategy))
 @pytest.mark.parametrize("replicas", [0, 1, 2])
 def test_high_availability_settles_after_random_changes(strategy: Strategy, replicas: int) -> None:

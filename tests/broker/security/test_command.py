@@ -27,6 +27,7 @@ def users(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_broker_with_tls_and_users(certificates: Certificates, users: Path) -> None:
     """With uvloop if it is installed."""
     options = ("--tls-cert", str(certificates.server), "--tls-key", str(certificates.server_key))
@@ -58,6 +59,7 @@ def test_certificate_and_key_in_one_file(certificates: Certificates, tmp_path: P
         assert client.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listen", ["127.0.0.2:0", "[::1]:0"])
 def test_other_addresses_of_the_loopback_interface(listen: str) -> None:
     command = [sys.executable, "-m", "groupstorm", "serve", "--listen", listen]

@@ -60,6 +60,7 @@ async def process(address: str, folder: Path) -> asyncio.subprocess.Process:
     )
 
 
+@pytest.mark.slow
 async def test_every_order_counts_once(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """One consumer in a process of its own, and one in the test, whose progress the test reads."""
     example = load_example()

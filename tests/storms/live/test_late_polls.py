@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.storms.live.play import play
 from tests.storms.storms_in_memory import START, MemorySink, scenario
@@ -21,6 +23,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 def test_a_member_that_polls_too_rarely_leaves_and_learns_of_it_at_its_poll() -> None:
     settings = {name.replace("__", "."): value for name, value in SETTINGS.items()}
     sink = MemorySink()

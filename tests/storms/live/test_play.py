@@ -101,6 +101,7 @@ def played(resolved: ResolvedScenario, open_broker: OpenBroker) -> tuple[MemoryS
     return sink, play(resolved, open_broker, sink)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "resolved",
     [
@@ -127,6 +128,7 @@ def test_a_run_ends_although_processes_that_fail_are_started_again() -> None:
     assert figures.generations == 1
 
 
+@pytest.mark.slow
 def test_members_of_kafka_python_pause_during_rounds_in_real_time_too() -> None:
     resolved = scenario(client_profile=["kafka-python"])
     real, figures = played(resolved, emulated)
@@ -178,6 +180,7 @@ def ids(changes: Sequence[events.MemberAdded | events.MemberRemoved]) -> list[tu
     return sorted((event.member_id, str(event.cause)) for event in changes)
 
 
+@pytest.mark.slow
 def test_the_inferred_coordinator_goes_through_the_states_that_the_real_one_emits() -> None:
     silent = Silent()
     sink, figures = played(scenario(), silent)
@@ -187,6 +190,7 @@ def test_the_inferred_coordinator_goes_through_the_states_that_the_real_one_emit
     assert joins == silent.of(events.JoinAnswered)[: len(joins)]
 
 
+@pytest.mark.slow
 def test_the_inferred_consumer_group_goes_through_the_states_that_the_real_one_emits() -> None:
     silent = Silent()
     sink, figures = played(consumer_scenario(), silent)
@@ -198,6 +202,7 @@ def test_the_inferred_consumer_group_goes_through_the_states_that_the_real_one_e
     assert {"PartitionsAssigned", "PartitionsRevoked", "MemberClosed"} <= member_event_names(sink)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cooperative", pytest.param("eager", marks=pytest.mark.slow)])
 def test_an_inferred_migration_has_the_steps_that_the_real_coordinator_emits(variant: str) -> None:
     """Each of two members is restarted with the new protocol, then each with the classic one."""

@@ -82,6 +82,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [dict(row) for row in read_rows(folder)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PYTHON_LIBRARIES)
 def test_unmodified_consumers_play_a_scenario(name: str, tmp_path: Path) -> None:
     """Two members, one is restarted, in one round or two; the records that were written are processed."""
@@ -123,6 +124,7 @@ def plays_as_a_consumer_group(name: str, folder: Path, on: str) -> None:
     assert (figures.records_processed or 0) > 0
 
 
+@pytest.mark.slow
 def test_librdkafka_plays_as_a_consumer_group(tmp_path: Path) -> None:
     plays_as_a_consumer_group("confluent-kafka", tmp_path / "run", EMULATOR)
 
