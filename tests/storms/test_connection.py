@@ -43,8 +43,8 @@ class Broker:
     def count(self, response: tuple[str, str | None], number: int) -> None:
         self.counted.append((response, number))
 
-    def answer(self, name: str) -> None:
-        self._respond[name](ANSWER)
+    def answer(self, name: str, response: Response = ANSWER) -> None:
+        self._respond[name](response)
 
 
 class Wire:

@@ -480,3 +480,9 @@ def test_member_ids_are_uuids_that_begin_with_no_dash() -> None:
     assert len(drawn) == 9 * 2 * 9
     assert all(len(each) == 22 and not each.startswith("-") for each in drawn)
     assert drawn_member_id(1, "a", 1) == drawn_member_id(1, "a", 1)
+
+
+def test_member_ids_stay_the_same_from_version_to_version() -> None:
+    """Traces of the same seed do, too. The first draw for the last of these begins with a dash."""
+    ids = [drawn_member_id(1, *who) for who in (("member-0", 1), ("member-1", 1), ("member-0", 6))]
+    assert ids == ["S445TxIRi_fzPT_qoIKYOw", "4rZmrW1-cDXk_1u4CWqCoA", "XqC05TycEVs8AwzSa__-fw"]
