@@ -39,7 +39,7 @@ class Parts:
             step=self._step, state=MemberState.STABLE, member_id="m-1", epoch=7, heartbeat_interval_ms=5_000
         )
         self.quiet = True
-        self.environment: Any = SimpleNamespace(
+        environment: Any = SimpleNamespace(
             sends_heartbeats=False,
             broker=SimpleNamespace(
                 is_quiet=lambda member_id, epoch: self.quiet and (member_id, epoch) == ("m-1", 7)
@@ -47,6 +47,7 @@ class Parts:
             sessions=SimpleNamespace(by_member_id={}),
             network_threads=SimultaneousRuns(self.clock),
         )
+        self.environment = environment
         self._waits = [*waits]
         heartbeats: Any = SimpleNamespace(rest=lambda *what: self.note(f"rest {what}"))
         self.thread = NetworkThread(self.environment, self, heartbeats)

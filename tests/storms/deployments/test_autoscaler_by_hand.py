@@ -52,6 +52,7 @@ class Fleet:
             self.pods[f"p{index}"] = Pod(self, index, f"p{index}")
         self.lags, self.committed = [0], 0
         self.said: list[tuple[int, str]] = []
+        self._returned = 0
         self.pending = 0
         self.takes_s: dict[str, int] = {"start_ms": 10, "ready_ms": 5}
         self.partitions: Sequence[str] = ("t-0", "t-1")
@@ -110,9 +111,9 @@ class Fleet:
         self.clock.after(2 * SECOND, gone)
 
     def until(self, second: float) -> list[str]:
-        """What is said from now on until then."""
-        before = len(self.said)
+        """What is said by then and was not returned before."""
         until(self.clock, int(second * SECOND))
+        before, self._returned = self._returned, len(self.said)
         return [f"{at_s} {what}" for at_s, what in self.said[before:]]
 
 
