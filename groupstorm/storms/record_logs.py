@@ -25,7 +25,7 @@ RECORD: Final = 1_000_000_000
 class LogCurve:
     """The end of one log, or of several with the same rates."""
 
-    __slots__ = ("_before", "_before_last", "_from_us", "_rates", "last_rate", "last_us", "most")
+    __slots__ = ("_before", "_before_last", "_from_us", "_rates", "last_rate", "last_us")
 
     def __init__(self, rates: Rates) -> None:
         self._from_us = [from_us for from_us, _ in rates]
@@ -39,8 +39,6 @@ class LogCurve:
         self._before_last = self._before[-1]
         self.last_us = self._from_us[-1]
         self.last_rate = self._rates[-1]
-        #: The highest rate of all.
-        self.most = max(self._rates)
 
     def _piece(self, now_us: int) -> int:
         return max(bisect_right(self._from_us, now_us) - 1, 0)
@@ -65,8 +63,6 @@ class LogCurve:
         for piece, from_us in enumerate(self._from_us):
             rate, missing = self._rates[piece], needed - self._before[piece]
             last = piece + 1 == len(self._rates)
-            if missing <= 0:
-                return from_us
             if rate and (last or needed <= self._before[piece + 1]):
                 return from_us - (-missing // rate)
         return None

@@ -36,6 +36,20 @@ def test_rates_that_change() -> None:
     assert [logs.next_change_us(us) for us in (0, 5_000_000, 7_000_000)] == [5_000_000, 7_000_000, None]
 
 
+def test_a_record_is_there_when_it_has_arrived_as_a_whole() -> None:
+    logs = _logs((0, 999_999_999))
+    assert [logs.end(P0, us) for us in (1, 2)] == [0, 1]
+
+
+def test_a_log_that_is_created_after_a_long_time_begins_empty() -> None:
+    """Long after a record a second would have come, and at the instant of a change of the rate."""
+    logs = _logs((0, 1_000), (5_000_000_000, 2_000), (6_000_000_000, 3_000))
+    logs.create(P0, 5_000_000_000)
+    assert [logs.end(P0, us) for us in (4_999_999_999, 5_000_000_000, 5_500_000_000)] == [0, 0, 1_000]
+    assert [logs.rate(P0, us) for us in (4_999_999_999, 5_000_000_000, 6_000_000_000)] == [0, 2_000, 3_000]
+    assert logs.arrived_us(P0, 0) == 5_000_500_000
+
+
 def test_log_without_records_stays_empty() -> None:
     logs = _logs((0, 0))
     assert logs.end(P0, 10**12) == 0
