@@ -62,24 +62,29 @@ def _shown(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-def rows(ran: Storm, from_ms: int) -> list[str]:
+def rows(ran: Storm, from_ms: int, until_ms: int | None = None) -> list[str]:
     """The rows from a time on: the time in milliseconds, the kind, the fields of `SHOWN`."""
+    end_us = ran.rows[-1][0] if until_ms is None else until_ms * 1000
     lines = []
     for time_us, _, event in ran.rows:
         kind: type = type(event)
         name = event_name(kind)
-        if name in SHOWN and time_us >= from_ms * 1000:
+        if name in SHOWN and from_ms * 1000 <= time_us <= end_us:
             fields = (_shown(getattr(event, field)) for field in SHOWN[name])
             lines.append(" ".join((f"{time_us / 1000:.10g}", name, *fields)))
     return lines
 
 
-def check(expected: str, *steps: dict[str, Any], from_ms: int = 60_000, **settings: Any) -> None:
-    """Both kinds of storm give these rows from a time on, and keep every promise."""
+def check(
+    expected: str, *steps: dict[str, Any], from_ms: int = 60_000, until_ms: int | None = None, **settings: Any
+) -> None:
+    """Both kinds of storm give these rows from a time on, or between two, and keep every promise."""
     world = scenario([START, *steps], **WORLD | {"group.protocol": "consumer", "members": 1} | settings)
     for exact in (False, True):
         ran = storm(world, exact=exact)
-        assert "\n".join(rows(ran, from_ms)) == "\n".join(map(str.strip, expected.strip().splitlines()))
+        assert "\n".join(rows(ran, from_ms, until_ms)) == "\n".join(
+            map(str.strip, expected.strip().splitlines())
+        )
         assert set((ran.figures.invariants or {}).values()) == {"held"}
 
 

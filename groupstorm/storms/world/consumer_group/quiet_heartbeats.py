@@ -77,7 +77,10 @@ class QuietHeartbeats:
         process.run_network_thread_at(first_ms + sent * interval_ms)
 
     def _overtake(self, first_ms: int, sent: int) -> None:
-        """So many have been sent by now: put the last one where it is."""
+        """So many have been sent by now: put the last one where it is.
+
+        What arrives now has not arrived yet: the coordinator's timers come first, and so do steps.
+        """
         process = self._process
         connection, member = process.connection, process.group_member
         broker, now_us = connection.broker, connection.clock.now_us
@@ -85,7 +88,7 @@ class QuietHeartbeats:
         sent_us = process.client_clock.us(last_ms)
         arrival_us = sent_us + connection.periodic_latency_us(sent_us)
         arrived, contact_us = sent, arrival_us
-        if arrival_us > now_us:
+        if arrival_us >= now_us:
             arrived = sent - 1
             before_us = process.client_clock.us(last_ms - self._interval_ms)
             contact_us = before_us + connection.periodic_latency_us(before_us)
@@ -97,14 +100,14 @@ class QuietHeartbeats:
             assert isinstance(operation, SendHeartbeat), operation
             take = partial(process.answered, operation)
             timeout_ms = process.config.request_timeout_ms
-            if arrival_us > now_us:
+            if arrival_us >= now_us:
                 connection.overtake(operation.request, sent_us, timeout_ms, take)
                 continue
             response = ConsumerGroupHeartbeatResponse(
                 NO_ERROR, member.member_id, member.epoch, self._interval_ms
             )
             answered_us = arrival_us + connection.periodic_response_latency_us(sent_us)
-            if answered_us > now_us:
+            if answered_us >= now_us:
                 connection.overtake_response(operation.request, sent_us, answered_us, response, take)
             else:
                 member.answered(operation, response, process.client_clock.ms(answered_us))
