@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from groupstorm.storms.deployments.autoscaler import Autoscaler
+from groupstorm.storms.deployments.horizontal import HorizontalAutoscaler, ScalingRules
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
 from tests.storms.test_clients_by_hand import until
@@ -325,3 +326,31 @@ def test_a_scale_down_ends_the_count_of_a_gain() -> None:
         "30 scale-up-gain from 2 to 3 processes: +0 records in 15 s",
         "30 scale-down from 3 to 2 processes, lag 200",
     ]
+
+
+def test_every_period_has_an_allowance_of_its_own() -> None:
+    """Four more or twice as many within 15 s, and the autoscaler decides every 15 s."""
+    fleet = scaled()
+    fleet.lags = [10_000]
+    said = [line for line in acts(fleet, 46) if "scale-up" in line]
+    assert [line.partition(" processes")[0] for line in said] == [
+        "15 scale-up from 2 to 6",
+        "30 scale-up from 6 to 12",
+        "45 scale-up from 12 to 24",
+    ]
+
+
+def test_keda_starts_the_first_pod_of_a_fleet_in_the_first_place_and_tells_what_it_gained() -> None:
+    fleet = scaled(0, **KEDA, autoscaler_sync_ms=1_000_000)
+    fleet.lags = [6]
+    assert fleet.until(149) == ["30 scale-up from 0 to 1 processes, lag 6", "30 start p0"]
+    fleet.committed = 240
+    assert fleet.until(150) == ["150 scale-up-gain from 0 to 1 processes: +240 records in 120 s"]
+
+
+def test_a_percentage_of_a_large_fleet_is_removed() -> None:
+    rules = ScalingRules(
+        least=1, most=200, target=100, tolerance_percent=10, up_window_ms=0, down_window_ms=0, up_pods=4,
+        up_percent=100, down_percent=10, period_ms=15_000,
+    )  # fmt: skip
+    assert HorizontalAutoscaler(rules).decide(0, 100, 100) == 90
