@@ -357,3 +357,41 @@ def test_the_steps_of_deployments_say_what_they_begin() -> None:
         host = running(step, order="reverse")
         assert host.until(60)[0] == f"60 step {step.do} -: {said}"
         assert host.runner.pending > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "do", "names"),
+    [
+        ("deployment", "recreate", {"member-0-v2", "member-1-v2"}),
+        ("statefulset", "recreate", {"member-0", "member-1"}),
+        ("processes", "recreate", {"member-0", "member-1"}),
+        ("processes", "blue-green", {"member-0-v2", "member-1-v2"}),
+        ("deployment", "rolling-restart", {"member-0-v2", "member-1-v2"}),
+        ("statefulset", "rolling-restart", {"member-0", "member-1"}),
+        ("deployment", "drain-node", {"member-0-v2", "member-1-v2"}),
+        ("statefulset", "drain-node", {"member-0", "member-1"}),
+    ],
+)
+def test_only_pods_of_a_deployment_get_other_names(kind: str, do: str, names: set[str]) -> None:
+    host = running(Step(60_000, do), deployment=kind, ready_ms=1_000)
+    host.until(400)
+    assert {*host.processes} == names
+    assert all(process.alive for process in host.processes.values())
+    assert host.runner.pending == 0
+
+
+def test_a_second_rollout_is_a_third_revision() -> None:
+    host = running(
+        Step(60_000, "recreate"), Step(200_000, "rolling-restart"), deployment="deployment", ready_ms=1_000
+    )
+    host.until(500)
+    assert {*host.processes} == {"member-0-v3", "member-1-v3"}
+
+
+def test_the_partition_of_a_stateful_set_keeps_the_pods_below_it() -> None:
+    """The highest ordinal goes first."""
+    host = running(
+        Step(60_000, "rolling-restart"), deployment="statefulset", update_partition=1, count=3, ready_ms=0
+    )
+    stopped = [line.split()[3] for line in host.until(400) if "SIGTERM" in line]
+    assert stopped == ["member-2:", "member-1:"]

@@ -72,6 +72,25 @@ def test_a_percentage_limits_scaling_down() -> None:
     assert scaler.decide(15_000, 18, 100) == 16
 
 
+def test_windows_reach_back_from_the_present_however_late_that_is() -> None:
+    scaler = HorizontalAutoscaler(DEFAULTS)
+    assert scaler.decide(3_600_000, 10, 1_000) == 10
+    assert scaler.decide(3_700_000, 10, 200) == 10
+    assert scaler.decide(3_899_999, 10, 200) == 10
+    assert scaler.decide(3_900_000, 10, 200) == 2, "the ten are five minutes old"
+
+
+def test_single_pods_count_towards_the_allowance_of_a_period() -> None:
+    scaler = HorizontalAutoscaler(DEFAULTS)
+    assert scaler.decide(0, 1, 200) == 2
+    assert scaler.decide(5_000, 2, 100_000) == 5, "one, and four more"
+    down = HorizontalAutoscaler(DEFAULTS._replace(down_window_ms=0, down_percent=50))
+    assert down.decide(0, 9, 800) == 8
+    assert down.decide(5_000, 8, 100) == 4, "half of nine"
+    assert down.decide(19_000, 4, 100) == 4
+    assert down.decide(20_000, 4, 100) == 2
+
+
 @given(st.lists(st.tuples(st.integers(1, 60_000), st.integers(0, 50_000)), max_size=40))
 def test_it_stays_within_its_bounds(readings: list[tuple[int, int]]) -> None:
     rules = DEFAULTS._replace(least=2, most=30)
@@ -98,6 +117,10 @@ PLAIN = KafkaTrigger(threshold=10, allow_idle=False, only_with_lag=False, even=F
         # six partitions: 1, 2, 3 or 6 consumers share them evenly
         ([7] * 6, PLAIN._replace(even=True), 60),
         ([4] * 6, PLAIN._replace(even=True), 30),
+        ([5, 5, 10, 0, 0, 0], PLAIN._replace(even=True), 20),
+        ([5, 5, 10, 1, 0, 0], PLAIN._replace(even=True), 30),
+        ([20, 19], PLAIN, 20),
+        ([10, 19], PLAIN, 29),
         ([1000] * 6, PLAIN._replace(even=True), 60),
         ([0] * 6, PLAIN._replace(even=True), 0),
     ],

@@ -35,21 +35,28 @@ def second(name: str) -> str:
 # --- all at once
 
 
+def lines(second: int, what: str, names: str) -> list[str]:
+    return [f"{second} {what} {name}" for name in names.split()]
+
+
 def test_recreate_starts_the_new_pods_when_the_last_old_one_is_gone() -> None:
-    fleet = Fleet(2)
+    fleet = Fleet(3)
     WholeFleetRollout(fleet, "recreate", pods(fleet), second).recreate()
-    assert fleet.until(16) == ["0 stop p0", "0 stop p1", "2 start p0-v2", "2 start p1-v2"]
+    assert fleet.until(16) == [*lines(0, "stop", "p0 p1 p2"), *lines(2, "start", "p0-v2 p1-v2 p2-v2")]
     assert fleet.pending == 1
     assert fleet.until(1_000) == ["17 rollout-complete recreate: after 17.0 s"]
     assert fleet.pending == 0
-    assert sorted(fleet.pods) == ["p0-v2", "p1-v2"]
+    assert sorted(fleet.pods) == ["p0-v2", "p1-v2", "p2-v2"]
 
 
 def test_blue_green_stops_the_old_pods_when_the_last_new_one_is_available() -> None:
-    fleet = Fleet(2)
+    fleet = Fleet(3)
     WholeFleetRollout(fleet, "blue-green", pods(fleet), second).blue_green()
-    assert fleet.until(14) == ["0 start p0-v2", "0 start p1-v2"]
-    assert fleet.until(60) == ["15 stop p0", "15 stop p1", "17 rollout-complete blue-green: after 17.0 s"]
+    assert fleet.until(14) == lines(0, "start", "p0-v2 p1-v2 p2-v2")
+    assert fleet.until(60) == [
+        *lines(15, "stop", "p0 p1 p2"),
+        "17 rollout-complete blue-green: after 17.0 s",
+    ]
 
 
 @pytest.mark.parametrize("do", ["recreate", "blue_green"])
