@@ -17,7 +17,7 @@ from groupstorm.figures.comparison import one_run_each
 from groupstorm.figures.wording import seconds
 from groupstorm.pipeline.analysis import Engine
 from groupstorm.pipeline.analysis import analyze as analyze_traces
-from groupstorm.pipeline.read import find_traces
+from groupstorm.pipeline.find import find_traces
 from groupstorm.pipeline.reasons import why
 from groupstorm.pipeline.results import Analysis, Request, RoundsByCause, SlowHandover
 from groupstorm.problems import CheckFailed

@@ -43,8 +43,8 @@ def submit(shard: Shard, write: Write) -> None:
 
 def _set_timer(shard: Shard, write: Write) -> None:
     timeout_ms = shard.now_ms + shard.config.commit_timeout_ms
-    awaited = write.complete is not None or write.refuse is not None
-    due_ms = min(write.due_ms, timeout_ms) if awaited else write.due_ms
+    is_awaited = write.refuse is not None
+    due_ms = min(write.due_ms, timeout_ms) if is_awaited else write.due_ms
     shard.timers.set(APPEND, write.group, write.name, due_ms, write)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
+from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -12,6 +13,7 @@ from groupstorm.coordinator.messages import (
     LeaveGroup,
     LeavingMember,
     OffsetCommit,
+    OffsetCommitResponse,
 )
 from groupstorm.coordinator.records import (
     AppendCause,
@@ -62,6 +64,16 @@ def test_what_is_written_and_why() -> None:
 )
 def test_errors_of_appends_as_clients_see_them(error: Error, to_members: Error, to_others: Error) -> None:
     assert (group_append_error(error), operation_error(error)) == (to_members, to_others)
+
+
+def test_without_a_policy_every_append_is_committed_at_once() -> None:
+    coordinator = GroupCoordinator(CoordinatorConfig(), member_ids=lambda prefix: f"{prefix}-1")
+    effects = coordinator.handle(
+        OffsetCommit("g", "", None, -1, {"t": {0: CommittedOffset(7)}}, 9), 0, "commit"
+    )
+    assert effects.replies == [("commit", OffsetCommitResponse((("t", 0, Error.NONE),)))]
+    assert coordinator.committed_offsets("g") == {"t-0": 7}
+    assert coordinator.next_deadline() is None
 
 
 def test_a_plan_that_cannot_be_written_sends_everybody_back() -> None:

@@ -2,12 +2,121 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from groupstorm.coordinator.config import OPTIONS, Compatibility, CoordinatorConfig
+from groupstorm.coordinator.config import COMPATIBILITY, OPTIONS, Compatibility, CoordinatorConfig, parse_int
+from groupstorm.coordinator.consumer_config import ConsumerConfig, GroupOptions
 from groupstorm.problems import InputError
+
+#: Name, type, default and validator of each option, as Kafka prints them (golden/README.md).
+_KAFKAS = [
+    line.split("|")
+    for line in Path(__file__)
+    .with_name("golden")
+    .joinpath("options.kafka-4.3.1.txt")
+    .read_text("utf-8")
+    .splitlines()
+]
+_LARGEST = {"SHORT": 2**15 - 1, "INT": 2**31 - 1, "LONG": 2**63 - 1}
+#: Kafka checks this one where it is used (CompressionType.forId).
+_COMPRESSION = "offsets.topic.compression.codec"
+
+
+def _bounds(kind: str, validator: str) -> tuple[int, int]:
+    """The least and the greatest value: "[1,...,1000]", "[1,...]" or "null"."""
+    match = re.fullmatch(r"\[(-?\d+),\.\.\.(?:,(\d+))?\]", validator)
+    if match is None:
+        return -(2**31), _LARGEST[kind]
+    return int(match[1]), int(match[2] or _LARGEST[kind])
+
+
+def _is_accepted(name: str, value: Any) -> bool:
+    """Whether the option itself accepts the value; a relation to another option may still forbid it."""
+    try:
+        CoordinatorConfig.from_mapping({name: value})
+    except InputError as problem:
+        return "is not between" not in str(problem)
+    return True
+
+
+def test_the_options_and_their_defaults_are_kafkas() -> None:
+    ours = {name: str(option.default) for name, option in OPTIONS.items() if name != COMPATIBILITY}
+    assert ours == {name: default for name, _, default, _ in _KAFKAS}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "validator"),
+    [(name, kind, validator) for name, kind, _, validator in _KAFKAS if kind in _LARGEST],
+    ids=lambda one: one,
+)
+def test_the_bounds_of_numbers_are_kafkas(name: str, kind: str, validator: str) -> None:
+    least, greatest = (0, 4) if name == _COMPRESSION else _bounds(kind, validator)
+    assert [_is_accepted(name, value) for value in (least - 1, least, greatest, greatest + 1)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_options_have_an_effect_under_their_own_names() -> None:
+    """Each gets a value of its own, so that no two can be exchanged."""
+    config = CoordinatorConfig.from_mapping(
+        {
+            "group.initial.rebalance.delay.ms": 11,
+            "group.min.session.timeout.ms": 12,
+            "group.max.session.timeout.ms": 13,
+            "group.max.size": 14,
+            "offset.metadata.max.bytes": 15,
+            "offsets.commit.timeout.ms": 16,
+            "offsets.retention.minutes": 17,
+            "offsets.retention.check.interval.ms": 18,
+            "group.consumer.session.timeout.ms": 50_000,
+            "group.consumer.min.session.timeout.ms": 49_000,
+            "group.consumer.max.session.timeout.ms": 51_000,
+            "group.consumer.heartbeat.interval.ms": 7_000,
+            "group.consumer.min.heartbeat.interval.ms": 6_000,
+            "group.consumer.max.heartbeat.interval.ms": 8_000,
+            "group.consumer.assignment.interval.ms": 20,
+            "group.consumer.min.assignment.interval.ms": 19,
+            "group.consumer.max.assignment.interval.ms": 21,
+            "group.consumer.max.size": 22,
+            "group.consumer.assignors": "range",
+            "group.consumer.migration.policy": "upgrade",
+            "group.consumer.regex.refresh.interval.ms": 23_000,
+        }
+    )
+    consumer = ConsumerConfig(
+        50_000,
+        (49_000, 51_000),
+        7_000,
+        (6_000, 8_000),
+        20,
+        (19, 21),
+        22,
+        ("range",),
+        config.consumer.migration_policy,
+        23_000,
+    )
+    assert config.consumer.migration_policy.value == "upgrade"
+    assert config == CoordinatorConfig(
+        11, 12, 13, 14, 15, 16, 17 * 60_000, 18, Compatibility.REPAIRED, consumer
+    )
+
+
+@pytest.mark.parametrize("text", ["+7", " 7", "7 ", "007"])
+def test_numbers_as_text(text: str) -> None:
+    assert parse_int("group.max.size", text) == 7
+
+
+@pytest.mark.parametrize("text", ["", "-", "+-7", "7-", "1_000", "0x10", "7.0", "seven"])
+def test_what_is_no_number(text: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"group.max.size: {text!r} is not a whole number")):
+        parse_int("group.max.size", text)
 
 
 def test_defaults_are_kafkas() -> None:
@@ -81,3 +190,82 @@ def test_every_default_is_valid() -> None:
 def test_the_former_spelling_of_the_default_is_accepted() -> None:
     config = CoordinatorConfig.from_mapping({"groupstorm.compatibility": "4.4.0"})
     assert config.compatibility is Compatibility.REPAIRED
+
+
+@pytest.mark.parametrize("assignors", ["uniform", " range , uniform ", ["range"]])
+def test_lists_of_names_as_text_or_as_lists(assignors: Any) -> None:
+    names = tuple(part.strip() for part in assignors.split(",")) if isinstance(assignors, str) else ("range",)
+    config = CoordinatorConfig.from_mapping({"group.consumer.assignors": assignors})
+    assert config.consumer.assignors == names
+
+
+@pytest.mark.parametrize("assignors", ["", "uniform,", "best", ["uniform", 3], ["uniform", "best"]])
+def test_what_is_no_list_of_assignors(assignors: Any) -> None:
+    with pytest.raises(InputError, match=r"^group\.consumer\.assignors: .* is not a list of "):
+        CoordinatorConfig.from_mapping({"group.consumer.assignors": assignors})
+
+
+def test_an_interval_of_one_millisecond_less_than_the_session_is_enough() -> None:
+    options = {"group.share.heartbeat.interval.ms": 44_999, "group.share.max.heartbeat.interval.ms": 44_999}
+    CoordinatorConfig.from_mapping(options)
+    with pytest.raises(InputError, match=r"45000 is not less than group\.share\.session\.timeout\.ms, 45000"):
+        CoordinatorConfig.from_mapping(dict.fromkeys(options, 45_000))
+
+
+# options of one group
+
+
+def test_a_group_has_its_own_options_and_the_brokers_for_the_rest() -> None:
+    options = GroupOptions(ConsumerConfig())
+    assert options.own("g") == {}
+    options.set("g", {"consumer.heartbeat.interval.ms": 7_000, "consumer.session.timeout.ms": 50_000})
+    found = [
+        (options.session_timeout_ms(group), options.heartbeat_interval_ms(group)) for group in ("g", "h")
+    ]
+    assert found == [(50_000, 7_000), (45_000, 5_000)]
+    assert options.assignment_interval_ms("g") == 1_000
+    options.set("g", {"consumer.assignment.interval.ms": 0})
+    assert options.own("g") == {"consumer.assignment.interval.ms": 0}, "exactly the last ones"
+    assert options.assignment_interval_ms("g") == 0
+    options.set("g", {})
+    assert options.own("g") == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "is_value"),
+    [
+        ("session_timeout_ms", (1, 45_000, 60_000, 90_000), (45_000, 45_000, 60_000, 60_000)),
+        ("heartbeat_interval_ms", (1, 5_000, 15_000, 90_000), (5_000, 5_000, 15_000, 15_000)),
+        ("assignment_interval_ms", (0, 1, 15_000, 90_000), (0, 1, 15_000, 15_000)),
+    ],
+)
+def test_a_value_beyond_the_brokers_bounds_counts_as_the_nearest(
+    name: str, asked: tuple[int, ...], is_value: tuple[int, ...]
+) -> None:
+    options = GroupOptions(ConsumerConfig())
+    found = []
+    for value in asked:
+        options.set("g", {f"consumer.{name.removesuffix('_ms').replace('_', '.')}.ms": value})
+        found.append(getattr(options, name)("g"))
+    assert tuple(found) == is_value
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"consumer.max.size": 3}, "consumer.max.size: a consumer group has no such option"),
+        (
+            {"consumer.session.timeout.ms": 0},
+            "consumer.session.timeout.ms: 0 is not between 1 and 2147483647",
+        ),
+        ({"consumer.heartbeat.interval.ms": 0}, "0 is not between 1 and"),
+        ({"consumer.assignment.interval.ms": -1}, "-1 is not between 0 and"),
+        ({"consumer.assignment.interval.ms": 2**31}, "2147483648 is not between"),
+    ],
+)
+def test_what_no_group_may_have(options: dict[str, int], says: str) -> None:
+    mine = GroupOptions(ConsumerConfig())
+    with pytest.raises(InputError, match=re.escape(says)):
+        mine.set("g", options)
+    assert mine.own("g") == {}
+    mine.set("g", {"consumer.session.timeout.ms": 2**31 - 1})

@@ -3,12 +3,8 @@ delayed appends, loading. Each rule is Kafka 4.3.1's."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -20,67 +16,10 @@ from groupstorm.coordinator.messages import (
     TxnOffsetCommit,
 )
 from groupstorm.coordinator.records import AppendCause
-from groupstorm.coordinator.script.driver import Driver, Sent
-from groupstorm.coordinator.script.names import Names, topic_uuid
+from groupstorm.coordinator.script.names import topic_uuid
 from groupstorm.trace.events import coordinator as events
+from tests.coordinator.consumer_world import Group
 from tests.coordinator.group_state import group_state
-
-
-class Group:
-    """A coordinator with one consumer group of members that have their own ids."""
-
-    def __init__(self, **options: Any) -> None:
-        config = CoordinatorConfig.from_mapping({"group.consumer.assignment.interval.ms": 0} | options)
-        self.driver = Driver(config, names=Names("test"), topics={"t": 4, "u": 2}, keeps_records=True)
-        self._sent = 0
-        self.events: list[Any] = []
-
-    def step(self, **step: Any) -> Any:
-        self._sent += 1
-        outcome = self.driver.send_step(step, self._sent)
-        self.events += outcome.events
-        return outcome.answers[0].response if outcome.answers else None
-
-    def send(self, request: Any) -> Any:
-        self._sent += 1
-        outcome = self.driver.send(Sent(self._sent, "request", "", request))
-        return outcome.answers[0].response if outcome.answers else None
-
-    def join(self, member: str, **fields: Any) -> Any:
-        joins = {"epoch": 0, "rebalance": 10_000, "topics": ["t"], "owned": {}, "member": member}
-        return self.step(op="chb", **{"as": f"c-{member}"}, **(joins | fields))
-
-    def beat(self, member: str, **fields: Any) -> Any:
-        return self.step(op="chb", **{"as": f"c-{member}"}, **({"owned": "$"} | fields))
-
-    def settle(self) -> None:
-        """Heartbeats until every member has its target."""
-        for _ in range(4):
-            for member_id in list(self.group.members):
-                self.beat(member_id)
-
-    def advance(self, duration_ms: int) -> list[Any]:
-        """Time passes; the answers and events of it."""
-        answers = []
-        for outcome in self.driver.advance(duration_ms):
-            answers += [answer.response for answer in outcome.answers]
-            self.events += outcome.events
-        return answers
-
-    @property
-    def group(self) -> ConsumerGroup:
-        group = self.driver.coordinator.consumer_group("g")
-        assert group is not None
-        return group
-
-    def successor(self) -> Group:
-        """Another coordinator, loaded from the records that this one has written."""
-        other = Group()
-        records = self.driver.coordinator.snapshot()
-        other.driver.coordinator.load(records, self.driver.now_ms)
-        other.driver.now_ms = self.driver.now_ms
-        other.driver.clients = self.driver.clients
-        return other
 
 
 def _offsets(number: int = 0, topic: str = "t") -> dict[str, dict[int, CommittedOffset]]:
@@ -337,3 +276,15 @@ def test_an_instance_id_that_a_member_had_before_its_last_one_is_not_forgotten()
     group.beat("a", epoch=-1, instance="i2")
     assert group.join("a", instance="i1").error is Error.UNKNOWN_MEMBER_ID
     assert group.join("a", instance="i2").error is Error.NONE
+
+
+def test_a_write_that_fails_after_the_group_was_loaded_takes_back_its_own_changes_alone() -> None:
+    group = Group()
+    group.join("a")
+    other = group.successor()
+    before = group_state(other.group)
+    other.driver.append_error = Error.NOT_ENOUGH_REPLICAS
+    assert other.join("b").error is Error.COORDINATOR_NOT_AVAILABLE
+    assert group_state(other.group) == before
+    assert before["epoch"] == 2
+    assert before["members"].keys() == {"a"}

@@ -138,6 +138,20 @@ def test_an_answer_that_waits_for_the_write_is_given_although_its_completion_bre
     assert world.state == "Empty"
 
 
+def test_the_event_of_a_failure_names_the_generation_and_the_member_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(no_delay())
+    world.stable()
+    monkeypatch.setattr(joins, "_check", _broken)
+    world.join("m2")
+    world.join("m9", group="none")
+    assert world.of(events.OperationFailed) == [
+        ("g", "m2", 1, "Defect: out of order"),
+        ("none", "m9", -1, "Defect: out of order"),
+    ]
+
+
 def test_a_failed_group_is_written_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     """What broke it may be in its record: a restart must not bring that back."""
     world = World(no_delay())

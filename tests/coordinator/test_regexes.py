@@ -110,3 +110,9 @@ def test_whole_names_are_matched() -> None:
         "[": [],
     }
     assert {(one.version, one.resolved_at_ms) for one in found.values()} == {(1, 7)}
+
+
+def test_a_refusal_is_said_to_the_member_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    """RE2 would write it to standard error as well."""
+    assert problem_of("(never asked before") == "missing closing )"
+    assert capfd.readouterr().err == ""

@@ -52,3 +52,14 @@ def test_the_hash_of_topics_changes_with_what_members_are_assigned() -> None:
         assert topics.hash_of(["a", "b"]) != before
     topics.update({"a": Topic(ONE, 1)}, [])
     assert topics.hash_of(["a", "b"]) == before
+
+
+def test_the_hash_of_topics_fits_into_kafkas_record() -> None:
+    """ConsumerGroupMetadataValue.MetadataHash is an int64."""
+    topics = Topics()
+    names = [f"topic-{number}" for number in range(64)]
+    topics.update({name: Topic(UUID(int=number), 1) for number, name in enumerate(names)}, [])
+    hashes = [topics.hash_of([name]) for name in names]
+    assert len(set(hashes)) == 64
+    assert all(-(2**63) <= one < 2**63 for one in hashes)
+    assert min(hashes) < -(2**62) < 2**62 < max(hashes)

@@ -34,6 +34,7 @@ ROOMS: Final[dict[str, Room]] = {
         ("groupstorm/coordinator/*.py", "groupstorm/coordinator/classic/*.py"),
         ("tests/coordinator",),
     ),
+    "consumer-groups": Room(("groupstorm/coordinator/consumer/*.py",), ("tests/coordinator",)),
     "members": Room(
         (
             "groupstorm/clients/causes.py",
@@ -54,6 +55,16 @@ ROOMS: Final[dict[str, Room]] = {
             "tests/clients/test_watched_topics.py",
             "tests/client_profiles/test_profiles.py",
             "tests/storms/test_transcripts.py",
+        ),
+    ),
+    "consumer-members": Room(
+        ("groupstorm/clients/consumer_group/*.py",),
+        (
+            "tests/clients/test_group_heartbeats.py",
+            "tests/clients/test_group_leaving.py",
+            "tests/clients/test_group_member_with_coordinator.py",
+            "tests/clients/test_group_reconciliation.py",
+            "tests/oracle/group_member",
         ),
     ),
     "consumer": Room(("groupstorm/clients/consumer/*.py",), ("tests/clients/consumer",)),
@@ -84,6 +95,7 @@ ROOMS: Final[dict[str, Room]] = {
             "groupstorm/pipeline/figures.py",
             "groupstorm/pipeline/members.py",
             "groupstorm/pipeline/ownership.py",
+            "groupstorm/pipeline/read.py",
             "groupstorm/pipeline/rounds.py",
             "groupstorm/pipeline/spark.py",
             "groupstorm/pipeline/tables.py",

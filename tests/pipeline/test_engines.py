@@ -16,9 +16,9 @@ import pytest
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.pipeline.analysis import Engine, analyze
+from groupstorm.pipeline.find import find_traces
 from groupstorm.pipeline.local import analyze_locally
 from groupstorm.pipeline.local_tables import all_rows
-from groupstorm.pipeline.read import find_traces
 from groupstorm.pipeline.results import TABLES, EngineResult, Request
 from groupstorm.problems import InputError
 from groupstorm.trace.events import scenario as world_events

@@ -48,7 +48,8 @@ def test_a_signal_in_the_middle_of_the_start_kills_the_process_that_starts(
     monkeypatch.setattr(java_gateway, "Popen", start)
     with raising_on_termination(), pytest.raises(Stopped), _no_jvm_left():
         java_gateway.Popen(["sleep", "600"])
-    left = [process for process in started if process.poll() is None]
+    left = [process for process in started if process.returncode is None]
     for process in left:
         process.kill()
     assert not left
+    assert java_gateway.Popen is start, "as it was before the block"

@@ -51,8 +51,6 @@ class ResolvedRegex(NamedTuple):
     in_order: tuple[str, ...] = ()
 
 
-NOT_RESOLVED = ResolvedRegex(frozenset(), 0, 0)
-
 #: Topic -> how many members name it, how many resolved expressions match it.
 SubscribedTopics = dict[str, tuple[int, int]]
 

@@ -100,7 +100,6 @@ def _upgrade(shard: Shard, classic: ClassicGroup, records: list[Record]) -> Cons
     answer_all_parked(shard, classic, Error.REBALANCE_IN_PROGRESS)
     records.append(GroupTombstone(classic.name))
     group = ConsumerGroup(classic.name)
-    group.set_epoch(classic.generation, 0)
     group.set_assignment_epoch(classic.generation, NEVER)
     for one in classic.members.values():
         member, target = _upgraded(shard, classic, one)

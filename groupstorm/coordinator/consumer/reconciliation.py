@@ -112,13 +112,8 @@ def _situation(member: ConsumerMember, question: Reconciliation) -> Situation:
 
 def _drop_topics(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
     """Take away the topics to which the member no longer subscribes; its epoch stays."""
-    if question.subscribes_to_nothing and not member.revoking:
-        dropped = dict(member.assigned)
-    else:
-        dropped = {
-            topic: held for topic, held in member.assigned.items() if not question.is_subscribed(topic)
-        }
-    if not dropped and not (question.subscribes_to_nothing and not member.revoking):
+    dropped = {topic: held for topic, held in member.assigned.items() if not question.is_subscribed(topic)}
+    if not dropped and (member.revoking or not question.subscribes_to_nothing):
         return member
     assigned = {topic: held for topic, held in member.assigned.items() if topic not in dropped}
     revoking = dict(member.revoking)

@@ -1,0 +1,295 @@
+"""Subscriptions of consumer groups: when topics and regular expressions are looked at again, and what changes
+then (GroupMetadataManager.maybeUpdateRegularExpressions, updateSubscriptionMetadata)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer.group import ConsumerGroup, ResolvedRegex
+from groupstorm.coordinator.consumer.member import ConsumerMember
+from groupstorm.coordinator.consumer.records import ConsumerTargetRecord
+from groupstorm.coordinator.consumer.subscriptions import take_resolved
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
+from groupstorm.coordinator.records import immediate
+from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.shard import Shard
+from groupstorm.trace.events import coordinator as events
+from tests.coordinator.consumer_world import Group
+from tests.coordinator.group_state import group_state
+
+
+def matching(group: Group) -> dict[str, list[str]]:
+    """Regular expression -> the topics that it matched when it was resolved last."""
+    return {regex: sorted(one.topics) for regex, one in group.group.resolved.items()}
+
+
+def alive(group: Group, duration_ms: int, members: Sequence[str] = ("a",)) -> None:
+    """Time passes, with a heartbeat every 20 s that subscribes to nothing new."""
+    for _ in range(duration_ms // 20_000):
+        group.advance(20_000)
+        for member in members:
+            group.beat(member)
+    group.advance(duration_ms % 20_000)
+
+
+def create(group: Group, *topics: str) -> None:
+    group.driver.change_topics(dict.fromkeys(topics, 2), ())
+
+
+# regular expressions
+
+
+def test_an_expression_is_resolved_right_after_the_heartbeat_that_brings_it() -> None:
+    group = Group()
+    joined = group.join("a", topics=[], regex="t|v")
+    assert joined.assignment == {}
+    assert matching(group) == {"t|v": ["t"]}
+    assert group.beat("a").assignment == {topic_uuid("t"): (0, 1, 2, 3)}
+
+
+@pytest.mark.parametrize(("waits_ms", "is_resolved"), [(10_000, False), (10_001, True)])
+def test_expressions_are_resolved_again_after_more_than_ten_seconds(waits_ms: int, is_resolved: bool) -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t|v")
+    create(group, "v")
+    group.advance(waits_ms)
+    group.beat("a")
+    assert matching(group) == {"t|v": ["t", "v"] if is_resolved else ["t"]}
+
+
+@pytest.mark.parametrize(("waits_ms", "is_resolved"), [(600_000, False), (600_001, True)])
+def test_without_new_topics_they_are_resolved_again_after_the_refresh_interval(
+    waits_ms: int, is_resolved: bool
+) -> None:
+    """group.consumer.regex.refresh.interval.ms"""
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    alive(group, waits_ms)
+    group.beat("a")
+    [(_, resolved)] = group.group.resolved.items()
+    assert resolved.resolved_at_ms == (waits_ms if is_resolved else 0)
+
+
+def test_a_topic_that_grows_makes_no_expression_stale_and_one_that_is_created_does() -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    group.driver.change_topics({"t": 6}, ())
+    group.advance(20_000)
+    group.beat("a")
+    assert [one.resolved_at_ms for _, one in group.group.resolved.items()] == [0]
+    create(group, "w")
+    group.beat("a")
+    assert [one.resolved_at_ms for _, one in group.group.resolved.items()] == [20_000]
+
+
+def test_an_expression_is_known_as_long_as_anybody_subscribes_to_it() -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    for member in ("b", "c", "d"):
+        group.join(member, topics=[], regex="u")
+    alive(group, 20_000, "abcd")
+    assert matching(group) == {"t": ["t"], "u": ["u"]}
+    group.beat("d", regex="")
+    assert matching(group) == {"t": ["t"], "u": ["u"]}, "two are left"
+    group.beat("c", epoch=-1)
+    assert matching(group) == {"t": ["t"], "u": ["u"]}, "one is left"
+    group.join("c", topics=[], regex="u")
+    group.send(LeaveGroup("g", (LeavingMember("b"), LeavingMember("c")), 5))
+    assert matching(group) == {"t": ["t"]}
+    assert group.group.subscribed == {"t": (0, 1)}
+    group.beat("a", regex="")
+    assert matching(group) == {}
+    assert group.group.subscribed == {}
+
+
+def test_another_expression_of_the_only_member_takes_the_place_of_the_old_one() -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    alive(group, 20_000)
+    epoch = group.group.epoch
+    group.beat("a", regex="u")
+    assert matching(group) == {"u": ["u"]}
+    assert group.group.epoch == epoch + 1, "when it is resolved, not when it comes"
+    assert group.beat("a").assignment == {topic_uuid("u"): (0, 1)}
+
+
+def test_an_expression_that_the_group_has_resolved_counts_at_once() -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    group.join("b", topics=["u"])
+    group.settle()
+    epoch = group.group.epoch
+    group.beat("b", topics=[], regex="t")
+    assert group.group.epoch == epoch + 1
+    assert [one.resolved_at_ms for _, one in group.group.resolved.items()] == [0]
+
+
+def test_a_new_expression_within_ten_seconds_waits_for_the_next_resolution() -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    group.join("b", topics=[], regex="u")
+    assert matching(group) == {"t": ["t"]}
+    group.advance(10_001)
+    group.beat("a")
+    assert matching(group) == {"t": ["t"], "u": ["u"]}
+
+
+def test_an_expression_that_re2_does_not_take_changes_nothing() -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    before = group_state(group.group)
+    refused = group.beat("a", regex="(")
+    assert refused.error is Error.INVALID_REGULAR_EXPRESSION
+    assert refused.error_message == (
+        "SubscribedTopicRegex `(` is not a valid regular expression: missing closing )."
+    )
+    assert group_state(group.group) == before
+
+
+def test_an_expression_that_matches_nothing_new_changes_no_epoch() -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    group.settle()
+    epoch = group.group.epoch
+    create(group, "w")
+    group.advance(20_000)
+    group.beat("a")
+    assert group.group.epoch == epoch
+    create(group, "tt")
+    group.advance(20_000)
+    group.beat("a", regex="t+")
+    group.beat("a")
+    assert group.group.epoch == epoch + 1
+
+
+def test_what_nobody_subscribes_to_any_more_is_not_written_when_it_is_resolved() -> None:
+    shard = Shard(CoordinatorConfig(), str, immediate, False)
+    group = ConsumerGroup("g")
+    assert take_resolved(shard, group, {"t": ResolvedRegex(frozenset({"t"}), 1, 0)}) == []
+    group.set_member("a", ConsumerMember("a", regex="t"))
+    written = take_resolved(shard, group, {"t": ResolvedRegex(frozenset({"t"}), 1, 5)})
+    assert [tuple(one) for one in written] == [("g", "t", ("t",), 1, 5), ("g", 2, 0)]
+
+
+# topics
+
+
+def test_a_topic_that_grows_or_goes_makes_the_next_heartbeat_look() -> None:
+    """Also at the first instant of the coordinator's clock."""
+    group = Group()
+    group.join("a")
+    epoch = group.group.epoch
+    group.driver.change_topics({"u": 9}, ())
+    group.beat("a")
+    assert group.group.epoch == epoch, "nobody reads it"
+    group.driver.change_topics({"t": 5}, ())
+    assert group.beat("a").assignment == {topic_uuid("t"): (0, 1, 2, 3, 4)}
+    assert group.group.epoch == epoch + 1
+    group.driver.change_topics({}, ["t"])
+    group.beat("a")
+    assert group.group.epoch == epoch + 2
+
+
+def test_what_a_failed_write_took_back_is_noticed_again() -> None:
+    group = Group()
+    group.join("a")
+    epoch = group.group.epoch
+    group.driver.change_topics({"t": 5}, ())
+    group.driver.append_error = Error.NOT_ENOUGH_REPLICAS
+    assert group.beat("a").error is Error.COORDINATOR_NOT_AVAILABLE
+    group.driver.append_error = None
+    group.advance(1_000)
+    assert group.beat("a").member_epoch == epoch + 1
+
+
+def test_an_empty_list_of_topics_is_a_subscription() -> None:
+    group = Group()
+    joined = group.join("a", topics=[])
+    assert (joined.error, joined.assignment) == (Error.NONE, {})
+    group.beat("a", topics=["t"])
+    assert group.beat("a", topics=["t"], rebalance=10_000).assignment == {topic_uuid("t"): (0, 1, 2, 3)}
+
+
+# targets
+
+
+def member_epochs(group: Group) -> dict[str, int]:
+    return {member.member_id: member.epoch for member in group.group.members.values()}
+
+
+@pytest.mark.parametrize(("waits_ms", "is_computed"), [(999, False), (1_000, True)])
+def test_targets_are_computed_at_most_once_in_the_assignment_interval(
+    waits_ms: int, is_computed: bool
+) -> None:
+    group = Group(**{"group.consumer.assignment.interval.ms": 1_000})
+    group.join("a")
+    group.advance(waits_ms)
+    joined = group.join("b")
+    assert (joined.member_epoch, joined.assignment) == (3 if is_computed else 2, {})
+    assert group.group.state == ("Reconciling" if is_computed else "Assigning")
+    assert {
+        owner: len(numbers) for owner, target in group.group.targets.items() for numbers in target.values()
+    } == ({"a": 2, "b": 2} if is_computed else {"a": 4})
+
+
+def test_only_targets_that_change_are_written_anew() -> None:
+    group = Group()
+    group.join("a")
+    group.join("b", topics=["u"])
+    group.settle()
+    written = len(group.driver.appended)
+    group.join("c", topics=["u"])
+    [(records, _), *_] = group.driver.appended[written:]
+    changed = {one.member_id for one in records if isinstance(one, ConsumerTargetRecord)}
+    assert changed == {"b", "c"}
+
+
+def assignor_and_targets(members: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """What ConsumerGroupDescribe says the assignor is, and each member's number of partitions of t and u."""
+    group = Group()
+    for name, fields in members.items():
+        group.join(name, **fields)
+    targets = {
+        name: [len(target.get(topic_uuid(topic), ())) for topic in ("t", "u")]
+        for name, target in group.group.targets.items()
+    }
+    return group.group.preferred_assignor() or "uniform", targets
+
+
+def test_the_assignor_that_most_members_name_assigns() -> None:
+    """Range gives the first member more of each topic, uniform the same number in all."""
+    both = {"topics": ["t", "u"]}
+    members: dict[str, dict[str, Any]] = {name: dict(both) for name in "abcd"}
+    assert assignor_and_targets(members)[0] == "uniform"
+    members["d"]["assignor"] = "range"
+    assert assignor_and_targets(members) == (
+        "range",
+        {"a": [1, 1], "b": [1, 1], "c": [1, 0], "d": [1, 0]},
+    )
+    members["a"]["assignor"] = members["b"]["assignor"] = "uniform"
+    named, targets = assignor_and_targets(members)
+    assert named == "uniform"
+    assert sorted(sum(each) for each in targets.values()) == [1, 1, 2, 2]
+
+
+def test_events_say_each_change_once() -> None:
+    group = Group()
+    group.join("a", instance="i")
+    group.beat("a", topics=["t", "u"], instance="i")
+    group.beat("a", regex="u", instance="i")
+    group.beat("a", topics=["t"], regex="", instance="i")
+    group.beat("a", instance="i")
+    assert [one.generation for one in group.of(events.MemberUpdated)] == [3, 3, 5]
+    group.beat("a", epoch=-2, instance="i")
+    group.join("b", instance="i")
+    assert [(one.member_id, one.previous_member_id) for one in group.of(events.MemberReplaced)] == [
+        ("b", "a")
+    ]
+    assert [(one.member_id, one.cause) for one in group.of(events.MemberAdded)] == [("a", "static-member")]
+    assert group.of(events.MemberRemoved) == []
+    assert [one.generation for one in group.of(events.GroupEpochBumped)] == [2, 3, 4, 5]

@@ -1,0 +1,286 @@
+"""Live groups that change their protocol (KIP-848): refusals, what is written, what goes on afterwards.
+
+Kafka: GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.coordinator.consumer.records import (
+    ConsumerCurrentRecord,
+    ConsumerMemberRecord,
+    ConsumerTargetRecord,
+)
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.messages import (
+    CommittedOffset,
+    DescribeConsumerGroup,
+    DescribeGroup,
+    ListGroups,
+    OffsetCommit,
+    OffsetDelete,
+)
+from groupstorm.coordinator.records import GroupMetadataRecord, Record
+from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.trace.events import coordinator as events
+from tests.coordinator.consumer_world import Group
+
+T = topic_uuid("t")
+
+
+def classic(*clients: str, **options: Any) -> Group:
+    """A stable classic group of these members, which read t."""
+    group = Group(**{"group.initial.rebalance.delay.ms": 0} | options)
+    for client in clients:
+        group.classic(client, "t")
+    group.advance(0)
+    for client in reversed(clients):
+        group.sync(client, assignments="auto-consumer")
+    return group
+
+
+def mixed(**options: Any) -> Group:
+    """n, a static member of the new protocol, and the classic c: two partitions each."""
+    group = Group(**options)
+    group.join("n", instance="i")
+    group.classic("c", "t", version_of_subscription=1)
+    group.settle()
+    group.classic("c", "t", version_of_subscription=1)
+    group.sync("c")
+    return group
+
+
+# upgrades
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"group.consumer.migration.policy": "downgrade"}, "online upgrade is disabled"),
+        ({"group.consumer.max.size": 1}, "the group size exceeds the consumer group maximum size"),
+    ],
+)
+def test_a_refused_upgrade_says_why_and_leaves_the_group(options: dict[str, Any], reason: str) -> None:
+    group = classic("x", "y", **options)
+    refused = group.join("n")
+    assert (refused.error, refused.error_message) == (
+        Error.GROUP_ID_NOT_FOUND,
+        f"Cannot upgrade classic group g to consumer group because {reason}.",
+    )
+    assert group.heartbeat("x") is Error.NONE
+
+
+def test_a_group_as_large_as_a_consumer_group_may_be_has_no_room_for_who_would_upgrade_it() -> None:
+    group = classic("x", "y", **{"group.consumer.max.size": 2})
+    assert group.join("n").error is Error.GROUP_MAX_SIZE_REACHED
+
+
+def test_groups_of_another_type_are_not_upgraded() -> None:
+    group = Group(**{"group.initial.rebalance.delay.ms": 0})
+    group.classic("x", "t", type="connect")
+    group.advance(0)
+    assert group.join("n").error_message == (
+        "Cannot upgrade classic group g to consumer group because the group does not use the consumer"
+        " embedded protocol."
+    )
+
+
+def test_an_upgrade_by_a_member_that_reads_nothing_changes_no_epoch() -> None:
+    """The generation is everybody's epoch, and that of the targets, which are the assignments."""
+    group = classic("x")
+    group.classic("y", "t")
+    group.classic("x", "t")
+    for client in ("y", "x"):
+        group.sync(client, assignments="auto-consumer")
+    joined = group.join("n", topics=[])
+    assert (joined.error, joined.member_epoch, joined.assignment) == (Error.NONE, 2, {})
+    described = group.send(DescribeConsumerGroup("g"))
+    assert (described.state, described.epoch, described.assignment_epoch) == ("Stable", 2, 2)
+    assert group.of(events.TargetAssigned) == []
+    assert [sorted(one.target) for one in described.members if one.is_classic] == [["t", "u"]] * 2
+    assert group.heartbeat("x") is Error.NONE
+
+
+def test_the_sessions_of_upgraded_members_begin_anew() -> None:
+    group = classic("x")
+    group.advance(40_000)
+    group.join("n", topics=[])
+    group.advance(44_999)
+    assert len(group.group.members) == 2
+    group.advance(1)
+    assert {(one.member_id, one.cause) for one in group.of(events.MemberRemoved)} == {
+        ("n", "session-expired"),
+        (group.id_of("x"), "session-expired"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("compatibility", "causes"), [("4.3.1", {"rebalance-timeout"}), ("4.3.1-repaired", set())]
+)
+def test_timers_of_the_classic_group_hit_no_later_one(compatibility: str, causes: set[str]) -> None:
+    """Kafka 4.3.1 leaves them: at the end of a round that the upgrade ended, members of a stable group go."""
+    options: dict[str, Any] = {"groupstorm.compatibility": compatibility}
+    group = classic("x", **options)
+    group.classic("y", "t", rebalance=20_000)
+    group.join("n", instance="i")
+    group.classic("z", "t", instance="i", version=5)
+    known = group.driver.coordinator.group("g")
+    assert known is not None
+    assert known.state.value == "Stable"
+    group.advance(20_000)
+    assert {one.cause for one in group.of(events.MemberRemoved)} == causes
+
+
+# downgrades
+
+
+@pytest.mark.parametrize(("max_size", "downgrades"), [(1, False), (2, True)])
+def test_a_group_is_downgraded_if_the_classic_protocol_has_room_for_its_members(
+    max_size: int, downgrades: bool
+) -> None:
+    group = mixed(**{"group.max.size": max_size})
+    group.classic("back", "t", instance="i", version=5)
+    assert (group.driver.coordinator.group("g") is not None) == downgrades
+
+
+def test_a_downgraded_group_is_written_as_a_classic_one_alone() -> None:
+    for ends in ("replaced", "left"):
+        group = mixed()
+        if ends == "replaced":
+            group.classic("back", "t", instance="i", version=5)
+        else:
+            group.beat("n", epoch=-1, instance="i")
+        [record] = group.driver.coordinator.snapshot()
+        assert isinstance(record, GroupMetadataRecord)
+        known = group.driver.coordinator.group("g")
+        assert known is not None
+        assert {one.member_id for one in record.roster} == set(known.members)
+        assert group.send(DescribeGroup("g", 6)).error is Error.NONE, "reads see it"
+
+
+def test_the_sessions_of_downgraded_members_begin_anew() -> None:
+    group = mixed()
+    group.advance(40_000)
+    group.heartbeat("c")
+    group.beat("n", instance="i")
+    group.classic("back", "t", instance="i", version=5)
+    group.advance(44_999)
+    assert group.of(events.MemberRemoved) == []
+    group.advance(1)
+    assert {(one.member_id, one.cause) for one in group.of(events.MemberRemoved)} == {
+        (group.id_of("c"), "session-expired"),
+        (group.id_of("back"), "session-expired"),
+    }
+
+
+def test_the_members_of_a_downgraded_group_read_what_they_read_before() -> None:
+    group = mixed()
+    group.classic("back", "t", instance="i", version=5)
+    offsets = {topic: {0: CommittedOffset(1)} for topic in ("t", "u")}
+    generation = group.driver.clients.get("back").generation
+    group.send(OffsetCommit("g", group.id_of("back"), "i", generation, offsets, 9))
+    answer = group.send(OffsetDelete("g", {"t": (0,), "u": (0,)}))
+    assert answer.partitions == (("t", 0, Error.GROUP_SUBSCRIBED_TO_TOPIC), ("u", 0, Error.NONE))
+
+
+@pytest.mark.parametrize("is_downgraded", [False, True])
+def test_an_assignment_is_written_in_the_version_of_the_members_subscription(is_downgraded: bool) -> None:
+    group = mixed()
+    if is_downgraded:
+        group.classic("back", "t", instance="i", version=5, version_of_subscription=3)
+        assert group.sync("back").assignment[:2] == b"\x00\x03"
+    assert group.sync("c").assignment[:2] == b"\x00\x01"
+
+
+def test_a_downgraded_group_is_a_new_one_in_the_order_of_groups() -> None:
+    """convertToClassicGroup removes the group and puts another one in, which comes first in its slot."""
+    group = mixed()
+    group.join("other", group="a")
+
+    def listed() -> list[str]:
+        return [one.group for one in group.send(ListGroups()).groups]
+
+    assert listed() == ["a", "g"]
+    group.classic("back", "t", instance="i", version=5)
+    assert listed() == ["g", "a"]
+
+
+@pytest.mark.parametrize("delay_ms", [0, 100])
+def test_a_downgrade_that_cannot_be_written_is_taken_back(delay_ms: int) -> None:
+    group = mixed()
+    members = set(group.group.members)
+    group.driver.append_delay_ms, group.driver.append_error = delay_ms, Error.NOT_ENOUGH_REPLICAS
+    group.beat("n", epoch=-1, instance="i")
+    group.advance(delay_ms)
+    assert set(group.group.members) == members
+    assert group.driver.coordinator.consumer_group("g") is not None
+
+
+# loading and moving
+
+
+def test_a_group_of_which_only_offsets_were_written_becomes_a_consumer_group() -> None:
+    """The records of a log may begin with a commit from outside of the group."""
+    before = Group()
+    before.send(OffsetCommit("g", "", None, -1, {"t": {0: CommittedOffset(5)}}, 9))
+    offsets = before.driver.coordinator.snapshot()
+    before.join("a")
+    consumer = [one for one in before.driver.coordinator.snapshot() if one not in offsets]
+    after = Group()
+    after.driver.coordinator.load([*offsets, *consumer], 0)
+    assert after.group.members.keys() == ["a"]
+    assert after.driver.coordinator.committed_offsets("g") == {"t-0": 5}
+
+
+def test_records_of_a_consumer_group_do_not_fit_a_classic_one() -> None:
+    record = classic("x").driver.coordinator.snapshot()
+    later = Group()
+    later.join("a")
+    with pytest.raises(CoordinatorFault, match="group 'g' is not a consumer group"):
+        Group().driver.coordinator.load([*record, *later.driver.coordinator.snapshot()], 0)
+
+
+@pytest.mark.parametrize("tombstones", [("member",), ("current", "member"), ("target", "member")])
+def test_a_member_is_not_deleted_before_its_assignments(tombstones: tuple[str, ...]) -> None:
+    group = Group()
+    group.join("a")
+    records = group.driver.coordinator.snapshot()
+    deleted: dict[str, Record] = {
+        "current": ConsumerCurrentRecord("g", "a", None),
+        "target": ConsumerTargetRecord("g", "a", None),
+        "member": ConsumerMemberRecord("g", "a", None),
+    }
+    with pytest.raises(CoordinatorFault, match="member 'a' is deleted before its assignments"):
+        Group().driver.coordinator.load([*records, *(deleted[name] for name in tombstones)], 0)
+    after = Group()
+    after.driver.coordinator.load([*records, *deleted.values()], 0)
+    assert after.group.members.keys() == []
+
+
+def test_a_coordinator_that_ends_forgets_the_group_and_one_that_begins_loads_it() -> None:
+    group = Group()
+    group.join("a")
+    group.join("b")
+    group.beat("a", owned=None)  # has to give partitions up
+    effects = group.driver.coordinator.unload(0)
+    assert [tuple(one) for one in effects.events] == [("g", "unloaded")]
+    assert group.driver.coordinator.groups == []
+    assert group.driver.coordinator.next_deadline() is None
+    other = Group()
+    loaded = other.driver.coordinator.load(group.driver.coordinator.snapshot(), 0)
+    assert [tuple(one) for one in loaded.events] == [("g", "loaded")]
+    assert set(other.group.members) == {"a", "b"}
+
+
+def test_targets_without_an_interval_are_computed_whatever_the_clock_says() -> None:
+    """A successor's clock may be behind the time at which the last targets were computed."""
+    group = Group()
+    group.advance(5_000)
+    group.join("a")
+    other = Group()
+    other.driver.coordinator.load(group.driver.coordinator.snapshot(), 0)
+    assert other.join("b").member_epoch == 3
