@@ -293,3 +293,12 @@ def test_a_plan_that_lands_after_its_group_was_taken_back_counts_for_nothing() -
     assert world.error(token) is Error.COORDINATOR_NOT_AVAILABLE
     assert world.coordinator.groups == []
     assert [event.state for event in world.of(events.GroupStateChanged)][-1] == "CompletingRebalance"
+
+
+def test_what_a_timer_changes_is_written() -> None:
+    world = World(no_delay())
+    world.stable(1)
+    world.advance(10_000)
+    [record] = world.appended[-1][0]
+    assert (world.state, world.appended[-1][1]) == ("Empty", AppendCause.EMPTY_GROUP)
+    assert record == GroupMetadataRecord("g", 2, "consumer", None, None, 0, (), world.now_ms)

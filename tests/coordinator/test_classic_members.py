@@ -14,6 +14,7 @@ from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
 from groupstorm.coordinator.script.names import topic_uuid
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
+from tests.coordinator.group_state import group_state
 
 T = topic_uuid("t")
 
@@ -197,3 +198,10 @@ def test_no_timer_of_the_consumer_group_hits_the_member_after_another_upgrade() 
     group.advance(5_000)
     assert removed(group) == []
     assert back in group.group.members
+
+
+def test_a_join_that_no_group_takes_is_refused_and_changes_nothing() -> None:
+    group = mixed()
+    before = group_state(group.group)
+    assert group.classic("late", "t", session=1_000).error is Error.INVALID_SESSION_TIMEOUT
+    assert group_state(group.group) == before

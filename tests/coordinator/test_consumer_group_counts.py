@@ -4,6 +4,7 @@ every change can be taken back."""
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -227,6 +228,92 @@ def test_whether_all_members_read_the_same_topics(
 ) -> None:
     """ConsumerGroup.subscriptionType"""
     assert group_is_homogeneous(regexes, topics, members) is expected
+
+
+def naming(**counts: int) -> ConsumerGroup:
+    """A group in which so many members name each assignor."""
+    group = ConsumerGroup("g")
+    for name, count in counts.items():
+        for number in range(count):
+            group.set_member(f"{name}-{number}", ConsumerMember(f"{name}-{number}", assignor=name))
+    return group
+
+
+def test_one_member_counts_once_for_the_assignor_that_it_names() -> None:
+    """Ties go to one of the two, whichever has more members before."""
+    tie = naming(range=1, uniform=1).preferred_assignor()
+    nothing = ConsumerMember("new")
+    for most, least in (("range", "uniform"), ("uniform", "range")):
+        more = naming(**{most: 3, least: 1})
+        gone = more.members[f"{most}-0"]
+        assert more.preferred_assignor(gone, nothing) == more.preferred_assignor(gone, None) == most
+        one_more = naming(**{most: 2, least: 1})
+        assert one_more.preferred_assignor(nothing, ConsumerMember("new", assignor=least)) == tie
+        assert one_more.preferred_assignor(None, ConsumerMember("new", assignor=most)) == most
+
+
+def test_an_assignor_that_nobody_names_any_more_is_none() -> None:
+    group = naming(range=1)
+    member = group.members["range-0"]
+    assert group.preferred_assignor() == "range"
+    assert group.preferred_assignor(member, ConsumerMember("range-0")) is None
+    group.set_member("range-0", ConsumerMember("range-0"))
+    assert group.preferred_assignor() is None
+
+
+def test_whether_members_read_the_same_is_counted_again_whenever_it_may_have_changed() -> None:
+    group = ConsumerGroup("g")
+    group.set_resolved("r", ResolvedRegex(frozenset({"t"}), 1, 0))
+    for name in ("a", "b"):
+        group.set_member(name, ConsumerMember(name, regex="r"))
+    assert group.is_homogeneous
+    group.set_member("b", ConsumerMember("b", regex="s"))
+    assert not group.is_homogeneous
+    group.set_member("b", ConsumerMember("b", regex="r"))
+    group.set_resolved("s", ResolvedRegex(frozenset({"t"}), 1, 0))
+    group.set_member("b", ConsumerMember("b", regex="r", epoch=2))
+    assert not group.is_homogeneous, "two expressions match t"
+    group.take_undo()
+    group.set_resolved("s", None)
+    group.set_member("b", ConsumerMember("b", regex="r", epoch=3))
+    assert group.is_homogeneous
+    for back in reversed(group.take_undo()):
+        back()
+    assert not group.is_homogeneous
+    group.set_member("b", ConsumerMember("b", regex="r", epoch=4))
+    assert not group.is_homogeneous
+
+
+def test_the_epochs_of_partitions_follow_their_member() -> None:
+    group = ConsumerGroup("g")
+    member = ConsumerMember("a", epoch=2, assigned={T: {0: 2}}, revoking={U: {0: 1}})
+    group.set_member("a", member)
+    group.set_member("a", replace(member, epoch=3))
+    assert group.partition_epochs == {(T, 0): 3, (U, 0): 3}
+    group.set_member("a", replace(member, epoch=3, assigned={T: {1: 3}}))
+    assert group.partition_epochs == {(T, 1): 3, (U, 0): 3}
+    group.set_member("a", replace(member, epoch=3, assigned={T: {1: 3}}, revoking={}))
+    assert group.partition_epochs == {(T, 1): 3}
+    group.take_undo()
+    known = group.members["a"]
+    group.set_member("a", replace(known, revoking={U: {1: 1}}))
+    assert group.partition_epochs == {(T, 1): 3, (U, 1): 3}
+    for back in reversed(group.take_undo()):
+        back()
+    assert group.partition_epochs == {(T, 1): 3}
+
+
+def test_instance_ids_come_back_with_what_is_taken_back() -> None:
+    group = ConsumerGroup("g")
+    group.set_member("a", ConsumerMember("a", instance="i"))
+    group.take_undo()
+    group.set_member("a", None)
+    group.set_member("b", ConsumerMember("b", instance="i"))
+    group.set_member("c", ConsumerMember("c", instance="j"))
+    assert group.static_members == {"i": "b", "j": "c"}
+    for back in reversed(group.take_undo()):
+        back()
+    assert group.static_members == {"i": "a"}
 
 
 def test_a_new_group() -> None:

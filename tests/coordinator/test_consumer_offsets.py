@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from groupstorm.coordinator.consumer.offset_rules import validate_fetch
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, OffsetCommit, OffsetFetch, TxnOffsetCommit
 from tests.coordinator.consumer_world import Group
@@ -130,6 +131,8 @@ def test_anybody_outside_of_any_generation_may_commit_while_the_group_is_empty(
 def test_a_fetch_that_names_a_member_names_its_epoch(member: str | None, epoch: int, error: Error) -> None:
     group = handed_over()
     named = group.id_of("c") if member == "c" else member
-    answer = group.send(OffsetFetch("g", {"t": (0,)}, 9, member_id=named, member_epoch=epoch))
+    request = OffsetFetch("g", {"t": (0,)}, 9, member_id=named, member_epoch=epoch)
+    assert validate_fetch(group.group, request) is error
+    answer = group.send(request)
     assert answer.error is error
     assert len(answer.partitions) == (error is _NONE)

@@ -198,3 +198,14 @@ def test_offsets_that_wait_are_loaded_as_such(world: World) -> None:
     assert stable_offset(other) == (3, Error.NONE)
     end(world, is_commit=True)
     assert stable_offset(world.successor()) == (3, Error.NONE)
+
+
+def test_every_partition_of_a_transaction_is_committed_and_a_deleted_one_is_not(world: World) -> None:
+    offsets = {"t": {number: CommittedOffset(number) for number in range(3)}, "u": {0: CommittedOffset(9)}}
+    world.commit(offset=5)
+    world.send(TxnOffsetCommit("g", PRODUCER, "", None, -1, offsets, 4))
+    world.send(OffsetDelete("g", {"u": (0,), "t": (1,)}))
+    assert stable_offset(world) == (-1, Error.UNSTABLE_OFFSET_COMMIT)
+    end(world, is_commit=True)
+    assert world.coordinator.committed_offsets("g") == {"t-0": 0, "t-2": 2}
+    assert world.of(events.OperationFailed) == []

@@ -130,3 +130,19 @@ def test_a_driver_that_knows_the_positions_has_members_commits_checked_and_answe
     world.advance(9_000)
     assert world.state == "Stable", "the commit has kept the session of ten seconds alive"
     assert world.commit(offset=9) is Error.UNKNOWN_MEMBER_ID, "from outside, as ever"
+
+
+def test_a_commit_of_which_nothing_is_stored_is_an_event() -> None:
+    world = World(CoordinatorConfig(offset_metadata_max_bytes=8))
+    assert world.commit(offset=7, metadata="x" * 9) is Error.OFFSET_METADATA_TOO_LARGE
+    [event] = world.of(events.OffsetsCommitted)
+    assert (event.partitions, event.positions, event.error) == (("t-0",), (7,), "OFFSET_METADATA_TOO_LARGE")
+
+
+def test_a_commit_of_a_wrong_generation_is_no_event_either_for_a_driver_that_knows_the_positions() -> None:
+    world = World(no_delay(), keeps_offsets=False)
+    (member,) = world.stable(1)
+    assert world.commit(member, generation=0) is Error.ILLEGAL_GENERATION
+    assert world.of(events.OffsetsCommitted) == []
+    assert world.commit(generation=-1) is Error.UNKNOWN_MEMBER_ID
+    assert len(world.of(events.OffsetsCommitted)) == 1, "from outside"

@@ -38,3 +38,30 @@ def test_a_round_that_no_static_member_has_joined_is_closed_at_the_next_timeout_
     world.advance(10_000)
     assert world.answered_at_ms[token] == began_ms + 10_000
     assert world.joined(token).leader == "m1"
+
+
+def test_a_round_without_members_ends_at_once_although_an_id_is_pending() -> None:
+    """The longest rebalance timeout of nobody is 0."""
+    world = World(no_delay())
+    world.stable(1)
+    world.join(version=4)
+    world.leave("m1")
+    assert (world.state, list(world.group.members)) == ("PreparingRebalance", [])
+    world.advance(0)
+    assert world.state == "Empty"
+
+
+def test_a_round_whose_timeout_is_0_and_that_nobody_joins_looks_again_after_a_millisecond() -> None:
+    world = World(no_delay())
+    settings: dict[str, Any] = {"rebalance": 0, "session": 30_000}
+    world.join(instance="i1", **settings)
+    closed = world.coordinator.fire_one(world.now_ms)  # before the sync times out at the same instant
+    assert closed is not None
+    world.take(closed)
+    world.complete()
+    world.advance(1_000)
+    world.join(**settings)
+    world.leave("m2")
+    world.advance(0)
+    assert world.state == "PreparingRebalance"
+    assert world.coordinator.next_deadline() == world.now_ms + 1
