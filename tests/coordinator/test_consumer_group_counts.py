@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import (
     ConsumerGroup,
     ConsumerGroupState,
@@ -26,8 +27,15 @@ from groupstorm.coordinator.consumer.member import (
     owns_any,
     owns_only,
 )
-from groupstorm.coordinator.consumer.subscriptions import subscribed_topics, topics_of, topics_without
+from groupstorm.coordinator.consumer.subscriptions import (
+    notice_topics,
+    subscribed_topics,
+    topics_of,
+    topics_without,
+)
 from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.records import immediate
+from groupstorm.coordinator.shard import Shard
 from tests.coordinator.group_state import group_state
 
 T, U = UUID(int=1), UUID(int=2)
@@ -168,12 +176,17 @@ def test_what_a_member_would_change_is_what_it_changes(
     before = group.members.get("a")
     topics = subscribed_topics(group, before, after)
     assignor = group.preferred_assignor(before, after)
+    shard = Shard(CoordinatorConfig(), str, immediate, False)
+    noticed = notice_topics(shard, group, True, before or ConsumerMember("a"), after, [])
+    assert noticed.epoch == group.epoch + 1
     group.set_member("a", after)
     old = before.regex if before is not None else ""
     if old and old not in group.regexes:
         group.set_resolved(old, None)
+    group.set_member("a", after)
     assert topics == counted(group)
     assert assignor in most_named(group)
+    assert noticed.is_homogeneous == group.is_homogeneous
 
 
 @given(st.lists(_changes, max_size=8), st.sets(st.sampled_from(IDS)))
@@ -264,24 +277,26 @@ def test_an_assignor_that_nobody_names_any_more_is_none() -> None:
 def test_whether_members_read_the_same_is_counted_again_whenever_it_may_have_changed() -> None:
     group = ConsumerGroup("g")
     group.set_resolved("r", ResolvedRegex(frozenset({"t"}), 1, 0))
-    for name in ("a", "b"):
-        group.set_member(name, ConsumerMember(name, regex="r"))
-    assert group.is_homogeneous
-    group.set_member("b", ConsumerMember("b", regex="s"))
-    assert not group.is_homogeneous
-    group.set_member("b", ConsumerMember("b", regex="r"))
+    found = []
+
+    def put(name: str, regex: str, epoch: int = 1) -> None:
+        group.set_member(name, ConsumerMember(name, regex=regex, epoch=epoch))
+        found.append(group.is_homogeneous)
+
+    put("a", "r")
+    put("b", "r")
+    put("b", "s")
+    put("b", "r")
     group.set_resolved("s", ResolvedRegex(frozenset({"t"}), 1, 0))
-    group.set_member("b", ConsumerMember("b", regex="r", epoch=2))
-    assert not group.is_homogeneous, "two expressions match t"
+    put("b", "r", epoch=2)  # two expressions match t
     group.take_undo()
     group.set_resolved("s", None)
-    group.set_member("b", ConsumerMember("b", regex="r", epoch=3))
-    assert group.is_homogeneous
+    put("b", "r", epoch=3)
     for back in reversed(group.take_undo()):
         back()
-    assert not group.is_homogeneous
-    group.set_member("b", ConsumerMember("b", regex="r", epoch=4))
-    assert not group.is_homogeneous
+    found.append(group.is_homogeneous)
+    put("b", "r", epoch=4)
+    assert found == [True, True, False, True, False, True, False, False]
 
 
 def test_the_epochs_of_partitions_follow_their_member() -> None:

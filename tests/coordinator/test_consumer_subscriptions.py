@@ -14,7 +14,7 @@ from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.consumer.records import ConsumerTargetRecord
 from groupstorm.coordinator.consumer.subscriptions import take_resolved
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
+from groupstorm.coordinator.messages import DeleteGroup, LeaveGroup, LeavingMember
 from groupstorm.coordinator.records import immediate
 from groupstorm.coordinator.script.names import topic_uuid
 from groupstorm.coordinator.shard import Shard
@@ -137,6 +137,70 @@ def test_a_new_expression_within_ten_seconds_waits_for_the_next_resolution() -> 
     group.advance(10_001)
     group.beat("a")
     assert matching(group) == {"t": ["t"], "u": ["u"]}
+
+
+def test_an_expression_that_is_known_and_not_resolved_yet_counts_when_it_is() -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    group.join("b", topics=[], regex="u")
+    epoch = group.group.epoch
+    group.join("c", topics=[], regex="u")
+    assert group.group.epoch == epoch
+    group.advance(10_001)
+    group.beat("a")
+    assert group.group.epoch == epoch + 1
+
+
+def test_an_expression_that_is_dropped_counts_at_once() -> None:
+    group = Group()
+    group.join("a", topics=["u"], regex="t")
+    epoch = group.group.epoch
+    assert group.beat("a", regex="").member_epoch == epoch + 1
+    assert matching(group) == {}
+
+
+def test_when_the_last_subscriber_of_one_goes_the_others_are_resolved_again() -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    group.advance(10_001)
+    for member in ("b", "c"):
+        group.join(member, topics=[], regex="u")
+    alive(group, 20_000, "abc")
+
+    def resolved_at() -> list[int]:
+        return [one.resolved_at_ms for _, one in group.group.resolved.items()]
+
+    assert resolved_at() == [10_001, 10_001]
+    group.beat("b", regex="")
+    assert resolved_at() == [10_001, 10_001], "c still reads it"
+    group.beat("c", regex="")
+    assert resolved_at() == [30_001]
+
+
+def test_topics_that_were_matched_are_noticed_once() -> None:
+    """Each group looks at its topics again every ten minutes."""
+    group = Group()
+    group.join("a", topics=[], regex="t|v")
+    create(group, "v")
+    alive(group, 20_000)
+    epoch = group.group.epoch
+    assert matching(group) == {"t|v": ["t", "v"]}
+    alive(group, 620_000)
+    assert group.group.epoch == epoch
+
+
+def test_expressions_are_written_until_nobody_subscribes_to_them() -> None:
+    group = Group()
+    group.join("a", topics=[], regex="t")
+    group.advance(10_001)
+    group.join("b", topics=[], regex="u")
+    later = group.successor()
+    assert matching(later) == matching(group) == {"t": ["t"], "u": ["u"]}
+    assert group_state(later.group) == group_state(group.group)
+    for member in ("a", "b"):
+        group.beat(member, epoch=-1)
+    group.send(DeleteGroup("g"))
+    assert group.driver.coordinator.snapshot() == []
 
 
 def test_an_expression_that_re2_does_not_take_changes_nothing() -> None:

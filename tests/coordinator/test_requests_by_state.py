@@ -246,4 +246,5 @@ def test_describe_tells_protocol_and_metadata_of_stable_groups_only() -> None:
 @pytest.mark.parametrize(("version", "error"), [(5, Error.NONE), (6, Error.GROUP_ID_NOT_FOUND)])
 def test_an_unknown_group_is_dead(version: int, error: Error) -> None:
     answer = World().describe(version=version)
-    assert (answer.state, answer.error) == ("Dead", error)
+    message = None if error is Error.NONE else "Group g not found."
+    assert (answer.state, answer.error, answer.error_message) == ("Dead", error, message)

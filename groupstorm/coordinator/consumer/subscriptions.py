@@ -104,13 +104,9 @@ def change_regex(
             is_unknown = True
         elif (new and new in group.resolved) or (not new and old):
             change = RegexChange.CHANGED_AND_RESOLVED
-    if (is_unknown or group.regexes) and not _is_resolving(shard, group):
+    if is_unknown or group.regexes:
         _resolve_if_due(shard, group, old, new, is_unknown)
     return change
-
-
-def _is_resolving(shard: Shard, group: ConsumerGroup) -> bool:
-    return any(name == group.name for name, _ in shard.background)
 
 
 def _resolve_if_due(shard: Shard, group: ConsumerGroup, old: str, new: str, is_unknown: bool) -> None:
