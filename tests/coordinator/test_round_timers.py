@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
@@ -65,3 +67,47 @@ def test_a_round_whose_timeout_is_0_and_that_nobody_joins_looks_again_after_a_mi
     world.advance(0)
     assert world.state == "PreparingRebalance"
     assert world.coordinator.next_deadline() == world.now_ms + 1
+
+
+def test_the_initial_delay_is_extended_at_most_to_the_rebalance_timeout() -> None:
+    world = World(CoordinatorConfig(initial_rebalance_delay_ms=3_000))
+    tokens = []
+    for wait_ms in (1_000, 3_000, 0):
+        tokens.append(world.join(rebalance=6_000))
+        world.advance(wait_ms)
+    world.advance(10_000)
+    assert {world.answered_at_ms[token] for token in tokens} == {6_000}
+
+
+def test_only_who_joins_during_the_initial_delay_extends_it() -> None:
+    world = World(CoordinatorConfig(initial_rebalance_delay_ms=3_000))
+    world.join()
+    world.advance(3_000)
+    world.complete({"m1": b""})
+    world.join()  # in a round of a group that was stable
+    world.leave("m1")
+    world.leave("m2")
+    assert world.state == "Empty"
+    began_ms = world.now_ms
+    token = world.join()
+    world.advance(3_000)
+    assert world.answered_at_ms[token] == began_ms + 3_000
+
+
+@pytest.mark.parametrize(
+    ("preferences", "chosen"),
+    [
+        (("ab", "ab", "ba"), "a"),
+        (("ba", "ab", "ba"), "b"),
+        (("abc", "bca", "bac", "cab"), "b"),
+        (("ca", "ab"), "a"),  # only a is supported by both
+    ],
+)
+def test_each_member_votes_for_its_favourite_protocol_among_those_of_all(
+    preferences: tuple[str, ...], chosen: str
+) -> None:
+    world = World(no_delay())
+    for names in preferences:
+        world.join(protocols=tuple((name, b"") for name in names))
+    world.advance(0)
+    assert world.group.protocol == chosen

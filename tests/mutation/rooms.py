@@ -60,6 +60,7 @@ ROOMS: Final[dict[str, Room]] = {
     "consumer-members": Room(
         ("groupstorm/clients/consumer_group/*.py",),
         (
+            "tests/clients/test_group_commits_and_profiles.py",
             "tests/clients/test_group_heartbeats.py",
             "tests/clients/test_group_leaving.py",
             "tests/clients/test_group_member_with_coordinator.py",
