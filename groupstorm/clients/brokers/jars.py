@@ -19,6 +19,9 @@ KAFKA_VERSION = "4.3.1"
 
 POM = Path(__file__).with_name("kafka") / "pom.xml"
 
+#: What Kafka logs through before release 4: log4j 1, in the fork that is maintained.
+_LOG4J_1 = ("-Dlogging.group=org.slf4j", "-Dlogging.artifact=slf4j-reload4j", "-Dlogging.version=1.7.36")
+
 #: Maven's messages if it cannot fetch an artifact.
 _NO_NETWORK = ("Could not transfer artifact", "Could not resolve dependencies", "could not be resolved")
 
@@ -33,6 +36,11 @@ def kafka_jars(version: str = KAFKA_VERSION) -> Path:
     return folder
 
 
+def has_log4j_1(version: str) -> bool:
+    """Whether this release of Kafka is configured with a file of log4j 1."""
+    return int(version.partition(".")[0]) < 4
+
+
 def _fetch(version: str, folder: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
@@ -44,6 +52,7 @@ def _fetch(version: str, folder: Path) -> None:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as fetching:
             jars = Path(fetching, "jars")
             command = [maven, "-B", "-q", "-f", str(POM), f"-Dkafka.version={version}"]
+            command += _LOG4J_1 if has_log4j_1(version) else ()
             command += ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
             answer = subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
-from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
+from groupstorm.clients.brokers.jars import KAFKA_VERSION, has_log4j_1, kafka_jars
 from groupstorm.clients.brokers.singlenode import HEAP, INTERNAL_TOPICS, START_TIMEOUT_S
 from groupstorm.javaruntime import runtimes
 from groupstorm.protocol.endpoints import Endpoint
@@ -28,7 +28,7 @@ MINIMUM_JAVA = 17
 STOP_TIMEOUT_S = 10.0
 
 _STARTED = "Kafka Server started"
-_LOGGING = Path(__file__).with_name("kafka") / "log4j2.yaml"
+_LOGGING = Path(__file__).with_name("kafka")
 
 #: The options of a single node.
 _SINGLE_NODE: Mapping[str, str] = {
@@ -42,8 +42,13 @@ _SINGLE_NODE: Mapping[str, str] = {
 
 
 @asynccontextmanager
-async def jvm(options: Mapping[str, str], version: str = KAFKA_VERSION) -> AsyncIterator[RunningBroker]:
+async def jvm(
+    options: Mapping[str, str], version: str = KAFKA_VERSION, logging: Path | None = None
+) -> AsyncIterator[RunningBroker]:
     """Start a broker with ``options`` over its defaults; its data is removed when the context ends.
+
+    ``logging``: a configuration file of log4j 2, or before Kafka 4 of log4j 1, that sends INFO to standard
+    output and perhaps elsewhere, too.
 
     Raises BrokerUnavailable without Java or, to fetch Kafka, Maven, and if the broker does not start.
     """
@@ -54,7 +59,7 @@ async def jvm(options: Mapping[str, str], version: str = KAFKA_VERSION) -> Async
         port, controller_port = _free_ports(2)
         properties = folder / "server.properties"
         properties.write_text(_properties(options, folder, port, controller_port), "utf-8")
-        command = [str(java), HEAP, f"-Dlog4j2.configurationFile={_LOGGING}", "-cp", f"{jars}{os.sep}*"]
+        command = [str(java), HEAP, logging_option(version, logging), "-cp", f"{jars}{os.sep}*"]
         await _format(command, properties)
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -75,6 +80,13 @@ async def jvm(options: Mapping[str, str], version: str = KAFKA_VERSION) -> Async
             await asyncio.wait([output])  # a pipe is closed when it has been read to its end
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, True)
+
+
+def logging_option(version: str, configuration: Path | None = None) -> str:
+    """Java's option that names the configuration of the logs of this release; by default one of ours."""
+    if has_log4j_1(version):
+        return f"-Dlog4j.configuration=file:{configuration or _LOGGING / 'log4j.properties'}"
+    return f"-Dlog4j2.configurationFile={configuration or _LOGGING / 'log4j2.yaml'}"
 
 
 def _java() -> Path:

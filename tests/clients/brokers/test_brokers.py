@@ -12,7 +12,7 @@ from groupstorm.clients.brokers.address import at_address, read_addresses
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jars import kafka_jars
-from groupstorm.clients.brokers.jvm import jvm
+from groupstorm.clients.brokers.jvm import jvm, logging_option
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.problems import InputError
@@ -82,6 +82,27 @@ def test_jars_that_maven_cannot_fetch(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with pytest.raises(BrokerUnavailable, match="no such release, or it reaches no repository"):
         kafka_jars()
     assert list((tmp_path / "cache" / "groupstorm").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "binding"), [("2.8.2", "slf4j-reload4j"), ("3.9.1", "slf4j-reload4j"), ("4.0.0", "")]
+)
+def test_kafka_before_release_4_logs_through_log4j_1(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, binding: str
+) -> None:
+    _nothing_is_installed(monkeypatch, tmp_path)
+    maven = tmp_path / "mvn"
+    maven.write_text('#!/bin/sh\necho "[ERROR] $*"\nexit 1\n')
+    os.chmod(maven, 0o755)
+    with pytest.raises(BrokerUnavailable) as refused:
+        kafka_jars(version)
+    assert f"-Dkafka.version={version}" in str(refused.value)
+    assert ("logging.artifact=" in str(refused.value)) is bool(binding)
+    assert f"-Dlogging.artifact={binding}" in str(refused.value) or not binding
+    configuration = logging_option(version).partition("=")[2].removeprefix("file:")
+    assert logging_option(version).startswith("-Dlog4j." if binding else "-Dlog4j2.")
+    assert Path(configuration).suffix == (".properties" if binding else ".yaml")
+    assert "INFO" in Path(configuration).read_text("utf-8")
 
 
 async def test_jvm_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

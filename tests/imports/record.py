@@ -1,0 +1,52 @@
+"""Records the logs of Kafka's brokers and of real clients, with what the harness saw, into logs/real:
+
+    python -m tests.imports.record [VERSION...] [--clients NAME...] [--out FOLDER]
+
+Kafka runs from its jars of Maven Central, on the loopback interface. A recording takes about 90 seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import time
+from pathlib import Path
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.problems import InputError
+from tests.imports.recording.members import RecordingFailed
+from tests.imports.recording.recording import record
+from tests.imports.recording.releases import CLIENTS, VERSIONS, recordable
+
+REAL = Path(__file__).parent / "logs" / "real"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("versions", metavar="VERSION", nargs="*", help=f"default: {' '.join(VERSIONS)}")
+    parser.add_argument("--clients", metavar="NAME", nargs="+", choices=sorted(CLIENTS), help="default: all")
+    parser.add_argument("--out", type=Path, default=REAL)
+    chosen = parser.parse_args()
+    os.environ["TZ"] = "UTC"  # all logs are in one time zone, which they do not name
+    time.tzset()
+    failed = 0
+    for release in chosen.versions or VERSIONS:
+        for clients in recordable(release):
+            if chosen.clients and clients.name not in chosen.clients:
+                continue
+            began_s = time.monotonic()
+            try:
+                asyncio.run(record(release, clients, chosen.out / f"kafka-{release}-{clients.name}"))
+                said = "recorded"
+            except (BrokerUnavailable, InputError, RecordingFailed) as problem:
+                failed += 1
+                said = str(problem)
+            print(f"{release} {clients.name}: {said} ({time.monotonic() - began_s:.0f} s)", flush=True)
+    raise SystemExit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""A group of members that the harness starts, stops and kills, and waits for; it notes all that happens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.imports.recording.members import CLOSED, FAILED, RESUMED, MemberProcess, RecordingFailed
+
+PARTITIONS = frozenset(f"orders-{number}" for number in range(6))
+
+#: The group counts as settled if nobody's partitions have changed for so long.
+_QUIET_S = 1.5
+_TIMEOUT_S = 60.0
+_LOOK_S = 0.05
+
+#: The order that starts a member: its name, its instance or None.
+MakeOrder = Callable[[str, str | None], Mapping[str, Any]]
+
+
+class RecordedGroup:
+    """``actions``: what the harness did, and when. ``reports``: what the members said, in the order of
+    time."""
+
+    def __init__(self, name: str, command: Sequence[str], make_order: MakeOrder, folder: Path) -> None:
+        self.name = name
+        self.actions: list[Mapping[str, Any]] = []
+        self._command = command
+        self._make_order = make_order
+        self._folder = folder
+        self._living: dict[str, MemberProcess] = {}
+        self._all: list[MemberProcess] = []
+
+    @property
+    def reports(self) -> list[Mapping[str, Any]]:
+        return sorted((one for member in self._all for one in member.reports), key=lambda one: one["time_ms"])
+
+    async def start(self, name: str, instance: str | None = None) -> None:
+        """Start a member; its log goes on if it had one before."""
+        member = MemberProcess(name, self._command, self._folder / f"{name}.log")
+        self._all.append(member)
+        self._living[name] = member
+        self._note("start", name, instance)
+        await member.start(self._make_order(name, instance))
+
+    async def stop(self, name: str) -> None:
+        """Close a member's consumer and end its process."""
+        member = self._living.pop(name)
+        self._note("stop", name)
+        member.close()
+        await self._until(lambda: member.has_reported(CLOSED), f"{name} has not closed")
+        await member.kill()
+
+    async def kill(self, name: str) -> None:
+        self._note("kill", name)
+        await self._living.pop(name).kill()
+
+    async def busy(self, name: str, for_s: float) -> None:
+        """A member does not poll for so long. Returns when it polls again."""
+        member = self._living[name]
+        self._note("busy", name, for_s=for_s)
+        member.busy(for_s)
+        await self._until(lambda: member.has_reported(RESUMED), f"{name} is still busy")
+
+    async def settled(self) -> None:
+        """Wait until every partition has one owner, and nothing has changed for a while."""
+        await self._until(self._is_settled, f"{self.name} has not settled")
+
+    async def end(self) -> None:
+        for member in self._all:
+            await member.kill()
+
+    def _note(self, do: str, name: str, instance: str | None = None, **about: Any) -> None:
+        given = {} if instance is None else {"instance": instance}
+        action = {"time_ms": time.time_ns() // 1_000_000, "do": do, "member": name, **given, **about}
+        self.actions.append(action)
+
+    def _is_settled(self) -> bool:
+        owned = [one for member in self._living.values() for one in member.owned]
+        last_ms = max((member.reports[-1]["time_ms"] for member in self._all if member.reports), default=0)
+        last_ms = max(last_ms, self.actions[-1]["time_ms"])
+        quiet_s = time.time() - last_ms / 1000
+        everybody = all(member.owned for member in self._living.values())
+        return everybody and len(owned) == 6 and {*owned} == PARTITIONS and quiet_s >= _QUIET_S
+
+    async def _until(self, condition: Callable[[], bool], otherwise: str) -> None:
+        deadline_s = time.monotonic() + _TIMEOUT_S
+        while not condition():
+            for member in self._living.values():
+                if member.has_reported(FAILED):
+                    raise RecordingFailed(f"{member.name} failed: {member.reports[-1]}")
+            if time.monotonic() > deadline_s:
+                owned = {member.name: sorted(member.owned) for member in self._living.values()}
+                raise RecordingFailed(f"{otherwise} after {_TIMEOUT_S:.0f} s: {owned}")
+            await asyncio.sleep(_LOOK_S)

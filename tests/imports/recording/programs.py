@@ -1,0 +1,102 @@
+"""The commands that start a member of each library, and what the member is ordered to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.jars import kafka_jars
+from groupstorm.clients.brokers.jvm import MINIMUM_JAVA, logging_option
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import PROFILES
+from groupstorm.javaruntime import runtimes
+from groupstorm.problems import InputError
+from groupstorm.storms.live.real_clients.libraries import JAVA, library
+from groupstorm.storms.live.real_clients.program_cache import built_once
+from tests.imports.recording.logging_files import member_logging
+from tests.imports.recording.releases import (
+    HEARTBEAT_INTERVAL_MS,
+    MAX_POLL_INTERVAL_MS,
+    SESSION_TIMEOUT_MS,
+    Clients,
+)
+
+_SOURCE = Path(__file__).parent / "java" / "RecordedMember.java"
+_JVM = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+#: A worker draws its durations from these quantiles: it polls every 50 ms, and works on nothing.
+_POLL_US = [50_000] * 101
+_NO_TIME_US = [0] * 101
+_DURATIONS = {
+    "poll_interval": _POLL_US,
+    **dict.fromkeys(("revoke_callback", "assign_callback", "restore", "process"), _NO_TIME_US),
+}
+
+
+def command(clients: Clients, release: str, folder: Path) -> Sequence[str]:
+    """Starts a process that hosts one member; files that it needs are written into ``folder``.
+
+    Raises BrokerUnavailable or InputError that says what to install.
+    """
+    if clients.library != JAVA:
+        library(clients.library).check_installed()
+        return [sys.executable, "-m", "tests.imports.recording.worker", clients.library]
+    runtime = next(runtimes(MINIMUM_JAVA, []), None)
+    if runtime is None or not runtime.java.with_name("javac").exists():
+        raise BrokerUnavailable(f"needs a JDK of Java {MINIMUM_JAVA} or newer (Debian: openjdk-17-jdk)")
+    kafka = f"{kafka_jars(release)}{os.sep}*"
+    classes = _compiled(runtime.java.with_name("javac"), kafka)
+    option = logging_option(release, member_logging(release, folder))
+    path = os.pathsep.join([str(classes), kafka])
+    return [str(runtime.java), *_JVM, option, "-cp", path, "RecordedMember"]
+
+
+def _compiled(compiler: Path, classpath: str) -> Path:
+    def compile_into(folder: Path) -> None:
+        build = [str(compiler), "-nowarn", "-cp", classpath, "-d", str(folder), str(_SOURCE)]
+        answer = subprocess.run(build, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if answer.returncode != 0:
+            raise InputError(f"the recorded member cannot be compiled: {answer.stderr.strip()}")
+
+    return built_once("recorded-member", _SOURCE.read_bytes() + classpath.encode(), compile_into)
+
+
+def order(
+    clients: Clients, bootstrap: str, group: str, assignor: str, member: str, instance: str | None
+) -> Mapping[str, Any]:
+    """The command that starts a member in its process. ``assignor``: of a classic group."""
+    used = library(clients.library)
+    config = ConsumerConfig(
+        group,
+        member,
+        ("orders",),
+        instance,
+        (assignor,) if assignor else ("range",),
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+        max_poll_interval_ms=MAX_POLL_INTERVAL_MS,
+        enable_auto_commit=False,
+        group_protocol=clients.protocol,
+        profile=PROFILES[used.profile],
+    )
+    debug = {"debug": "cgrp"} if used.profile == "librdkafka" else {}
+    return {
+        "do": "start",
+        "member": member,
+        "topics": list(config.topics),
+        "config": {**used.configuration(config, bootstrap), **debug},
+        "max_poll_records": 500,
+        "durations": _DURATIONS,
+        "seed": 0,
+        "leave_on_close": None,
+    }
+
+
+def assignors(clients: Clients) -> tuple[str, str]:
+    """The assignors of the group of dynamic members and of the group of static ones."""
+    return ("range", clients.cooperative) if clients.protocol is GroupProtocol.CLASSIC else ("", "")
