@@ -80,6 +80,8 @@ class Anchors:
     def __init__(self) -> None:
         self._marks: dict[int, _Marks] = {}
         self._joining: dict[tuple[int, str, str | None], int] = {}
+        #: The generation that a client has joined last.
+        self._joined: dict[tuple[int, str, str | None], int] = {}
 
     def add(self, one: Observation) -> None:
         if one.kind == _GENERATION:
@@ -105,10 +107,13 @@ class Anchors:
         if side >= 0:
             after = one.time_us if after is None else min(after, one.time_us)
         if one.kind == "joined":
-            asked = self._joining.pop((one.source, one.group, one.fields.get("client")), None)
+            client = (one.source, one.group, one.fields.get("client"))
+            asked = self._joining.pop(client, None)
             # a static member that comes back is answered at once, in a round that was over before it asked
-            if asked is not None and one.fields.get("instance") is None:
+            is_back = one.fields.get("instance") is not None or self._joined.get(client) == generation
+            if asked is not None and not is_back:
                 before = asked if before is None else max(before, asked)
+            self._joined[client] = generation
         marks[key] = before, after
 
     def _add_generation(self, one: Observation) -> None:

@@ -23,6 +23,8 @@ _OF_MEMBER = re.compile(
 )
 _TOPIC_ID = re.compile(r"([\w-]{22})=\[([\d, ]*)\]")
 _BY_TOPIC = re.compile(r"([\w.-]+)\[([\d, ]*)\]")
+_TOPIC_OF_PARTITION = re.compile(r"([\w.-]+)\([^\[]*\)\[-?\d+\]")
+_QUOTED = re.compile(r"'([^']*)'")
 _CLIENT_REASON = re.compile(r"; client reason: (.*)$")
 
 
@@ -78,9 +80,21 @@ def _ids(fields: dict[str, Any]) -> None:
 
 
 def _partitions(fields: dict[str, Any]) -> None:
-    for name in ("partitions", "revoking"):
+    for name in ("partitions", "revoking", "adding"):
         if isinstance(fields.get(name), str):
             fields[name] = partition_names(fields[name])
+
+
+def _topics(fields: dict[str, Any]) -> None:
+    """``a, b`` of Java, or a collection of Python: ``frozenset({'a', 'b'})``."""
+    topics = fields["topics"]
+    found = _QUOTED.findall(topics) if "'" in topics else topics.split(",")
+    fields["topics"] = sorted(one.strip() for one in found if one.strip())
+
+
+def _topic_partitions(fields: dict[str, Any]) -> None:
+    """``orders((null))[-1], other((null))[-1]`` of librdkafka."""
+    fields["topics"] = sorted({*_TOPIC_OF_PARTITION.findall(fields.pop("topic_partitions"))})
 
 
 def _targets(fields: dict[str, Any]) -> None:
@@ -136,6 +150,8 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "member_ids": _ids,
     "partitions": _partitions,
     "targets": _targets,
+    "topics": _topics,
+    "topic_partitions": _topic_partitions,
     "assignments": _assignments,
     "owned_now": _franz_go,
     "added": _franz_go,

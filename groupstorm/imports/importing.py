@@ -25,7 +25,7 @@ from groupstorm.imports.result import Imported
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord
-from groupstorm.imports.timeline.groups import Groups
+from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, Groups
 from groupstorm.imports.times import Instant, shown
 from groupstorm.imports.topic_ids import with_topic_names
 from groupstorm.problems import InputError
@@ -51,10 +51,14 @@ class _SortedLog:
 
     def __init__(self, parser: LogSource, anchors: Anchors, groups: frozenset[str] | None) -> None:
         self.parser = parser
+        #: Group and member id -> client id, as far as a line says both.
+        self.clients: dict[tuple[str, str], str] = {}
         self._sorter = SpillingSorter(key=lambda one: (one[0], -one[2] if parser.newest_first else one[2]))
         for one in parser.observations():
             if groups is None or not one.group or one.group in groups:
                 anchors.add(one)
+                if one.kind in OWN_MEMBER_ID and one.fields.get("client") and one.fields.get("member_id"):
+                    self.clients[one.group, one.fields["member_id"]] = one.fields["client"]
                 self._sorter.add(tuple(one))
 
     def observations(self, offset_us: int) -> Iterator[Observation]:
@@ -82,7 +86,8 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     _check(parsers)
     offsets = anchors.offsets(parsers)
     rows = Rows()
-    groups = Groups(rows, parsers)
+    clients = {known: client for one in read for known, client in one.clients.items()}
+    groups = Groups(rows, parsers, clients)
     streams = [one.observations(offsets[one.parser.number].us) for one in read]
     began_us = ended_us = 0
     names = {topic_id: name for one in parsers for topic_id, name in one.topic_names.items()}

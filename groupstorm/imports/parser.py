@@ -24,7 +24,20 @@ NOTED: Final = "noted"
 _MORE_LINES_MAX: Final = 400
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
-_HANDLE = re.compile(r"rdkafka#\w+-\d+")
+#: librdkafka's name of a client: its client id, and which client of the process it is.
+_HANDLE = re.compile(r"(?P<client>[^|\s]+)#(?:consumer|producer)-\d+")
+_DEFAULT_CLIENT: Final = "rdkafka"
+#: Lines of a client that are kept until one names its group.
+_GROUPLESS_MAX: Final = 20
+#: What a line has that may be of interest.
+_ANCHORS: Final = (
+    b"roup",
+    b"[thrd:",
+    b"stream-",
+    b"ConsumerConfig",
+    b"subscribed topics to",
+    b"poll timeout has expired",
+)
 _DECODER = json.JSONDecoder()
 
 
@@ -52,7 +65,9 @@ class LogParser(LogSource):
         self._groups: dict[str, str] = {}
         #: The client that lines belong to that name none: librdkafka's handle, or the log.
         self._name = Path(log.name).name.partition(".")[0]
-        self._handle = self._name
+        self._handle = self._client = self._name
+        #: By handle: lines before the first that names the client's group.
+        self._groupless: dict[str, list[Observation]] = {}
 
     @property
     def newest_first(self) -> bool:
@@ -71,7 +86,7 @@ class LogParser(LogSource):
                     if self._continues(raw):
                         continue
                     self._close()
-                if b"roup" in raw or b"[thrd:" in raw or b"stream-" in raw or b"ConsumerConfig" in raw:
+                if any(anchor in raw for anchor in _ANCHORS):
                     self._line(raw.decode("utf-8", "replace").rstrip("\r\n"))
                 if self._found:
                     yield from self._found
@@ -99,8 +114,7 @@ class LogParser(LogSource):
         if prefix is not None:
             front = text[: prefix.start]
             if prefix.writer is Writer.RDKAFKA:
-                handle = _HANDLE.search(front)
-                self._handle = f"{self._name} {handle[0]}" if handle else self._name
+                self._see_handle(front)
             time_us = self._time(self.envelopes.time(front))
             message = without_tail(text[prefix.message :])
             if front.endswith(',"'):  # a cell of a CSV file
@@ -113,6 +127,13 @@ class LogParser(LogSource):
             if BARE.find(message) is not None:
                 time_us = self._time(self.envelopes.time(text[: beginning.start()]))
                 self._message(None, time_us, message)
+
+    def _see_handle(self, front: str) -> None:
+        """Clients that were given no client id are told apart by their logs."""
+        found = _HANDLE.search(front)
+        self._handle = f"{self._name} {found[0]}" if found else self._name
+        is_named = found is not None and found["client"] != _DEFAULT_CLIENT
+        self._client = found["client"] if found is not None and is_named else self._handle
 
     def _json(self, record: dict[str, Any]) -> None:
         said, message = self.envelopes.json(record)
@@ -131,7 +152,10 @@ class LogParser(LogSource):
     def _message(self, prefix: Prefix | None, time_us: int | None, message: str) -> None:
         writer = Writer.BARE if prefix is None else prefix.writer
         found = CATALOGUES[writer].find(message)
-        if found is None:
+        if found is None and writer is Writer.RDKAFKA and not message.startswith('Group "'):
+            self.understood += 1  # librdkafka's debug output of other parts
+            self.writers.add(writer)
+        elif found is None:
             self.count_not_understood(message, _VARIABLE.sub("#", message[:200])[:80])
         elif found.lines:
             self._open, self._more = _Open(prefix, time_us, self.lines, message), 0
@@ -177,22 +201,36 @@ class LogParser(LogSource):
         elif prefix.writer is Writer.STREAMS:
             group = self._of_thread(str(prefix.client))
         self._count_direction(time_us)
-        self._found.append(Observation(time_us, self.number, line, kind, group, fields))
+        self._add(Observation(time_us, self.number, line, kind, group, fields))
 
     def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
         """Lines that do not name their client belong to the log's; those without a group to its last one."""
         if kind in BROKER_KINDS or kind == "config":
             return group
-        client = str(fields.get("clientId") or fields.get("client") or fields.get("memberId") or self._handle)
-        fields["client"], fields["other"] = client, True
-        group = group or str(fields.get("groupId") or self._groups.get(client, ""))
+        said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
+        process = str(said or self._handle)
+        fields["client"], fields["process"], fields["other"] = str(said or self._client), process, True
+        group = group or str(fields.get("groupId") or self._groups.get(process, ""))
         if group:
-            self._groups[client] = group
+            self._groups[process] = group
         return group
 
     def _of_thread(self, name: str) -> str:
         """The group of a thread of Kafka Streams: that of its consumer, whose lines name it."""
         return self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
+
+    def _add(self, one: Observation) -> None:
+        process = one.fields.get("process")
+        if process is None:
+            self._found.append(one)
+        elif one.group:
+            waiting = self._groupless.pop(process, [])
+            self._found += [earlier._replace(group=one.group) for earlier in waiting]
+            self._found.append(one)
+        else:
+            waiting = self._groupless.setdefault(process, [])
+            waiting.append(one)
+            del waiting[:-_GROUPLESS_MAX]
 
     def _time(self, said: Instant | None) -> int | None:
         """On the log's clock, as UTC. A line without a time has that of the line before."""

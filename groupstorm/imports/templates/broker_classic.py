@@ -69,7 +69,7 @@ TEMPLATES: Final = (
         "2.8.2 GC:234, 3.4.1 GC:359",
     ),
     _T(
-        "static-created",
+        "noted",  # the line "Adding new static member" follows, which has its instance
         "Static Member with unknown member id joins group {group} in {state} state. "
         "Created a new member id {member_id} for this member and add to the group.",
         "2.8.2 GC:234",

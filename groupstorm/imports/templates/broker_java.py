@@ -134,6 +134,8 @@ TEMPLATES: Final = (
             "Finished unloading metadata for {rest}",
             "Ignored unloading metadata for {rest}",
             "Ignored loading metadata from {rest}",
+            "Shutting down event processor.",
+            "Event processor closed.",
             "Closing coordinator runtime.",
             "Coordinator runtime closed.",
             "Execution of {rest}",

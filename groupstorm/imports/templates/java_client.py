@@ -55,6 +55,7 @@ TEMPLATES: Final = (
     ),
     _T("assignment-update", "Updating assignment with{rest}", "2.8.2 CC:396, 4.3.1 CC:428", lines=True),
     _T("assigned", "Adding newly assigned partitions: {partitions}", "2.8.2 CC:291, 4.3.1 LI:57"),
+    _T("assigned", "Adding newly assigned partitions:", "2.8.2 CC:291, of none"),
     _T("assigned", "Setting newly assigned partitions: {partitions}", "2.3.1 CC:283"),
     _T("assigned", "Setting newly assigned partitions {partitions}", "1.x CC"),
     _T("revoked", "Revoke previously assigned partitions {partitions}", "2.8.2 CC:310, 4.3.1 LI:83"),
@@ -137,6 +138,10 @@ TEMPLATES: Final = (
             "Close timed out {rest}",
             "User provided listener {rest}",
             "still waiting to ensure active group",
+            "Completed leaving the group",
+            "ConsumerGroupHeartbeatRequest failed because {rest}",
+            "Member {member_id} won't include epoch in following offset commit/fetch requests {rest}",
+            "Time between subsequent calls to poll() was longer than {rest}",
             "Subscribed to pattern: {rest}",
             "Subscribed to partition(s): {rest}",
         )

@@ -20,6 +20,7 @@ TEMPLATES: Final = (
         "{member_id}, member metadata count {count}: {error}",
         "C:2342",
     ),
+    _T("rd-started", f'{_G}: updating member id "(not-set)" -> "{{member_id}}"', "C:7573"),
     _T("rd-member-id", f'{_G}: updating member id "{{old}}" -> "{{member_id}}"', "C:7573"),
     _T("rd-joining", f"{_G}: join with {{count}} subscribed topic(s)", "C:2709"),
     _T(
@@ -58,5 +59,47 @@ TEMPLATES: Final = (
     _T("poll-timeout", "Application maximum poll interval ({rest}", "C:5703"),
     _T("rd-session", "{rest}: revoking assignment and rejoining group", "C:6678"),
     _T("rd-left", f"{_G}: leave (in state {{state}})", "C:1231"),
-    _T("noted", "{rest}", "all else of librdkafka's debug output"),
+    _T("rd-started", "librdkafka {release} {handle} initialized ({rest}", "rdkafka.c"),
+    _T("rd-topic", " Topic {topic} with {count} partition(s)", "C:4985"),
+    # -- KIP-848
+    _T(
+        "rd-epoch",
+        'ConsumerGroupHeartbeat response received for member id "{member_id}" with epoch {epoch}',
+        "rdkafka_cgrp.c",
+    ),
+    _T("rd-subscription", 'Sending new subscription "{topic_partitions}"', "rdkafka_request.c"),
+    # -- understood, and no row follows
+    *(
+        _T("noted", f"{_G}{text}", "rdkafka_cgrp.c, rdkafka_assignor.c")
+        for text in (
+            " received op {rest}",
+            " changing coordinator {rest}",
+            " coordinator {rest}",
+            " broker {rest}",
+            ": no broker available for {rest}",
+            ": subscribe to new subscription {rest}",
+            ": unsubscribe from current subscription {rest}",
+            ": clearing {rest}",
+            ": effective subscription list changed {rest}",
+            ": subscription updated from metadata change{rest}",
+            ": postponing join {rest}",
+            ": resetting group leader info: {rest}",
+            ": Not rejoining {rest}",
+            ": setting group assignment {rest}",
+            ": new assignment of {rest}",
+            ": incremental {rest}",
+            ": delegating {rest}",
+            ": revoking all {rest}",
+            ": current assignment {rest}",
+            ": unassign done {rest}",
+            ": assignment operations done {rest}",
+            ": {count} partition(s) being {rest}",
+            ': "{protocol}" assignor run for {rest}',
+            ": Partitions owned by members: {rest}",
+            ": COOPERATIVE protocol collection sizes: {rest}",
+            ": {count} partitions assigned to consumers",
+            ": waiting for {rest}",
+            ": Consumer is terminating{rest}",
+        )
+    ),
 )

@@ -14,6 +14,7 @@ _T = Template
 
 TEMPLATES: Final = (
     # -- aiokafka and kafka-python
+    _T("subscribed", "Updating subscribed topics to: {topics}", "subscription_state.py of both"),
     _T("joining", "(Re-)joining group {group}", "ai:1265, kp:752"),
     _T("joined", "Joined group '{group}' (generation {generation}) with member_id {member_id}", "ai:1317"),
     _T("joined", "Successfully joined group {group} with generation {generation}", "kafka-python 1.4"),
@@ -32,7 +33,7 @@ TEMPLATES: Final = (
     ),
     _T("assigned", "Setting newly assigned partitions {partitions} for group {group}", "ai:497, kpc:370"),
     _T(
-        "revoked",
+        "revoked-on-close",
         "Revoking previously assigned partitions {partitions} for group {group} on close",
         "kpc:723",
     ),
@@ -40,6 +41,18 @@ TEMPLATES: Final = (
         "revoked", "Revoking previously assigned partitions {partitions} for group {group}", "ai:411, kpc:548"
     ),
     _T("lost", "Group {group} lost membership; forcibly revoking {partitions}", "kpc:495"),
+    _T(
+        "cooperative-round",
+        "Cooperative rebalance complete for group {group}: owned={owned_before}, assigned={partitions}, "
+        "revoked={revoking}, added={adding}",
+        "kpc:309",
+    ),
+    _T(
+        "revoked",
+        "Cooperative pre-rebalance for group {group}: revoking {partitions} (no longer in subscription)",
+        "kpc:569",
+    ),
+    _T("rejoin", "Triggering follow-up rebalance for group {group} to {reason}", "kpc:342"),
     _T("rejoin", "Heartbeat failed for group {group} because it {reason}", "ai:830"),
     _T("rejoin", "Heartbeat failed for group {group}: {reason}", "ai:822, kp:1145"),
     _T("rejoin", "Group {group} {reason}; rejoining.", "kp:1150"),
@@ -57,7 +70,14 @@ TEMPLATES: Final = (
     _T("session-expired", "Marking the coordinator dead (node {node})for group {group}.", "ai:522"),
     _T("noted", "Heartbeat session expired{rest}", "ai:786, kp:990"),
     _T("leaving", "Leaving consumer group {group} (member {member_id}).", "kp:1071"),
+    _T("leave-answered", "LeaveGroup request succeeded", "ai:386"),
     _T("noted", "LeaveGroup request {rest}", "ai:384, kp:1092"),
+    _T(
+        "poll-timeout",
+        "Consumer poll timeout has expired. This means the time between subsequent calls to poll() was "
+        "longer than the configured max_poll_interval_ms{rest}",
+        "kp:991",
+    ),
     _T("noted", "Discovered coordinator {node} for group {group}", "ai:585, kp:857"),
     _T("noted", "SyncGroup for group {group} failed {rest}", "kp:698"),
     _T("noted", "Attempt to join group {rest}", "kp:609"),

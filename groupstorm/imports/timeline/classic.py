@@ -11,7 +11,6 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.template import Catalogue
 from groupstorm.imports.templates.broker_reasons import REASONS
 from groupstorm.imports.timeline.group import GroupRecord
-from groupstorm.imports.timeline.members import MEMBER_ID_RULE
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState
 
@@ -40,6 +39,8 @@ class ClassicRounds:
         self._loaded: dict[str, Observation] = {}
         #: The member that came last, and how.
         self._added = "", ""
+        #: Members that the reason of a round removed: before Kafka 4 the line about it may come after it.
+        self._gone_by_reason: set[str] = set()
         self.handlers: Mapping[str, Callable[[Observation], None]] = {
             "preparing": self._preparing,
             "stabilized": self._stabilized,
@@ -115,6 +116,7 @@ class ClassicRounds:
             for one in gone:
                 if one in self._group.members.members:
                     self._remove(line, one, cause, _FROM_REASON)
+                    self._gone_by_reason.add(one)
         return cause, member_id or (gone[0] if len(gone) == 1 else None)
 
     def _join_by_reason(self, line: Observation, member_id: str, instance: str | None) -> str:
@@ -218,7 +220,7 @@ class ClassicRounds:
         event = events.MemberReplaced(
             self._group.name, members.name(new, instance), new, old, instance or "", self._group.generation
         )
-        self._group.emit(line, event, self._named(line, new))
+        self._group.emit(line, event, self._named(line, new, instance))
 
     def _fenced(self, line: Observation) -> None:
         member_id = line.fields["member_id"]
@@ -232,8 +234,12 @@ class ClassicRounds:
 
     def _left(self, line: Observation) -> None:
         member_id = line.fields.get("member_id")
-        if member_id is not None:
-            self._group.described(line)
+        if member_id is None:
+            return
+        self._group.described(line)
+        if member_id in self._gone_by_reason:
+            self._gone_by_reason.remove(member_id)
+        else:
             self._remove(line, member_id, Cause.LEFT)
 
     def _pending_left(self, line: Observation) -> None:
@@ -264,7 +270,7 @@ class ClassicRounds:
             self._group.name, members.name(member_id, instance), member_id, instance, self._group.generation,
             str(cause),
         )  # fmt: skip
-        self._group.emit(line, event, self._named(line, member_id, rule))
+        self._group.emit(line, event, self._named(line, member_id, instance, rule))
 
     def _remove(self, line: Observation, member_id: str, cause: str, rule: str = "") -> None:
         members = self._group.members
@@ -274,14 +280,12 @@ class ClassicRounds:
         event = events.MemberRemoved(
             self._group.name, name, member_id, instance, self._group.generation, str(cause)
         )
-        self._group.emit(line, event, self._named(line, member_id, rule))
+        self._group.emit(line, event, self._named(line, member_id, instance, rule))
         for tell in self._group.on_removal:
             tell(member_id, line)
 
-    def _named(self, line: Observation, member_id: str, rule: str = "") -> Why:
-        rules = [rule] if rule else []
-        if not self._group.members.is_said(member_id):
-            rules.append(MEMBER_ID_RULE)
+    def _named(self, line: Observation, member_id: str, instance: str | None = None, rule: str = "") -> Why:
+        rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
         return Why([line], "; ".join(rules), inferred=bool(rule))
 
     # -- the group's life ------------------------------------------------------------------------

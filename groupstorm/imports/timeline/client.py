@@ -10,6 +10,7 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.template import Catalogue
 from groupstorm.imports.templates.client_reasons import REASONS
 from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.rounds import Round
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events import member as member_events
@@ -38,7 +39,9 @@ _DIED = "the member's own log ends here without a word: it died between its last
 #: Kinds of lines by which a member's own log says that it has lost or given up what it had.
 _OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})
 #: Kinds of lines of a process that has just started.
-_STARTS: Final = frozenset({"subscribed"})
+STARTS: Final = frozenset({"subscribed", "rd-started"})
+#: What makes a member leave without being closed.
+TOO_SLOW: Final = "poll-timeout"
 _AT_ACKNOWLEDGEMENT = "the member has what it was told to add when it acknowledges"
 
 
@@ -89,8 +92,8 @@ class ClientMember:
             self._settle_revocation(line.kind)
         if self._removed is not None and line.kind in _OWN_END:
             self._removed = None
-        if self._owned and line.kind in _STARTS:
-            self._crashed(line, self._group.order)
+        if line.kind in STARTS:
+            self._begin_process(line)
         self._last = line
         self._group.learn_client(line, self._client)
         handler(line)
@@ -101,6 +104,15 @@ class ClientMember:
             self._settle_revocation("")
         if self._removed is not None:
             self._crashed(*self._removed)
+
+    def _begin_process(self, line: Observation) -> None:
+        """What the log tells from here on is of another process, if it had one before."""
+        if self._owned:
+            self._crashed(line, self._group.order)
+        if self._member_id:
+            self._former_ids.add(self._member_id)
+        self._member_id, self._generation, self._given = "", None, None
+        self._losing, self._asked, self._updated = UNKNOWN, None, False
 
     def removed_id(self, member_id: str, line: Observation) -> None:
         """The coordinator has removed a member: unless its own log says how it ended, it had died."""
@@ -133,7 +145,7 @@ class ClientMember:
             self._group.emit(line, event, Why([line]), Source.WORLD)
 
     def _subscribed(self, line: Observation) -> None:
-        topics = tuple(sorted(one.strip() for one in line.fields["topics"].split(",") if one.strip()))
+        topics = tuple(line.fields["topics"])
         self._group.subscribed.add(self._client)
         event = member_events.MemberStarted(
             self._group.name, self._client, line.fields.get("instance"), topics
@@ -162,8 +174,9 @@ class ClientMember:
             self._losing = found.fields["error"]
 
     def _poll_timeout(self, line: Observation) -> None:
-        self._losing = "poll-timeout"
-        self._ask(line, "poll-timeout")
+        if self._losing != TOO_SLOW:
+            self._losing = TOO_SLOW
+            self._ask(line, TOO_SLOW)
 
     def _ask(self, line: Observation, cause: str) -> None:
         self._asked = self._asked or line
@@ -191,7 +204,7 @@ class ClientMember:
         if fields.get("member_id"):
             self._learn(fields["member_id"])
         self._generation = fields["generation"]
-        self._given, self._updated = None, False
+        self._given, self._updated, self._losing = None, False, UNKNOWN
         one = self._group.round(fields["generation"], line)
         one.joined[self._id()] = line
         one.protocol = fields.get("protocol") or one.protocol
@@ -231,10 +244,10 @@ class ClientMember:
         self._given, self._updated = line.fields.get("assigned_partitions"), True
 
     def _assigned(self, line: Observation) -> None:
-        added = line.fields["partitions"]
-        self._own(line, added)
+        self._own(line, line.fields.get("partitions", []))
 
     def _own(self, line: Observation, added: list[str], rule: str = "") -> None:
+        self._losing = UNKNOWN
         self._owned.update(dict.fromkeys(added))
         generation = self._generation
         event = member_events.PartitionsAssigned(
@@ -245,8 +258,15 @@ class ClientMember:
         if generation is not None and not self._group.is_modern:
             owned = tuple(self._given if self._given is not None else self._owned)
             one = self._group.round(generation, line)
+            self._replace_former(one)
             one.told[self._id()] = line, owned
             one.clients[self._id()] = self._client
+
+    def _replace_former(self, one: Round) -> None:
+        """A static member that comes back in the same generation has the place of its former process."""
+        for member_id in [*one.told]:
+            if one.clients[member_id] == self._client and member_id != self._id():
+                del one.told[member_id]
 
     def _revoked(self, line: Observation) -> None:
         if self._revoking is not None:
@@ -258,6 +278,8 @@ class ClientMember:
         if revoking is None:
             return
         line, order, partitions = revoking
+        if not partitions and not self._member_id:
+            return  # some clients log it before they join for the first time
         if next_kind == "leaving":
             cause, rule = "close", _CLOSES
         elif self._updated or self._group.is_modern:
@@ -294,6 +316,8 @@ class ClientMember:
         if member_id:
             self._learn(member_id)
         if "poll" in line.fields.get("reason", ""):
+            self._poll_timeout(line)
+        if self._losing == TOO_SLOW:
             return
         self._emit(line, member_events.MemberClosed(self._group.name, self._client, self._id(), Cause.LEFT))
 
@@ -315,9 +339,10 @@ class ClientMember:
             self._adding = None
         elif state == "JOINING":
             self._ask(line, "first-join" if before == "UNSUBSCRIBED" else self._losing)
+            self._losing = UNKNOWN
         elif state == "FENCED":
             self._losing = "FENCED_MEMBER_EPOCH"
-        elif state == "LEAVING":
+        elif state == "LEAVING" and self._losing != TOO_SLOW:
             event = member_events.MemberClosed(self._group.name, self._client, self._id(), Cause.LEFT)
             self._emit(line, event)
         elif state == "FATAL":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows
@@ -18,14 +19,34 @@ from groupstorm.imports.timeline.streams import StreamsFollowUps
 
 Handler = Callable[[Observation], None]
 
+#: Kinds of lines that say the client id of the member whose id they have.
+OWN_MEMBER_ID: Final = frozenset(
+    {
+        "joined",
+        "synced",
+        "learned",
+        "transition",
+        "rd-joined",
+        "rd-member-id",
+        "rd-epoch",
+        "left-described",
+        "loaded-member",
+    }
+)
+
 
 class Groups:
     """Takes all observations in the order of time; `finish` gives the groups in the order of their
-    appearance."""
+    appearance. ``clients``: the client ids that any line says, by group and member id."""
 
-    def __init__(self, rows: Rows, parsers: Sequence[LogSource]) -> None:
+    def __init__(
+        self, rows: Rows, parsers: Sequence[LogSource], clients: Mapping[tuple[str, str], str]
+    ) -> None:
         self._rows = rows
         self._parsers = parsers
+        self._client_ids: dict[str, list[tuple[str, str]]] = {}
+        for (name, member_id), client in clients.items():
+            self._client_ids.setdefault(name, []).append((member_id, client))
         self._groups: dict[str, tuple[GroupRecord, dict[str, Handler]]] = {}
         self._modern: list[ModernGroup] = []
         self._clients: dict[tuple[str, int, str], ClientMember] = {}
@@ -37,6 +58,8 @@ class Groups:
         found = self._groups.get(name)
         if found is None:
             record = GroupRecord(name, self._rows)
+            for member_id, client in self._client_ids.get(name, ()):
+                record.members.learn(member_id, client)
             modern = ModernGroup(record)
             self._modern.append(modern)
             classic = ClassicRounds(record).handlers
@@ -66,7 +89,7 @@ class Groups:
         return records
 
     def _add_to_client(self, record: GroupRecord, one: Observation, order: int) -> None:
-        key = (record.name, one.source, one.fields["client"])
+        key = (record.name, one.source, one.fields.get("process") or one.fields["client"])
         client = self._clients.get(key)
         if client is None:
             kind = OtherMember if one.fields.get("other") else ClientMember

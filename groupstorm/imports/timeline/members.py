@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 #: What a coordinator, or a client of KIP-848, puts behind the client id or instance id in a member id.
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 MEMBER_ID_RULE: Final = "member: the client id is what stands before the UUID in a member id"
+INSTANCE_RULE: Final = "member: no line says the client id, group.instance.id stands in its place"
+UNNAMED_RULE: Final = "member: no line says the client id, the member id stands in its place"
 
 
 class Member(NamedTuple):
@@ -40,9 +42,13 @@ class Membership:
             return self._clients[member_id]
         return instance or _UUID.sub("", member_id)
 
-    def is_said(self, member_id: str) -> bool:
-        """Whether a line said the client id."""
-        return member_id in self._clients
+    def name_rules(self, member_id: str, instance: str | None) -> list[str]:
+        """The rule by which `name` names the member; none if a line says its client id."""
+        if member_id in self._clients:
+            return []
+        if instance:
+            return [INSTANCE_RULE]
+        return [MEMBER_ID_RULE if _UUID.search(member_id) else UNNAMED_RULE]
 
     def add(self, member_id: str, instance: str | None) -> None:
         if member_id not in self.members and self.count is not None:

@@ -8,7 +8,6 @@ from typing import Any, Final
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupRecord
-from groupstorm.imports.timeline.members import MEMBER_ID_RULE
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events.group_states import Cause
@@ -88,7 +87,7 @@ class ModernGroup:
         event = events.MemberAdded(
             group.name, group.members.name(member_id, instance), member_id, instance, self._epoch, str(cause)
         )
-        group.emit(line, event, self._named(line, member_id))
+        group.emit(line, event, self._named(line, member_id, instance))
 
     def _replaced(self, line: Observation) -> None:
         group, fields = self._group, line.fields
@@ -99,7 +98,7 @@ class ModernGroup:
         event = events.MemberReplaced(
             group.name, group.members.name(new, instance), new, old, instance, self._epoch
         )
-        group.emit(line, event, self._named(line, new))
+        group.emit(line, event, self._named(line, new, instance))
 
     def _id_handed_out(self, line: Observation) -> None:
         group, member_id = self._group, line.fields["member_id"]
@@ -133,16 +132,14 @@ class ModernGroup:
         self._told.pop(member_id, None)
         instance = line.fields.get("instance") or (None if known is None else known.instance)
         event = events.MemberRemoved(group.name, name, member_id, instance, self._epoch, cause)
-        group.emit(line, event, self._named(line, member_id, rule))
+        group.emit(line, event, self._named(line, member_id, instance, rule))
         for tell in group.on_removal:
             tell(member_id, line)
         if not group.members.members and group.members.count in (None, 0) and known is not None:
             self._change(line, EMPTY, Cause.NO_MEMBERS, _EMPTY_AGAIN)
 
-    def _named(self, line: Observation, member_id: str, rule: str = "") -> Why:
-        rules = [rule] if rule else []
-        if not self._group.members.is_said(member_id):
-            rules.append(MEMBER_ID_RULE)
+    def _named(self, line: Observation, member_id: str, instance: str | None = None, rule: str = "") -> Why:
+        rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
         return Why([line], "; ".join(rules))
 
     # -- epochs and assignments ------------------------------------------------------------------

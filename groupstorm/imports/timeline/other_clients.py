@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.client import ClientMember
+from groupstorm.imports.timeline.client import STARTS, TOO_SLOW, UNKNOWN, ClientMember
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.schema import Source
 
+_CLOSED: Final = "cause: it has left its group, and no line of the process follows"
+_TOPICS: Final = "topics: the subscription that the process logs after its start"
 _NO_ERROR: Final = ("(no error)", "Success")
 #: librdkafka, franz-go and aiokafka: what a heartbeat's error says -> the cause of joining again.
 _CAUSES: Final = (
@@ -24,6 +28,10 @@ _CAUSES: Final = (
     ("IllegalGeneration", "ILLEGAL_GENERATION"),
     ("generation id is not", "ILLEGAL_GENERATION"),
     ("valid member ID", "first-join"),
+    ("max.poll.interval.ms exceeded", TOO_SLOW),
+    ("member fenced", "FENCED_MEMBER_EPOCH"),
+    ("complete cooperative move", "revoked-partitions"),
+    ("etadata for subscribed topic(s) has changed", "metadata-changed"),
     ("session", "session-timeout"),
 )
 
@@ -40,6 +48,12 @@ class OtherMember(ClientMember):
         super().__init__(group, client)
         self._plan: dict[str, list[str]] | None = None
         self._plan_member = ""
+        #: Lines that tell a part only: the start of a process, its topics, a LeaveGroup that was answered.
+        self._started: Observation | None = None
+        self._topics: list[str] = []
+        self._left: tuple[Observation, int] | None = None
+        #: Why librdkafka gives up partitions.
+        self._release_cause = "rebalance"
         more: dict[str, Callable[[Observation], None]] = {
             "rejoin": self._rejoin_by_words,
             "rejoin-unnamed": self._rejoin_by_words,
@@ -58,6 +72,13 @@ class OtherMember(ClientMember):
             "rd-plan-member": self._rd_plan_member,
             "rd-plan-partition": self._rd_plan_partition,
             "rd-left": self._leaving,
+            "rd-started": self._rd_started,
+            "rd-topic": self._rd_topic,
+            "rd-subscription": self._rd_subscription,
+            "rd-epoch": self._rd_epoch,
+            "revoked-on-close": self._revoked_on_close,
+            "cooperative-round": self._cooperative_round,
+            "leave-answered": self._leave_answered,
             "fg-synced": self._fg_synced,
             "fg-session": self._fg_session,
             "kafkajs-joined": self._kafkajs_joined,
@@ -65,12 +86,32 @@ class OtherMember(ClientMember):
         }
         self.handlers = {**self.handlers, **more}
 
+    def take(self, line: Observation, handler: Callable[[Observation], None]) -> None:
+        if self._left is not None:
+            self._settle_leave(line.kind)
+        if self._started is not None and line.kind != "rd-topic":
+            self._settle_start()
+        super().take(line, handler)
+
+    def finish(self) -> None:
+        if self._left is not None:
+            self._settle_leave("")
+        super().finish()
+
     # -- joining again ---------------------------------------------------------------------------
 
     def _rejoin_by_words(self, line: Observation) -> None:
-        cause = cause_of(line.fields.get("reason", ""))
-        if cause.isupper():
+        reason = line.fields.get("reason", "")
+        if reason == "unsubscribe":  # librdkafka closes its consumer
+            self._release_cause = "close"
+            return
+        cause = cause_of(reason)
+        if cause == TOO_SLOW:
+            self._poll_timeout(line)
+            return
+        if cause.isupper() and self._losing != TOO_SLOW:
             self._losing = cause
+        self._release_cause = "assignment" if line.fields.get("protocol") == "COOPERATIVE" else "rebalance"
         self._ask(line, cause)
 
     def _session_expired(self, line: Observation) -> None:
@@ -81,7 +122,79 @@ class OtherMember(ClientMember):
         if line.fields["member_id"] not in ("", "(not-set)"):
             self._learn(line.fields["member_id"])
 
+    # -- aiokafka and kafka-python ---------------------------------------------------------------
+
+    def _leave_answered(self, line: Observation) -> None:
+        """aiokafka logs the same whether it is closed or its application does not poll."""
+        self._left = line, self._group.order
+
+    def _settle_leave(self, next_kind: str) -> None:
+        """The next line of the process tells which: after a close there is none."""
+        if self._left is None:
+            return
+        (line, order), self._left = self._left, None
+        if next_kind and next_kind not in STARTS:
+            self._poll_timeout(line)
+            return
+        closed: list[Any] = [
+            member_events.MemberClosed(self._group.name, self._client, self._id(), Cause.LEFT)
+        ]
+        if self._owned:
+            gone = tuple(self._owned)
+            closed.insert(0, self._nulls(self._released(gone, "close")))
+        for step, event in enumerate(closed):
+            self._group.rows.add(line.time_us, order, Source.MEMBER, event, Why([line], _CLOSED), step)
+        self._owned.clear()
+
+    def _revoked_on_close(self, line: Observation) -> None:
+        self._drop(line.fields["partitions"])
+        self._emit(line, self._nulls(self._released(tuple(line.fields["partitions"]), "close")))
+
+    def _cooperative_round(self, line: Observation) -> None:
+        """kafka-python says in one line what it was given, and what it gives up and adds of it."""
+        self._given, self._updated = line.fields["partitions"], True
+        gone = line.fields["revoking"]
+        if gone:
+            self._drop(gone)
+            self._emit(line, self._nulls(self._released(tuple(gone), "assignment")))
+        self._own(line, line.fields["adding"])
+
+    def _released(self, partitions: tuple[str, ...], cause: str) -> member_events.PartitionsRevoked:
+        return member_events.PartitionsRevoked(
+            self._group.name, self._client, self._id(), -1, partitions, (), (), -1, cause
+        )
+
     # -- librdkafka ------------------------------------------------------------------------------
+
+    def _rd_started(self, line: Observation) -> None:
+        self._started, self._topics, self._release_cause = line, [], "rebalance"
+        if line.fields.get("member_id"):  # KIP-848: the member chooses its id itself
+            self._learn(line.fields["member_id"])
+
+    def _rd_topic(self, line: Observation) -> None:
+        """A topic of the subscription: the lines of all come one after the other."""
+        self._topics.append(line.fields["topic"])
+
+    def _rd_subscription(self, line: Observation) -> None:
+        self._topics = line.fields["topics"]
+        self._settle_start()
+
+    def _rd_epoch(self, line: Observation) -> None:
+        """Every heartbeat's answer has the member's epoch."""
+        self._group.is_modern = True
+        self._learn(line.fields["member_id"])
+        if line.fields["epoch"] > 0:
+            self._generation = line.fields["epoch"]
+
+    def _settle_start(self) -> None:
+        """The process has subscribed."""
+        started = self._started
+        if started is None or not self._topics:
+            return
+        self._started = None
+        self._group.subscribed.add(self._client)
+        event = member_events.MemberStarted(self._group.name, self._client, None, tuple(sorted(self._topics)))
+        self._emit(started, event, Why([started], _TOPICS))
 
     def _rd_joined(self, line: Observation) -> None:
         fields = line.fields
@@ -102,12 +215,16 @@ class OtherMember(ClientMember):
 
     def _rd_released(self, line: Observation) -> None:
         partition = f"{line.fields['topic']}-{line.fields['partition']}"
-        if partition in self._owned:
-            self._drop([partition])
-            event = member_events.PartitionsRevoked(
-                self._group.name, self._client, self._id(), -1, (partition,), (), (), -1, "rebalance"
-            )
-            self._emit(line, self._nulls(event))
+        if partition not in self._owned:
+            return
+        self._drop([partition])
+        if self._losing == UNKNOWN:
+            self._emit(line, self._nulls(self._released((partition,), self._release_cause)))
+            return
+        lost = member_events.PartitionsLost(
+            self._group.name, self._client, self._id(), -1, (partition,), (), (), -1, self._losing
+        )
+        self._emit(line, self._nulls(lost))
 
     def _rd_running(self, _line: Observation) -> None:
         """The dump of what members subscribe to looks like that of what they are given."""
@@ -145,10 +262,7 @@ class OtherMember(ClientMember):
         lost = [name for name in line.fields["lost_now"] if name in self._owned]
         if lost:
             self._drop(lost)
-            event = member_events.PartitionsRevoked(
-                self._group.name, self._client, self._id(), -1, tuple(lost), (), (), -1, "assignment"
-            )
-            self._emit(line, self._nulls(event))
+            self._emit(line, self._nulls(self._released(tuple(lost), "assignment")))
         self._own(line, line.fields["added"])
 
     # -- kafkajs ---------------------------------------------------------------------------------
@@ -162,10 +276,8 @@ class OtherMember(ClientMember):
         gone = [name for name in self._owned if name not in now]
         if gone:
             self._drop(gone)
-            event = member_events.PartitionsRevoked(
-                self._group.name, self._client, self._id(), -1, tuple(gone), (), (), -1, "rebalance"
-            )
-            self._emit(line, self._nulls(event), Why([line], "partitions: the new assignment has not these"))
+            event = self._nulls(self._released(tuple(gone), "rebalance"))
+            self._emit(line, event, Why([line], "partitions: the new assignment has not these"))
         self._own(line, [name for name in now if name not in self._owned])
 
     def _kafkajs_rejoin(self, line: Observation) -> None:

@@ -69,6 +69,13 @@ class Round:
         return {member: partitions for member, (_, partitions) in self.told.items()}
 
     @property
+    def size(self) -> int | None:
+        """How many members the round has: by the coordinator's count, or by the leader's assignment."""
+        if self.count is None and (self.finished is not None or self.is_written):
+            return len(self.plan) or None
+        return self.count
+
+    @property
     def is_written(self) -> bool:
         """Whether the group's record has the partitions of every member."""
         if self.written is None:
@@ -76,10 +83,17 @@ class Round:
         return all(one["partitions"] is not None for one in self.written.fields["members"])
 
     @property
+    def is_answered(self) -> bool:
+        """Whether anybody got an assignment: another round may have begun before the leader's was there."""
+        if self.stabilized is not None and self.assigned is None and self.written is None:
+            return bool(self.synced)
+        return bool(self.assigned or self.written or self.synced or self.told)
+
+    @property
     def is_known(self) -> bool:
         """Whether the logs say who got which partition, of all members."""
         if self.finished is not None or self.is_written:
-            return True
+            return self.is_answered
         members = self.count if self.count is not None else None
         return members is not None and len(self.told) >= members > 0
 
@@ -121,7 +135,7 @@ def _preparing(group: str, one: Round) -> list[RoundRow]:
 
 def _completing(group: str, one: Round) -> list[RoundRow]:
     state = GroupState.COMPLETING_REBALANCE
-    count = one.count if one.count is not None else len(one.plan) or None
+    count = one.size
     cause = one.end_cause
     if one.stabilized is not None:
         line = one.stabilized
@@ -167,7 +181,7 @@ def _join_answers(group: str, one: Round, names: Mapping[str, str]) -> list[Roun
 def _sync_answers(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRow]:
     """At the coordinator's time if its log has it, else when the member says that it has the answer."""
     rows: list[RoundRow] = []
-    plan = one.plan
+    plan = one.plan if one.is_answered else {}
     for member_id, partitions in plan.items():
         own, line = one.synced.get(member_id), one.assigned
         said, rules = _assignment_of(one, member_id)
@@ -200,8 +214,9 @@ def _assignment_of(one: Round, member_id: str) -> tuple[Observation, list[str]]:
 
 
 def _stable(group: str, one: Round) -> list[RoundRow]:
-    count = one.count if one.count is not None else len(one.plan) or None
-    synced = min(one.synced.values(), key=lambda seen: seen.time_us, default=None)
+    count = one.size
+    has_it = [*one.synced.values(), *(seen for seen, _ in one.told.values())]
+    synced = min(has_it, key=lambda seen: seen.time_us, default=None)
     if one.assigned is not None:
         line, why = one.assigned, Why([one.assigned])
     elif synced is not None and one.stabilized is None:

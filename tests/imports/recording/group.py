@@ -22,12 +22,22 @@ MakeOrder = Callable[[str, str | None], Mapping[str, Any]]
 
 
 class RecordedGroup:
-    """``actions``: what the harness did, and when. ``reports``: what the members said, in the order of
-    time."""
+    """``instances``: the static ids of the members that have one.
 
-    def __init__(self, name: str, command: Sequence[str], make_order: MakeOrder, folder: Path) -> None:
+    ``actions``: what the harness did, and when. ``reports``: what the members said, in the order of time.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instances: Mapping[str, str],
+        command: Sequence[str],
+        make_order: MakeOrder,
+        folder: Path,
+    ) -> None:
         self.name = name
         self.actions: list[Mapping[str, Any]] = []
+        self._instances = instances
         self._command = command
         self._make_order = make_order
         self._folder = folder
@@ -38,21 +48,21 @@ class RecordedGroup:
     def reports(self) -> list[Mapping[str, Any]]:
         return sorted((one for member in self._all for one in member.reports), key=lambda one: one["time_ms"])
 
-    async def start(self, name: str, instance: str | None = None) -> None:
-        """Start a member; its log goes on if it had one before."""
-        member = MemberProcess(name, self._command, self._folder / f"{name}.log")
-        self._all.append(member)
-        self._living[name] = member
-        self._note("start", name, instance)
-        await member.start(self._make_order(name, instance))
+    async def start(self, *names: str) -> None:
+        """Start members, one after the other; the log of one goes on if it had one before."""
+        for member in [await self._launched(name) for name in names]:
+            self._start(member)
 
-    async def stop(self, name: str) -> None:
-        """Close a member's consumer and end its process."""
-        member = self._living.pop(name)
-        self._note("stop", name)
-        member.close()
-        await self._until(lambda: member.has_reported(CLOSED), f"{name} has not closed")
-        await member.kill()
+    async def stop(self, *names: str) -> None:
+        """Close members' consumers, one after the other, and end their processes."""
+        for name in names:
+            await self._close(name)
+
+    async def restart(self, name: str) -> None:
+        """A new process takes the place of a member's as soon as the old one has closed its consumer."""
+        member = await self._launched(name)
+        await self._close(name)
+        self._start(member)
 
     async def kill(self, name: str) -> None:
         self._note("kill", name)
@@ -73,10 +83,27 @@ class RecordedGroup:
         for member in self._all:
             await member.kill()
 
-    def _note(self, do: str, name: str, instance: str | None = None, **about: Any) -> None:
-        given = {} if instance is None else {"instance": instance}
-        action = {"time_ms": time.time_ns() // 1_000_000, "do": do, "member": name, **given, **about}
-        self.actions.append(action)
+    async def _launched(self, name: str) -> MemberProcess:
+        member = MemberProcess(name, self._command, self._folder / f"{name}.log")
+        self._all.append(member)
+        await member.launch()
+        return member
+
+    def _start(self, member: MemberProcess) -> None:
+        instance = self._instances.get(member.name)
+        self._living[member.name] = member
+        self._note("start", member.name, **({} if instance is None else {"instance": instance}))
+        member.start(self._make_order(member.name, instance))
+
+    async def _close(self, name: str) -> None:
+        member = self._living.pop(name)
+        self._note("stop", name)
+        member.close()
+        await self._until(lambda: member.has_reported(CLOSED), f"{name} has not closed")
+        await member.kill()
+
+    def _note(self, do: str, name: str, **about: Any) -> None:
+        self.actions.append({"time_ms": time.time_ns() // 1_000_000, "do": do, "member": name, **about})
 
     def _is_settled(self) -> bool:
         owned = [one for member in self._living.values() for one in member.owned]

@@ -40,8 +40,8 @@ class MemberProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
 
-    async def start(self, order: Mapping[str, Any]) -> None:
-        """Start the process and, as soon as it is ready, the member."""
+    async def launch(self) -> None:
+        """Start the process, and wait until it is ready for its order."""
         with self._log.open("ab") as log:
             self._process = process = await asyncio.create_subprocess_exec(
                 *self._command,
@@ -55,6 +55,9 @@ class MemberProcess:
         if not await process.stdout.readline():
             raise RecordingFailed(f"{self.name} ended before it was ready: see {self._log}")
         self._reading = asyncio.ensure_future(self._read(process.stdout))
+
+    def start(self, order: Mapping[str, Any]) -> None:
+        """Start the consumer."""
         self._tell(order)
 
     def busy(self, for_s: float) -> None:

@@ -22,6 +22,7 @@ from groupstorm.storms.live.real_clients.program_cache import built_once
 from tests.imports.recording.logging_files import member_logging
 from tests.imports.recording.releases import (
     HEARTBEAT_INTERVAL_MS,
+    LONG_SESSION_TIMEOUT_MS,
     MAX_POLL_INTERVAL_MS,
     SESSION_TIMEOUT_MS,
     Clients,
@@ -77,9 +78,9 @@ def order(
         ("orders",),
         instance,
         (assignor,) if assignor else ("range",),
-        session_timeout_ms=SESSION_TIMEOUT_MS,
+        session_timeout_ms=SESSION_TIMEOUT_MS if instance is None else LONG_SESSION_TIMEOUT_MS,
         heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
-        max_poll_interval_ms=MAX_POLL_INTERVAL_MS,
+        max_poll_interval_ms=MAX_POLL_INTERVAL_MS if instance is None else LONG_SESSION_TIMEOUT_MS,
         enable_auto_commit=False,
         group_protocol=clients.protocol,
         profile=PROFILES[used.profile],

@@ -12,6 +12,8 @@ from groupstorm.clients.group_protocol import GroupProtocol
 VERSIONS: Final = ("2.8.2", "3.4.1", "3.8.1", "4.0.0", "4.3.1")
 
 SESSION_TIMEOUT_MS: Final = 6_000
+#: Of static members, and of all members of consumer groups: a process has to be back before it ends.
+LONG_SESSION_TIMEOUT_MS: Final = 15_000
 HEARTBEAT_INTERVAL_MS: Final = 1_000
 MAX_POLL_INTERVAL_MS: Final = 8_000
 
@@ -49,8 +51,8 @@ _BROKER: Final[Mapping[str, str]] = {
     "group.initial.rebalance.delay.ms": "1000",
 }
 _CONSUMER_GROUPS: Final[Mapping[str, str]] = {
-    "group.consumer.session.timeout.ms": str(SESSION_TIMEOUT_MS),
-    "group.consumer.min.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "group.consumer.session.timeout.ms": str(LONG_SESSION_TIMEOUT_MS),
+    "group.consumer.min.session.timeout.ms": str(LONG_SESSION_TIMEOUT_MS),
     "group.consumer.heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
     "group.consumer.min.heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
 }

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 
 from tests.imports.recording.group import RecordedGroup
-from tests.imports.recording.releases import MAX_POLL_INTERVAL_MS, SESSION_TIMEOUT_MS
+from tests.imports.recording.releases import LONG_SESSION_TIMEOUT_MS, MAX_POLL_INTERVAL_MS
+
+#: What happens to a group.
+Situation = Callable[[RecordedGroup], Awaitable[None]]
 
 DYNAMIC, STATIC = "orders-dynamic", "orders-static"
 
 _MEMBERS = ("app-0", "app-1", "app-2")
-#: Static members: client id and instance.
-_SEATED = {"web-0": "seat-0", "web-1": "seat-1", "web-2": "seat-2"}
+#: The static members: client id and instance.
+SEATS: Mapping[str, str] = {"web-0": "seat-0", "web-1": "seat-1", "web-2": "seat-2"}
 #: Longer than the session after which a static member that was closed is out of its group.
-_EXPIRY_S = SESSION_TIMEOUT_MS / 1000 + 2
+_EXPIRY_S = LONG_SESSION_TIMEOUT_MS / 1000 + 2
 #: Longer than max.poll.interval.ms and the next round.
 _BUSY_S = MAX_POLL_INTERVAL_MS / 1000 + 6
 
 
 async def dynamic_members(group: RecordedGroup) -> None:
     """Three members come, are deployed anew, one of them crashes, and one does not poll for too long."""
-    for name in _MEMBERS:
-        await group.start(name)
+    await group.start(*_MEMBERS)
     await group.settled()
     for name in _MEMBERS:
-        await group.stop(name)
-        await group.start(name)
+        await group.restart(name)
         await group.settled()
     await group.kill("app-1")
     await group.settled()
@@ -33,18 +35,14 @@ async def dynamic_members(group: RecordedGroup) -> None:
     await group.settled()
     await group.busy("app-2", _BUSY_S)
     await group.settled()
-    for name in _MEMBERS:
-        await group.stop(name)
+    await group.stop(*_MEMBERS)
 
 
 async def static_members(group: RecordedGroup) -> None:
     """Three static members come, one is restarted, and all are closed: their sessions expire."""
-    for name, instance in _SEATED.items():
-        await group.start(name, instance)
+    await group.start(*SEATS)
     await group.settled()
-    await group.stop("web-1")
-    await group.start("web-1", _SEATED["web-1"])
+    await group.restart("web-1")
     await group.settled()
-    for name in _SEATED:
-        await group.stop(name)
+    await group.stop(*SEATS)
     await asyncio.sleep(_EXPIRY_S)

@@ -1,0 +1,192 @@
+"""Lines that real Java clients and brokers logged, and that were once misread: what each means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.imports.importing import import_texts, rows
+
+_CLIENT = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
+_GROUP = "[Consumer clientId=app-0, groupId=orders-dynamic]"
+APP_0 = "app-0-6a426cb7-ab42-410d-a1b4-61c0363293b1"
+
+
+def client_lines(*messages: tuple[str, str]) -> str:
+    return "".join(f"[2026-11-23 {time}] INFO {_GROUP} {message} ({_CLIENT})\n" for time, message in messages)
+
+
+def broker_lines(*messages: tuple[str, str], prefix: str = "[GroupCoordinator 1]: ") -> str:
+    logger = "kafka.coordinator.group.GroupCoordinator"
+    return "".join(f"[2026-11-23 {time}] INFO {prefix}{message} ({logger})\n" for time, message in messages)
+
+
+def generation(number: int) -> str:
+    return f"Generation{{generationId={number}, memberId='{APP_0}', protocol='range'}}"
+
+
+JOINED = (
+    ("08:19:23,000", "Subscribed to topic(s): orders"),
+    ("08:19:23,500", f"Successfully joined group with generation {generation(1)}"),
+    (
+        "08:19:23,510",
+        f"Finished assignment for group at generation 1: {{{APP_0}=Assignment(partitions=[orders-0])}}",
+    ),
+)
+SYNCED = (
+    ("08:19:23,600", f"Successfully synced group in generation {generation(1)}"),
+    ("08:19:23,610", "Notifying assignor about the new Assignment(partitions=[orders-0])"),
+    ("08:19:23,620", "Adding newly assigned partitions: orders-0"),
+)
+
+
+def test_an_assignment_that_nobody_was_given_is_not_one(tmp_path: Path) -> None:
+    """Another round began before the leader's assignment was there (Kafka 4.3.1)."""
+    import_texts(tmp_path, {"app-0.log": client_lines(*JOINED)})
+    assert not rows(tmp_path, "sync_answered")
+    assert not rows(tmp_path, "ownership_known")
+    assert [row["state"] for row in rows(tmp_path, "group_state_changed")][-1] == "CompletingRebalance"
+    import_texts(tmp_path, {"app-0.log": client_lines(*JOINED, *SYNCED)})
+    assert [row["partitions"] for row in rows(tmp_path, "sync_answered")] == [["orders-0"]]
+
+
+def test_kafka_2_8_names_the_poll_timeout_in_the_line_of_the_leave_group(tmp_path: Path) -> None:
+    late = client_lines(
+        (
+            "08:06:38,043",
+            f"Member {APP_0} sending LeaveGroup request to coordinator 127.0.0.1:38153 (id: 2147483646 rack: "
+            "null) due to consumer poll timeout has expired. This means the time between subsequent calls to "
+            "poll() was longer than the configured max.poll.interval.ms, which typically implies that the "
+            "poll loop is spending too much time processing messages.",
+        ),
+        ("08:06:44,100", "Lost previously assigned partitions orders-0"),
+    )
+    lines = client_lines(*JOINED, *SYNCED).replace("08:19", "08:05")
+    import_texts(tmp_path, {"app-0.log": lines + late})
+    assert [row["cause"] for row in rows(tmp_path, "rejoin_requested")] == ["poll-timeout"]
+    assert [row["cause"] for row in rows(tmp_path, "partitions_lost")] == ["poll-timeout"]
+    assert not rows(tmp_path, "member_closed")
+
+
+def test_a_member_of_a_consumer_group_that_leaves_because_it_is_slow_is_not_closed(tmp_path: Path) -> None:
+    member = "Member d5OPcJVEQhOX9bihu9BikA with epoch"
+    lines = client_lines(
+        ("08:03:00,000", "Subscribed to topic(s): orders"),
+        ("08:03:00,100", f"{member} 0 transitioned from UNSUBSCRIBED to JOINING."),
+        ("08:03:00,200", f"{member} 12 transitioned from JOINING to RECONCILING."),
+        ("08:03:00,300", "Adding newly assigned partitions: [orders-2]"),
+        (
+            "08:03:18,520",
+            "Consumer poll timeout has expired. This means the time between subsequent calls to poll() was "
+            "longer than the configured max.poll.interval.ms, which typically implies that the poll loop is "
+            "spending too much time processing messages.",
+        ),
+        ("08:03:18,521", f"{member} 12 transitioned from STABLE to PREPARE_LEAVING."),
+        ("08:03:18,521", f"{member} -1 transitioned from PREPARE_LEAVING to LEAVING."),
+        ("08:03:18,522", f"{member} -1 transitioned from LEAVING to STALE."),
+        ("08:03:23,812", "Lost previously assigned partitions [orders-2]"),
+        ("08:03:23,830", f"{member} 0 transitioned from STALE to JOINING."),
+        ("08:03:30,000", f"{member} -1 transitioned from PREPARE_LEAVING to LEAVING."),
+    )
+    import_texts(tmp_path, {"app-0.log": lines})
+    assert [row["time_us"] for row in rows(tmp_path, "member_closed")] == [30_000_000]
+    assert [row["cause"] for row in rows(tmp_path, "partitions_lost")] == ["poll-timeout"]
+
+
+def test_java_3_8_adds_no_partitions(tmp_path: Path) -> None:
+    """Nothing stands behind the colon, and whitespace at the end of a message does not count."""
+    lines = client_lines(*JOINED, *SYNCED[:2], ("08:19:23,620", "Adding newly assigned partitions: "))
+    done = import_texts(tmp_path, {"app-0.log": lines})
+    assert done.logs[0].not_understood == 0
+    assert [row.get("partitions", []) for row in rows(tmp_path, "partitions_assigned")] == [[]]
+
+
+LEFT = (
+    (
+        "08:19:29,765",
+        "Preparing to rebalance group orders-dynamic in state PreparingRebalance with old generation 1 "
+        f"(__consumer_offsets-0) (reason: Removing member {APP_0} on LeaveGroup; client reason: the consumer "
+        "is being closed)",
+    ),
+    (
+        "08:19:29,782",
+        f"Member MemberMetadata(memberId={APP_0}, groupInstanceId=None, clientId=app-0, "
+        "clientHost=/127.0.0.1, sessionTimeoutMs=6000, rebalanceTimeoutMs=8000, "
+        "supportedProtocols=List(range)) has left group orders-dynamic through explicit `LeaveGroup`; client "
+        "reason: the consumer is being closed",
+    ),
+)
+
+
+def test_kafka_3_8_says_twice_that_a_member_leaves(tmp_path: Path) -> None:
+    joined = (
+        "08:19:23,000",
+        "Preparing to rebalance group orders-dynamic in state PreparingRebalance with old generation 0 "
+        f"(__consumer_offsets-0) (reason: Adding new member {APP_0} with group instance id None; client "
+        "reason: not provided)",
+    )
+    import_texts(tmp_path, {"server.log": broker_lines(joined, *LEFT)})
+    (removed,) = rows(tmp_path, "member_removed")
+    assert (removed["member"], removed["cause"], removed["time_us"]) == ("app-0", "left", 6_765_000)
+
+
+SEAT_1 = "seat-1-070c6537-6e81-4781-916c-dc6e44c5f317"
+STATIC = broker_lines(
+    (
+        "08:11:53,103",
+        f"Static member with groupInstanceId=seat-1 and unknown member id joins group orders-static in Empty "
+        f"state. Created a new member id {SEAT_1} for this member and added to the group.",
+    ),
+    prefix="[GroupCoordinator id=1 topic=__consumer_offsets partition=0] ",
+)
+STATIC_CLIENT = (
+    "[2026-11-23 08:11:55,165] INFO [Consumer instanceId=seat-1, clientId=web-1, groupId=orders-static] "
+    f"Successfully joined group with generation Generation{{generationId=1, memberId='{SEAT_1}', "
+    f"protocol='cooperative-sticky'}} ({_CLIENT})\n"
+)
+
+
+def test_a_static_members_client_id_is_not_its_instance(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"server.log": STATIC})
+    (added,) = rows(tmp_path, "member_added")
+    assert (added["member"], added["instance"]) == ("seat-1", "seat-1")
+    assert added["rule"] == "member: no line says the client id, group.instance.id stands in its place"
+
+
+def test_a_later_line_of_another_log_may_say_a_client_id(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"server.log": STATIC, "web-1.log": STATIC_CLIENT})
+    (added,) = rows(tmp_path, "member_added")
+    assert (added["member"], added["instance"], added.get("rule")) == ("web-1", "seat-1", None)
+
+
+def test_kafka_2_8_names_the_instance_in_the_second_line_of_a_static_member(tmp_path: Path) -> None:
+    lines = broker_lines(
+        (
+            "07:55:54,702",
+            f"Static Member with unknown member id joins group orders-static in Empty state. Created a new "
+            f"member id {SEAT_1} for this member and add to the group.",
+        ),
+        (
+            "07:55:54,706",
+            f"Adding new static member Some(seat-1) to group orders-static with member id {SEAT_1}.",
+        ),
+    )
+    import_texts(tmp_path, {"server.log": lines})
+    (added,) = rows(tmp_path, "member_added")
+    assert (added["instance"], added["cause"]) == ("seat-1", "static-member")
+
+
+def test_a_static_member_that_is_back_bounds_no_clock(tmp_path: Path) -> None:
+    """kafka-python does not log its instance: it joins a generation that it has joined before."""
+    broker = broker_lines(
+        ("08:00:01,000", "Stabilized group g generation 1 (__consumer_offsets-0) with 1 members"),
+        ("08:00:01,010", "Assignment received from leader m for group g for generation 1"),
+    )
+    client = ""
+    for minute in ("00", "05"):
+        client += (
+            f"2026-11-23 08:{minute}:00,950 - kafka.coordinator - INFO - (Re-)joining group g\n"
+            f"2026-11-23 08:{minute}:01,005 - kafka.coordinator - INFO - Successfully joined group g "
+            f"<Generation 1 (member_id: m{minute}, protocol: range)>\n"
+        )
+    done = import_texts(tmp_path, {"server.log": broker, "web-1.log": client})
+    assert (done.offsets[1].us, done.offsets[1].contradiction) == (0, False)
