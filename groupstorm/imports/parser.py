@@ -15,6 +15,7 @@ from groupstorm.imports.lines import Log, raw_lines, read_lines
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
+from groupstorm.imports.template import Found
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
 from groupstorm.imports.times import Instant, to_utc_us
 
@@ -147,6 +148,7 @@ class LogParser(LogSource):
         found = BARE.find(message)
         if found is not None:
             fields = {**found.fields, **json_fields(record)}
+            self._see_program(found)
             self._observe(found.kind, fields, None, time_us, self.lines)
 
     def _message(self, prefix: Prefix | None, time_us: int | None, message: str) -> None:
@@ -155,12 +157,19 @@ class LogParser(LogSource):
         if found is None and writer is Writer.RDKAFKA and not message.startswith('Group "'):
             self.understood += 1  # librdkafka's debug output of other parts
             self.writers.add(writer)
-        elif found is None:
+            return
+        if found is None:
             self.count_not_understood(message, _VARIABLE.sub("#", message[:200])[:80])
-        elif found.lines:
+            return
+        self._see_program(found)
+        if found.lines:
             self._open, self._more = _Open(prefix, time_us, self.lines, message), 0
         else:
             self._observe(found.kind, found.fields, prefix, time_us, self.lines)
+
+    def _see_program(self, found: Found) -> None:
+        if found.program:
+            self.writers.add(Writer(found.program))
 
     def _continues(self, raw: bytes) -> bool:
         """Whether this line belongs to the open message: it is indented."""

@@ -18,18 +18,21 @@ _HOLE = re.compile(r"\{(\w+)\}")
 
 class Template(NamedTuple):
     """``kind``: what the line says (`timeline` knows what follows). ``where``: release, class and line in
-    Kafka's sources, or the client's. ``lines``: more lines belong to the message, as `Name: value`."""
+    Kafka's sources, or the client's. ``lines``: more lines belong to the message, as `Name: value`.
+    ``program``: the only one that writes it, if no prefix of the message tells."""
 
     kind: str
     text: str
     where: str
     lines: bool = False
+    program: str = ""
 
 
 class Found(NamedTuple):
     kind: str
     fields: dict[str, Any]
     lines: bool
+    program: str = ""
 
 
 class _Compiled(NamedTuple):
@@ -99,7 +102,7 @@ def _found(row: _Compiled, match: re.Match[str]) -> Found | None:
         if len(fields[name]) > _DIGITS_MAX:
             return None
         fields[name] = int(fields[name])
-    return Found(row.template.kind, fields, row.template.lines)
+    return Found(row.template.kind, fields, row.template.lines, row.template.program)
 
 
 def rendered(text: str, values: Mapping[str, object]) -> str:

@@ -123,6 +123,17 @@ def test_librdkafka_names_its_client_id(tmp_path: Path) -> None:
     assert {row["member"] for row in rows(tmp_path) if "member" in row} == {"some rdkafka#consumer-1"}
 
 
+@pytest.mark.parametrize(("time", "cause"), [("0025", "first-join"), ("007", "metadata-changed")])
+def test_librdkafka_learns_its_topics_before_it_joins(tmp_path: Path, time: str, cause: str) -> None:
+    learns = (
+        f'%7|1795421590.{time}|REBALANCE|app-2#consumer-1| [thrd:main]: Group "orders-dynamic" initiating '
+        "rebalance (NONE) in state up (join-state wait-metadata) with 0 assigned partition(s): Metadata for "
+        "subscribed topic(s) has changed\n"
+    )
+    import_texts(tmp_path, {"app-2.log": LIBRDKAFKA + learns})
+    assert [row["cause"] for row in rows(tmp_path, "rejoin_requested")] == [cause]
+
+
 def test_librdkafka_that_leaves_because_it_is_slow_is_not_closed(tmp_path: Path) -> None:
     import_texts(tmp_path, {"app-2.log": LIBRDKAFKA + LIBRDKAFKA_TOO_SLOW})
     assert not rows(tmp_path, "member_closed")

@@ -6,33 +6,44 @@ coordinator/consumer.py (kpc), franz-go's consumer_group.go (fg), with the line.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from groupstorm.imports.template import Template
 
 _T = Template
+_AIOKAFKA: Final = partial(Template, program="aiokafka")
+_KAFKA_PYTHON: Final = partial(Template, program="kafka-python")
+_FRANZ_GO: Final = partial(Template, program="franz-go")
+_KAFKAJS: Final = partial(Template, program="kafkajs")
 
 TEMPLATES: Final = (
     # -- aiokafka and kafka-python
     _T("subscribed", "Updating subscribed topics to: {topics}", "subscription_state.py of both"),
     _T("joining", "(Re-)joining group {group}", "ai:1265, kp:752"),
-    _T("joined", "Joined group '{group}' (generation {generation}) with member_id {member_id}", "ai:1317"),
-    _T("joined", "Successfully joined group {group} with generation {generation}", "kafka-python 1.4"),
-    _T(
+    _AIOKAFKA(
+        "joined", "Joined group '{group}' (generation {generation}) with member_id {member_id}", "ai:1317"
+    ),
+    _KAFKA_PYTHON(
+        "joined", "Successfully joined group {group} with generation {generation}", "kafka-python 1.4"
+    ),
+    _KAFKA_PYTHON(
         "joined",
         "Successfully joined group {group} <Generation {generation} (member_id: {member_id}, protocol: "
         "{protocol})>",
         "kp:605",
     ),
-    _T("synced", "Successfully synced group {group} with generation {generation}", "ai:1457"),
-    _T("learned", "Received member id {member_id} for group {group}; will retry join-group", "kp:642"),
+    _AIOKAFKA("synced", "Successfully synced group {group} with generation {generation}", "ai:1457"),
+    _KAFKA_PYTHON(
+        "learned", "Received member id {member_id} for group {group}; will retry join-group", "kp:642"
+    ),
     _T(
         "noted",
         "Elected group leader -- performing partition assignments using {protocol}",
         "ai:1325, kp:781",
     ),
     _T("assigned", "Setting newly assigned partitions {partitions} for group {group}", "ai:497, kpc:370"),
-    _T(
+    _KAFKA_PYTHON(
         "revoked-on-close",
         "Revoking previously assigned partitions {partitions} for group {group} on close",
         "kpc:723",
@@ -40,22 +51,22 @@ TEMPLATES: Final = (
     _T(
         "revoked", "Revoking previously assigned partitions {partitions} for group {group}", "ai:411, kpc:548"
     ),
-    _T("lost", "Group {group} lost membership; forcibly revoking {partitions}", "kpc:495"),
-    _T(
+    _KAFKA_PYTHON("lost", "Group {group} lost membership; forcibly revoking {partitions}", "kpc:495"),
+    _KAFKA_PYTHON(
         "cooperative-round",
         "Cooperative rebalance complete for group {group}: owned={owned_before}, assigned={partitions}, "
         "revoked={revoking}, added={adding}",
         "kpc:309",
     ),
-    _T(
+    _KAFKA_PYTHON(
         "revoked",
         "Cooperative pre-rebalance for group {group}: revoking {partitions} (no longer in subscription)",
         "kpc:569",
     ),
-    _T("rejoin", "Triggering follow-up rebalance for group {group} to {reason}", "kpc:342"),
+    _KAFKA_PYTHON("rejoin", "Triggering follow-up rebalance for group {group} to {reason}", "kpc:342"),
     _T("rejoin", "Heartbeat failed for group {group} because it {reason}", "ai:830"),
     _T("rejoin", "Heartbeat failed for group {group}: {reason}", "ai:822, kp:1145"),
-    _T("rejoin", "Group {group} {reason}; rejoining.", "kp:1150"),
+    _KAFKA_PYTHON("rejoin", "Group {group} {reason}; rejoining.", "kp:1150"),
     _T("rejoin-unnamed", "Heartbeat failed: {reason}; resetting and re-joining group", "ai:848"),
     _T("rejoin-unnamed", "Heartbeat: {reason}; this consumer needs to re-join", "kp:1161"),
     _T(
@@ -64,15 +75,15 @@ TEMPLATES: Final = (
         "ai:1108",
     ),
     _T("noted", "OffsetCommit failed for group {group} {rest}", "ai:1057"),
-    _T(
+    _KAFKA_PYTHON(
         "session-expired", "Marking the coordinator dead (node {node}) for group {group}: {reason}.", "kp:879"
     ),
-    _T("session-expired", "Marking the coordinator dead (node {node})for group {group}.", "ai:522"),
+    _AIOKAFKA("session-expired", "Marking the coordinator dead (node {node})for group {group}.", "ai:522"),
     _T("noted", "Heartbeat session expired{rest}", "ai:786, kp:990"),
-    _T("leaving", "Leaving consumer group {group} (member {member_id}).", "kp:1071"),
+    _KAFKA_PYTHON("leaving", "Leaving consumer group {group} (member {member_id}).", "kp:1071"),
     _T("leave-answered", "LeaveGroup request succeeded", "ai:386"),
     _T("noted", "LeaveGroup request {rest}", "ai:384, kp:1092"),
-    _T(
+    _KAFKA_PYTHON(
         "poll-timeout",
         "Consumer poll timeout has expired. This means the time between subsequent calls to poll() was "
         "longer than the configured max_poll_interval_ms{rest}",
@@ -82,31 +93,33 @@ TEMPLATES: Final = (
     _T("noted", "SyncGroup for group {group} failed {rest}", "kp:698"),
     _T("noted", "Attempt to join group {rest}", "kp:609"),
     # -- franz-go
-    _T("joining", "joining group; group: {group}", "fg:1448"),
-    _T(
+    _FRANZ_GO("joining", "joining group; group: {group}", "fg:1448"),
+    _FRANZ_GO(
         "joined",
         "joined, balancing group; group: {group}, member_id: {member_id}, instance_id: {instance}, "
         "generation: "
         "{generation}, balance_protocol: {protocol}, leader: true",
         "fg:1644",
     ),
-    _T(
+    _FRANZ_GO(
         "joined",
         "joined; group: {group}, member_id: {member_id}, instance_id: {instance}, generation: {generation}, "
         "leader: {rest}",
         "fg:1664",
     ),
-    _T("fg-synced", "synced; group: {group}, assigned: {owned_now}", "fg:1812"),
-    _T("fg-session", "new group session begun; group: {group}, added: {added}, lost: {lost_now}", "fg:1076"),
-    _T("rejoin", "heartbeat errored; group: {group}, err: {reason}", "fg:1328"),
-    _T(
+    _FRANZ_GO("fg-synced", "synced; group: {group}, assigned: {owned_now}", "fg:1812"),
+    _FRANZ_GO(
+        "fg-session", "new group session begun; group: {group}, added: {added}, lost: {lost_now}", "fg:1076"
+    ),
+    _FRANZ_GO("rejoin", "heartbeat errored; group: {group}, err: {reason}", "fg:1328"),
+    _FRANZ_GO(
         "rejoin",
         "heartbeat errored again while waiting for user revoke to finish; group: {group}, err: {reason}",
         "fg:1331",
     ),
-    _T("leaving", "leaving group; group: {group}, member_id: {member_id}", "fg:640"),
+    _FRANZ_GO("leaving", "leaving group; group: {group}, member_id: {member_id}", "fg:640"),
     # -- kafkajs
-    _T("kafkajs-joined", "[ConsumerGroup] Consumer has joined the group", "kafkajs consumerGroup.js"),
-    _T("kafkajs-rejoin", "[Runner] The group is rebalancing, re-joining", "kafkajs runner.js"),
-    _T("kafkajs-rejoin", "[Consumer] The group is rebalancing, re-joining", "kafkajs runner.js"),
+    _KAFKAJS("kafkajs-joined", "[ConsumerGroup] Consumer has joined the group", "kafkajs consumerGroup.js"),
+    _KAFKAJS("kafkajs-rejoin", "[Runner] The group is rebalancing, re-joining", "kafkajs runner.js"),
+    _KAFKAJS("kafkajs-rejoin", "[Consumer] The group is rebalancing, re-joining", "kafkajs runner.js"),
 )

@@ -15,6 +15,7 @@ from groupstorm.trace.schema import Source
 
 _CLOSED: Final = "cause: it has left its group, and no line of the process follows"
 _TOPICS: Final = "topics: the subscription that the process logs after its start"
+_METADATA: Final = "metadata-changed"
 _NO_ERROR: Final = ("(no error)", "Success")
 #: librdkafka, franz-go and aiokafka: what a heartbeat's error says -> the cause of joining again.
 _CAUSES: Final = (
@@ -31,7 +32,7 @@ _CAUSES: Final = (
     ("max.poll.interval.ms exceeded", TOO_SLOW),
     ("member fenced", "FENCED_MEMBER_EPOCH"),
     ("complete cooperative move", "revoked-partitions"),
-    ("etadata for subscribed topic(s) has changed", "metadata-changed"),
+    ("Metadata for subscribed topic(s) has changed", _METADATA),
     ("session", "session-timeout"),
 )
 
@@ -109,6 +110,8 @@ class OtherMember(ClientMember):
         if cause == TOO_SLOW:
             self._poll_timeout(line)
             return
+        if cause == _METADATA and self._generation is None:
+            cause = "first-join"  # librdkafka joins as soon as it knows the topics
         if cause.isupper() and self._losing != TOO_SLOW:
             self._losing = cause
         self._release_cause = "assignment" if line.fields.get("protocol") == "COOPERATIVE" else "rebalance"

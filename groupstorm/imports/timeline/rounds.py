@@ -221,7 +221,8 @@ def _stable(group: str, one: Round) -> list[RoundRow]:
         line, why = one.assigned, Why([one.assigned])
     elif synced is not None and one.stabilized is None:
         line = synced
-        earliest = None if one.finished is None else one.finished.time_us
+        before = one.finished or min(one.joined.values(), key=lambda seen: seen.time_us, default=None)
+        earliest = None if before is None else before.time_us
         why = Why([line], ROUND_OF_CLIENTS, earliest, line.time_us, inferred=True)
     else:
         return []

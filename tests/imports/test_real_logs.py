@@ -1,0 +1,203 @@
+"""Logs of Kafka 2.8 to 4.3 and of four client libraries, imported and held against what the harness saw.
+
+`python -m tests.imports.record` records them. The table in docs/import.md counts what each gives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import os
+import re
+import time
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.imports.source import shapes_of
+from groupstorm.problems import InputError
+from tests.generated_pages import check_section
+from tests.imports.real_logs import (
+    BOTH,
+    BROKER,
+    CLIENTS,
+    REAL,
+    SOURCES,
+    ImportedRecording,
+    Recording,
+    imported,
+    recorded,
+    recordings,
+)
+from tests.imports.recording.recording import record
+from tests.imports.recording.releases import CLIENTS as LIBRARIES
+from tests.imports.recovered import COLUMNS, Recovered, causes, generations, members, ownership
+
+RECORDINGS = recordings()
+EVERY = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda one: one.name)
+CLASSIC = pytest.mark.parametrize(
+    "recording", [one for one in RECORDINGS if not one.is_consumer_group], ids=lambda one: one.name
+)
+
+#: Lines that look like a group's and are not understood, by their beginnings: an announcement that Kafka's
+#: classic consumer logs as an empty line and some more.
+LEFT_OVER = {""}
+
+
+class Traces:
+    """The traces of all recordings, each imported once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.of = cache(self._import)
+
+    def _import(self, recording: Recording, source: str) -> ImportedRecording:
+        return imported(recording, source, self._folder / f"{recording.name}-{source}")
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
+    return Traces(tmp_path_factory.mktemp("traces"))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@EVERY
+def test_the_trace_says_nothing_wrong(recording: Recording, source: str, traces: Traces) -> None:
+    trace = traces.of(recording, source)
+    wrong = [sentence for column in COLUMNS.values() for sentence in column(trace).wrong]
+    assert wrong == []
+
+
+@EVERY
+def test_all_logs_together_say_everything(recording: Recording, traces: Traces) -> None:
+    trace = traces.of(recording, BOTH)
+    assert complete(generations(trace))
+    assert complete(causes(trace))
+    assert complete(members(trace))
+    assert complete(ownership(trace))
+
+
+def complete(recovered: Recovered) -> bool:
+    return recovered.found == recovered.of > 0
+
+
+@EVERY
+def test_a_brokers_log_alone_does_not_say_who_owns_what(recording: Recording, traces: Traces) -> None:
+    trace = traces.of(recording, BROKER)
+    assert complete(generations(trace))
+    assert ownership(trace).found == 0
+    for group in recorded(recording):
+        missing = {row["cause"] for row in trace.of(group, "evidence_missing")}
+        assert "ownership" in missing
+        assert not [row for row in trace.of(group) if row.get("partitions")]
+
+
+@EVERY
+def test_every_log_is_known_by_who_wrote_it(recording: Recording, traces: Traces) -> None:
+    library = recording.clients.removesuffix("-consumer-group")
+    for log in traces.of(recording, BOTH).done.logs:
+        expected = "broker" if "server.log" in log.log.name else library
+        assert {*map(str, log.writers)} == {expected}
+
+
+@CLASSIC
+def test_clients_do_not_say_that_their_group_is_empty(recording: Recording, traces: Traces) -> None:
+    """The last generation of each group has no member that could log it; before, members that close one
+    after the other may have gone when they get their assignments."""
+    empty = short = 0
+    for saw in recorded(recording).values():
+        for written, following in pairwise(saw["written"]):
+            short += bool(written["members"]) and following["time_ms"] - written["time_ms"] < 1_000
+        empty += not saw["written"][-1]["members"]
+    found = generations(traces.of(recording, CLIENTS))
+    assert empty == len(recorded(recording))
+    assert empty <= found.of - found.found <= empty + short
+
+
+@EVERY
+def test_clients_tell_all_but_the_sessions_that_expire(recording: Recording, traces: Traces) -> None:
+    """A member that was closed without leaving, as a static one, does not see its session's end."""
+    trace = traces.of(recording, CLIENTS)
+    expired = {
+        row["member_id"]
+        for group in recorded(recording)
+        for row in traces.of(recording, BROKER).of(group, "member_removed")
+        if row["cause"] == "session-expired" and row.get("instance")
+    }
+    found = causes(trace)
+    assert 0 < found.of - found.found <= max(3, len(expired) + 1)
+
+
+@EVERY
+def test_every_line_about_a_group_is_understood(recording: Recording, traces: Traces) -> None:
+    shapes = shapes_of(traces.of(recording, BOTH).done.logs)
+    assert {first for _, first, _ in shapes} <= LEFT_OVER
+
+
+def test_what_is_left_over_is_in_a_log(traces: Traces) -> None:
+    shapes = [shape for one in RECORDINGS for shape in shapes_of(traces.of(one, BOTH).done.logs)]
+    assert {first for _, first, _ in shapes} == LEFT_OVER
+
+
+def test_the_recordings_are_small_and_name_no_machine() -> None:
+    files = [file for file in REAL.rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files) < 1_500_000
+    for file in files:
+        text = gzip.decompress(file.read_bytes()).decode()
+        paths = set(re.findall(r"(?<![\w.])/(?:root|home|tmp|work)/[\w-]+(?:\.[\w-]+)*", text))
+        assert paths <= {"/tmp/kafka-logs"}, file
+        assert {*re.findall(r"\b\d+\.\d+\.\d+\.\d+\b", text)} <= {"127.0.0.1", "0.0.0.0"}, file
+
+
+# -- the table -----------------------------------------------------------------------------------
+
+
+def row(recording: Recording, traces: Traces) -> str:
+    """One recording: of each column the numbers of the broker's log, of the clients', and of both."""
+    cells = []
+    for column in COLUMNS.values():
+        counts = [column(traces.of(recording, source)) for source in SOURCES]
+        cells.append(f"{', '.join(str(one.found) for one in counts)} of {counts[-1].of}")
+    library = recording.clients.removesuffix("-consumer-group")
+    protocol = "consumer" if recording.is_consumer_group else "classic"
+    return f"| {recording.release} | {library} | {protocol} | {' | '.join(cells)} |"
+
+
+def test_the_table_of_what_logs_give(traces: Traces) -> None:
+    header = [
+        f"| Kafka | clients | group.protocol | {' | '.join(COLUMNS)} |",
+        "|---|---|---|" + "---|" * len(COLUMNS),
+    ]
+    check_section("import.md", "recovered", "\n".join([*header, *(row(one, traces) for one in RECORDINGS)]))
+
+
+# -- a new recording -----------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_new_recording_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka 4.3.1 and its own consumer, recorded now."""
+    pytest.importorskip("aiokafka", reason="pip install 'groupstorm[kafka]'")
+    java = LIBRARIES["java"]
+    assert java.protocol is GroupProtocol.CLASSIC
+    monkeypatch.setitem(os.environ, "TZ", "UTC")
+    time.tzset()
+    recording = Recording(tmp_path / "kafka-4.3.1-java")
+    try:
+        asyncio.run(record("4.3.1", java, recording.folder))
+    except (BrokerUnavailable, InputError) as missing:
+        pytest.skip(str(missing))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    for source in SOURCES:
+        trace = imported(recording, source, tmp_path / source)
+        assert [sentence for column in COLUMNS.values() for sentence in column(trace).wrong] == []
+    both = imported(recording, BOTH, tmp_path / "again")
+    assert complete(generations(both))
+    assert complete(causes(both))
+    assert complete(ownership(both))
