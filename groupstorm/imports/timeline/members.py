@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 #: What a coordinator, or a client of KIP-848, puts behind the client id or instance id in a member id.
@@ -10,6 +11,11 @@ _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 MEMBER_ID_RULE: Final = "member: the client id is what stands before the UUID in a member id"
 INSTANCE_RULE: Final = "member: no line says the client id, group.instance.id stands in its place"
 UNNAMED_RULE: Final = "member: no line says the client id, the member id stands in its place"
+
+
+@lru_cache(maxsize=1 << 14)  # each round names all members of its group
+def _client_of(member_id: str) -> str:
+    return _UUID.sub("", member_id)
 
 
 class Member(NamedTuple):
@@ -40,7 +46,7 @@ class Membership:
         """The client id: said by a line, else by the member id, else the member id itself."""
         if member_id in self._clients:
             return self._clients[member_id]
-        return instance or _UUID.sub("", member_id)
+        return instance or _client_of(member_id)
 
     def name_rules(self, member_id: str, instance: str | None) -> list[str]:
         """The rule by which `name` names the member; none if a line says its client id."""
