@@ -153,9 +153,8 @@ class Recorder:
         self._history.missing.setdefault(row["cause"], row["detail"])
 
     def _configured(self, row: Row) -> None:
-        said = (one.partition("=") for one in row["detail"].split(", "))
         known = self._history.settings.of_member.setdefault(self._name(row), {})
-        known.update({name: value for name, _, value in said if value})
+        known.update({name: str(value) for name, value in json.loads(row["detail"]).items()})
 
     # -- rounds ------------------------------------------------------------------------------------
 

@@ -27,6 +27,10 @@ def _some(names: Iterable[str] | None, noun: str = "partition") -> str:
     return " ".join(listed) if len(listed) <= MANY else count(len(listed), noun)
 
 
+def _settings(detail: str) -> str:
+    return ", ".join(f"{name}={value}" for name, value in json.loads(detail).items())
+
+
 def _who(row: Row) -> str:
     return str(row.get("member") or row.get("member_id") or "the group")
 
@@ -91,7 +95,7 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     ),
     "evidence_missing": lambda row: f"missing    {row['detail']}",
     "ownership_known": lambda row: f"import     every owner is known from {_generation(row)} on",
-    "member_configured": lambda row: f"{_who(row):10} is configured: {row['detail']}",
+    "member_configured": lambda row: f"{_who(row):10} is configured: {_settings(row['detail'])}",
     "scenario_started": lambda row: f"scenario   begins with {count(len(row['partitions']), 'partition')}",
     "step_taken": lambda row: " ".join(
         ["scenario  ", row["cause"], *([row["member"]] if "member" in row else []), f"({row['detail']})"]

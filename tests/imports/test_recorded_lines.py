@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.imports.importing import import_texts, rows
+from groupstorm.imports.importing import Options, import_logs
+from groupstorm.imports.lines import find_logs
+from tests.imports.importing import LOGS, import_texts, rows
 
 #: aiokafka 0.14.0. It logs the same when it is closed and when its application does not poll.
 AIOKAFKA = """\
@@ -173,3 +176,13 @@ def test_a_line_of_librdkafka_about_a_group_is_counted_if_it_is_unknown(tmp_path
     new = f"%7|1795421590.007|NEW|app-2#consumer-1| [thrd:main]: {line}\n"
     done = import_texts(tmp_path, {"app-2.log": LIBRDKAFKA + new})
     assert done.logs[0].not_understood == line.startswith('Group "')
+
+
+def test_a_consumers_configuration_is_read(tmp_path: Path) -> None:
+    """Kafka prints nothing behind the colon, and its settings in the lines that follow."""
+    recorded = LOGS / "real" / "kafka-4.3.1-java" / "app-0.log.gz"
+    import_logs(find_logs([str(recorded)]), tmp_path / "out", Options())
+    settings = json.loads(rows(tmp_path, "member_configured")[0]["detail"])
+    assert settings["group.protocol"] == "classic"
+    assert int(settings["session.timeout.ms"]) > int(settings["heartbeat.interval.ms"])
+    assert settings["partition.assignment.strategy"].endswith("Assignor]")

@@ -25,6 +25,6 @@ TEMPLATES: Final = (
     *_OF_BROKERS,
     *other_clients.TEMPLATES,
     _T(
-        "config", "ConsumerConfig values: {rest}", "org.apache.kafka.common.config.AbstractConfig", lines=True
+        "config", "ConsumerConfig values:{rest}", "org.apache.kafka.common.config.AbstractConfig", lines=True
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ _DIED = "the member's own log ends here without a word: it died between its last
 #: Kinds of lines by which a member's own log says that it has lost or given up what it had.
 _OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})
 #: Kinds of lines of a process that has just started.
-STARTS: Final = frozenset({"subscribed", "rd-started"})
+STARTS: Final = frozenset({"config", "subscribed", "rd-started"})
 #: What makes a member leave without being closed.
 TOO_SLOW: Final = "poll-timeout"
 _AT_ACKNOWLEDGEMENT = "the member has what it was told to add when it acknowledges"
@@ -139,9 +140,9 @@ class ClientMember:
 
     def _config(self, line: Observation) -> None:
         settings: Mapping[str, str] = line.fields["settings"]
-        said = [f"{name}={settings[name]}" for name in _SETTINGS if settings.get(name, "null") != "null"]
+        said = {name: settings[name] for name in _SETTINGS if settings.get(name, "null") != "null"}
         if said:
-            event = imported.MemberConfigured(self._group.name, self._client, ", ".join(said))
+            event = imported.MemberConfigured(self._group.name, self._client, json.dumps(said))
             self._group.emit(line, event, Why([line]), Source.WORLD)
 
     def _subscribed(self, line: Observation) -> None:

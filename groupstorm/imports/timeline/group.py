@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Final
 
@@ -114,8 +115,7 @@ class GroupRecord:
         }
         if timeouts and member_id not in self._configured:
             self._configured.add(member_id)
-            detail = ", ".join(f"{name}={value}" for name, value in timeouts.items())
-            event = imported.MemberConfigured(self.name, self.members.name(member_id), detail)
+            event = imported.MemberConfigured(self.name, self.members.name(member_id), json.dumps(timeouts))
             self.emit(line, event, Why([line]))
 
     # -- rounds ----------------------------------------------------------------------------------

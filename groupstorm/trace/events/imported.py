@@ -39,8 +39,7 @@ class OwnershipKnown(NamedTuple):
 
 
 class MemberConfigured(NamedTuple):
-    """A client's log, or a line of its coordinator, has its settings: ``detail``: `name=value` of each,
-    separated by commas."""
+    """A client's log, or a line of its coordinator, has its settings: ``detail`` is one JSON object."""
 
     group: str
     member: str
