@@ -140,6 +140,8 @@ class _Reader:
         self._place = ""
         self._now_us = 0
         self._inferred = False
+        #: That the coordinator let go of the group: the end of the logs, unless it says more.
+        self._unloaded = ""
         self._preparing_us: int | None = None
         self._completing_us: int | None = None
         self._handlers: Mapping[type, Callable[[Any], None]] = {
@@ -173,8 +175,12 @@ class _Reader:
         self._place = ", ".join(evidence[:2]) if evidence else f"row {row['seq']}, {row['event']}"
         self._inferred = row.get("provenance") == "inferred"
         why = _NOT_IN_SCENARIOS.get(row["event"])
-        if why is not None:
-            self._problem(why)
+        if row["event"] == "group_deleted" and row.get("cause") == Cause.UNLOADED:
+            self._unloaded = self._described(str(why))
+        elif self._unloaded and row["source"] == Source.COORDINATOR:
+            self._problem(self._unloaded)
+        elif why is not None:
+            self._problem(self._described(why))
         if entry is None:
             return
         self._figures.add(*entry)
@@ -190,10 +196,14 @@ class _Reader:
         reading.figures = self._figures.figures(ended_us)
         return reading
 
+    def _described(self, sentence: str) -> str:
+        return f"{sentence} (at {self._now_us / 1e6:,.1f} s: {self._place})"
+
     def _problem(self, sentence: str) -> None:
+        """Note it once, with its first place. ``sentence``: as `_described` gives it."""
         known = [problem.split(" (at ")[0] for problem in self.reading.problems]
-        if sentence not in known:
-            self.reading.problems.append(f"{sentence} (at {self._now_us / 1e6:,.1f} s: {self._place})")
+        if sentence.split(" (at ", maxsplit=1)[0] not in known:
+            self.reading.problems.append(sentence)
 
     def _sign(self, event: Any, kind: str, detail: str = "", for_us: int = 0) -> None:
         name = event.member
@@ -215,7 +225,7 @@ class _Reader:
     def _created(self, event: scenario.PartitionsCreated) -> None:
         for topic in event.topics:
             if topic not in self.reading.topics:
-                self._problem("a topic was created")
+                self._problem(self._described("a topic was created"))
                 return
             self.reading.first_counts.setdefault(topic, self.reading.topics[topic])
         self._partitions(event.partitions)
@@ -267,7 +277,7 @@ class _Reader:
 
     def _removed(self, event: coordinator.MemberRemoved) -> None:
         if event.cause in _LOST_BY_COORDINATOR:
-            self._problem("the group lost its coordinator, which forgot its members")
+            self._problem(self._described("the group lost its coordinator, which forgot its members"))
         self._sign(event, REMOVED, event.cause)
 
     def _synced(self, event: coordinator.SyncAnswered) -> None:

@@ -24,7 +24,5 @@ _OF_BROKERS: Final = tuple(
 TEMPLATES: Final = (
     *_OF_BROKERS,
     *other_clients.TEMPLATES,
-    _T(
-        "config", "ConsumerConfig values:{rest}", "org.apache.kafka.common.config.AbstractConfig", lines=True
-    ),
+    _T("config", "ConsumerConfig values:{rest}", "org.apache.kafka.common.config.AbstractConfig", lines=True),
 )

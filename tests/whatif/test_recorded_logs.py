@@ -1,0 +1,38 @@
+"""Logs of a real group: what of them a scenario repeats. The recordings are those of the tests of imports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from groupstorm.imports.importing import Options, import_logs
+from groupstorm.imports.lines import find_logs
+from groupstorm.whatif.reading import Reading, read_run
+from tests.imports.importing import LOGS
+
+RECORDING = LOGS / "real" / "kafka-4.3.1-java"
+
+
+def read(folder: Path, *more: Path) -> Reading:
+    logs = find_logs([str(path) for path in (*sorted(RECORDING.glob("*.log.gz")), *more)])
+    import_logs(logs, folder / "out", Options())
+    return read_run(folder / "out" / "trace.jsonl", "orders-dynamic")
+
+
+def test_a_broker_that_stops_behind_the_group_is_no_problem(tmp_path: Path) -> None:
+    reading = read(tmp_path)
+    assert reading.problems == []
+    assert reading.configured["app-0"]["session.timeout.ms"] == "6000"
+
+
+def test_a_coordinator_that_goes_on_afterwards_is_one(tmp_path: Path) -> None:
+    later = tmp_path / "server-2.log"
+    prefix = "[GroupCoordinator id=2 topic=__consumer_offsets partition=0]"
+    later.write_text(
+        f"[2026-11-23 08:12:25,000] INFO {prefix} Dynamic member with unknown member id joins group "
+        "orders-dynamic in Empty state. Created a new member id "
+        "app-0-11111111-2222-3333-4444-555555555555 and requesting the member to rejoin with this id. "
+        "(org.apache.kafka.coordinator.group.GroupMetadataManager)\n",
+        "utf-8",
+    )
+    problems = read(tmp_path, later).problems
+    assert ["lost its coordinator" in one for one in problems] == [True]
