@@ -22,6 +22,9 @@ CONSUMER_SESSION: Final = "group.consumer.session.timeout.ms"
 HEARTBEAT: Final = "heartbeat.interval.ms"
 CONSUMER_HEARTBEAT: Final = "group.consumer.heartbeat.interval.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
+#: What a coordinator logs of a member.
+REBALANCE_TIMEOUT: Final = "rebalance.timeout.ms"
+_OWN_REBALANCE_TIMEOUT: Final = "aiokafka"
 INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 INSTANCE: Final = "group.instance.id"
 
@@ -105,7 +108,7 @@ def _of_logs(reading: Reading) -> dict[str, Known]:
         found[INITIAL_DELAY] = _initial_delay(reading, defaults[INITIAL_DELAY])
         for name in (SESSION, HEARTBEAT):
             found[name] = _configured(reading, name, defaults[name])
-    found[POLL_INTERVAL] = _configured(reading, POLL_INTERVAL, defaults[POLL_INTERVAL])
+    found[POLL_INTERVAL] = _poll_interval(reading, profile, defaults[POLL_INTERVAL])
     if reading.assigning_us and median(reading.assigning_us) > _ASSIGNING_US:
         found["assign_ms"] = inferred(
             int(median(reading.assigning_us)) // 1000, "the median from a round's last join to its assignment"
@@ -135,6 +138,17 @@ def _configured(reading: Reading, name: str, default: int) -> Known:
         longest = max(reading.learned_us) / 1e6
         why += f"; members learned of rounds within {longest:.1f} s"
     return assumed(default, why)
+
+
+def _poll_interval(reading: Reading, profile: str, default: int) -> Known:
+    """A coordinator logs rebalance timeouts; of all clients but aiokafka that is max.poll.interval.ms."""
+    said = _configured(reading, POLL_INTERVAL, default)
+    if said.how is not How.ASSUMED or profile == _OWN_REBALANCE_TIMEOUT:
+        return said
+    logged = _configured(reading, REBALANCE_TIMEOUT, default)
+    if logged.how is How.ASSUMED:
+        return said
+    return inferred(logged.value, f"the rebalance timeout: {logged.why}")
 
 
 def _initial_delay(reading: Reading, default: int) -> Known:

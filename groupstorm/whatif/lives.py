@@ -245,8 +245,8 @@ class _Life:
         """Whether the member that leaves is one that did not poll in time: its process goes on."""
         if self._late is not None or sign.time_us < self._paused_until_us:
             return True
-        after = next((one.kind for one in self._following if one.kind in _TELL_OF_THE_END), None)
-        if not self._says_itself or after != signs.LOST:
+        after = next((one for one in self._following if _tells_of_the_end(one)), None)
+        if not self._says_itself or after is None or after.kind not in (signs.LOST, signs.REJOIN):
             return False
         self._late = sign._replace(kind=signs.REJOIN, detail=_POLL_TIMEOUT)
         return True
@@ -282,12 +282,22 @@ class _Life:
             return
         if late.kind == signs.REJOIN:
             began_us = late.time_us - self._timeouts.max_poll_interval_us
+            if self._stint is not None and began_us < self._stint.start.at_us != BEFORE:
+                self._contradicts_its_interval(late, self._stint.start.at_us)
             why = f"{late.place}: max.poll.interval.ms was over; it joins again with {sign.place}"
         else:
             began_us = late.round_us if late.round_us is not None else late.time_us
             why = f"{late.place}: it missed the round; it goes on with {sign.place}"
         moment = Moment(inferred(began_us, why), BUSY, sign.time_us - began_us)
         self._lives.pauses.append((self._name, moment))
+
+    def _contradicts_its_interval(self, late: Sign, start_us: int) -> None:
+        """The process left for want of a poll() sooner than its max.poll.interval.ms allows."""
+        interval_s, lived_s = self._timeouts.max_poll_interval_us / 1e6, (late.time_us - start_us) / 1e6
+        self._lives.problems.append(
+            f"{self._name}: its max.poll.interval.ms cannot be {interval_s:g} s: it was over {lived_s:,.1f} "
+            f"s after the process had started ({late.place}): give it with --known max.poll.interval.ms=..."
+        )
 
     def _parked(self, sign: Sign) -> None:
         self._end_of_work(sign)
@@ -305,3 +315,8 @@ class _Life:
         self._lives.problems.append(
             f"{self._name}: {what}, the trace does not say (at {sign.time_us / 1e6:,.1f} s: {sign.place})"
         )
+
+
+def _tells_of_the_end(sign: Sign) -> bool:
+    """Whether a sign after a LeaveGroup says if its process was stopped, or had not polled in time."""
+    return sign.kind in _TELL_OF_THE_END or (sign.kind == signs.REJOIN and sign.detail == _POLL_TIMEOUT)

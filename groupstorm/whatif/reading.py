@@ -158,6 +158,7 @@ class _Reader:
             coordinator.JoinParked: lambda event: self._sign(event, PARKED),
             coordinator.SyncAnswered: self._synced,
             coordinator.MemberReconciled: self._reconciled,
+            coordinator.GroupEpochBumped: self._epoch,
             member.MemberStarted: self._started,
             member.RejoinRequested: self._rejoin,
             member.PartitionsAssigned: lambda event: self._partitions(event.partitions),
@@ -285,8 +286,10 @@ class _Reader:
             self._partitions(event.partitions or ())
             self._sign(event, SYNCED)
 
-    def _reconciled(self, event: coordinator.MemberReconciled) -> None:
+    def _epoch(self, _event: coordinator.GroupEpochBumped) -> None:
         self.reading.is_consumer_protocol = True
+
+    def _reconciled(self, event: coordinator.MemberReconciled) -> None:
         self._partitions(event.partitions)
         self._sign(event, SYNCED)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
+from groupstorm.whatif.inference import infer_settings, timeouts_of
+from groupstorm.whatif.lives import lives_of
 from groupstorm.whatif.reading import Reading, read_run
 from tests.imports.importing import LOGS
 
@@ -36,3 +38,16 @@ def test_a_coordinator_that_goes_on_afterwards_is_one(tmp_path: Path) -> None:
     )
     problems = read(tmp_path, later).problems
     assert ["lost its coordinator" in one for one in problems] == [True]
+
+
+def test_a_member_that_left_sooner_than_its_assumed_interval_allows_is_a_problem(tmp_path: Path) -> None:
+    """librdkafka does not log max.poll.interval.ms. With the default of five minutes the member would have
+    polled last before it started."""
+    logs = sorted((LOGS / "real" / "kafka-4.3.1-librdkafka").glob("*.log.gz"))
+    import_logs(find_logs([str(path) for path in logs]), tmp_path / "out", Options())
+    reading = read_run(tmp_path / "out" / "trace.jsonl", "orders-dynamic")
+    (problem,) = lives_of(reading, timeouts_of(reading, infer_settings(reading, {}))).problems
+    assert "its max.poll.interval.ms cannot be 300 s" in problem
+    assert "--known max.poll.interval.ms=" in problem
+    known = infer_settings(reading, {"max.poll.interval.ms": 8_000})
+    assert lives_of(reading, timeouts_of(reading, known)).problems == []

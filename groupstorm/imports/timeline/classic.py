@@ -19,6 +19,7 @@ UNKNOWN: Final = "unknown"
 _AT_ONCE_US: Final = 100_000
 _REASONS: Final = Catalogue(REASONS)
 
+_NEW_GROUP = "previous_state: a group at generation 0 has had no members"
 _BEFORE_UNKNOWN = "previous_state: no earlier line says it"
 _ALL_JOINED = "cause: the join phase ended without removing members, so all have joined"
 _INITIAL_DELAY = "cause: a round of an empty group waits for group.initial.rebalance.delay.ms"
@@ -75,6 +76,8 @@ class ClassicRounds:
         group, old = self._group, line.fields["old_generation"]
         cause, member_id = self._cause(line)
         rules = [] if group.state != UNKNOWN else [_BEFORE_UNKNOWN]
+        if group.state == UNKNOWN and old == 0:
+            group.state, rules = GroupState.EMPTY, [_NEW_GROUP]
         if group.generation is not None and old != group.generation:
             group.generations_missing(line, group.generation, old)
             if group.state != GroupState.STABLE:
@@ -87,7 +90,7 @@ class ClassicRounds:
             group.leader, group.members.count,
         )  # fmt: skip
         group.emit(line, event, Why([line], "; ".join(rules)))
-        self._from_empty = group.state == GroupState.EMPTY or (group.state == UNKNOWN and old == 0)
+        self._from_empty = group.state == GroupState.EMPTY
         group.state, self._prepared, self._dropped = GroupState.PREPARING_REBALANCE, line, False
         group.round_prepared(line)
 
