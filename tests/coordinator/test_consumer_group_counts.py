@@ -299,6 +299,21 @@ def test_whether_members_read_the_same_is_counted_again_whenever_it_may_have_cha
     assert found == [True, True, False, True, False, True, False, False]
 
 
+def test_what_is_taken_back_is_counted_again_if_expressions_were_resolved_before_it() -> None:
+    group = ConsumerGroup("g")
+    for regex in ("r", "s"):
+        group.set_resolved(regex, ResolvedRegex(frozenset(), 1, 0))
+    group.set_member("a", ConsumerMember("a", regex="r"))
+    group.set_resolved("r", ResolvedRegex(frozenset({"t"}), 2, 0))
+    group.set_resolved("s", ResolvedRegex(frozenset({"t"}), 2, 0))
+    group.take_undo()
+    group.set_member("a", ConsumerMember("a", regex="r", epoch=2))
+    for back in reversed(group.take_undo()):
+        back()
+    group.set_member("a", ConsumerMember("a", regex="r", epoch=3))
+    assert not group.is_homogeneous
+
+
 def test_the_epochs_of_partitions_follow_their_member() -> None:
     group = ConsumerGroup("g")
     member = ConsumerMember("a", epoch=2, assigned={T: {0: 2}}, revoking={U: {0: 1}})

@@ -111,3 +111,9 @@ def test_each_member_votes_for_its_favourite_protocol_among_those_of_all(
         world.join(protocols=tuple((name, b"") for name in names))
     world.advance(0)
     assert world.group.protocol == chosen
+
+
+def test_once_all_have_synced_nothing_of_the_round_is_awaited() -> None:
+    world = World(no_delay())
+    world.stable(rebalance=7_000, session=10_000)
+    assert world.coordinator.next_deadline() == 10_000, "the sessions"

@@ -186,3 +186,24 @@ def test_a_leader_whose_write_ends_in_a_round_is_answered_by_the_round() -> None
     assert world.of(events.OperationFailed) == []
     world.join("m2", "i2")
     assert (world.error(token), world.joined(token).generation) == (Error.NONE, 3)
+
+
+def test_a_return_that_cannot_be_written_is_an_event_each_way_and_fences_the_new_id() -> None:
+    """Also if the new id has joined a round and waits in SyncGroup meanwhile."""
+    world = World(no_delay())
+    world.join(instance="i")
+    world.advance(0)
+    world.complete()
+    world.append_delay_ms, world.append_error = 100, Error.NOT_ENOUGH_REPLICAS
+    world.join(instance="i", token="back")
+    world.append_error = None
+    world.join()
+    assert world.error("back") is Error.NONE
+    parked = world.sync("m2", {"m2": b"plan"})
+    world.advance(100)
+    assert world.error(parked) is Error.FENCED_INSTANCE_ID
+    assert [(one.member_id, one.previous_member_id) for one in world.of(events.MemberReplaced)] == [
+        ("m2", "m1"),
+        ("m1", "m2"),
+    ]
+    assert world.group.static_members == {"i": "m1"}
