@@ -115,9 +115,6 @@ _TOO_SLOW: Final = (
     ("rejoin_requested", "poll-timeout"),
     ("partitions_lost", "poll-timeout"),
 )
-#: librdkafka leaves a consumer group when its application has given up the partitions: its session may have
-#: ended before.
-_TOO_SLOW_848: Final = (*_TOO_SLOW, ("member_removed", Cause.SESSION_EXPIRED))
 _STARTED: Final = (("member_started", None),)
 
 
@@ -139,8 +136,7 @@ def _effects(saw: Mapping[str, Any]) -> Iterator[Effect]:
         elif action["do"] == "kill":
             yield Effect(action, until_ms, _CRASHED)
         elif action["do"] == "busy":
-            is_classic = saw["written"][0]["kind"] == "generation-written"
-            yield Effect(action, until_ms, _TOO_SLOW if is_classic else _TOO_SLOW_848)
+            yield Effect(action, until_ms, _TOO_SLOW)
         elif not is_static:
             yield Effect(action, until_ms, _CLOSED)
         elif not later or _expires(saw, static[member], actions, number + 1):

@@ -35,6 +35,7 @@ from tests.imports.real_logs import (
 )
 from tests.imports.recording.recording import record
 from tests.imports.recording.releases import CLIENTS as LIBRARIES
+from tests.imports.recording.situation import STATIC
 from tests.imports.recovered import COLUMNS, Recovered, causes, generations, members, ownership
 
 RECORDINGS = recordings()
@@ -94,6 +95,16 @@ def test_a_brokers_log_alone_does_not_say_who_owns_what(recording: Recording, tr
         missing = {row["cause"] for row in trace.of(group, "evidence_missing")}
         assert "ownership" in missing
         assert not [row for row in trace.of(group) if row.get("partitions")]
+
+
+@CLASSIC
+def test_a_brokers_log_does_not_say_a_returning_static_members_id(
+    recording: Recording, traces: Traces
+) -> None:
+    """Kafka 2.8 logs the new member id, Kafka 3.4 and newer only the one that it replaces."""
+    replaced = [*traces.of(recording, BROKER).of(STATIC, "member_replaced")]
+    assert len(replaced) == (1 if recording.release == "2.8.2" else 0)
+    assert all(row["instance"] == "seat-1" for row in replaced)
 
 
 @EVERY

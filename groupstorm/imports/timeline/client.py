@@ -89,7 +89,7 @@ class ClientMember:
         }
 
     def take(self, line: Observation, handler: Callable[[Observation], None]) -> None:
-        if self._revoking is not None and line.kind not in ("revoked", "config"):
+        if self._revoking is not None and line.kind != "revoked":
             self._settle_revocation(line.kind)
         if self._removed is not None and line.kind in _OWN_END:
             self._removed = None
