@@ -30,7 +30,7 @@ def test_a_coordinator_that_goes_on_afterwards_is_one(tmp_path: Path) -> None:
     later = tmp_path / "server-2.log"
     prefix = "[GroupCoordinator id=2 topic=__consumer_offsets partition=0]"
     later.write_text(
-        f"[2026-11-23 08:12:25,000] INFO {prefix} Dynamic member with unknown member id joins group "
+        f"[2027-01-01 00:00:00,000] INFO {prefix} Dynamic member with unknown member id joins group "
         "orders-dynamic in Empty state. Created a new member id "
         "app-0-11111111-2222-3333-4444-555555555555 and requesting the member to rejoin with this id. "
         "(org.apache.kafka.coordinator.group.GroupMetadataManager)\n",
