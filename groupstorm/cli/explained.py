@@ -15,6 +15,7 @@ from groupstorm.figures.wording import counted, listed, seconds
 from groupstorm.report.grid import Grid, wrapped
 from groupstorm.report.grid import Row as GridRow
 from groupstorm.report.story import sentence
+from groupstorm.trace.events.imported import CLIENT_HOST
 
 _SECOND_US: Final = 1_000_000
 _INDENT: Final = "   "
@@ -134,11 +135,12 @@ def _cost(finding: Finding, history: History) -> str:
 
 
 def _members(members: Sequence[str], history: History) -> str:
-    """Names with their client library, if it is known."""
-    named = [
-        f"{name} ({history.settings.libraries[name]})" if name in history.settings.libraries else name
-        for name in members[:_NAMED_MAX]
-    ]
+    """Names with their client library and host, as far as they are known."""
+    named = []
+    for name in members[:_NAMED_MAX]:
+        known = (history.settings.libraries.get(name), history.settings.get(CLIENT_HOST, name))
+        said = ", ".join(one for one in known if one)
+        named.append(f"{name} ({said})" if said else name)
     more = len(members) - len(named)
     return listed([*named, f"{more:,} more"]) if more else listed(named)
 

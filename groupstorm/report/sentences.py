@@ -95,6 +95,7 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     ),
     "evidence_missing": lambda row: f"missing    {row['detail']}",
     "ownership_known": lambda row: f"import     every owner is known from {_generation(row)} on",
+    "client_reason": lambda row: f"{_who(row):10} says why: {row['detail']}",
     "member_configured": lambda row: f"{_who(row):10} is configured: {_settings(row['detail'])}",
     "scenario_started": lambda row: f"scenario   begins with {count(len(row['partitions']), 'partition')}",
     "step_taken": lambda row: " ".join(

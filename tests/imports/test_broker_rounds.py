@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,21 @@ def test_members_that_join_an_open_round_are_inferred_from_its_count(tmp_path: P
     assert [(row["member_id"], row["provenance"]) for row in added] == [(A, "inferred"), (B, "inferred")]
     assert added[1]["cause"] == "pending-member"
     assert not [row for row in rows(tmp_path, "evidence_missing") if row["cause"] == "members"]
+
+
+def test_a_client_says_why_it_joins_or_leaves(tmp_path: Path) -> None:
+    """KIP-800: the reason stands behind the coordinator's own, and in the line about a LeaveGroup."""
+    left = broker_line(
+        "10:06:00,000",
+        f"Member MemberMetadata(memberId={B}, groupInstanceId=None, clientId=app-b, clientHost=/10.0.0.7, "
+        "sessionTimeoutMs=45000, rebalanceTimeoutMs=300000, supportedProtocols=List(range)) has left group g "
+        "through explicit `LeaveGroup`; client reason: the consumer is being closed",
+    )
+    import_texts(tmp_path, {"server.log": ROUND + left})
+    said = [(row["member"], row["detail"]) for row in rows(tmp_path, "client_reason")]
+    assert said == [
+        ("app-a", f"need to re-join with the given member-id: {A}"),
+        ("app-b", "the consumer is being closed"),
+    ]
+    (configured,) = rows(tmp_path, "member_configured")
+    assert json.loads(configured["detail"])["client.host"] == "10.0.0.7"

@@ -12,12 +12,17 @@ from groupstorm.imports.template import Catalogue
 from groupstorm.imports.templates.broker_reasons import REASONS
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import imported
 from groupstorm.trace.events.group_states import Cause, GroupState
+from groupstorm.trace.schema import Source
 
 UNKNOWN: Final = "unknown"
 #: A join phase that takes less did not wait for group.initial.rebalance.delay.ms.
 _AT_ONCE_US: Final = 100_000
 _REASONS: Final = Catalogue(REASONS)
+
+#: What stands in the place of a reason that a client did not give.
+_NO_REASONS: Final = frozenset({None, "", "not provided"})
 
 _NEW_GROUP = "previous_state: a group at generation 0 has had no members"
 _BEFORE_UNKNOWN = "previous_state: no earlier line says it"
@@ -90,6 +95,7 @@ class ClassicRounds:
             group.leader, group.members.count,
         )  # fmt: skip
         group.emit(line, event, Why([line], "; ".join(rules)))
+        self._client_reason(line, line.fields.get("client_reason"), member_id)
         self._from_empty = group.state == GroupState.EMPTY
         group.state, self._prepared, self._dropped = GroupState.PREPARING_REBALANCE, line, False
         group.round_prepared(line)
@@ -240,10 +246,18 @@ class ClassicRounds:
         if member_id is None:
             return
         self._group.described(line)
+        self._client_reason(line, line.fields.get("reason"), member_id)
         if member_id in self._gone_by_reason:
             self._gone_by_reason.remove(member_id)
         else:
             self._remove(line, member_id, Cause.LEFT)
+
+    def _client_reason(self, line: Observation, reason: str | None, member_id: str | None) -> None:
+        if member_id is None or reason in _NO_REASONS:
+            return
+        name = self._group.members.name(member_id)
+        event = imported.ClientReason(self._group.name, name, self._group.generation, str(reason))
+        self._group.emit(line, event, self._named(line, member_id), Source.WORLD, step=1)
 
     def _pending_left(self, line: Observation) -> None:
         self._forget_pending(line, Cause.LEFT)

@@ -108,14 +108,16 @@ class GroupRecord:
         if member_id is None:
             return
         self.members.learn(member_id, fields.get("client"))
-        timeouts = {
+        said: dict[str, int | str] = {
             name.replace("_", "."): int(fields[name])
             for name in ("session_timeout_ms", "rebalance_timeout_ms")
             if fields.get(name)
         }
-        if timeouts and member_id not in self._configured:
+        if fields.get("host"):
+            said[imported.CLIENT_HOST] = str(fields["host"]).lstrip("/")
+        if said and member_id not in self._configured:
             self._configured.add(member_id)
-            event = imported.MemberConfigured(self.name, self.members.name(member_id), json.dumps(timeouts))
+            event = imported.MemberConfigured(self.name, self.members.name(member_id), json.dumps(said))
             self.emit(line, event, Why([line]))
 
     # -- rounds ----------------------------------------------------------------------------------

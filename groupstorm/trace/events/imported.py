@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+#: In the detail of `MemberConfigured`, beside Kafka's settings: the host from which the client connects.
+CLIENT_HOST: Final = "client.host"
 
 
 class GroupImported(NamedTuple):
@@ -46,4 +49,13 @@ class MemberConfigured(NamedTuple):
     detail: str
 
 
-Event = GroupImported | EvidenceMissing | OwnershipKnown | MemberConfigured
+class ClientReason(NamedTuple):
+    """The client said why it joined or left (KIP-800, Kafka 3.2 and newer); ``detail`` has its words."""
+
+    group: str
+    member: str
+    generation: int | None
+    detail: str
+
+
+Event = GroupImported | EvidenceMissing | OwnershipKnown | MemberConfigured | ClientReason
