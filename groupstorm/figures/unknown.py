@@ -14,20 +14,24 @@ ABSENCES: Final = "absences"
 LOG: Final = "log"
 """In every imported trace: logs tell neither how long callbacks took nor where owners stood in the log."""
 
+_TIMES_WITHOUT_AN_OWNER: Final = (
+    "settled_after_us",
+    "unowned_us",
+    "unowned_max_us",
+    "unowned_p50_us",
+    "unowned_p95_us",
+    "unowned_p99_us",
+    "unowned_worst_partition",
+    "deploy_unowned_us",
+    "crash_unowned_us",
+    "nobody_us",
+)
+
 #: What is not known -> the totals (`totals.Totals`) that need it.
 NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     LOG: ("paused_us",),
     OWNERSHIP: (
-        "settled_after_us",
-        "unowned_us",
-        "unowned_max_us",
-        "unowned_p50_us",
-        "unowned_p95_us",
-        "unowned_p99_us",
-        "unowned_worst_partition",
-        "deploy_unowned_us",
-        "crash_unowned_us",
-        "nobody_us",
+        *_TIMES_WITHOUT_AN_OWNER,
         "paused_us",
         "dual_us",
         "moves",
@@ -37,18 +41,7 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
         "idle_members_max",
     ),
     MEMBERS: ("moves_lower_bound", "imbalance_max", "idle_members_max", "deploys", "crashes"),
-    ABSENCES: (
-        "settled_after_us",
-        "unowned_us",
-        "unowned_max_us",
-        "unowned_p50_us",
-        "unowned_p95_us",
-        "unowned_p99_us",
-        "unowned_worst_partition",
-        "deploy_unowned_us",
-        "crash_unowned_us",
-        "nobody_us",
-    ),
+    ABSENCES: _TIMES_WITHOUT_AN_OWNER,
     SUBSCRIPTIONS: ("moves_lower_bound", "imbalance_max", "idle_members_max"),
 }
 
