@@ -26,6 +26,7 @@ STORMS = [
     ("cold-start", "delay-3s", 3),
     ("rolling-deploy", "consumer", 4),
     ("migrate-to-consumer-protocol", "cooperative", 5),
+    ("deploy-and-crash", "consumer", 6),
 ]
 ALL = [
     pytest.param(preset, variant, 6, marks=pytest.mark.slow)

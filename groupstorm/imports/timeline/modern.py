@@ -255,8 +255,7 @@ class ModernGroup:
     def _is_stable(self) -> bool:
         members = self._group.members.members
         there = [self._reached.get(member_id) for member_id in members]
-        is_reached = all(one == (self._epoch, STABLE.upper()) for one in there)
-        return bool(there) and self._target == self._epoch and is_reached
+        return bool(there) and all(one == (self._epoch, STABLE.upper()) for one in there)
 
     def _change(self, line: Observation, state: str, cause: str, rule: str) -> None:
         group = self._group

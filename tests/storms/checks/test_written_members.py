@@ -186,3 +186,18 @@ def test_a_static_member_that_opens_a_round_before_anything_was_written_takes_no
     log = closed("a-1")
     log.state_changed(1_000, ROUND)
     assert log.at(1_000_000) == set()
+
+
+def test_every_write_of_a_consumer_group_has_the_members_of_its_time() -> None:
+    members = {"a"}
+    log = WrittenMembers(members, Appends(10))
+    log.consumer_group_written(0)
+    log.consumer_group_written(5_000)
+    members.add("b")
+    log.consumer_group_written(6_000)
+    members.discard("a")
+    log.consumer_group_written(7_000)
+    assert log.at(9_999) == frozenset()
+    assert log.at(15_000) == {"a"}
+    assert log.at(16_000) == {"a", "b"}
+    assert log.at(17_000) == {"b"}
