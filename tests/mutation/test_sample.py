@@ -69,4 +69,4 @@ def test_what_is_not_there_is_refused() -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "there is no room 'attic': the rooms are coordinator, members, " in done.stderr
+    assert "there is no room 'attic': the rooms are coordinator, " in done.stderr
