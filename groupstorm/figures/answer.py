@@ -19,8 +19,8 @@ def answer(
     """The run in one sentence, made from its figures alone.
 
     ``unknown_owners``: of an imported trace that does not say who owned what, the sentence that says so.
-    ``unknown_absences``: likewise, of one that does not say how long owners were away. ``unowned_is_least``:
-    it knows of owners that were away only what their coordinator does.
+    ``unknown_absences``: likewise, of a trace that does not say how long owners were away.
+    ``unowned_is_least``: it knows of owners that were away only what their coordinator does.
     """
     unowned = unknown_owners or unknown_absences or _unowned(figures, unowned_is_least)
     parts = [counted(figures.generations, "generation"), unowned]

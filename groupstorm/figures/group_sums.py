@@ -75,10 +75,8 @@ class GroupSums:
 
     def totals(self, first_us: int | None, end_us: int) -> Totals:
         """The totals of a trace from ``first_us`` (None: it has no rows) to ``end_us``; to be called once."""
-        totals = self._totals(first_us, end_us)
+        totals = replace(self._totals(first_us, end_us), unowned_is_least=not self.has_member_rows)
         unknown = self.unknown
-        if not unknown.sentences:
-            return totals
         if MEMBERS in unknown.sentences:
             totals = replace(totals, changes=0, rounds=0)
         missing: dict[str, Any] = {**unknown.nothing()}
@@ -87,7 +85,6 @@ class GroupSums:
             **missing,
             unknown_owners=unknown.sentences.get(OWNERSHIP),
             unknown_absences=unknown.sentences.get(ABSENCES),
-            unowned_is_least=not self.has_member_rows,
         )
 
     def _totals(self, first_us: int | None, end_us: int) -> Totals:

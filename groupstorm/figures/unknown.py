@@ -1,4 +1,7 @@
-"""What an imported trace does not say, so that the figures that need it are null and not zero."""
+"""What a trace does not say, so that the figures that need it are null and not zero.
+
+Most of it is about imported traces; a trace of `groupstorm serve` lacks what a coordinator does not hear.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +49,15 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-_ADD_STATIC_MEMBERS: Final = (
+_STATIC_MEMBERS: Final = (
     "how long partitions waited for static members that restarted is not known, since a coordinator does not "
-    "hear when they stop: add the logs of these members"
+    "hear when they stop"
 )
+_ADD_THEIR_LOGS: Final = f"{_STATIC_MEMBERS}: add the logs of these members"
 
 
 class Unknown:
-    """Takes what an imported trace says about itself. ``sentences``: by what is not known, what to add."""
+    """Takes what a trace says about itself. ``sentences``: by what is not known, why, and what to add."""
 
     def __init__(self) -> None:
         self.sentences: dict[str, str] = {}
@@ -70,8 +74,8 @@ class Unknown:
 
     def static_member_returned(self) -> None:
         """A static member is back, and only its coordinator tells of it, which did not hear it stop."""
-        if LOG in self.sentences:
-            self.sentences.setdefault(ABSENCES, _ADD_STATIC_MEMBERS)
+        is_imported = LOG in self.sentences
+        self.sentences.setdefault(ABSENCES, _ADD_THEIR_LOGS if is_imported else _STATIC_MEMBERS)
 
     def known(self) -> None:
         """Every partition's owner is known from now on."""

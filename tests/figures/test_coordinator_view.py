@@ -54,9 +54,26 @@ def test_a_static_member_that_comes_back_keeps_its_name_in_the_coordinators_view
     trace.sync(11, "rdkafka", 1, "t-0", member_id="id-2")
     trace.rejoin(12, "never-read")  # rows of members play no part in it
     figures = trace.figures()
-    assert figures.unowned_partition_seconds == 1
     assert figures.revoked_and_returned == 0
     assert figures.moves == 0
+
+
+def test_a_coordinator_that_tells_of_a_static_member_does_not_say_how_long_it_was_away() -> None:
+    trace = Trace(has_member_rows=False)
+    trace.add(0, Source.COORDINATOR, events.MemberAdded("g", "c", "id-1", "i", 0, "static-member"))
+    trace.state_to(0, "PreparingRebalance", 0)
+    trace.state_to(3, "CompletingRebalance", 1)
+    trace.state_to(3, "Stable", 1)
+    trace.sync(3, "c", 1, "t-0", member_id="id-1")
+    before = trace.figures()
+    assert before.unowned_partition_seconds == 0
+    assert "as far as the coordinator knows, no partition was ever un-owned" in before.answer
+    trace.add(10, Source.COORDINATOR, events.MemberReplaced("g", "c", "id-2", "id-1", "i", 1))
+    trace.sync(11, "c", 1, "t-0", member_id="id-2")
+    after = trace.figures()
+    assert after.unowned_partition_seconds is None
+    assert "; how long partitions waited for static members that restarted is not known, " in after.answer
+    assert "a coordinator does not hear when they stop; nothing moved" in after.answer
 
 
 def imported_trace() -> Trace:

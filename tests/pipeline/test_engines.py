@@ -107,7 +107,7 @@ def assert_sums(result: EngineResult, tables: Tables) -> None:
     for (run, group), figures in result.figures.items():
         gaps = [row[5] for row in tables["handovers"] if row[:2] == (run, group)]
         if figures.unowned_partition_seconds is None:
-            assert not gaps, run
+            assert not gaps or "static members that restarted is not known" in figures.answer, run
         else:
             assert sum(gaps) == round(figures.unowned_partition_seconds * 1_000_000), run
             assert max(gaps, default=0) == round((figures.unowned_max_seconds or 0) * 1_000_000), run
