@@ -98,13 +98,24 @@ def test_a_brokers_log_alone_does_not_say_who_owns_what(recording: Recording, tr
 
 
 @CLASSIC
-def test_a_brokers_log_does_not_say_a_returning_static_members_id(
-    recording: Recording, traces: Traces
-) -> None:
-    """Kafka 2.8 logs the new member id, Kafka 3.4 and newer only the one that it replaces."""
+def test_a_brokers_log_tells_of_a_returning_static_member(recording: Recording, traces: Traces) -> None:
+    """Kafka 2.8 logs the new member id. Since 3.4 only the replaced one is logged: a later line has it."""
+    written = [
+        member["member_id"]
+        for generation in recorded(recording)[STATIC]["written"]
+        for member in generation["members"]
+        if member["instance"] == "seat-1"
+    ]
+    changes = {(old, new) for old, new in pairwise(written) if old != new}
     replaced = [*traces.of(recording, BROKER).of(STATIC, "member_replaced")]
-    assert len(replaced) == (1 if recording.release == "2.8.2" else 0)
+    said = {(row["previous_member_id"], row["member_id"]) for row in replaced}
+    assert len(replaced) == len(said)
+    assert said <= changes
     assert all(row["instance"] == "seat-1" for row in replaced)
+    provenance = "observed" if recording.release == "2.8.2" else "inferred"
+    assert {row["provenance"] for row in replaced} <= {provenance}
+    # in this recording the session of the old process expired before the new one came
+    assert len(replaced) == (0 if recording.name == "kafka-3.8.1-java" else 1)
 
 
 @EVERY

@@ -218,14 +218,13 @@ class ClassicRounds:
             self._add(line, line.fields["member_id"], None, Cause.PENDING_MEMBER)
 
     def _static_replacing(self, line: Observation) -> None:
-        """The new id is in a later line, if in any: the old one is gone."""
-        self._group.replacing = line
+        """The new id is in a later line, if in any."""
+        self._group.returning.returned(line, self._group.order, self._group.generation)
 
     def _static_replaced(self, line: Observation) -> None:
         fields, members = line.fields, self._group.members
         old, new, instance = fields["old_member_id"], fields["member_id"], fields["instance"]
-        members.members.pop(old, None)
-        members.members[new] = self._group.member(new, instance)
+        members.replace(old, new, instance)
         event = events.MemberReplaced(
             self._group.name, members.name(new, instance), new, old, instance or "", self._group.generation
         )

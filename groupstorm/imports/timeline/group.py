@@ -9,6 +9,7 @@ from typing import Final
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.timeline.members import Member, Membership
+from groupstorm.imports.timeline.returning import ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
 from groupstorm.trace.events import imported
 from groupstorm.trace.rows import TracedEvent
@@ -34,7 +35,7 @@ class GroupRecord:
         self.leader: str | None = None
         self.protocol: str | None = None
         self.members = Membership()
-        self.replacing: Observation | None = None
+        self.returning = ReturningMembers(name, rows, self.members)
         self.first_us: int | None = None
         self.last: Observation | None = None
         self.first_order = 0
@@ -72,6 +73,7 @@ class GroupRecord:
         member_id = line.fields.get("member_id")
         if member_id:
             self.all_ids.add(member_id)
+            self.returning.seen(member_id, line)
 
     def learn_client(self, line: Observation, client: str) -> None:
         """A line of a client's own log."""
@@ -172,6 +174,7 @@ class GroupRecord:
 
     def finish(self) -> None:
         """No more observations come."""
+        self.returning.finish()
         for one in [*self._rounds.values()]:
             self._close(one)
         self._rounds.clear()

@@ -14,7 +14,8 @@ UNNAMED_RULE: Final = "member: no line says the client id, the member id stands 
 
 
 @lru_cache(maxsize=1 << 14)  # each round names all members of its group
-def _client_of(member_id: str) -> str:
+def name_before_uuid(member_id: str) -> str:
+    """The client id or instance id that a member id begins with; the id itself if no UUID ends it."""
     return _UUID.sub("", member_id)
 
 
@@ -46,7 +47,7 @@ class Membership:
         """The client id: said by a line, else by the member id, else the member id itself."""
         if member_id in self._clients:
             return self._clients[member_id]
-        return instance or _client_of(member_id)
+        return instance or name_before_uuid(member_id)
 
     def name_rules(self, member_id: str, instance: str | None) -> list[str]:
         """The rule by which `name` names the member; none if a line says its client id."""
@@ -61,6 +62,11 @@ class Membership:
             self.count += 1
         self.members[member_id] = Member(member_id, None, instance)
         self.pending.pop(member_id, None)
+
+    def replace(self, old_member_id: str, member_id: str, instance: str) -> None:
+        """A static member has another id now."""
+        self.members.pop(old_member_id, None)
+        self.members[member_id] = Member(member_id, None, instance)
 
     def remove(self, member_id: str) -> Member | None:
         """The member, if it was known. It was in the group in any case."""
