@@ -92,9 +92,8 @@ class ModernGroup:
     def _replaced(self, line: Observation) -> None:
         group, fields = self._group, line.fields
         old, new, instance = fields["old_member_id"], fields["member_id"], fields["instance"] or ""
-        group.members.members.pop(old, None)
+        group.members.replace(old, new, instance)
         self._reached.pop(old, None)
-        group.members.members[new] = group.member(new, instance)
         event = events.MemberReplaced(
             group.name, group.members.name(new, instance), new, old, instance, self._epoch
         )

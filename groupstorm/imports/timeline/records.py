@@ -141,8 +141,7 @@ class WrittenGenerations:
 
     def _replace(self, line: Observation, old: str, member: dict[str, Any]) -> None:
         group, member_id, instance = self._group, member["member_id"], member["instance"]
-        group.members.members.pop(old)
-        group.members.members[member_id] = group.member(member_id, instance)
+        group.members.replace(old, member_id, instance)
         name = group.members.name(member_id, instance)
         event = events.MemberReplaced(group.name, name, member_id, old, instance, group.generation)
         self._member_row(line, event, _REPLACED, -6)
