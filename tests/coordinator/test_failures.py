@@ -11,6 +11,7 @@ from groupstorm.coordinator import deletions
 from groupstorm.coordinator.classic import joins, moving, rebalances, syncs
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.messages import CommittedOffset, Heartbeat, HeartbeatResponse, OffsetCommit
 from groupstorm.coordinator.records import AppendCause, GroupMetadataRecord
 from groupstorm.trace.events import coordinator as events
@@ -228,3 +229,38 @@ def test_a_fault_of_kafkas_that_harms_nobody_fails_only_its_request() -> None:
     assert len(_failed(world)) == 1
     token = world.send(Heartbeat("g", "m1", None, 1, 4))
     assert world.replies[token] == HeartbeatResponse(Error.NONE)
+
+
+def _refused(*_: object, **__: object) -> Any:
+    raise CoordinatorFault("refused")
+
+
+def test_a_fault_of_kafkas_leaves_a_group_that_waits_for_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer ends the wait for SyncGroups, and a write the wait for the plan."""
+    world = World(no_delay())
+    world.stable()
+    world.join("m1")
+    world.join("m2")
+    with monkeypatch.context() as patched:
+        patched.setattr(joins, "_check", _refused)
+        assert world.error(world.join("m9")) is Error.UNKNOWN_SERVER_ERROR
+        assert world.state == "CompletingRebalance", "the timer of the sync phase runs"
+        world.append_delay_ms = 50
+        follower, leader = world.sync("m2"), world.sync("m1", {"m1": b"plan"})
+        assert world.error(world.join("m9")) is Error.UNKNOWN_SERVER_ERROR
+        assert world.state == "CompletingRebalance", "the plan is being written"
+    world.advance(50)
+    assert (world.error(leader), world.error(follower), world.state) == (Error.NONE, Error.NONE, "Stable")
+    with monkeypatch.context() as patched:
+        patched.setattr(joins, "_check", _refused)
+        assert world.error(world.join("m9")) is Error.UNKNOWN_SERVER_ERROR
+    assert (world.state, list(world.group.members)) == ("Stable", ["m1", "m2"])
+
+
+def test_a_failed_group_forgets_ids_that_are_not_used_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(no_delay())
+    world.stable()
+    assert world.error(world.join(version=9)) is Error.MEMBER_ID_REQUIRED
+    monkeypatch.setattr(joins, "_check", _broken)
+    world.join("m1")
+    assert world.of(events.PendingMemberRemoved) == [("g", "m3", "failed")]
