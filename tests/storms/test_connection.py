@@ -308,6 +308,18 @@ def test_a_request_that_arrives_after_its_time_out_fails_when_it_arrives() -> No
     assert failed == [150]
 
 
+def test_a_request_whose_answer_nobody_has_noted_does_not_time_out() -> None:
+    clock, failed = Clock(), list[int]()
+    timeouts = RequestTimeouts(clock, 100)
+    first = Sent(0, failed, clock)
+    timeouts.add(first)
+    timeouts.add(Sent(40, failed, clock))
+    first.answered = True
+    clock.limit_us = 1_000
+    clock.run()
+    assert failed == [140]
+
+
 def test_released_requests_are_not_looked_at_again() -> None:
     clock, failed = Clock(), list[int]()
     timeouts = RequestTimeouts(clock, 100)

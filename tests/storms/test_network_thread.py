@@ -126,6 +126,21 @@ def test_the_thread_runs_again_if_the_member_names_a_time(wait_ms: int, runs: bo
     assert bool(parts.until(100)) is runs
 
 
+def test_a_later_time_to_run_replaces_an_earlier_one() -> None:
+    parts = Parts(FOREVER_MS)
+    parts.thread.run_at(5)
+    parts.thread.run_at(9)
+    assert parts.until(8) == []
+    assert parts.until(100)[0].startswith("9 ")
+
+
+def test_the_thread_of_a_process_that_is_gone_does_not_run() -> None:
+    parts = Parts(FOREVER_MS)
+    parts.thread.run_at(5)
+    parts.alive = False
+    assert parts.until(100) == []
+
+
 def test_a_process_that_closes_does_not_poll_any_more() -> None:
     parts = Parts(FOREVER_MS)
     parts.closing = True

@@ -166,6 +166,13 @@ def test_when_requests_leave_and_arrive() -> None:
     assert found.most_apart_us() == 3_020_000
 
 
+def test_computed_requests_are_those_with_something_to_say_that_are_not_real() -> None:
+    """Two had nothing to say: that the second of them was real takes nothing from those behind it."""
+    found = series()
+    found.empty, found.real = 2, (2, 3, 5, 6)
+    assert [found.computed(last) for last in (1, 2, 3, 4, 5, 6)] == [0, 0, 0, 1, 1, 1]
+
+
 def test_nothing_leaves_when_the_series_has_ended_and_nothing_arrives_when_the_connection_is_lost() -> None:
     found = series()
     found.end_us = 7_000_000
