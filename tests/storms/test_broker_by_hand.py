@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from groupstorm.clients.member_session import Generation
+from groupstorm.coordinator.consumer.group import ConsumerGroupState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     JoinGroup,
@@ -238,3 +240,36 @@ def test_rows_go_to_the_sink_in_their_order_when_there_are_enough_of_them() -> N
     assert [at_us for at_us, _, _ in world.sink.rows] == sorted(at_us for at_us, _, _ in world.sink.rows)
     assert world.trace.pending == []
     assert {source for _, source, _ in world.sink.rows} == {Source.COORDINATOR}
+
+
+def test_the_session_of_a_member_out_of_touch_counts_from_the_millisecond_of_its_last_contact() -> None:
+    world = World()
+    asked = list[tuple[Any, ...]]()
+    coordinator: Any = SimpleNamespace(out_of_touch=lambda *what: asked.append(what))
+    world.broker.coordinator = coordinator
+    world.clock.now_us = 9_000_999
+    world.broker.out_of_touch("m-1", 7_000_999)
+    assert asked == [(GROUP, "m-1", 7_000, 9_000)]
+
+
+@pytest.mark.parametrize(
+    ("now_ms", "member_id", "epoch", "classic", "is_quiet"),
+    [
+        (99, "m-1", 7, None, True),
+        (100, "m-1", 7, None, False),
+        (99, "m-1", 6, None, False),
+        (99, "m-2", 7, None, False),
+        (99, "m-1", 7, "classic", False),
+    ],
+)
+def test_a_consumer_group_is_quiet_until_it_looks_at_its_topics_again(
+    now_ms: int, member_id: str, epoch: int, classic: str | None, is_quiet: bool
+) -> None:
+    """It does so at 100 ms. Its only member is in epoch 7."""
+    world = World()
+    member = SimpleNamespace(epoch=7, classic=classic)
+    group = SimpleNamespace(state=ConsumerGroupState.STABLE, members={"m-1": member}, refresh_ms=100)
+    coordinator: Any = SimpleNamespace(consumer_group=lambda name: group, last_write=lambda name: None)
+    world.broker.coordinator = coordinator
+    world.clock.now_us = now_ms * MS
+    assert world.broker.is_quiet(member_id, epoch) is is_quiet
