@@ -41,7 +41,7 @@ def test_seeds_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 def test_a_comparison_has_the_runs_of_each_variant(tmp_path: Path) -> None:
     write(tmp_path / "eager", "seed: 1\n")
     write(tmp_path / "cooperative" / "seed-5", "seed: 5\n")
-    comparison = {"variants": {"eager": {}, "cooperative": {}}}
+    comparison: dict[str, dict[str, dict[str, int]]] = {"variants": {"eager": {}, "cooperative": {}}}
     (tmp_path / COMPARISON_FILE).write_text(json.dumps(comparison), "utf-8")
     found = read_runs(tmp_path)
     assert {name: [run.scenario["seed"] for run in runs] for name, runs in found.items()} == {
