@@ -283,10 +283,6 @@ class VirtualBroker:
         """The last heartbeat of a member of the consumer group arrived then."""
         self.coordinator.session_since(GROUP, member_id, contact_us // 1000, self.clock.now_us // 1000)
 
-    @property
-    def group(self) -> ClassicGroup | None:
-        return self.coordinator.group(GROUP)
-
     def is_current(self, generation: Generation) -> bool:
         """Whether the coordinator would answer a heartbeat of this generation without an error."""
         group = self.coordinator.group(GROUP)
