@@ -225,3 +225,32 @@ def test_a_member_that_has_unsubscribed_is_assigned_nothing() -> None:
     driven.member.unsubscribe()
     driven.callback()
     assert driven.member.assigned_topic_ids == frozenset()
+
+
+def test_an_expression_that_is_gone_when_a_stale_member_joins_again_is_not_taken_back() -> None:
+    """The broker has forgotten the member, and what it has told."""
+    driven = Driven(max_poll_interval_ms=12_000)
+    driven.member.subscribe(regex="t.*")
+    driven.poll()
+    driven.step()
+    driven.answer(1, {})
+    driven.reconcile()
+    driven.advance(12_000)
+    driven.step()
+    assert driven.member.state is MemberState.STALE
+    driven.look()
+    driven.member.subscribe(frozenset({"t"}))
+    driven.poll()
+    driven.step()
+    [join] = driven.sent()
+    assert (join.member_epoch, join.topics, join.regex) == (0, ("t",), None)
+
+
+def test_a_librdkafka_member_that_got_partitions_acknowledges_them_and_tells_nothing_else() -> None:
+    driven = Driven.joining(profile=LIBRDKAFKA)
+    driven.answer(1, {T: (0,)})
+    driven.look()
+    driven.reconcile()
+    driven.step()
+    [acknowledgement] = driven.sent()
+    assert (acknowledgement.owned, acknowledgement.topics) == (((T, (0,)),), None)

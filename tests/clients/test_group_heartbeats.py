@@ -7,7 +7,7 @@ import pytest
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
 from groupstorm.clients.consumer_group.operations import ReportError
 from groupstorm.clients.consumer_group.states import MemberState
-from groupstorm.clients.consumer_group.timing import FOREVER_MS, Backoff
+from groupstorm.clients.consumer_group.timing import FOREVER_MS, Backoff, HeartbeatTiming, Timer
 from groupstorm.clients.operations import FindCoordinator
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
@@ -218,3 +218,30 @@ def test_a_member_asks_for_the_coordinator_before_it_joins() -> None:
     member.coordinator_found()
     member.step(0)
     assert len(member.operations()) == 1
+
+
+def test_the_interval_is_known_from_the_first_answer_on() -> None:
+    driven = Driven.joining()
+    assert driven.member.heartbeat_interval_ms == 0
+    driven.answer(1, {T: (0,)}, interval=700)
+    assert driven.member.heartbeat_interval_ms == 700
+
+
+def test_a_first_heartbeat_may_leave_at_once() -> None:
+    timing = HeartbeatTiming(1_000, Backoff(100, 1_000, lambda: 1.0))
+    assert (timing.next_ms(1_000), timing.may_send(1_000)) == (0, True)
+
+
+def test_nothing_remains_of_a_timer_that_has_expired() -> None:
+    timer = Timer(1_000, 5)
+    looks = []
+    for now_ms in (1_004, 1_005, 1_009, 1_001):
+        timer.update(now_ms)
+        looks.append((timer.remaining_ms, timer.expired))
+    assert looks == [(1, False), (0, True), (0, True), (0, True)]
+
+
+def test_the_shortest_pause_doubles_too() -> None:
+    backoff = Backoff(1, 8, lambda: 1.0)
+    assert [backoff.pause_ms(attempts) for attempts in range(5)] == [1, 2, 4, 8, 8]
+    assert Backoff(0, 8, lambda: 1.0).pause_ms(3) == 0

@@ -263,3 +263,20 @@ def test_an_assignment_that_reaches_a_leaving_member_is_dropped() -> None:
     driven.look()
     driven.answer(3, {T: (2,)})
     assert (driven.member.state, driven.member.epoch, driven.look()) == (MemberState.PREPARE_LEAVING, 3, [])
+
+
+def test_a_member_outside_the_group_that_unsubscribes_owns_and_subscribes_to_nothing() -> None:
+    """At once, although the callback of its loss has not ended."""
+    driven = Driven.stable(max_poll_interval_ms=12_000)
+    driven.advance(12_000)
+    driven.step()
+    assert (driven.member.state, driven.member.owned) == (MemberState.STALE, (T0, T1))
+    driven.look()
+    driven.member.unsubscribe()
+    assert driven.look() == [Left()]
+    assert driven.member.owned == ()
+    driven.callback()
+    driven.poll()
+    driven.step()
+    [join] = driven.sent()
+    assert (join.member_epoch, join.topics) == (0, ())

@@ -303,3 +303,95 @@ def test_a_member_that_has_unsubscribed_takes_no_assignment() -> None:
     assert not driven.member.callback_begins()
     assert driven.look() == [ReportError("IllegalArgumentException")]
     assert list(driven.member.owned) == []
+
+
+def test_a_member_waits_for_poll_while_it_has_something_to_begin_there() -> None:
+    driven = Driven.stable(max_poll_interval_ms=12_000)
+    looks: list[tuple[str, bool]] = []
+
+    def look() -> None:
+        looks.append((driven.member.state.value, driven.member.waits_for_poll))
+
+    look()
+    driven.heartbeat()
+    driven.answer(1, {T: (0, 1, 2)})
+    look()
+    driven.poll()
+    look()
+    driven.callback()
+    look()
+    driven.advance(12_000)
+    driven.step()
+    look()
+    assert looks == [
+        ("STABLE", False),
+        ("RECONCILING", True),
+        ("RECONCILING", False),
+        ("ACKNOWLEDGING", False),
+        ("STALE", True),
+    ]
+
+
+def test_a_partition_that_comes_back_stops_again_when_it_is_given_up_again() -> None:
+    driven = Driven.stable()
+    for _ in range(2):
+        driven.heartbeat()
+        driven.answer(1, {T: (1,)})
+        driven.poll()
+        assert StopProcessing((T0,)) in driven.look()
+        driven.callback()
+        driven.callback()
+        driven.step()
+        driven.answer(1, {T: (0, 1)})
+        driven.reconcile()
+        driven.step()
+        driven.answer(1)
+
+
+def test_a_member_that_joins_again_knows_no_names() -> None:
+    driven = Driven.stable()
+    driven.heartbeat()
+    driven.refuse(Error.FENCED_MEMBER_EPOCH)
+    driven.callback()
+    driven.step()
+    driven.names.clear()
+    driven.answer(2, {T: (0,)})
+    driven.look()
+    driven.poll()
+    assert RefreshTopics() in driven.look()
+    assert driven.member.owned == ()
+
+
+def test_a_commit_of_a_member_that_is_fenced_meanwhile_names_no_member() -> None:
+    driven = Driven.committing()
+    driven.heartbeat()
+    driven.answer(1, {T: (1,)})
+    driven.advance(5_000)
+    driven.step()
+    driven.poll()
+    driven.refuse(Error.FENCED_MEMBER_EPOCH)
+    assert driven.member.epoch == 0
+    driven.look()
+    driven.step()
+    assert driven.look() == [CommitWithEpoch(-1)]
+
+
+def test_an_answer_that_repeats_what_was_reconciled_makes_the_member_stable() -> None:
+    """The callback of an earlier loss ends while the member reconciles, and clears what it has to reach."""
+    driven = Driven.stable()
+    driven.heartbeat()
+    driven.refuse(Error.FENCED_MEMBER_EPOCH)
+    driven.member.unsubscribe()
+    driven.member.subscribe(frozenset({"t"}))
+    driven.poll()
+    driven.step()
+    driven.answer(2, {T: (0,)})
+    driven.poll()
+    driven.callback()
+    driven.callback()
+    states = [driven.member.state]
+    driven.step()
+    states.append(driven.member.state)
+    driven.answer(2, {T: (0,)})
+    states.append(driven.member.state)
+    assert states == [MemberState.ACKNOWLEDGING, MemberState.RECONCILING, MemberState.STABLE]

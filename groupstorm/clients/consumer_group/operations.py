@@ -16,7 +16,7 @@ class SendHeartbeat(NamedTuple):
     """
 
     request: ConsumerGroupHeartbeat
-    awaited: bool = True
+    awaited: bool
 
 
 class CommitWithEpoch(NamedTuple):
