@@ -45,3 +45,20 @@ def test_a_pattern_for_the_broker_needs_the_consumer_protocol() -> None:
     with pytest.raises(InputError, match=r"subscription_pattern: 't.\*', and topic_pattern: 'u'"):
         ConsumerConfig("g", "c", (), subscription_pattern="t.*", topic_pattern="u", **CONSUMER)
     assert ConsumerConfig("g", "c", (), subscription_pattern="t.*", **CONSUMER).topics == ()
+
+
+def test_the_defaults_are_those_of_kafkas_consumer() -> None:
+    """As "Consumer Configs" of Kafka's documentation has them."""
+    config = ConsumerConfig("g", "c", ("t",))
+    assert (config.session_timeout_ms, config.heartbeat_interval_ms) == (45_000, 3_000)
+    assert (config.max_poll_interval_ms, config.request_timeout_ms) == (300_000, 30_000)
+    assert (config.retry_backoff_ms, config.retry_backoff_max_ms) == (100, 1_000)
+    assert (config.metadata_max_age_ms, config.auto_commit_interval_ms) == (300_000, 5_000)
+    assert config.enable_auto_commit
+
+
+@pytest.mark.parametrize("name", ["protocol_type", "rebalance_timeout_ms"])
+def test_what_follows_from_the_settings_cannot_be_set(name: str) -> None:
+    settings: Any = {name: 1}
+    with pytest.raises(TypeError, match=name):
+        ConsumerConfig("g", "c", ("t",), **settings)

@@ -5,6 +5,7 @@ Kafka 4.3.1: AbstractCoordinator and ConsumerCoordinator.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 from groupstorm.assignors.userdata import (
     Subscription,
     TopicPartition,
+    UserDataError,
     decode_subscription,
+    encode_assignment,
     encode_subscription,
 )
 from groupstorm.clients.member_session import Generation, MemberState
@@ -25,6 +28,8 @@ from groupstorm.clients.operations import (
     CommitPositions,
     Disconnected,
     FindCoordinator,
+    PauseFetching,
+    ResumeFetching,
     RunCallback,
     Send,
     StopProcessing,
@@ -349,3 +354,84 @@ def test_a_member_that_has_closed_is_in_no_generation(settings: dict[str, Any]) 
     consumer.close()
     assert consumer.membership.generation == Generation(-1, "")
     assert consumer.membership.state is MemberState.UNJOINED
+
+
+# -- what a driver asks a member ----------------------------------------------------------------------
+
+
+def test_a_member_commits_and_is_settled_only_between_rounds() -> None:
+    consumer = ScriptedConsumer()
+    member = consumer.membership
+
+    def looks() -> tuple[bool, bool, bool]:
+        return member.may_commit, member.is_joining, member.is_settled
+
+    assert looks() == (False, False, False), "it looks for the coordinator"
+    to_join(consumer)
+    assert looks() == (False, True, False), "JoinGroup"
+    consumer.answer(JOINED)
+    assert looks() == (False, True, False), "SyncGroup"
+    consumer.join(T0)
+    assert looks() == (True, False, True)
+    member.request_rejoin("metadata-changed")
+    assert looks() == (True, False, False)
+    assert member.assigned_topic_ids == ()
+
+
+def test_the_cause_of_a_loss_is_known_until_the_member_is_in_a_generation_again() -> None:
+    consumer = joined(T0)
+    assert consumer.membership.lost_cause == ""
+    consumer.membership.heartbeat_answered(Error.UNKNOWN_MEMBER_ID, consumer.membership.generation)
+    assert consumer.membership.lost_cause == "UNKNOWN_MEMBER_ID"
+    consumer.join(T0)
+    assert consumer.membership.lost_cause == ""
+
+
+def test_the_user_data_is_that_of_the_last_assignment() -> None:
+    consumer = ScriptedConsumer()
+    to_join(consumer)
+    consumer.answer(JOINED)
+    assert consumer.membership.user_data is None
+    consumer.answer(synced(T0)._replace(assignment=encode_assignment((T0,), b"mine")))
+    assert consumer.membership.user_data == b"mine"
+
+
+@pytest.mark.parametrize("assignment", [b"", b"\0"])
+def test_an_assignment_too_short_for_a_version_is_fatal(assignment: bytes) -> None:
+    consumer = ScriptedConsumer()
+    to_join(consumer)
+    consumer.answer(JOINED)
+    consumer.answer(synced()._replace(assignment=assignment))
+    assert consumer.membership.failure == "IllegalStateException"
+
+
+def test_an_assignment_of_nothing_but_a_version_cannot_be_read() -> None:
+    """Kafka's client throws its SchemaException."""
+    consumer = ScriptedConsumer()
+    to_join(consumer)
+    consumer.answer(JOINED)
+    with pytest.raises(UserDataError, match="the bytes end at 2"):
+        consumer.answer(synced()._replace(assignment=b"\0\1"))
+
+
+@pytest.mark.parametrize(("interval_ms", "waits"), [(0, False), (1, True)])
+def test_any_interval_between_joingroups_is_kept(interval_ms: int, waits: bool) -> None:
+    profile = replace(PROFILES["librdkafka"], join_interval_ms=interval_ms)
+    consumer = ScriptedConsumer(profile=profile)
+    to_join(consumer)
+    consumer.answer(JOINED)
+    after_refusal = consumer.answer(SyncGroupResponse(Error.REBALANCE_IN_PROGRESS))
+    assert (after_refusal == AwaitJoinInterval(interval_ms)) is waits
+
+
+def test_a_member_pauses_in_each_round_and_goes_on_once_after_it() -> None:
+    consumer = joined(T0, profile=PROFILES["kafka-python"])
+    for generation in (2, 3):
+        consumer.membership.request_rejoin("metadata-changed")
+        assert consumer.answer() == PauseFetching((T0,))
+        to_join(consumer)
+        consumer.answer(JOINED._replace(generation=generation))
+        consumer.answer(synced(T0))
+        assert consumer.answer() == ResumeFetching((T0,))
+        assert consumer.answer() == AwaitPoll()
+        assert consumer.answer() == AwaitPoll(), "it fetches already"

@@ -8,6 +8,7 @@ import pytest
 
 from groupstorm.clients import requests
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.member_session import Generation
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroupResponse
@@ -60,3 +61,20 @@ def test_leave_group_says_why_since_version_5_and_names_no_instance(version: int
 def test_committed_offsets_are_asked_for_with_stable_ones_required() -> None:
     asked = requests.offset_fetch(config(), {"t": (0, 1)})
     assert (asked.version, asked.require_stable, asked.topics) == (9, True, {"t": (0, 1)})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "epoch", "member_id", "sent_epoch"),
+    [
+        (GroupProtocol.CONSUMER, 2, "m", 2),
+        (GroupProtocol.CONSUMER, 1, "m", 1),
+        (GroupProtocol.CONSUMER, 0, None, -1),
+        (GroupProtocol.CLASSIC, 2, None, -1),
+    ],
+)
+def test_only_a_member_of_the_consumer_protocol_names_itself_to_ask_for_offsets(
+    protocol: GroupProtocol, epoch: int, member_id: str | None, sent_epoch: int
+) -> None:
+    settings = ConsumerConfig("g", "c", ("t",), group_protocol=protocol)
+    asked = requests.offset_fetch(settings, {"t": (0,)}, Generation(epoch, "m"))
+    assert (asked.group, asked.member_id, asked.member_epoch) == ("g", member_id, sent_epoch)

@@ -48,6 +48,7 @@ ROOMS: Final[dict[str, Room]] = {
         (
             "tests/clients/test_documentation.py",
             "tests/clients/test_error_tables.py",
+            "tests/clients/test_group_protocol.py",
             "tests/clients/test_leadership.py",
             "tests/clients/test_member_rules.py",
             "tests/clients/test_membership.py",
