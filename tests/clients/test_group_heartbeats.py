@@ -245,3 +245,19 @@ def test_the_shortest_pause_doubles_too() -> None:
     backoff = Backoff(1, 8, lambda: 1.0)
     assert [backoff.pause_ms(attempts) for attempts in range(5)] == [1, 2, 4, 8, 8]
     assert Backoff(0, 8, lambda: 1.0).pause_ms(3) == 0
+
+
+def test_without_a_longest_pause_there_is_none() -> None:
+    assert Backoff(0, 0, lambda: 1.0).pause_ms(1) == 0
+
+
+def test_after_a_reset_the_pauses_begin_anew() -> None:
+    timing = HeartbeatTiming(1_000, Backoff(100, 1_000, lambda: 1.0))
+    pauses = []
+    for resets in (False, False, True):
+        if resets:
+            timing.reset()
+        timing.sent()
+        timing.failed(1_000)
+        pauses.append(timing.next_ms(1_000))
+    assert pauses == [100, 200, 100]
