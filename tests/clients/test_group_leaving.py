@@ -280,3 +280,25 @@ def test_a_member_outside_the_group_that_unsubscribes_owns_and_subscribes_to_not
     driven.step()
     [join] = driven.sent()
     assert (join.member_epoch, join.topics) == (0, ())
+
+
+def test_a_member_that_closes_and_stays_does_nothing_once_nobody_polls() -> None:
+    driven = Driven.stable(max_poll_interval_ms=12_000)
+    driven.member.close(leave_group=False)
+    driven.advance(12_000)
+    assert driven.step() == FOREVER_MS
+    assert driven.look() == []
+
+
+def test_a_joining_member_that_unsubscribes_has_lost_what_a_late_callback_gave_it() -> None:
+    driven = Driven.joining()
+    driven.answer(1, {T: (0,)})
+    driven.poll()
+    driven.heartbeat()
+    driven.refuse(Error.FENCED_MEMBER_EPOCH)
+    driven.callback()
+    assert (driven.member.state, driven.member.epoch) == (MemberState.JOINING, 0)
+    assert driven.member.owned == (T0,)
+    driven.look()
+    driven.member.unsubscribe()
+    assert driven.look() == [RunCallback(CallbackKind.LOST, (T0,), "unsubscribe")]
