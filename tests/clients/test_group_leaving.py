@@ -302,3 +302,15 @@ def test_a_joining_member_that_unsubscribes_has_lost_what_a_late_callback_gave_i
     driven.look()
     driven.member.unsubscribe()
     assert driven.look() == [RunCallback(CallbackKind.LOST, (T0,), "unsubscribe")]
+
+
+def test_a_member_that_joins_again_has_no_assignment_before_the_callback_of_its_leave_ends() -> None:
+    driven = Driven.stable()
+    driven.heartbeat()
+    driven.member.unsubscribe()
+    driven.refuse(Error.FENCED_MEMBER_EPOCH)
+    driven.member.subscribe(frozenset({"t"}))
+    assert driven.member.assigned_topic_ids == {T}
+    driven.poll()
+    assert driven.member.state is MemberState.JOINING
+    assert driven.member.assigned_topic_ids == frozenset()
