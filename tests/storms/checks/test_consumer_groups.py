@@ -76,6 +76,12 @@ FAULTS: list[tuple[str, list[Row], str, str]] = [
         "the target of epoch 2 came after that of epoch 3",
     ),
     (
+        "a member's epoch goes back to 0",
+        [*HANDOVER, row("a", 0, "0"), row("a", 3, "0")],
+        verdicts.EPOCHS,
+        "a went from member epoch 3 to 0",
+    ),
+    (
         "a member's epoch goes back",
         [*HANDOVER, row("a", 2, "0", state="STABLE"), row("a", 3, "0")],
         verdicts.EPOCHS,

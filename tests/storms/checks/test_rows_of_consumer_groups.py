@@ -1,0 +1,127 @@
+"""The rows of a consumer group reach every check that they are about; each test has a fault or an excuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from groupstorm.coordinator.records import AppendCause
+from groupstorm.storms.checks import verdicts
+from groupstorm.storms.checks.membership import MembershipChecks
+from groupstorm.storms.checks.requests import RequestChecks
+from groupstorm.storms.checks.verdicts import Verdicts
+from groupstorm.storms.checks.written_members import FAILING_APPENDS, Appends
+from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.storms.scenario.steps import Step
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.scenario import StepTaken
+from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.schema import Source
+from tests.storms.checks import rows as r
+from tests.storms.checks.test_end_of_run import World
+
+BEGINS_TO_FAIL = StepTaken("g", None, FAILING_APPENDS, "")
+FAILED = events.AppendFailed("g", "NOT_ENOUGH_REPLICAS", AppendCause.MEMBER_HEARTBEAT)
+REMOVED = events.MemberRemoved("g", "a", "a-1", None, 1, "left")
+CLOSED = r.state("PreparingRebalance", "CompletingRebalance", 2, "all-joined", leader="a-1")
+
+
+def holds(member_id: str, partition: str, epoch: int = 1) -> events.MemberReconciled:
+    return events.MemberReconciled("g", r.name(member_id), member_id, epoch, "STABLE", (partition,), ())
+
+
+def broken(rows: Sequence[TracedEvent]) -> set[str]:
+    """The invariants that do not hold in a group that has settled; no process is there that could live."""
+    checks = InvariantChecks(consumer_groups=True)
+    for row in rows:
+        checks.add(0, Source.COORDINATOR, row)
+    checks.finish(World(), 0)
+    return set(checks.violations) - {verdicts.MEMBERS_LIVE}
+
+
+@pytest.mark.parametrize(
+    ("rows", "invariants"),
+    [
+        ([events.GroupEpochBumped("g", 2), events.GroupEpochBumped("g", 2)], {verdicts.EPOCHS}),
+        ([holds("a-1", "t-0"), holds("b-1", "t-0")], {verdicts.TWO_HOLDERS}),
+        ([holds("a-1", "t-0"), REMOVED, holds("b-1", "t-0")], set()),
+        ([holds("a-1", "t-0"), r.replaced("a-1", "a-2"), holds("b-1", "t-0")], set()),
+        ([holds("a-1", "t-0"), FAILED, holds("b-1", "t-0")], set()),
+        ([holds("a-1", "t-0"), events.TargetAssigned("g", 2, 1)], {verdicts.TARGETS}),
+    ],
+)
+def test_who_holds_what_and_at_which_epoch(rows: list[TracedEvent], invariants: set[str]) -> None:
+    assert broken(rows) == invariants
+
+
+ASSIGNING = r.state("Empty", "Assigning", 1, "heartbeat")
+ROUND = [
+    r.state("Empty", "PreparingRebalance", 0, "pending-member"),
+    r.state("PreparingRebalance", "CompletingRebalance", 1, "initial-delay"),
+]
+FROM_EMPTY = r.state("Empty", "PreparingRebalance", 1, "pending-member")
+
+
+def test_a_failed_write_undoes_the_state_of_a_consumer_group_alone() -> None:
+    assert broken([ASSIGNING, ASSIGNING]) == {verdicts.STATES}
+    assert broken([ASSIGNING, FAILED, ASSIGNING]) == set()
+    assert verdicts.STATES in broken([*ROUND, FAILED, FROM_EMPTY])
+
+
+def followed(members: set[str], *steps: Step) -> MembershipChecks:
+    found = Verdicts()
+    return MembershipChecks(found, members, RequestChecks(found), None, Appends(10, steps))
+
+
+def failing() -> Step:
+    return Step(at_ms=0, do=FAILING_APPENDS, for_ms=100)
+
+
+def test_a_member_whose_removal_is_not_written_is_back() -> None:
+    members = {"a-1"}
+    checks = followed(members, failing())
+    checks.step_taken(0, BEGINS_TO_FAIL)
+    checks.removed(0, REMOVED)
+    assert members == set()
+    checks.consumer_group_reverted(9_999)
+    assert members == set(), "the write takes 10 ms"
+    checks.consumer_group_reverted(10_000)
+    assert members == {"a-1"}
+
+
+@pytest.mark.parametrize(("fails", "loaded"), [(False, {"a-1"}), (True, set())])
+def test_another_coordinator_loads_what_was_written(fails: bool, loaded: set[str]) -> None:
+    members = {"a-1"}
+    checks = followed(members, failing())
+    if fails:
+        checks.step_taken(0, BEGINS_TO_FAIL)
+    checks.state_changed(0, CLOSED)
+    checks.sync_parked(0, r.sync_parked("a-1"))
+    checks.group_deleted(10_000, events.GroupDeleted("g", "unloaded"))
+    assert members == loaded
+
+
+def test_a_group_that_is_created_once_more_is_written_without_members() -> None:
+    members = {"a-1"}
+    checks = followed(members)
+    checks.state_changed(0, CLOSED)
+    checks.sync_parked(0, r.sync_parked("a-1"))
+    checks.created(20_000, events.GroupCreated("g", "join"))
+    checks.group_deleted(30_000, events.GroupDeleted("g", "unloaded"))
+    assert members == set()
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_in"), [(AppendCause.MEMBER_HEARTBEAT, False), (AppendCause.GENERATION, True)]
+)
+def test_whose_join_to_a_consumer_group_is_not_written_is_out(cause: AppendCause, is_in: bool) -> None:
+    checks = InvariantChecks(appends=Appends(10, (failing(),)), consumer_groups=True)
+    for time_us, row in (
+        (0, BEGINS_TO_FAIL),
+        (0, r.added("a-1")),
+        (10_000, events.AppendFailed("g", "NOT_ENOUGH_REPLICAS", cause)),
+    ):
+        checks.add(time_us, Source.COORDINATOR, row)
+    checks.finish(World(), 10_000)
+    assert (verdicts.MEMBERS_LIVE in checks.violations) == is_in
