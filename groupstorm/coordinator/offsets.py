@@ -19,8 +19,8 @@ class StoredOffset(NamedTuple):
 
     committed: CommittedOffset
     committed_at_ms: int
-    expires_at_ms: int | None = None
-    number: int = 0
+    expires_at_ms: int | None
+    number: int
 
 
 _Partitions = TimelineHashMap[int, StoredOffset]
