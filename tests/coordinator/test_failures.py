@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.coordinator import deletions
+from groupstorm.coordinator import coordinator, deletions
 from groupstorm.coordinator.classic import joins, moving, rebalances, syncs
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.errors import Error
@@ -257,10 +257,28 @@ def test_a_fault_of_kafkas_leaves_a_group_that_waits_for_plans(monkeypatch: pyte
     assert (world.state, list(world.group.members)) == ("Stable", ["m1", "m2"])
 
 
-def test_a_failed_group_forgets_ids_that_are_not_used_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ids_that_a_failed_group_has_given_out_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(no_delay())
     world.stable()
-    assert world.error(world.join(version=9)) is Error.MEMBER_ID_REQUIRED
-    monkeypatch.setattr(joins, "_check", _broken)
+    world.join(version=4)
+    assert list(world.group.pending_members) == ["m3"]
+    monkeypatch.setattr(joins, "rebalance_or_complete", _broken)
     world.join("m1")
-    assert world.of(events.PendingMemberRemoved) == [("g", "m3", "failed")]
+    gone = [(event.member_id, event.cause) for event in world.of(events.PendingMemberRemoved)]
+    assert gone == [("m3", "failed")]
+    assert world.error(world.join("m3", version=4)) is Error.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize(("cause", "stays"), [("fault", "Stable"), ("defect", "Empty")])
+def test_a_fault_of_kafka_itself_leaves_a_group_that_waits_for_nothing(
+    monkeypatch: pytest.MonkeyPatch, cause: str, stays: str
+) -> None:
+    def breaks(*_: object, **__: object) -> Any:
+        raise CoordinatorFault("planned") if cause == "fault" else Defect("planned")
+
+    world = World(no_delay())
+    world.stable()
+    monkeypatch.setattr(coordinator, "on_session_timer", breaks)
+    world.advance(60_000)
+    assert world.state == stays
+    assert world.of(events.OperationFailed)[0].member_id == "m1", "the member whose session ended"
