@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.script.driver import Driver
+from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
 
@@ -20,6 +29,7 @@ def test_the_session_of_a_member_of_a_consumer_group_ends_on_command() -> None:
     removed = [event for event in effects.events if isinstance(event, events.MemberRemoved)]
     assert [(event.member_id, event.cause) for event in removed] == [("a", "session-expired")]
     assert list(group.group.members) == ["b"]
+    assert effects.records, "the removal is written"
 
 
 def test_the_session_of_nobody_in_a_consumer_group_ends_with_nothing() -> None:
@@ -29,3 +39,20 @@ def test_the_session_of_nobody_in_a_consumer_group_ends_with_nothing() -> None:
     assert effects.events == []
     assert group.driver.coordinator.next_deadline() == before
     assert sorted(group.group.members) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("fails", "left"), [(False, ()), (True, (("a", "client-a"),))])
+def test_a_member_whose_leaving_cannot_be_written_has_no_session(fails: bool, left: tuple[Any, ...]) -> None:
+    group = Group()
+    group.driver = Driver(
+        CoordinatorConfig(), names=Names("test"), topics={"t": 4}, coordinator=SimulatedGroupCoordinator
+    )
+    coordinator = group.driver.coordinator
+    assert isinstance(coordinator, SimulatedGroupCoordinator)
+    assert coordinator.members_without_session("g") == ()
+    for member in ("a", "b"):
+        group.join(member, client_id=f"client-{member}")
+    assert coordinator.members_without_session("g") == ()
+    group.driver.append_error = Error.NOT_ENOUGH_REPLICAS if fails else None
+    group.beat("a", epoch=-1)
+    assert coordinator.members_without_session("g") == left

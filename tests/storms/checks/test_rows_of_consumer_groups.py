@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,8 @@ from groupstorm.storms.checks.membership import MembershipChecks
 from groupstorm.storms.checks.requests import RequestChecks
 from groupstorm.storms.checks.verdicts import Verdicts
 from groupstorm.storms.checks.written_members import FAILING_APPENDS, Appends
-from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.storms.invariants import InvariantChecks, longest_silence_us
+from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.scenario import StepTaken
@@ -125,3 +127,17 @@ def test_whose_join_to_a_consumer_group_is_not_written_is_out(cause: AppendCause
         checks.add(time_us, Source.COORDINATOR, row)
     checks.finish(World(), 10_000)
     assert (verdicts.MEMBERS_LIVE in checks.violations) == is_in
+
+
+@pytest.mark.parametrize(
+    ("own", "silence_us"),
+    [
+        ({"session.timeout.ms": 10_000}, 10_001_000),
+        ({"group.protocol": "consumer"}, 50_001_000),
+    ],
+)
+def test_the_session_timeout_of_the_group_counts_for_consumer_groups(
+    own: dict[str, Any], silence_us: int
+) -> None:
+    group = {"group.consumer.session.timeout.ms": 50_000, "net_latency_ms": 0}
+    assert longest_silence_us(Settings(("", group | own))) == silence_us
