@@ -50,6 +50,7 @@ def broken(rows: Sequence[TracedEvent]) -> set[str]:
         ([holds("a-1", "t-0"), REMOVED, holds("b-1", "t-0")], set()),
         ([holds("a-1", "t-0"), r.replaced("a-1", "a-2"), holds("b-1", "t-0")], set()),
         ([holds("a-1", "t-0"), FAILED, holds("b-1", "t-0")], set()),
+        ([holds("a-1", "t-0"), events.GroupDeleted("g", "unloaded"), holds("b-1", "t-0")], set()),
         ([holds("a-1", "t-0"), events.TargetAssigned("g", 2, 1)], {verdicts.TARGETS}),
     ],
 )
@@ -141,3 +142,13 @@ def test_the_session_timeout_of_the_group_counts_for_consumer_groups(
 ) -> None:
     group = {"group.consumer.session.timeout.ms": 50_000, "net_latency_ms": 0}
     assert longest_silence_us(Settings(("", group | own))) == silence_us
+
+
+@pytest.mark.parametrize("written", [events.GroupEpochBumped("g", 2), holds("a-1", "t-0"), None])
+def test_a_change_of_a_consumer_group_writes_its_members(written: TracedEvent | None) -> None:
+    checks = InvariantChecks(consumer_groups=True)
+    for row in (r.added("a-1"), written, events.GroupDeleted("g", "unloaded")):
+        if row is not None:
+            checks.add(0, Source.COORDINATOR, row)
+    checks.finish(World(), 0)
+    assert (verdicts.MEMBERS_LIVE in checks.violations) == (written is not None)
