@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.imports.importing import import_texts, rows
 
 _CLIENT = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
@@ -224,13 +226,14 @@ def test_without_a_later_line_the_new_id_of_a_static_member_is_unknown(tmp_path:
     }
 
 
-def test_the_id_of_another_member_is_not_the_new_id_of_a_static_member(tmp_path: Path) -> None:
-    """The old id, one of another instance, and a bare instance id."""
+@pytest.mark.parametrize("before", [STATIC, ""])
+def test_the_id_of_another_member_is_not_the_new_id_of_a_static_member(tmp_path: Path, before: str) -> None:
+    """The old id (that an earlier line names, or not), one of another instance, and a bare instance id."""
     names = (SEAT_1, SEAT_1_AGAIN.replace("seat-1", "seat-10"), "seat-1")
     others = [
         (f"08:12:0{at},000", f"Member {name} in group orders-static has failed, removing it from the group.")
         for at, name in enumerate(names, 1)
     ]
-    import_texts(tmp_path, {"server.log": STATIC + RETURNED + broker_lines(*others)})
+    import_texts(tmp_path, {"server.log": before + RETURNED + broker_lines(*others)})
     (replaced,) = rows(tmp_path, "member_replaced")
     assert replaced["member_id"] == "seat-1-unknown"
