@@ -69,9 +69,13 @@ def test_an_example_assignor_in_real_time(tmp_path: Path) -> None:
 def test_the_order_service_is_tested_on_a_broker_of_its_own(kind: str, passed: int) -> None:
     """On real Kafka without the tests that are about faults."""
     pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
-    command = [sys.executable, "-m", "pytest", *PLUGIN, "-rs", "-p", "no:cacheprovider", f"--kafka={kind}"]
+    command = [sys.executable, "-m", "pytest", "-n0", *PLUGIN, f"--kafka={kind}"]
     result = subprocess.run(
-        [*command, "examples/orders"], capture_output=True, text=True, check=False, cwd=ROOT
+        [*command, "-rs", "-p", "no:cacheprovider", "examples/orders"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
     )
     assert result.returncode == 0, result.stdout + result.stderr
     if " passed" not in result.stdout:

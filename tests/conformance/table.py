@@ -54,7 +54,7 @@ class Result(NamedTuple):
 def run_suite(results: Path) -> None:
     """All of it, on every kind of broker that is there."""
     page = Path(__file__).with_name("test_fidelity_page.py")  # it is about what this run makes
-    options = ["-q", "-m", "", "-o", "junit_family=xunit1", "-o", "junit_duration_report=call"]
+    options = ["-q", "-n0", "-m", "", "-o", "junit_family=xunit1", "-o", "junit_duration_report=call"]
     options += [f"--ignore={page}", f"--junitxml={results.resolve()}"]
     command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), ROLLING_RESTART, *options]
     subprocess.run(command, cwd=ROOT, check=False)

@@ -199,7 +199,7 @@ def import_outside(modules: Sequence[str]) -> None:
 
 
 def _options(traceback: str) -> list[str]:
-    return ["-x", "-q", "--assert=plain", traceback, *(f"-pno:{each}" for each in _WITHOUT)]
+    return ["-x", "-q", "-n0", "--assert=plain", traceback, *(f"-pno:{each}" for each in _WITHOUT)]
 
 
 def _output(test_file: Path) -> Path:
