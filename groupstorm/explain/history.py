@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.table import Figures
@@ -38,6 +38,25 @@ class StuckRecord:
     since_us: int | None = None
     member: str = ""
     ends: list[tuple[str, Row]] = field(default_factory=list)
+
+
+#: The rows of `Uncommitted` that are kept: the first ones, and the last.
+_ROWS_MAX: Final = 4
+
+
+@dataclass(slots=True)
+class Uncommitted:
+    """Processed records that had no commit when onPartitionsRevoked was called, in all, and for whom."""
+
+    records: int = 0
+    members: dict[str, None] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+
+    def add(self, records: int, member: str, row: Row) -> None:
+        self.records += records
+        self.members[member] = None
+        del self.rows[_ROWS_MAX - 1 :]
+        self.rows.append(row)
 
 
 class ChangeKind(StrEnum):
@@ -254,6 +273,7 @@ class History:
     handover_waits_us: tuple[int, int] | None = None
     repeated: list[StuckRecord] = field(default_factory=list)
     stood: list[StuckRecord] = field(default_factory=list)
+    uncommitted: Uncommitted = field(default_factory=Uncommitted)
     figures: Figures | None = None
 
     @property

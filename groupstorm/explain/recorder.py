@@ -225,6 +225,13 @@ class Recorder:
     def _partitions_revoked(self, row: Row) -> None:
         if row.get("cause") == "assignment" and "member_id" in row:
             self._revoked.add(row["member_id"])
+        uncommitted = sum(
+            position - committed
+            for position, committed in zip(row.get("positions", ()), row.get("committed", ()), strict=False)
+            if position is not None and committed is not None and committed < position
+        )
+        if uncommitted and row["time_us"] >= self._history.from_us:
+            self._history.uncommitted.add(uncommitted, self._name(row), row)
 
     def _sync_answered(self, row: Row) -> None:
         if "error" in row:

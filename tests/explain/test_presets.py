@@ -49,6 +49,7 @@ CASES = (
     Case("custom-assignor-lab", "slow-leader", "slow-assignor", {"members": 8, "partitions": 12}),
     Case("deploy-and-crash", "cooperative", "session-expired", SMALL),
     Case("deploy-and-crash", "static-in-deployment", "static-orphan", SMALL),
+    Case("duplicates-on-revoke", "no-commits", "uncommitted", SMALL),
     Case("duplicates-on-revoke", "drains-for-5s-eager", "slow-callback", SMALL),
     Case("duplicates-on-revoke", "drains-too-long", "max-poll-interval", SMALL),
     Case("eager-to-cooperative", "one-roll", "mixed-assignors", {"members": 6, "partitions": 12}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Kind, Pattern
-from groupstorm.explain.patterns import deployments, group, membership, polls, sessions, waiting
+from groupstorm.explain.patterns import deployments, group, membership, polls, records, sessions, waiting
 
 PATTERNS: Final = (
     Pattern(
@@ -233,6 +233,23 @@ PATTERNS: Final = (
         "Stop work in onPartitionsLost, and commit before the session or the poll interval runs out.",
         ("custom-assignor-lab", "poison-livelock"),
         Kind.FAILURE,
+    ),
+    Pattern(
+        "uncommitted",
+        "Partitions given up without a commit",
+        records.uncommitted,
+        "Commit in onPartitionsRevoked (enable.auto.commit does), so that the next owner begins where the "
+        "old one stopped.",
+        ("duplicates-on-revoke",),
+        Kind.DEFECT,
+    ),
+    Pattern(
+        "needless-moves",
+        "Partitions that move although balance does not need it",
+        records.needless_moves,
+        "Use an assignor that keeps what it can: cooperative-sticky, or sticky.",
+        ("assignor-shootout",),
+        Kind.CHANGE,
     ),
     Pattern(
         "subscriptions-differ",

@@ -1,0 +1,100 @@
+"""Records that are processed again, and moves that nothing asked for: what is just enough, what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupstorm.explain.history import History
+from groupstorm.explain.patterns.records import needless_moves, uncommitted
+from tests.explain.explaining import END_OF_FORMED, FORMED, explained, storm, trace_of
+
+
+def revoked(s: float, member: str, positions: list[int], committed: list[int]) -> dict[str, Any]:
+    return {
+        "s": s,
+        "source": "member",
+        "event": "partitions_revoked",
+        "member": member,
+        "member_id": f"{member}-1",
+        "generation": 1,
+        "cause": "assignment",
+        "partitions": [f"t-{number}" for number in range(len(positions))],
+        "positions": positions,
+        "committed": committed,
+        "duration_us": 0,
+    }
+
+
+def history_of(folder: Path, *rows: dict[str, Any]) -> History:
+    return explained(trace_of(folder, [*FORMED, *rows, END_OF_FORMED])).history
+
+
+def processed(history: History, records: int) -> History:
+    assert history.figures is not None
+    history.figures = replace(history.figures, records_processed=records)
+    return history
+
+
+def test_what_had_no_commit_is_counted_for_each_member(tmp_path: Path) -> None:
+    history = history_of(tmp_path, revoked(40, "a", [100, 50], [90, 50]), revoked(41, "b", [7], [5]))
+    found = uncommitted(processed(history, 120))
+    assert found is not None
+    assert found.sentence == (
+        "12 processed records had no commit when the members gave up their partitions "
+        "(10% of all processed records)."
+    )
+    assert found.members == ("a", "b")
+    assert [row["time_us"] for row in found.evidence] == [40_000_000, 41_000_000]
+    assert not found.rebalances  # what they cost belongs to what began them
+
+
+def test_less_than_a_tenth_is_what_every_application_has(tmp_path: Path) -> None:
+    history = history_of(tmp_path, revoked(40, "a", [100], [88]))
+    assert uncommitted(processed(history, 120)) is not None
+    assert uncommitted(processed(history, 121)) is None
+    assert uncommitted(processed(history, 0)) is None
+
+
+def test_a_commit_beyond_the_position_takes_nothing_from_the_others(tmp_path: Path) -> None:
+    history = history_of(tmp_path, revoked(40, "a", [10, 100], [90, 88]))
+    assert history.uncommitted.records == 12
+
+
+def test_first_rows_and_the_last_are_kept(tmp_path: Path) -> None:
+    history = history_of(tmp_path, *(revoked(40 + at, "a", [2], [1]) for at in range(6)))
+    kept = [row["time_us"] // 1_000_000 for row in history.uncommitted.rows]
+    assert (history.uncommitted.records, kept) == (6, [40, 41, 42, 45])
+
+
+@pytest.mark.parametrize(
+    ("moves", "least", "is_named"),
+    [(20, 10, True), (21, 11, False), (10, 0, True), (9, 0, False), (30, 20, False), (0, 0, False)],
+)
+def test_half_of_the_moves_and_ten_are_needless(
+    tmp_path: Path, moves: int, least: int, is_named: bool
+) -> None:
+    history = history_of(tmp_path)
+    assert history.figures is not None
+    history.figures = replace(
+        history.figures, moves=moves, moves_lower_bound=least, moves_wasted=moves - least
+    )
+    found = needless_moves(history)
+    assert (found is not None) is is_named
+    if found is not None:
+        assert found.sentence == (
+            f"{moves} partitions moved to another member; balance needed {least} of these moves."
+        )
+    history.figures = replace(history.figures, moves_wasted=None)
+    assert needless_moves(history) is None
+
+
+def test_the_shootout_names_the_assignor_that_keeps_nothing(tmp_path: Path) -> None:
+    """A churn of 12 members: range gives partitions away that it could have kept, sticky does not."""
+    settings = {"members": 12, "partitions": 6}
+    for variant, is_named in (("range", True), ("sticky", False)):
+        found = explained(storm(tmp_path / variant, "assignor-shootout", variant, settings))
+        assert ("needless-moves" in [one.pattern.name for one in found.findings]) is is_named
