@@ -22,7 +22,10 @@ class ExitCode(IntEnum):
         return member
 
     SUCCESS = 0, "success"
-    CHECK_FAILED = 1, "a check failed: an invariant, a livelock, --require, a replay, an assignor's promise"
+    CHECK_FAILED = (
+        1,
+        "a check failed: an invariant, a livelock, --require, a replay, an assignor's promise, an alert",
+    )
     INPUT = 2, "an option, a file or a name cannot be understood"
     OUTPUT = 3, "the output cannot be written: a full disk, an I/O error, a lost permission"
     INTERRUPTED = 130, "interrupted (SIGINT)"

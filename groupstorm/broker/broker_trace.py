@@ -1,4 +1,4 @@
-"""The trace that a running broker writes into a folder, and what happens if the disk is full.
+"""The trace that a running broker writes into a folder or a topic, and what happens if it cannot be written.
 
 The broker is more important than its trace: a trace that cannot be written ends, and the broker serves on.
 """
@@ -12,30 +12,35 @@ from groupstorm.problems import InputError, OutputError
 from groupstorm.trace.directory import DirectorySink
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.schema import Source
+from groupstorm.trace.topic import TopicSink
+
+
+def trace_in_folder(folder: Path, named: str, on_failure: Callable[[str], None]) -> BrokerTrace:
+    """A trace in the files of one folder. Raises InputError if the folder cannot hold one."""
+    try:
+        return BrokerTrace(DirectorySink(folder), named, on_failure)
+    except OSError as problem:
+        raise InputError(f"{named}: cannot be written: {problem.strerror or problem}") from problem
 
 
 class BrokerTrace:
-    """Writes events into the files of one folder until `close`, or until a file cannot be written."""
+    """Writes events into a folder or a topic until `close`, or until one cannot be written."""
 
-    def __init__(self, folder: Path, named: str, on_failure: Callable[[str], None]) -> None:
-        """``named``: the folder as the user named it, for messages. ``on_failure`` receives one line, once.
-
-        Raises InputError if the folder cannot hold a trace.
-        """
+    def __init__(
+        self, sink: DirectorySink | TopicSink, named: str, on_failure: Callable[[str], None]
+    ) -> None:
+        """``named``: the option, for messages. ``on_failure`` receives one line, once."""
         self._named = named
         self._on_failure = on_failure
         self._events = 0
         self._problem: OutputError | None = None
-        try:
-            self._sink = DirectorySink(folder)
-        except OSError as problem:
-            raise InputError(f"{named}: cannot be written: {problem.strerror or problem}") from problem
+        self._sink = sink
 
     def add(self, time_us: int, events: Sequence[Event]) -> None:
         """Count the events, and write them unless the trace has ended."""
         self._events += len(events)
 
-        def write(sink: DirectorySink) -> None:
+        def write(sink: DirectorySink | TopicSink) -> None:
             for event in events:
                 sink.add(time_us, Source.COORDINATOR, event)
 
@@ -43,20 +48,20 @@ class BrokerTrace:
 
     def rotate(self) -> None:
         """Close the present file, so that the events so far are readable."""
-        self._attempt(DirectorySink.rotate)
+        self._attempt(lambda sink: sink.rotate())
 
     def close(self) -> None:
-        self._attempt(DirectorySink.close)
+        self._attempt(lambda sink: sink.close())
 
     def check(self) -> None:
-        """Raises OutputError if the folder does not hold every event."""
+        """Raises OutputError if the trace does not hold every event."""
         if self._problem is not None:
             raise OutputError(
                 f"{self._named}: the trace is incomplete: {_reason(self._problem)}: "
                 f"it holds {self._written()} of {self._events}"
             )
 
-    def _attempt(self, write: Callable[[DirectorySink], None]) -> None:
+    def _attempt(self, write: Callable[[DirectorySink | TopicSink], None]) -> None:
         if self._problem is not None:
             return
         try:

@@ -7,13 +7,13 @@ import dataclasses
 import resource
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.broker_journal import BrokerJournal, MakeBroker
-from groupstorm.broker.broker_trace import BrokerTrace
+from groupstorm.broker.broker_trace import BrokerTrace, trace_in_folder
 from groupstorm.broker.console_log import log_closed, log_events, log_problem
 from groupstorm.broker.security.connection import connections
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
@@ -21,6 +21,7 @@ from groupstorm.broker.shell import OnEvents, Server
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events.coordinator import Event
+from groupstorm.trace.topic import TopicAddress, TopicSink
 
 #: Every event is readable in the trace within this time.
 TRACE_ROTATION_S = 2.0
@@ -38,6 +39,7 @@ class ServeOptions:
     address_option: str
     trace: Path | None = None
     data: Path | None = None
+    trace_to: TopicAddress | None = None
     security: ListenerSecurity = PLAINTEXT
 
 
@@ -86,13 +88,10 @@ async def _serve(
         if options.data is not None:
             journal = open_folders.enter_context(closing(BrokerJournal(options.data, ended.set, log_problem)))
         broker = make_broker((), start_ms) if journal is None else journal.restart(make_broker, start_ms)
-        trace = None
-        if options.trace is not None:
-            named = f"--trace {options.trace}"
-            trace = open_folders.enter_context(closing(BrokerTrace(options.trace, named, log_problem)))
+        traces = [open_folders.enter_context(closing(trace)) for trace in _traces(options)]
         server = Server(
             broker,
-            log_events if trace is None else _log_and_trace(trace),
+            _log_and_trace(traces),
             log_closed,
             None if journal is None else journal.add,
             start_ms,
@@ -101,17 +100,27 @@ async def _serve(
         await _listen(server, options)
         _follow_signals(server, ended)
         on_ready(server.endpoints)
-        await _serve_until(ended, server, trace, companion)
+        await _serve_until(ended, server, traces, companion)
     if journal is not None:
         journal.check()
-    if trace is not None:
+    for trace in traces:
         trace.check()
 
 
-def _log_and_trace(trace: BrokerTrace) -> OnEvents:
+def _traces(options: ServeOptions) -> Iterator[BrokerTrace]:
+    """The traces that were asked for. Raises InputError."""
+    if options.trace is not None:
+        yield trace_in_folder(options.trace, f"--trace {options.trace}", log_problem)
+    if options.trace_to is not None:
+        named = f"--trace-to {options.trace_to}"
+        yield BrokerTrace(TopicSink(options.trace_to, named, may_wait=False), named, log_problem)
+
+
+def _log_and_trace(traces: Sequence[BrokerTrace]) -> OnEvents:
     def on_events(time_us: int, events: Sequence[Event]) -> None:
         log_events(time_us, events)
-        trace.add(time_us, events)
+        for trace in traces:
+            trace.add(time_us, events)
 
     return on_events
 
@@ -125,9 +134,9 @@ async def _listen(server: Server, options: ServeOptions) -> None:
 
 
 async def _serve_until(
-    ended: asyncio.Event, server: Server, trace: BrokerTrace | None, companion: Companion
+    ended: asyncio.Event, server: Server, traces: Sequence[BrokerTrace], companion: Companion
 ) -> None:
-    rotation = None if trace is None else asyncio.ensure_future(_rotate_regularly(trace))
+    rotation = asyncio.ensure_future(_rotate_regularly(traces)) if traces else None
     try:
         async with companion(server):
             await ended.wait()
@@ -137,10 +146,11 @@ async def _serve_until(
         await server.stop()
 
 
-async def _rotate_regularly(trace: BrokerTrace) -> None:
+async def _rotate_regularly(traces: Sequence[BrokerTrace]) -> None:
     while True:
         await asyncio.sleep(TRACE_ROTATION_S)
-        trace.rotate()
+        for trace in traces:
+            trace.rotate()
 
 
 def _follow_signals(server: Server, ended: asyncio.Event) -> None:

@@ -2,44 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from groupstorm.explain.baseline import Baseline, baseline
 from groupstorm.explain.findings import Finding, find
-from groupstorm.explain.history import Absence, History, Rebalance
+from groupstorm.explain.history import Absence, History, Rebalance, Row
 from groupstorm.explain.log_writers import log_writers
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.figures.figures_from import figures_from_us
-from groupstorm.figures.reasons import GapReasons, Reason
+from groupstorm.figures.gaps import ClosedGap
+from groupstorm.figures.reasons import GapReasons, Reason, Reasons
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
+from groupstorm.trace.rows import TraceEntry
+
+
+class Reader(Protocol):
+    """Reads the rows of one group beside the explanation, in the same pass."""
+
+    def add(self, row: Row, figures: FiguresAccumulator) -> None:
+        """Take the next row; ``figures`` have taken those before it."""
+
+    def close_gap(self, gap: ClosedGap) -> None:
+        """Take a time without an owner when it is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """One group: what it did, which patterns that has, and the rebalances and absences that no pattern
-    explains."""
+    explains. ``reasons``: what un-owned time was spent on."""
 
     history: History
     findings: list[Finding]
     unexplained: list[Rebalance]
     absences: list[Absence]
     baseline: Baseline
+    reasons: Reasons
 
 
 class _Group:
     """The readers of one group's rows."""
 
-    def __init__(self, group: str, from_us: int, first_us: int) -> None:
+    def __init__(self, group: str, from_us: int, first_us: int, reader: Reader | None) -> None:
         self.recorder = Recorder(group, from_us, first_us)
-        self.figures = FiguresAccumulator(from_us, self.recorder.close_gap)
+        self.figures = FiguresAccumulator(from_us, self._close_gap)
         self.reasons = GapReasons()
+        self.reader = reader
 
-    def history(self, end_us: int) -> History:
+    def add(self, row: Row, entry: TraceEntry) -> None:
+        if self.reader is not None:
+            self.reader.add(row, self.figures)
+        self.recorder.add(row)
+        self.figures.add(*entry)
+        self.reasons.add(*entry)
+
+    def _close_gap(self, gap: ClosedGap) -> None:
+        self.recorder.close_gap(gap)
+        if self.reader is not None:
+            self.reader.close_gap(gap)
+
+    def explanation(self, end_us: int, writers: Mapping[str, str]) -> Explanation:
+        """To be called once. ``writers``: log -> the client library that wrote it."""
+        history = self._history(end_us)
+        logs = history.settings.logs.items()
+        history.settings.libraries.update({member: writers[log] for member, log in logs if log in writers})
+        return _explained(history, self.reasons.reasons())
+
+    def _history(self, end_us: int) -> History:
         figures = self.figures.figures(end_us)  # which closes the gaps that are open
         history = self.recorder.finish(end_us)
         history.figures = figures
@@ -49,8 +84,15 @@ class _Group:
         return history
 
 
-def explain(trace: Path, groups: frozenset[str] = frozenset(), window: Window = WHOLE) -> list[Explanation]:
+def explain(
+    trace: Path,
+    groups: frozenset[str] = frozenset(),
+    window: Window = WHOLE,
+    reader: Callable[[str, int], Reader] | None = None,
+) -> list[Explanation]:
     """Explain every group of a trace, or those in ``groups``, in the order of their names.
+
+    ``reader``: makes a reader for a group, whose figures count from that time on.
 
     Counts from ``window.from_us`` on; from 0 on if it is 0, or as the scenario of a storm says
     (`figures_from`). Raises InputError for a trace without rows, a row that is none, or a group that the
@@ -69,29 +111,23 @@ def explain(trace: Path, groups: frozenset[str] = frozenset(), window: Window = 
         one = found.get(group)
         if one is None:
             from_us = window.from_us or (entry is not None and figures_from_us(entry[2])) or 0
-            one = found[group] = _Group(group, from_us, now_us)
-        if entry is None:
-            continue
-        one.recorder.add(row)
-        one.figures.add(*entry)
-        one.reasons.add(*entry)
+            beside = None if reader is None else reader(group, from_us)
+            one = found[group] = _Group(group, from_us, now_us, beside)
+        if entry is not None:
+            one.add(row, entry)
     if now_us < 0:
         raise InputError(f"{trace}: the trace has no rows")
     for group in sorted(groups - names.keys()):
         raise InputError(f"--group {group}: not in the trace; there are: {', '.join(names)}")
     end_us = window.end(now_us)
-    histories = [found[name].history(end_us) for name in sorted(found)]
     writers = log_writers(trace)
-    for history in histories:
-        known = {member: writers[log] for member, log in history.settings.logs.items() if log in writers}
-        history.settings.libraries.update(known)
-    return [_explained(history) for history in histories]
+    return [found[name].explanation(end_us, writers) for name in sorted(found)]
 
 
-def _explained(history: History) -> Explanation:
+def _explained(history: History, reasons: Reasons) -> Explanation:
     findings = find(history, PATTERNS)
     explained = {one.number for finding in findings for one in finding.rebalances}
     rest = [one for one in history.rebalances if one.number not in explained]
     taken = {id(one) for finding in findings for one in finding.absences}
     absences = [one for one in history.absences if id(one) not in taken]
-    return Explanation(history, findings, rest, absences, baseline(history))
+    return Explanation(history, findings, rest, absences, baseline(history), reasons)

@@ -17,6 +17,7 @@ from groupstorm.explain.history import (
     Round,
     Row,
     SlowRevocation,
+    Uncommitted,
 )
 from groupstorm.explain.incidents import INCIDENTS
 from groupstorm.explain.stuck_records import StuckRecords
@@ -121,6 +122,24 @@ class Recorder:
             absence = self._absences[key] = Absence(gap.old_owner or "", gap.from_us, gap.to_us)
             self._history.absences.append(absence)
         absence.add_gap(gap)
+
+    def count_from(self, from_us: int) -> None:
+        """The history counts from ``from_us`` on, a time after all rows so far."""
+        self._history.from_us = from_us
+
+    def forget(self) -> None:
+        """Drop what the history holds of the rows so far, but for the last rebalance, which may go on."""
+        history = self._history
+        kept = self._changes_at(history.last_us)
+        for change in history.changes[: len(history.changes) - len(kept)]:
+            if change.kind is ChangeKind.WENT:
+                self._names.pop(change.row.get("previous_member_id") or change.member_id, None)
+        history.changes = kept
+        history.rebalances = history.rebalances[-1:]
+        history.absences, history.incidents, history.slow_revocations = [], {}, []
+        history.uncommitted = Uncommitted()
+        self._absences.clear()
+        self._stuck.forget()
 
     def finish(self, end_us: int) -> History:
         """The trace, or the window, ends at ``end_us``. What began before the window and cost nothing in

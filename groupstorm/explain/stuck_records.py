@@ -45,6 +45,11 @@ class StuckRecords:
                 self._stand(partition, position, stands, row)
                 self._begin_or_end(partition, position, row)
 
+    def forget(self) -> None:
+        """Drop what owners did so far; the rates stay."""
+        for records in (self._begun, self._standing, self._worst, self._longest):
+            records.clear()
+
     def repeated(self) -> list[StuckRecord]:
         """Of each partition the position at which most owners ended after they had begun there; the worst
         first."""

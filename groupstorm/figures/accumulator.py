@@ -8,9 +8,12 @@ from typing import Any, Final
 from groupstorm.figures.figures_from import figures_from_us
 from groupstorm.figures.gaps import GapListener
 from groupstorm.figures.group_sums import GroupSums
+from groupstorm.figures.lag import LagCurve
+from groupstorm.figures.record_model import NANO
 from groupstorm.figures.row_rules import RowRules
 from groupstorm.figures.table import Figures
 from groupstorm.figures.totals import Totals
+from groupstorm.figures.unknown import OWNERSHIP
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
 from groupstorm.trace.typed_rows import read_row
@@ -73,6 +76,39 @@ class FiguresAccumulator:
         entry = read_row(row, self._now_us)
         if entry is not None:
             self.add(*entry)
+
+    def count_from(self, from_us: int) -> None:
+        """Figures count from ``from_us`` on, a time after all rows so far; what these rows said of owners
+        stays. 0: all rows, whatever the scenario says."""
+        self._from_us = from_us
+
+    def unowned_now(self, now_us: int) -> Mapping[str, int] | None:
+        """Partition -> since when it has had no owner, at this instant; None if it is not known."""
+        return None if OWNERSHIP in self._sums.unknown.sentences else self._sums.ownership.unowned_now(now_us)
+
+    def waiting_records(self, now_us: int) -> float | None:
+        """How many records wait at this instant, no earlier than the last row; None if it is not known."""
+        lag = self._lag()
+        return None if lag is None else lag.processed_and_waiting(now_us)[1] / NANO
+
+    def recent_lag_peak(self, now_us: int) -> float | None:
+        """The most records that waited since the last call, up to this instant, which is no earlier than the
+        last row; None if it is not known."""
+        lag = self._lag()
+        return None if lag is None else lag.recent_peak(now_us) / NANO
+
+    def oldest_record_us(self, now_us: int, partitions: Iterable[str] | None = None) -> int | None:
+        """How long the oldest record that waits now has waited, of all partitions or of these alone."""
+        lag = self._lag()
+        return None if lag is None else lag.oldest_now_us(now_us, partitions)
+
+    def unowned_partitions(self) -> int | None:
+        """How many partitions have no owner after the last row; None if the time without an owner does not
+        count: before the first complete assignment, and while the group does not exist."""
+        return self._sums.ownership.unowned_count
+
+    def _lag(self) -> LagCurve | None:
+        return self._sums.ownership.lag if self._sums.has_member_rows else None
 
     def close(self) -> None:
         """The last row was added: `figures` may be called."""

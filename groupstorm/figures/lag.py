@@ -11,6 +11,7 @@ The age of the oldest record that waits (`staleness`) follows from the same posi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -95,6 +96,8 @@ class LagCurve:
         #: Courses from this instant on: partitions that change hands together mostly run alike.
         self._courses: dict[tuple[Distance, ...], Course] = {}
         self._peak: int | None = None
+        #: The largest value since `recent_peak` was called.
+        self._recent_peak = 0
         self._peak_counts = False
         self._marked_us: int | None = None
         self._marked_value = 0
@@ -158,6 +161,28 @@ class LagCurve:
         processed = self._logs_base + self._logs_rate * now_us - self._created - self._value
         return self._processed_before + processed, self._value
 
+    def recent_peak(self, now_us: int) -> int:
+        """The largest lag since the last call, up to this instant, in billionths of a record."""
+        self._move_to(now_us)
+        self._instant_over()
+        peak = max(self._recent_peak, self._value)
+        self._recent_peak = self._value
+        return peak
+
+    def oldest_now_us(self, now_us: int, partitions: Iterable[str] | None = None) -> int:
+        """The age of the oldest record that waits at this instant, in microseconds; 0 if none waits.
+
+        ``partitions``: of these alone; those that do not exist are passed over.
+        """
+        self._move_to(now_us)
+        self._instant_over()
+        oldest = 0
+        for name in self._frontiers if partitions is None else partitions:
+            one = self._frontiers.get(name)
+            if one is not None and not one.keeps_up:
+                oldest = oldest_us(oldest, one.logs, one.furthest, one.owners, now_us, now_us)
+        return oldest
+
     def begin_peak(self, now_us: int) -> None:
         """From this instant on the peak counts, and so do the ages of records."""
         self._peak_counts = True
@@ -173,6 +198,7 @@ class LagCurve:
         """The peak so far counts no more; there is no change yet to recover from."""
         self._move_to(from_us)
         self._peak = self._marked_us = None
+        self._recent_peak = self._value
         self._see(self._value)
         self._begin_ages(from_us)
 
@@ -310,6 +336,8 @@ class LagCurve:
         self._courses.clear()
 
     def _see(self, value: int) -> None:
+        if value > self._recent_peak:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
+            self._recent_peak = value
         if self._peak_counts and (self._peak is None or value > self._peak):
             self._peak = value
 

@@ -257,11 +257,31 @@ class Ownership:
         """The end of a time that began at ``from_us``: now, or when the group was deleted."""
         return now_us if self._deleted_us is None else min(now_us, max(self._deleted_us, from_us))
 
+    @property
+    def unowned_count(self) -> int | None:
+        """How many partitions have no owner at the present row; None before the first complete assignment,
+        and while the group does not exist."""
+        if self.complete_us is None or self._deleted_us is not None:
+            return None
+        return len(self.partitions) - self._owned
+
     def unowned(self) -> Gaps | None:
         """The gaps from the first complete assignment on; None if the assignment was never complete."""
         if self.complete_us is None:
             return None
         return self._gaps.figures((*self._gone.values(), *self.partitions.values()))
+
+    def unowned_now(self, now_us: int) -> dict[str, int] | None:
+        """Partition -> since when it has had no owner; None if the assignment was never complete."""
+        if self.complete_us is None:
+            return None
+        if self._deleted_us is not None and self._deleted_us <= now_us:
+            return {}
+        return {
+            name: partition.gap_from_us
+            for name, partition in self.partitions.items()
+            if partition.gap_from_us is not None
+        }
 
     def _open(
         self, member: str, names: Sequence[str], positions: Sequence[int] | None

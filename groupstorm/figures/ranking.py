@@ -34,21 +34,21 @@ class Verdict(NamedTuple):
     within_spread: bool
 
 
-def parse_ranking(text: str) -> Mapping[str, float]:
+def parse_ranking(text: str, option: str = "--rank") -> Mapping[str, float]:
     """`lag`, or weights: `unowned=2,duplicates=1`. Raises InputError."""
     weights: dict[str, float] = {}
     for part in text.split(","):
         key, equals, written = part.strip().partition("=")
         if key not in BY_KEY:
-            raise InputError(f"--rank {text!r}: {key!r} is none of {', '.join(BY_KEY)}")
+            raise InputError(f"{option} {text!r}: {key!r} is none of {', '.join(BY_KEY)}")
         try:
             weight = float(written) if equals else 1.0
         except ValueError:
             weight = -1
         if not 0 < weight < float("inf"):
-            raise InputError(f"--rank {text!r}: {key}: {written!r}: expected a weight above 0")
+            raise InputError(f"{option} {text!r}: {key}: {written!r}: expected a weight above 0")
         if key in weights:
-            raise InputError(f"--rank {text!r}: {key} stands twice")
+            raise InputError(f"{option} {text!r}: {key} stands twice")
         weights[key] = weight
     return weights
 

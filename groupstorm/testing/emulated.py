@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from groupstorm.broker.assembly import BROKERS_MAX
-from groupstorm.broker.broker_trace import BrokerTrace
+from groupstorm.broker.broker_trace import trace_in_folder
 from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.broker.log.topics import TopicError
 from groupstorm.broker.releases import NEWEST, RELEASES
@@ -62,7 +62,7 @@ class EmulatedBroker(BrokerUnderTest):
         self._control_port = 0 if isinstance(control, bool) else number("control", control, 0, _LAST_PORT)
         listener = _security(security)
         folder = optional_path("trace", trace)
-        self._trace = None if folder is None else BrokerTrace(folder, f"trace: {folder}", _ignore)
+        self._trace = None if folder is None else trace_in_folder(folder, f"trace: {folder}", _ignore)
         self._embedded = EmbeddedBroker(options, wanted, brokers, as_version, port, listener)
         self._control = ServerControl(self._embedded.server)
         if self._trace is not None:

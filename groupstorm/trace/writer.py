@@ -11,21 +11,22 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Final
 
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.parquet import arrow_schema
-from groupstorm.trace.rows import TracedEvent, TraceEntry, TraceSink, as_mapping, layout, values
+from groupstorm.trace.row_batch import RowBatch
+from groupstorm.trace.rows import TracedEvent, TraceEntry, TraceSink, as_mapping, values
 from groupstorm.trace.schema import SCHEMA_VERSION, VERSION_KEY, ColumnType, Source, columns_of
-
-if TYPE_CHECKING:
-    import pyarrow
 
 LINES_PER_WRITE = 32_768
 """Lines of JSON that are held in memory before they are written."""
 
 ROWS_PER_GROUP = 131_072
 """Rows of a row group of Parquet: each group has its dictionaries, so that few and large ones are smaller."""
+
+#: A row as a line of JSON, without the line's end.
+encode_row: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class JsonLinesWriter:
@@ -38,14 +39,13 @@ class JsonLinesWriter:
         self._partial = partial_path(path)
         with writing(path):
             self._file: IO[str] = self._partial.open("w", encoding="utf-8", newline="\n")
-        self._encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         # a file without a version line is of version 1
-        self._lines: list[str] = [] if version == 1 else [self._encode({VERSION_KEY: version})]
+        self._lines: list[str] = [] if version == 1 else [encode_row({VERSION_KEY: version})]
         self.rows = 0
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         row = as_mapping(values(self.rows, time_us, source, event))
-        self._lines.append(self._encode(row))
+        self._lines.append(encode_row(row))
         self.rows += 1
         if len(self._lines) >= LINES_PER_WRITE:
             self._flush()
@@ -94,7 +94,7 @@ class ParquetWriter:
             self._writer = parquet.ParquetWriter(
                 self._partial, self._schema, compression="zstd", use_dictionary=texts
             )
-        self._batch = _Batch()
+        self._batch = RowBatch()
         self._written = 0
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
@@ -111,7 +111,7 @@ class ParquetWriter:
             with writing(self.path):
                 self._writer.write_batch(self._batch.as_record_batch(self._schema, self._written))
             self._written += rows
-            self._batch = _Batch()
+            self._batch = RowBatch()
 
     @property
     def rows(self) -> int:
@@ -129,95 +129,6 @@ class ParquetWriter:
         with suppress(OSError):  # the row group and the footer may not fit on the disk
             self._writer.close()
         self._partial.unlink(missing_ok=True)
-
-
-class _Events:
-    """Those of one type and source. ``places``: in which rows of the batch they stand. ``columns``: their
-    values, field by field."""
-
-    __slots__ = ("columns", "name", "places", "source")
-
-    def __init__(self, event_type: type, source: Source) -> None:
-        self.name, fields, _ = layout(event_type)
-        self.source = source
-        self.places: list[int] = []
-        self.columns: dict[str, list[Any]] = {field: [] for field in fields}
-
-    def column(self, field: pyarrow.Field) -> pyarrow.Array:
-        """Their values of the schema's ``field``."""
-        import pyarrow
-
-        values = self.columns.get(field.name)
-        if values is None:
-            return pyarrow.nulls(len(self.places), field.type)
-        first = values[0]
-        # the group, the generation, no error: most are the same objects, which are soon counted
-        if first is values[-1] and isinstance(first, str | int | None) and values.count(first) == len(values):
-            return pyarrow.repeat(pyarrow.scalar(first, field.type), len(values))
-        return pyarrow.array(values, type=field.type)
-
-
-class _Batch:
-    """Rows that are to be written together.
-
-    Events of one type become columns together and are put back into their order at the end: a type has
-    few of the columns, and a row of its own for every event would cost more than the file.
-    """
-
-    __slots__ = ("_events", "times")
-
-    def __init__(self) -> None:
-        self.times: list[int] = []
-        self._events: dict[tuple[type, Source], _Events] = {}
-
-    def add_all(self, entries: Iterable[TraceEntry]) -> None:
-        place = len(self.times)
-        new: dict[tuple[type, Source], list[TracedEvent]] = {}
-        for time_us, source, event in entries:
-            self.times.append(time_us)
-            key = type(event), source
-            if key not in new:
-                new[key] = []
-                if key not in self._events:
-                    self._events[key] = _Events(*key)
-            new[key].append(event)
-            self._events[key].places.append(place)
-            place += 1
-        for key, events in new.items():
-            columns = self._events[key].columns.values()
-            for column, added in zip(columns, zip(*events, strict=True), strict=True):
-                column.extend(added)
-
-    def as_record_batch(self, schema: pyarrow.Schema, first_seq: int) -> pyarrow.RecordBatch:
-        """The rows, numbered from ``first_seq``."""
-        import pyarrow
-        from pyarrow.compute import sort_indices
-
-        places = [place for part in self._events.values() for place in part.places]
-        back = sort_indices(pyarrow.array(places))
-        columns = [self._column(field, back, first_seq) for field in schema]
-        return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
-
-    def _column(self, field: pyarrow.Field, back: pyarrow.Array, first_seq: int) -> pyarrow.Array:
-        """One of the schema's; ``back``: where the rows stand, type by type."""
-        import pyarrow
-        from pyarrow.compute import cumulative_sum
-
-        parts = self._events.values()
-        rows = len(self.times)
-        if field.name == "seq":
-            return cumulative_sum(pyarrow.repeat(1, rows), start=first_seq - 1)
-        if field.name == "time_us":
-            return pyarrow.array(self.times, type=field.type)
-        if field.name == "source":
-            pieces = [pyarrow.repeat(str(part.source), len(part.places)) for part in parts]
-        elif field.name == "event":
-            pieces = [pyarrow.repeat(part.name, len(part.places)) for part in parts]
-        elif any(field.name in part.columns for part in parts):
-            pieces = [part.column(field) for part in parts]
-        else:
-            return pyarrow.nulls(rows, field.type)
-        return pyarrow.concat_arrays(pieces).take(back)
 
 
 TraceWriter = JsonLinesWriter | ParquetWriter

@@ -19,7 +19,7 @@ import groupstorm
 from groupstorm.broker import data_directory
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker_journal import BrokerJournal
-from groupstorm.broker.broker_trace import BrokerTrace
+from groupstorm.broker.broker_trace import trace_in_folder
 from groupstorm.broker.changes import ClusterNamed
 from groupstorm.problems import ExitCode, OutputError
 from groupstorm.trace.events.coordinator import GroupStateChanged
@@ -157,7 +157,7 @@ def state_changed(generation: int) -> GroupStateChanged:
 def test_a_trace_that_ends_keeps_its_complete_files(tmp_path: Path) -> None:
     said: list[str] = []
     with small_files():
-        trace = BrokerTrace(tmp_path / "trace", "--trace here", said.append)
+        trace = trace_in_folder(tmp_path / "trace", "--trace here", said.append)
         trace.add(0, [state_changed(1), state_changed(2)])
         trace.rotate()
         for generation in range(100):
@@ -179,7 +179,7 @@ def test_a_trace_that_ends_keeps_its_complete_files(tmp_path: Path) -> None:
 
 
 def test_a_complete_trace_passes_its_check(tmp_path: Path) -> None:
-    trace = BrokerTrace(tmp_path / "trace", "--trace here", pytest.fail)
+    trace = trace_in_folder(tmp_path / "trace", "--trace here", pytest.fail)
     trace.add(0, [state_changed(1)])
     trace.close()
     trace.check()

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer.changes import when_written, write_records
 from groupstorm.coordinator.consumer.group import (
     ConsumerGroup,
     ConsumerGroupState,
@@ -27,14 +28,17 @@ from groupstorm.coordinator.consumer.member import (
     owns_any,
     owns_only,
 )
+from groupstorm.coordinator.consumer.records import ConsumerEpochRecord, ConsumerMemberRecord
 from groupstorm.coordinator.consumer.subscriptions import (
+    METADATA_REFRESH_INTERVAL_MS,
     notice_topics,
     subscribed_topics,
     topics_of,
     topics_without,
 )
 from groupstorm.coordinator.faults import CoordinatorFault
-from groupstorm.coordinator.records import immediate
+from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.records import AppendCause, Record, immediate
 from groupstorm.coordinator.shard import Shard
 from tests.coordinator.group_state import group_state
 
@@ -393,3 +397,38 @@ def test_the_epoch_of_a_partition_is_that_of_its_assignment() -> None:
     member = ConsumerMember("m", epoch=9, assigned={T: {0: 3}}, revoking={T: {1: 4}, U: {0: 5}})
     found = [member.assigned_at(topic, number) for topic, number in ((T, 0), (T, 1), (U, 0), (U, 1))]
     assert found == [3, 4, 5, None]
+
+
+def test_records_that_do_not_fit_leave_the_group_as_it_was() -> None:
+    shard = Shard(CoordinatorConfig(), str, immediate, False)
+    group = ConsumerGroup("g")
+    group.set_member("a", ConsumerMember("a", epoch=3, topics=frozenset({"t"})))
+    group.take_undo()  # that is written already
+    shard.groups.put("g", group)
+    state = group_state(group)
+    records: list[Record] = [ConsumerEpochRecord("g", 7, 1), ConsumerMemberRecord("g", "a", None)]
+    with pytest.raises(CoordinatorFault, match="'a' is deleted before its assignments"):
+        write_records(shard, "g", records, AppendCause.MEMBER_HEARTBEAT)
+    assert shard.groups["g"] is group
+    assert group_state(group) == state
+
+
+def test_without_records_the_end_of_the_last_write_is_awaited() -> None:
+    shard = Shard(CoordinatorConfig(), str, immediate, False)
+    ended: list[str] = []
+    when_written(shard, "g", [], AppendCause.MEMBER_HEARTBEAT, lambda _: ended.append("at once"))
+    assert ended == ["at once"]
+    first, last = (Write("g", [], AppendCause.MEMBER_HEARTBEAT) for _ in range(2))
+    shard.writes.add(first)
+    shard.writes.add(last)
+    when_written(shard, "g", [], AppendCause.MEMBER_HEARTBEAT, lambda _: ended.append("after the last"))
+    assert first.complete is None
+    assert last.complete is not None
+    last.complete(None)
+    assert ended == ["at once", "after the last"]
+
+
+def test_a_member_has_no_epoch_before_its_first_and_topics_are_looked_at_every_ten_minutes() -> None:
+    """ConsumerGroupMember.Builder.previousMemberEpoch; GroupMetadataManager.METADATA_REFRESH_INTERVAL_MS."""
+    assert ConsumerMember("a").previous_epoch == -1
+    assert METADATA_REFRESH_INTERVAL_MS == 600_000

@@ -56,3 +56,21 @@ def test_a_member_whose_leaving_cannot_be_written_has_no_session(fails: bool, le
     group.driver.append_error = Error.NOT_ENOUGH_REPLICAS if fails else None
     group.beat("a", epoch=-1)
     assert coordinator.members_without_session("g") == left
+
+
+@pytest.mark.parametrize(("now_ms", "until_ms"), [(50_000, 75_000), (80_000, 80_000)])
+def test_a_session_lasts_from_the_last_computed_heartbeat_but_does_not_end_in_the_past(
+    now_ms: int, until_ms: int
+) -> None:
+    group = Group()
+    group.driver = Driver(
+        CoordinatorConfig(), names=Names("test"), topics={"t": 4}, coordinator=SimulatedGroupCoordinator
+    )
+    coordinator = group.driver.coordinator
+    assert isinstance(coordinator, SimulatedGroupCoordinator)
+    group.join("a")
+    coordinator.session_since("g", "a", 30_000, now_ms)
+    assert coordinator.next_deadline() == until_ms
+    coordinator.session_since("g", "nobody", 30_000, now_ms)
+    coordinator.session_since("no group", "a", 30_000, now_ms)
+    assert coordinator.next_deadline() == until_ms

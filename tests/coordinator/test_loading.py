@@ -9,6 +9,7 @@ import pytest
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
+    DeleteGroup,
     OffsetCommitResponse,
     OffsetDelete,
     OffsetFetch,
@@ -71,6 +72,20 @@ def test_a_round_that_was_open_is_forgotten_and_its_members_join_again(world: Wo
     other = world.successor()
     assert (other.state, other.group.generation, list(other.group.members)) == ("Stable", 1, ["m1"])
     assert other.heartbeat("m2") is Error.UNKNOWN_MEMBER_ID
+
+
+def test_a_deleted_group_is_not_loaded_from_the_whole_log(world: World) -> None:
+    """A log that is not compacted yet has the group's records before its tombstone."""
+    world.stable(members=1)
+    world.leave("m1")
+    world.send(DeleteGroup("g"))
+    records = [record for batch, _ in world.appended for record in batch]
+    other = World(no_delay())
+    other.coordinator.load(records, world.now_ms)
+    assert other.coordinator.group("g") is None
+    again = World(no_delay())
+    again.coordinator.load([*records, *records[:1]], world.now_ms)
+    assert again.coordinator.group("g") is not None
 
 
 def test_what_was_deleted_is_not_loaded(world: World) -> None:

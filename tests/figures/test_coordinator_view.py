@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from groupstorm.figures import figures_by_group
+from groupstorm.figures import Figures, FiguresAccumulator, figures_by_group
 from groupstorm.figures.coordinator_view import CoordinatorView, is_cooperative
+from groupstorm.figures.gaps import ClosedGap
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.rows import as_mapping, values
@@ -209,3 +210,40 @@ def test_a_member_of_a_consumer_group_owns_what_it_has_not_given_up_yet() -> Non
     assert figures.unowned_max_seconds == 2
     assert figures.unowned_worst_partition == "t-1"
     assert figures.moves == 2
+
+
+def windowed(trace: Trace, from_s: int) -> Figures:
+    accumulator = FiguresAccumulator(from_s * 1_000_000)
+    accumulator.add_all(trace.rows)
+    return accumulator.figures()
+
+
+def test_what_an_import_does_not_know_is_no_figure() -> None:
+    """Without members no change can be counted; owners that are known later are known from then on."""
+    trace = coordinator_trace("range")
+    trace.sync(14, "b", 2, "t-1")
+    assert trace.figures().rounds_per_change is not None
+    trace.add(15, Source.WORLD, imported.EvidenceMissing("g", "members", 2, "add the broker's log"))
+    assert trace.figures().rounds_per_change is None
+    assert trace.figures().unowned_partition_seconds is not None
+    trace.add(16, Source.WORLD, imported.EvidenceMissing("g", "ownership", 2, "add the leader's log"))
+    trace.add(17, Source.WORLD, imported.OwnershipKnown("g", 3))
+    trace.add(30, Source.COORDINATOR, events.GroupCreated("g", "join"))
+    assert trace.figures().unowned_partition_seconds is None
+    assert windowed(trace, 20).unowned_partition_seconds is not None
+    trace.add(31, Source.WORLD, imported.EvidenceMissing("g", "ownership", 3, "add the leader's log"))
+    trace.add(40, Source.COORDINATOR, events.GroupCreated("g", "join"))
+    assert windowed(trace, 35).unowned_partition_seconds is None
+
+
+def test_a_listener_takes_each_gap_as_it_closes() -> None:
+    found: list[ClosedGap] = []
+    accumulator = FiguresAccumulator(gap_listener=found.append)
+    trace = coordinator_trace("cooperative-sticky")
+    trace.sync(14, "b", 2, "t-1")
+    trace.sync(15, "a", 2, "t-0")
+    accumulator.add_all(trace.rows)
+    figures = accumulator.figures()
+    assert [(gap.partition, gap.gap_us) for gap in found] == [("t-1", 1_000_000)]
+    assert sum(gap.gap_us for gap in found) / 1e6 == figures.unowned_partition_seconds
+    assert (found[0].old_owner, found[0].new_owner) == ("a-id", "b-id")

@@ -10,10 +10,12 @@ from groupstorm.figures import FiguresAccumulator
 from groupstorm.figures.by_group import Window, figures_by_group
 from groupstorm.figures.figures_from import figures_from_us
 from groupstorm.problems import InputError
-from groupstorm.storms.run import run, run_without_trace
+from groupstorm.storms.run import chosen_assignors, run
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
+from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.scenario import ScenarioStarted
 from groupstorm.trace.reader import read_rows
+from groupstorm.trace.writer import NullSink
 
 SCENARIO = """
 name: restarts
@@ -33,7 +35,8 @@ def test_only_what_the_restart_costs_counts(tmp_path: Path) -> None:
     assert windowed.figures.generations == 0
     assert windowed.figures.unowned_partition_seconds == whole.unowned_partition_seconds
     assert windowed.figures.rebalance_latency_max_ms is None
-    assert windowed.figures == run_without_trace(resolved("figures_from: 1m"))
+    in_ms = resolved("figures_from: 1m")
+    assert windowed.figures == simulate(in_ms, chosen_assignors(in_ms), NullSink())
 
 
 def test_a_reader_of_the_trace_comes_to_the_same_figures(tmp_path: Path) -> None:

@@ -151,3 +151,13 @@ def test_what_the_seeds_explain_and_the_time_until_the_lag_was_back_are_not_told
         "Against the defaults (plain) it buys nothing that a person would notice. "
         "For that nothing gets noticeably worse."
     )
+
+
+def test_without_a_price_nothing_is_said_of_it() -> None:
+    none = {"unowned_max_seconds": None, "staleness_max_seconds": None, "records_duplicated": None}
+    none |= dict.fromkeys(("cost_per_crash_partition_seconds", "cost_per_deploy_partition_seconds"))
+    none |= {"task_downtime_seconds": None}
+    variants = {name: [figures(generations=count, **none)] for name, count in (("plain", 90), ("other", 3))}
+    said = recommendation(variants, defaults(plain=0, other=1), {"generations": 1.0})
+    assert said[0] == "Recommendation: other."
+    assert not any(sentence.startswith("It costs (") for sentence in said)

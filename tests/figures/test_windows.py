@@ -122,3 +122,58 @@ def test_the_last_row_of_a_window_is_the_one_at_its_end() -> None:
     assert until(5 * SECOND - 1).generations == 0
     assert until(7 * SECOND).crashes == 1
     assert until(7 * SECOND - 1).crashes == 0
+
+
+def outage() -> Trace:
+    """t-0 has no owner from 12 s to 17 s, t-1 from 15 s on."""
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.take(1, "a", 1, "t-0", "t-1")
+    trace.crash(12, "a", 1, "t-0")
+    trace.crash(15, "a", 1, "t-1")
+    trace.take(17, "b", 2, "t-0")
+    trace.end(30)
+    return trace
+
+
+def test_a_window_may_begin_after_rows_were_taken_and_again_later() -> None:
+    rows = outage().rows
+    late = FiguresAccumulator()
+    for count_from_s in (5, 16):
+        late.add_all(row for row in rows if (count_from_s - 11) * SECOND <= row[0] < count_from_s * SECOND)
+        late.count_from(count_from_s * SECOND)
+    late.add_all(row for row in rows if row[0] >= 16 * SECOND)
+    assert late.figures() == since(outage(), 16)
+
+
+def test_counting_from_0_takes_every_row_whatever_the_scenario_says() -> None:
+    trace = Trace()
+    trace.add(0, Source.WORLD, world_events.ScenarioStarted("g", '{"figures_from": 20000}', ("t-0",), 0, 1))
+    trace.take(1, "a", 1, "t-0")
+    trace.crash(12, "a", 1, "t-0")
+    trace.take(17, "b", 2, "t-0")
+    trace.end(30)
+    whole = FiguresAccumulator()
+    whole.count_from(0)
+    whole.add_all(trace.rows)
+    assert whole.figures().unowned_partition_seconds == 5
+    assert since(trace, 0).unowned_partition_seconds == 0
+
+
+def test_partitions_without_an_owner_at_an_instant() -> None:
+    seen = {}
+    for at_s in (0, 1, 12, 15, 17):
+        accumulator = FiguresAccumulator()
+        accumulator.add_all(row for row in outage().rows if row[0] <= at_s * SECOND)
+        seen[at_s] = accumulator.unowned_now(at_s * SECOND)
+    t_0, t_1 = {"t-0": 12 * SECOND}, {"t-1": 15 * SECOND}
+    assert seen == {0: None, 1: {}, 12: t_0, 15: t_0 | t_1, 17: t_1}
+
+
+def test_a_group_that_was_deleted_has_no_partition_without_an_owner() -> None:
+    trace = outage()
+    trace.delete(31, "requested")
+    accumulator = FiguresAccumulator()
+    accumulator.add_all(trace.rows)
+    assert accumulator.unowned_now(30 * SECOND) == {"t-1": 15 * SECOND}
+    assert accumulator.unowned_now(31 * SECOND) == {}

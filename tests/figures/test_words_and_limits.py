@@ -305,9 +305,14 @@ def test_a_variant_whose_consumers_died_or_whose_group_never_rests_is_not_ranked
             "dead": [figures(), figures(errors={"FENCED_INSTANCE_ID": 1, "GROUP_MAX_SIZE_REACHED": 2})],
             "restless": [figures(invariants={"group_settles": "never at rest"})] * 2,
             "wrong": [figures(invariants={"one_owner": "t-0 has two"})],
+            "refused": [
+                figures(errors={"GROUP_ID_NOT_FOUND": 1}, requests={"ConsumerGroupHeartbeat": 3}),
+            ],
+            "asked": [figures(errors={"GROUP_ID_NOT_FOUND": 1}, requests={"DeleteGroups": 1})],
         }
     )
     assert found == {
+        "refused": "the group could not change its protocol (GROUP_ID_NOT_FOUND)",
         "dead": "consumers ended with FENCED_INSTANCE_ID (another process has their group.instance.id) and "
         "GROUP_MAX_SIZE_REACHED (the group is full, see group.max.size)",
         "restless": "the group did not come to rest (never at rest)",
