@@ -1,6 +1,38 @@
 """`groupstorm analyze`: traces -> figures and tables (intervals, handovers, rounds, members), by two engines.
 
 `local` reads one trace after the other in this process. `spark` has plain functions from DataFrame to
-DataFrame, for any number of runs at once: each row carries its ``run``; `tables.trace_tables` puts them
-together, and `session.spark_session` gives them a Spark to run on.
+DataFrame, for any number of runs at once; this package exports them. PySpark is imported with the first one.
+
+`sweep_on_spark` does the runs of `groupstorm sweep --master`, `sweep_table` writes them as one table.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from groupstorm.pipeline.dataframes import figures, handovers, intervals, members, rounds
+    from groupstorm.pipeline.find import find_traces
+    from groupstorm.pipeline.read import read_traces
+    from groupstorm.pipeline.session import spark_session
+
+__all__ = [
+    "figures",
+    "find_traces",
+    "handovers",
+    "intervals",
+    "members",
+    "read_traces",
+    "rounds",
+    "spark_session",
+]
+
+_MODULES = {"find_traces": "find", "read_traces": "read", "spark_session": "session"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_MODULES.get(name, 'dataframes')}")
+    return getattr(module, name)

@@ -24,8 +24,7 @@ from groupstorm.pipeline.results import (
     SlowHandover,
 )
 from groupstorm.problems import InputError
-from groupstorm.trace.reader import check_version, trace_files
-from groupstorm.trace.schema import IMPORTED_VERSION
+from groupstorm.trace.reader import trace_files
 
 #: Up to so many bytes of traces the local engine is chosen (measured: `docs/analyze.md`). Parquet holds about
 #: twenty times as many rows in a byte as JSON lines do.
@@ -54,11 +53,6 @@ def analyze(request: Request, engine: Engine = Engine.AUTO, master: str | None =
     if request.out is not None:
         _check_out(request.out)
     trace_bytes = weight(request.traces)
-    imported = [trace for trace in request.traces.values() if _is_imported(trace)]
-    if imported and engine == Engine.SPARK:
-        raise InputError(f"--engine spark: {imported[0]}: imported traces are read by --engine local alone")
-    if imported and engine == Engine.AUTO:
-        engine = Engine.LOCAL
     if engine == Engine.AUTO:
         engine = Engine.SPARK if master is not None or trace_bytes > LOCAL_BYTES_MAX else Engine.LOCAL
     if engine == Engine.LOCAL:
@@ -79,10 +73,6 @@ def analyze(request: Request, engine: Engine = Engine.AUTO, master: str | None =
             with all_or_none(request.out, _TABLES) as folder:
                 spark_engine.write_tables(spark, spark_tables, figures, folder)
         return _analysis(engine, request, result, figures)
-
-
-def _is_imported(trace: Path) -> bool:
-    return any(check_version(file) == IMPORTED_VERSION for file in trace_files(trace))
 
 
 def weight(traces: Mapping[str, Path]) -> int:

@@ -1,13 +1,15 @@
-"""Rows -> facts: one row for every partition that a member took, gave up, paused or resumed, or whose rate of
-processing it changed.
+"""Rows -> facts: one row for every partition that a member took or gave up (``kind`` own or end).
 
-``kind`` is own, end, pause, resume or rates. Rows of members say so; if a trace has the coordinator's rows
-alone, facts follow from its answers, by the rules of `groupstorm.figures.coordinator_view`.
+Rows of members say so; if a trace has the coordinator's rows alone, facts follow from its answers, by the
+rules of `groupstorm.figures.coordinator_view`. Where owners pause, resume and change their rates has facts of
+its own (``kind`` pause, resume or rates).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import Window as TimeWindow
@@ -16,10 +18,14 @@ from pyspark.sql import functions as f
 from groupstorm.figures.by_group import Window
 from groupstorm.figures.coordinator_view import COOPERATIVE_MARK, COOPERATIVE_NAMES
 from groupstorm.figures.record_model import THOUSAND
+from groupstorm.figures.row_rules import MEMBERS_VIEW
 from groupstorm.pipeline.results import OWNERSHIP_KINDS, RATES_CHANGED
 
 GROUP = ("run", "group")
 PARTITION = (*GROUP, "partition")
+
+#: Sorted and shuffled by: rows of one run differ in a number already, not only in the last of three texts.
+KEY = "partition_key"
 
 _COLUMNS = (
     *PARTITION,
@@ -29,37 +35,63 @@ _COLUMNS = (
     "member",
     "generation",
     "position",
-    "rate",
     "callback_us",
     "event",
     "cause",
 )
 
 
-def runs(rows: DataFrame, window: Window, ends: Mapping[str, int]) -> DataFrame:
-    """One row per run and group: its window, its rates, and whether it has rows of members.
+#: What most traces do not have, and what costs a pass over the rows where they do.
+_RARE = {"deletes_partitions": "partitions_deleted", "deletes_group": "group_deleted"}
 
-    ``ends``: run -> where its trace ends.
+
+def runs(rows: DataFrame, window: Window, ends: DataFrame) -> DataFrame:
+    """One row per run and group: its window, its rates, and whether ownership follows from rows of members.
+
+    ``ends``: per run, where its trace ends (``end_us``).
     """
     first_member_row = f.min(f.when(f.col("source") == "member", f.col("seq")))
     first_added = f.min(f.when(f.col("event") == "member_added", f.col("seq")))
+    by_order = f.coalesce(first_added.isNull() | (first_member_row < first_added), f.lit(False))
+    # an imported trace says from whose rows ownership follows
+    imported_view = f.max(f.when(f.col("event") == "group_imported", f.col("cause")))
     started = f.col("event") == "scenario_started"
-    end_us = f.create_map(*[f.lit(word) for item in ends.items() for word in item])
     return (
         rows.groupBy(*GROUP)
         .agg(
-            f.coalesce(first_added.isNull() | (first_member_row < first_added), f.lit(False)).alias(
-                "has_member_rows"
-            ),
+            f.coalesce(imported_view == MEMBERS_VIEW, by_order).alias("has_member_rows"),
             # of all partitions and owners, until a row names one: records per 1,000 seconds
             *[
                 (f.coalesce(f.max(f.when(started, f.col(rate))), f.lit(0)) * THOUSAND).alias(rate)
                 for rate in ("record_rate", "process_rate")
             ],
+            f.max("seq").alias("last_seq"),
+            *[
+                f.coalesce(f.bool_or(f.col("event") == event), f.lit(False)).alias(name)
+                for name, event in _RARE.items()
+            ],
         )
-        .withColumn("end_us", end_us[f.col("run")].cast("bigint"))
+        .join(f.broadcast(ends), "run")
         .withColumn("window_us", f.lit(window.from_us).cast("bigint"))
     )
+
+
+class Contents(NamedTuple):
+    """What the traces have: what none of them has needs no pass over the rows."""
+
+    members_view: bool
+    coordinator_view: bool
+    deleted_partitions: bool
+    deleted_groups: bool
+
+
+def contents(runs: DataFrame) -> Contents:
+    """What any of the runs has."""
+    members_view = f.col("has_member_rows")
+    found = runs.agg(
+        *[f.bool_or(has) for has in (members_view, ~members_view, "deletes_partitions", "deletes_group")]
+    ).collect()
+    return Contents(*map(bool, found[0]))
 
 
 def absences(rows: DataFrame, runs: DataFrame) -> DataFrame:
@@ -101,28 +133,47 @@ def logs(rows: DataFrame) -> DataFrame:
     )
 
 
-def facts(rows: DataFrame, runs: DataFrame) -> DataFrame:
-    """The facts that count: a member takes partitions that it does not own; it ends, pauses and resumes its
-    own, and changes the rate of those that it processes."""
-    known = rows.join(f.broadcast(runs.select(*GROUP, "has_member_rows")), list(GROUP))
-    by_members = _of_members(known.where("has_member_rows"))
-    found = by_members.unionByName(_of_coordinator(known.where("not has_member_rows")))
-    return _that_count(found.unionByName(_of_deletions(rows, found), allowMissingColumns=True))
+def facts(rows: DataFrame, runs: DataFrame, has: Contents) -> DataFrame:
+    """The facts that count, of the kinds own and end: a member takes partitions that it does not own, and
+    ends what it owns. Those of a partition stand together, sorted by member and seq."""
+    found = []
+    if has.coordinator_view:
+        known = rows.join(f.broadcast(runs.where("not has_member_rows").select(*GROUP)), list(GROUP))
+        found.append(_of_coordinator(known))
+    if has.members_view or not found:
+        known = rows
+        if has.coordinator_view:
+            known = rows.join(f.broadcast(runs.where("has_member_rows").select(*GROUP)), list(GROUP))
+        found.append(_of_members(known, ("own", "end")).select(*_COLUMNS))
+    changes = reduce(DataFrame.unionByName, found)
+    if has.deleted_partitions:
+        changes = changes.unionByName(_of_deletions(rows, changes), allowMissingColumns=True)
+    return _that_count(changes.withColumn(KEY, f.xxhash64(*PARTITION)).repartition(KEY))
 
 
 def _of_deletions(rows: DataFrame, found: DataFrame) -> DataFrame:
     """Whoever ever took a partition owns it no more after its deletion, at a position that is not known."""
-    owners = found.where("kind = 'own'").select(*PARTITION, "member").distinct()
     deleted = rows.where("event = 'partitions_deleted'").select(
         *GROUP, "seq", "time_us", "event", f.explode("partitions").alias("partition")
     )
+    names = f.broadcast(deleted.select(*PARTITION).distinct())
+    owners = found.where("kind = 'own'").join(names, list(PARTITION)).select(*PARTITION, "member").distinct()
     return deleted.join(owners, list(PARTITION)).withColumn("kind", f.lit("end"))
 
 
-def _of_members(rows: DataFrame) -> DataFrame:
-    kind = f.create_map(*[f.lit(word) for item in OWNERSHIP_KINDS.items() for word in item])
-    rates = f.coalesce("rates", f.array().cast("array<bigint>"))
-    named = rows.where(f.col("event").isin(*OWNERSHIP_KINDS)).select(
+def line_facts(rows: DataFrame) -> DataFrame:
+    """Where members pause, resume and change their rates: rows of members alone say so."""
+    return _of_members(rows, ("pause", "resume", RATES_CHANGED)).select(
+        *PARTITION, "seq", "time_us", "kind", "member", "position", "rate"
+    )
+
+
+def _of_members(rows: DataFrame, kinds: Sequence[str]) -> DataFrame:
+    events = {event: kind for event, kind in OWNERSHIP_KINDS.items() if kind in kinds}
+    kind = f.create_map(*[f.lit(word) for item in events.items() for word in item])
+    unknown = f.array().cast("array<bigint>")
+    positions, rates = f.coalesce("positions", unknown), f.coalesce("rates", unknown)
+    named = rows.where(f.col("event").isin(*events)).select(
         *GROUP,
         "seq",
         "time_us",
@@ -132,12 +183,12 @@ def _of_members(rows: DataFrame) -> DataFrame:
         f.coalesce("duration_us", f.lit(0)).alias("callback_us"),
         "event",
         "cause",
-        f.explode(f.arrays_zip("partitions", "positions", rates.alias("rates"))).alias("one"),
+        f.explode(f.arrays_zip("partitions", positions.alias("positions"), rates.alias("rates"))).alias(
+            "one"
+        ),
     )
     parts = {"partition": "partitions", "position": "positions", "rate": "rates"}
-    return named.select("*", *[f.col(f"one.{part}").alias(name) for name, part in parts.items()]).select(
-        *_COLUMNS
-    )
+    return named.select("*", *[f.col(f"one.{part}").alias(name) for name, part in parts.items()])
 
 
 def _of_coordinator(rows: DataFrame) -> DataFrame:
@@ -151,7 +202,6 @@ def _of_coordinator(rows: DataFrame) -> DataFrame:
         changes.withColumn("kind", f.lit(kind))
         .withColumn("partition", f.explode(partitions))
         .withColumn("position", f.lit(None).cast("long"))
-        .withColumn("rate", f.lit(None).cast("long"))
         .withColumn("callback_us", f.lit(0).cast("long"))
         .select(*_COLUMNS)
         for kind, partitions in sides.items()
@@ -190,22 +240,7 @@ def _held(rows: DataFrame) -> DataFrame:
 
 
 def _that_count(found: DataFrame) -> DataFrame:
-    """Leave out the assignment of an owned partition, and whatever does not suit the owner's state."""
-    per_owner = TimeWindow.partitionBy(*PARTITION, "member").orderBy("seq")
-    owning = f.when(f.col("kind").isin("own", "end"), f.col("kind"))
-    before = f.coalesce(
-        f.last(owning, ignorenulls=True).over(per_owner.rowsBetween(TimeWindow.unboundedPreceding, -1)),
-        f.lit("end"),
-    )
-    owned = found.withColumn("before", before).where(
-        f.when(f.col("kind") == "own", f.col("before") == "end").otherwise(f.col("before") == "own")
-    )
-    state = f.when(f.col("kind") != RATES_CHANGED, f.col("kind"))
-    last = f.last(state, ignorenulls=True).over(per_owner.rowsBetween(TimeWindow.unboundedPreceding, -1))
-    paused = f.coalesce(last, f.lit("end")) == "pause"
-    return (
-        owned.withColumn("paused", paused)
-        .where(~f.col("kind").isin("pause", RATES_CHANGED) | ~f.col("paused"))
-        .where((f.col("kind") != "resume") | f.col("paused"))
-        .drop("paused")
-    )
+    """Leave out the assignment of an owned partition, and the end of what the member does not own."""
+    per_owner = TimeWindow.partitionBy(KEY, *PARTITION, "member").orderBy("seq")
+    before = f.coalesce(f.lag("kind").over(per_owner), f.lit("end"))
+    return found.withColumn("before", before).where("kind != before").drop("before")

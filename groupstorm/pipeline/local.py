@@ -6,21 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupstorm.figures import Figures
-from groupstorm.figures.by_group import GroupsAccumulator
+from groupstorm.figures.by_group import WHOLE, GroupsAccumulator, Window
+from groupstorm.pipeline.arrow_tables import arrow_figures, arrow_table
 from groupstorm.pipeline.local_tables import GroupTables, all_rows
-from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request, figure_columns
+from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request
 from groupstorm.problems import InputError, writing
-from groupstorm.trace.parquet import import_pyarrow
-from groupstorm.trace.reader import read_entries
+from groupstorm.trace.reader import Row, read_entries
+from groupstorm.trace.rows import TraceEntry
 
 if TYPE_CHECKING:
     import pyarrow
 
 #: What Spark leaves in a folder of Parquet files that it has completed; so do we.
 COMPLETE_MARK = "_SUCCESS"
+
+#: The first columns of every table.
+KEYS = {"run": "string", "group": "string"}
 
 
 def analyze_locally(request: Request) -> tuple[EngineResult, Mapping[Key, GroupTables]]:
@@ -29,33 +33,52 @@ def analyze_locally(request: Request) -> tuple[EngineResult, Mapping[Key, GroupT
     figures: dict[Key, Figures] = {}
     tables: dict[Key, GroupTables] = {}
     for run, trace in request.traces.items():
-        accumulators = GroupsAccumulator(request.window)
-        of_trace: dict[str, GroupTables | None] = {}
-        now_us = -1
-        for row, entry in read_entries(trace):
-            group, now_us = row["group"], row["time_us"]
-            if group not in of_trace:
-                wanted = not request.groups or group in request.groups
-                of_trace[group] = GroupTables(request.window) if wanted else None
-            chosen = of_trace[group]
-            if chosen is None:
-                accumulators.pass_time(now_us)
-                continue
-            accumulators.add(group, now_us, entry)
-            if entry is not None and request.window.holds(now_us):
-                chosen.add(row)
-        if now_us < 0:
+        content = read_groups(read_entries(trace), request.groups, request.window)
+        if not content.groups:
             raise InputError(f"{trace}: the trace has no rows")
-        end_us = request.window.end(now_us)
-        by_group = accumulators.figures()
-        for group in sorted(of_trace):
+        for group in content.groups:
             groups.append((run, group))
-            chosen = of_trace[group]
-            if chosen is not None and group in by_group:
-                chosen.finish(end_us)
-                figures[run, group], tables[run, group] = by_group[group], chosen
+            if group in content.figures:
+                figures[run, group] = content.figures[group]
+                tables[run, group] = content.tables[group]
     handovers = _slowest_handovers(all_rows(tables, "handovers"), request.slowest)
     return EngineResult(groups, figures, handovers, _rounds_by_cause(all_rows(tables, "rounds"))), tables
+
+
+class TraceContent(NamedTuple):
+    """What a trace shows: all its groups, and figures and tables of those that were asked for and have rows
+    in the window. Groups stand in the order of their names."""
+
+    groups: Sequence[str]
+    figures: Mapping[str, Figures]
+    tables: Mapping[str, GroupTables]
+
+
+def read_groups(
+    entries: Iterable[tuple[Row, TraceEntry | None]], wanted: Sequence[str] = (), window: Window = WHOLE
+) -> TraceContent:
+    """Read the rows of one trace once. ``wanted``: the groups that count; none: all."""
+    accumulators = GroupsAccumulator(window)
+    of_trace: dict[str, GroupTables | None] = {}
+    now_us = 0
+    for row, entry in entries:
+        group, now_us = row["group"], row["time_us"]
+        if group not in of_trace:
+            of_trace[group] = GroupTables(window) if not wanted or group in wanted else None
+        chosen = of_trace[group]
+        if chosen is None:
+            accumulators.pass_time(now_us)
+            continue
+        accumulators.add(group, now_us, entry)
+        if entry is not None and window.holds(now_us):
+            chosen.add(row)
+    by_group = accumulators.figures()
+    tables: dict[str, GroupTables] = {}
+    for group, found in sorted(of_trace.items()):
+        if found is not None and group in by_group:
+            found.finish(window.end(now_us))
+            tables[group] = found
+    return TraceContent(sorted(of_trace), {group: by_group[group] for group in tables}, tables)
 
 
 def _slowest_handovers(handovers: Iterable[Mapping[str, Any]], per_group: int) -> list[Sequence[Any]]:
@@ -106,27 +129,10 @@ def write_tables(tables: Mapping[Key, GroupTables], figures: Mapping[str, Figure
 
     Raises InputError if pyarrow is not installed, OutputError if ``out`` cannot be written.
     """
-    pyarrow = import_pyarrow()
-    types = {"string": pyarrow.string(), "int64": pyarrow.int64()}
-    keys = [("run", pyarrow.string()), ("group", pyarrow.string())]
-    for name, columns in TABLES.items():
-        schema = pyarrow.schema([*keys, *((column, types[kind]) for column, kind in columns.items())])
-        _write_table(pyarrow.Table.from_pylist([*all_rows(tables, name)], schema), out / name)
-    rows = [{"run": run} | {k: _as_map(v) for k, v in one.to_json().items()} for run, one in figures.items()]
-    _write_table(pyarrow.Table.from_pylist(rows, _figures_schema()), out / "figures")
-
-
-def _figures_schema() -> pyarrow.Schema:
-    pyarrow = import_pyarrow()
-    types = {"int": pyarrow.int64(), "float": pyarrow.float64(), "str": pyarrow.string()}
-    fields = [("run", pyarrow.string())]
-    for name, kind, is_map in figure_columns():
-        fields.append((name, pyarrow.map_(pyarrow.string(), types[kind]) if is_map else types[kind]))
-    return pyarrow.schema(fields)
-
-
-def _as_map(value: object) -> object:
-    return [*value.items()] if isinstance(value, Mapping) else value
+    for name in TABLES:
+        _write_table(arrow_table(name, all_rows(tables, name), KEYS), out / name)
+    rows = (({"run": run}, one) for run, one in figures.items())
+    _write_table(arrow_figures(rows, {"run": "string"}), out / "figures")
 
 
 def _write_table(table: pyarrow.Table, folder: Path) -> None:

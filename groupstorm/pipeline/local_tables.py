@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from groupstorm.figures.by_group import Window
-from groupstorm.figures.coordinator_view import CoordinatorView
 from groupstorm.figures.record_model import Line, RecordModel
-from groupstorm.figures.row_rules import MEMBERS_VIEW
-from groupstorm.pipeline.results import MEMBER_EVENTS, OWNERSHIP_KINDS, RATES_CHANGED
+from groupstorm.pipeline.owner_facts import OwnerFact, OwnerFacts
+from groupstorm.pipeline.results import MEMBER_EVENTS, RATES_CHANGED
 
 Row = Mapping[str, Any]
 TableRow = dict[str, Any]
-
-
-class _Fact(NamedTuple):
-    """A member took (own), ended, paused or resumed a partition, or goes on at another rate."""
-
-    kind: str
-    partition: str
-    member: str
-    position: int | None
-    rate: int | None = None
 
 
 @dataclass(slots=True)
@@ -58,8 +47,7 @@ class GroupTables:
         self._unowned = 0
         self._complete = False
         self._model = RecordModel(0, 0)
-        self._view: CoordinatorView | None = None
-        self._member_rows = False
+        self._owner_facts = OwnerFacts()
         self._last_of_member: dict[str, TableRow] = {}
         self._deleted_us: int | None = None
         #: Times in which the group did not exist: from a deletion to the next creation, or to the end.
@@ -70,12 +58,6 @@ class GroupTables:
     def add(self, row: Row) -> None:
         """Take the next row."""
         event, now_us = row["event"], row["time_us"]
-        self._member_rows = self._member_rows or row["source"] == "member"
-        if event == "group_imported":  # which says from whose rows ownership follows
-            self._member_rows = row["cause"] == MEMBERS_VIEW
-            self._view = None if self._member_rows else CoordinatorView()
-        if event == "member_added" and not self._member_rows and self._view is None:
-            self._view = CoordinatorView()
         if event in MEMBER_EVENTS:
             self._add_member_event(row)
         self._add_to_rounds(row)
@@ -85,7 +67,7 @@ class GroupTables:
         elif event == "group_created" and self._deleted_us is not None:
             self._absences.append((self._deleted_us, now_us))
             self._deleted_us = None
-        for fact in self._facts(row):
+        for fact in self._owner_facts.of_row(row):
             self._apply(fact, row)
         if not self._complete and not self._unowned and self._partitions:
             self._complete = True
@@ -155,8 +137,9 @@ class GroupTables:
             return
         round_ = self.rounds[-1]
         if event == "group_state_changed" and state == "CompletingRebalance":
-            round_.update(generation=row["generation"], completing_seq=row["seq"], completing_us=now_us)
+            round_.update(generation=row.get("generation"), completing_seq=row["seq"], completing_us=now_us)
             round_.update(protocol=row.get("protocol"), members=row.get("count"))
+            self._end_generation()
         elif event == "group_state_changed" and state == "Stable" and round_["stable_us"] is None:
             round_["stable_us"] = now_us
         elif round_["completing_seq"] is None:
@@ -166,19 +149,26 @@ class GroupTables:
         elif (
             event == "sync_answered"
             and "error" not in row
+            and row.get("generation") is not None
             and row["generation"] == round_["generation"]
             and row["member_id"] not in self._replaced
         ):
             self._answered.setdefault(row["member_id"], now_us)
 
-    def _close_round(self) -> None:
-        if self.rounds and self._answered:
-            round_ = self.rounds[-1]
-            round_["answered_us"] = max(self._answered.values())
-            if round_["stable_us"] is not None:
-                round_["latency_us"] = round_["answered_us"] - round_["prepared_us"]
+    def _end_generation(self) -> None:
+        """First answers count anew: imported traces may lack the PreparingRebalance of a generation."""
+        if self._answered:
+            self.rounds[-1]["answered_us"] = max(self._answered.values())
         self._answered.clear()
         self._replaced.clear()
+
+    def _close_round(self) -> None:
+        if not self.rounds:
+            return
+        self._end_generation()
+        round_ = self.rounds[-1]
+        if round_["stable_us"] is not None and round_["answered_us"] is not None:
+            round_["latency_us"] = round_["answered_us"] - round_["prepared_us"]
 
     def _find_rounds(self) -> None:
         """Give each handover the last round that was prepared before the gap was closed."""
@@ -192,38 +182,7 @@ class GroupTables:
 
     # -- ownership -------------------------------------------------------------------------------
 
-    def _facts(self, row: Row) -> Iterator[_Fact]:
-        event = row["event"]
-        if self._view is not None:
-            yield from self._facts_of_coordinator(self._view, row)
-        elif event in OWNERSHIP_KINDS:
-            positions = row.get("positions") or [None] * len(row["partitions"])
-            rates = row.get("rates") or [None] * len(positions)
-            for partition, position, rate in zip(row["partitions"], positions, rates, strict=True):
-                yield _Fact(OWNERSHIP_KINDS[event], partition, row["member"], position, rate)
-
-    def _facts_of_coordinator(self, view: CoordinatorView, row: Row) -> Iterator[_Fact]:
-        event, ended, added = row["event"], (), ()  # type: tuple[Any, Any, Any]
-        if event == "group_state_changed" and row["state"] == "CompletingRebalance":
-            view.protocol_chosen(row.get("protocol"))
-        if event in ("member_added", "member_replaced"):
-            view.learn(row["member_id"], row.get("instance"))
-        if event in ("member_removed", "member_replaced"):
-            ended = view.drops(row["member_id"])
-        elif "error" in row:
-            return
-        elif event in ("join_parked", "join_answered"):
-            ended = view.joins(row["member_id"])
-        elif event == "sync_answered":
-            ended, added = view.answered(row["member_id"], row.get("partitions", ()))
-        elif event == "member_reconciled":
-            holds = (*row.get("partitions", ()), *row.get("revoking", ()))
-            ended, added = view.answered(row["member_id"], holds)
-        for kind, partitions in (("end", ended), ("own", added)):
-            for partition in partitions:
-                yield _Fact(kind, partition, view.name(row["member_id"]), None)
-
-    def _apply(self, fact: _Fact, row: Row) -> None:
+    def _apply(self, fact: OwnerFact, row: Row) -> None:
         now_us = row["time_us"]
         if fact.partition not in self._partitions:
             if fact.kind != "own":
@@ -260,7 +219,7 @@ class GroupTables:
             self._unowned -= 1
             self._close_gap(name, partition, row["time_us"], (None, row))
 
-    def _begin(self, partition: _Partition, fact: _Fact, row: Row) -> None:
+    def _begin(self, partition: _Partition, fact: OwnerFact, row: Row) -> None:
         if not partition.owners:
             self._unowned -= 1
             self._close_gap(fact.partition, partition, row["time_us"], (fact, row))
@@ -272,7 +231,7 @@ class GroupTables:
         self.intervals.append(begun)
         partition.owners[fact.member] = _Interval(begun, self._line(fact, row["time_us"], None))
 
-    def _end(self, partition: _Partition, fact: _Fact, row: Row) -> None:
+    def _end(self, partition: _Partition, fact: OwnerFact, row: Row) -> None:
         ended = partition.owners.pop(fact.member).row
         ended.update(to_seq=row["seq"], to_us=row["time_us"], to_position=fact.position)
         ended.update(ended_by=row["event"], cause=row.get("cause"))
@@ -283,7 +242,7 @@ class GroupTables:
                 partition.gap_owner = fact.member
 
     def _close_gap(
-        self, name: str, partition: _Partition, now_us: int, closing: tuple[_Fact | None, Row] | None
+        self, name: str, partition: _Partition, now_us: int, closing: tuple[OwnerFact | None, Row] | None
     ) -> None:
         """``closing``: what the new owner did (None: the partition was deleted), and the row."""
         if partition.gap_us is None:
@@ -316,7 +275,7 @@ class GroupTables:
         partition.gap_us = partition.gap_row = partition.gap_owner = None
 
     def _callback_us(self, row: Row | None) -> int:
-        if row is None or self._view is not None:
+        if row is None or not self._owner_facts.by_members:
             return 0
         return int(row.get("duration_us", 0))
 
@@ -335,7 +294,7 @@ class GroupTables:
             paused_us = revoking_us + min(gap_us - revoking_us, taking_us)
         return gap | {"from_us": from_us, "gap_us": gap_us, "paused_us": paused_us}
 
-    def _line(self, fact: _Fact, now_us: int, before: Line | None) -> Line | None:
+    def _line(self, fact: OwnerFact, now_us: int, before: Line | None) -> Line | None:
         """How the owner goes on from a fact: at the fact's rate, or at its rate before."""
         if fact.position is None:
             return None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
 
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import check_version, read_rows, trace_files
-from groupstorm.trace.schema import COLUMNS, VERSION_KEY, ColumnType, Source
+from groupstorm.trace.schema import COLUMNS, VERSION_KEY, ColumnType, Source, columns_of
 from groupstorm.trace.typed_rows import event_types
 
 if TYPE_CHECKING:
@@ -22,12 +25,13 @@ _SPARK_TYPES = {
     ColumnType.INTS: "array<bigint>",
 }
 
-SCHEMA = ", ".join(f"`{column.name}` {_SPARK_TYPES[column.type]}" for column in COLUMNS)
-
 _TEXTUAL = (ColumnType.TEXT, ColumnType.TEXTS)
 
 #: Where Spark's JSON reader puts a line that is no row of the schema.
 _CORRUPT = "_corrupt"
+
+#: What a local file's URL begins with.
+_SCHEME = re.compile("^file:/+")
 
 #: Characters that mean something in a path pattern of Hadoop.
 _PATTERN_CHARACTERS = "\\{}[]*?"
@@ -42,52 +46,66 @@ class TraceRows(NamedTuple):
 
 
 def read_traces(spark: SparkSession, traces: Mapping[str, Path]) -> TraceRows:
-    """All rows of the traces, cached, without those of events that are not known.
+    """All rows of the traces, those of JSON lines cached, without those of events that are not known.
 
     Raises InputError naming the place of a line that is not a row.
     """
     from pyspark import StorageLevel
+    from pyspark.sql import DataFrame
     from pyspark.sql import functions as f
 
     runs = {str(file.resolve()): run for run, trace in traces.items() for file in trace_files(trace)}
-    for file in runs:
-        check_version(Path(file))
+    columns = columns_of(max(check_version(Path(file)) for file in runs))
+    schema = ", ".join(f"`{column.name}` {_SPARK_TYPES[column.type]}" for column in columns)
     by_format = {
-        suffix: [_literal_path(file) for file in runs if file.endswith(suffix)]
+        suffix: [literal_path(file) for file in runs if file.endswith(suffix)]
         for suffix in (".jsonl", ".parquet")
     }
     frames = []
     if by_format[".jsonl"]:
-        schema = f"{SCHEMA}, `{VERSION_KEY}` bigint, {_CORRUPT} string"
-        reader = spark.read.schema(schema).option("columnNameOfCorruptRecord", _CORRUPT)
+        line = f"{schema}, `{VERSION_KEY}` bigint, {_CORRUPT} string"
+        reader = spark.read.schema(line).option("columnNameOfCorruptRecord", _CORRUPT)
         lines = reader.json(by_format[".jsonl"])
-        frames.append(
-            _with_file(lines.where(f"`{VERSION_KEY}` is null or event is not null").drop(VERSION_KEY))
-        )
+        frames.append(lines.where(f"`{VERSION_KEY}` is null or event is not null").drop(VERSION_KEY))
     if by_format[".parquet"]:
-        plain = spark.read.schema(SCHEMA).parquet(*by_format[".parquet"])
-        frames.append(_with_file(plain.withColumn(_CORRUPT, f.lit(None).cast("string"))))
-    rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
-    names = spark.createDataFrame([*runs.items()], "file string, run string")
-    rows = rows.join(f.broadcast(names), "file").drop("file").persist(StorageLevel.MEMORY_AND_DISK)
-    groups, last_us = _check(rows, traces)
+        plain = spark.read.schema(schema).parquet(*by_format[".parquet"])
+        frames.append(plain.withColumn(_CORRUPT, f.lit(None).cast("string")))
+    rows = reduce(DataFrame.unionByName, [_with_run(spark, frame, runs) for frame in frames])
+    if by_format[".jsonl"]:  # a line is parsed once; of Parquet each table reads the columns that it needs
+        rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
+    groups, last_us = _check(rows, traces, bool(by_format[".jsonl"]))
     return TraceRows(rows.drop(_CORRUPT).where(f.col("event").isin(*event_types())), groups, last_us)
 
 
-def _with_file(rows: DataFrame) -> DataFrame:
-    """Add ``file``, the path a row was read from (Spark has it as a URL)."""
+def _with_run(spark: SparkSession, rows: DataFrame, runs: Mapping[str, str]) -> DataFrame:
+    """Add ``run``, from the file that a row was read from. ``runs``: file -> run.
+
+    Spark has files as URLs: as file:///path in its list of them, as file:/path in a row.
+    """
     from pyspark.sql import functions as f
 
-    url = f.regexp_replace("_metadata.file_path", "^file:/+", "/")
-    return rows.withColumn("file", f.url_decode(f.replace(url, f.lit("+"), f.lit("%2B"))))
+    names = {url: runs[unquote(_SCHEME.sub("/", url))] for url in rows.inputFiles()}
+    if len(set(names.values())) == 1:
+        return rows.withColumn("run", f.lit(next(iter(names.values()))))
+    urls = [
+        (_SCHEME.sub(scheme, url), run) for url, run in names.items() for scheme in ("file:/", "file:///")
+    ]
+    named = spark.createDataFrame(urls, "file string, run string")
+    return rows.withColumn("file", f.col("_metadata.file_path")).join(f.broadcast(named), "file").drop("file")
 
 
-def _literal_path(file: str) -> str:
+def literal_path(file: str) -> str:
+    """The path, with a backslash before each character that means something in a pattern."""
     return "".join(f"\\{c}" if c in _PATTERN_CHARACTERS else c for c in file)
 
 
-def _check(rows: DataFrame, traces: Mapping[str, Path]) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    """The groups and the last times of the traces. Raises InputError if a row does not fit the schema."""
+def _check(
+    rows: DataFrame, traces: Mapping[str, Path], has_lines: bool
+) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    """The groups and the last times of the traces. Raises InputError if a row does not fit the schema.
+
+    ``has_lines``: some are JSON lines. Of Parquet no column is read that the other checks do not need.
+    """
     from pyspark.sql import functions as f
 
     nothing = f.array().cast("array<bigint>")
@@ -99,7 +117,7 @@ def _check(rows: DataFrame, traces: Mapping[str, Path]) -> tuple[list[tuple[str,
     for name in ("seq", "time_us", "event", "group"):
         bad = bad | f.col(name).isNull()
     # bytes that are no text: Spark puts this character in their place
-    texts = f.concat_ws("", *(column.name for column in COLUMNS if column.type in _TEXTUAL))
+    texts = f.concat_ws("", *(column.name for column in COLUMNS if column.type in _TEXTUAL and has_lines))
     found = rows.groupBy("run", "group").agg(
         f.max(bad).alias("bad"),
         f.max(texts.contains("\ufffd")).alias("odd"),

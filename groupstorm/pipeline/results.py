@@ -162,3 +162,12 @@ def figure_columns() -> Iterator[tuple[str, str, bool]]:
         kind = annotation.removesuffix(" | None")
         value = kind.removeprefix("Mapping[str, ").removesuffix("]")
         yield name, value, value != kind
+
+
+def figures_schema() -> str:
+    """The columns of the table of figures after ``run`` as Spark's DDL, made from the types of `Figures`."""
+    types = {"int": "bigint", "float": "double", "str": "string"}
+    columns = []
+    for name, kind, is_map in figure_columns():
+        columns.append(f"{name} map<string, {types[kind]}>" if is_map else f"{name} {types[kind]}")
+    return ", ".join(columns)

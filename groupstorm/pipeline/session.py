@@ -9,7 +9,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,10 @@ from groupstorm.problems import InputError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Tasks of one shuffle: more than that costs more than it brings on one machine.
-SHUFFLE_PARTITIONS = 2
+#: A shuffle has at least so many tasks (more cost more than they bring on one machine), and as many as there
+#: are so many bytes of traces: what a task sorts fits into memory.
+SHUFFLE_PARTITIONS_MIN = 2
+SHUFFLE_BYTES = 64_000_000
 
 #: Below so many bytes of traces a JVM lives for seconds: its second compiler never earns back what it costs
 #: (measured: half the CPU time without it at 15 MB, two and a half times as much at 640 MB).
@@ -32,7 +34,6 @@ _JVM_FOR_MUCH = "-XX:+UseParallelGC"
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
     "spark.sql.adaptive.enabled": "false",  # many small plans: to plan again costs more than it saves
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.ansi.enabled": "true",  # an overflow is an error, not another number
@@ -41,6 +42,9 @@ _SETTINGS = {
 
 #: All cores of this machine.
 LOCAL = "local[*]"
+_ON_THIS_MACHINE = re.compile(
+    r"local\[(\*|[1-9][0-9]*)(,[1-9][0-9]*)?\]|local-cluster\[[1-9][0-9]*(,[1-9][0-9]*){2}\]"
+)
 _LOOPBACK = "127.0.0.1"
 _CLUSTER = re.compile(r"spark://(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\],\s]+):(?P<port>[0-9]{1,5})")
 _CONNECT_TIMEOUT_S = 10.0
@@ -52,12 +56,19 @@ _MIB = 1024 * 1024
 
 
 @contextmanager
-def spark_session(trace_bytes: int = 0, master: str = LOCAL) -> Iterator[SparkSession]:
+def spark_session(
+    trace_bytes: int = 0,
+    master: str = LOCAL,
+    packages: Sequence[str] = (),
+    driver_memory_mib: int | None = None,
+) -> Iterator[SparkSession]:
     """A session on all cores of this machine; it is stopped and its files are removed at the end.
 
-    ``trace_bytes`` says how much it is for. ``master``: spark://HOST:PORT takes the workers of a standalone
-    cluster, which need this package and the same Python. Inside another one it is the same session, which
-    goes on (a test run has one for all its tests).
+    ``trace_bytes`` says how much it is for. ``master``: local[N] takes so many cores of this machine,
+    spark://HOST:PORT the workers of a standalone cluster, which need this package and the same Python,
+    local-cluster[WORKERS,CORES,MIB] plays one here. ``packages``: what Spark fetches from Maven Central, the
+    first time. ``driver_memory_mib``: None for half of the machine's memory, between 1 and 8 GiB. Inside
+    another one it is the same session, which goes on (a test run has one for all its tests).
     Raises InputError, saying what to install, where PySpark or Java is missing or does not start, and for
     a cluster that does not answer.
     """
@@ -66,13 +77,14 @@ def spark_session(trace_bytes: int = 0, master: str = LOCAL) -> Iterator[SparkSe
         from pyspark.sql import SparkSession
     except ImportError as missing:
         raise InputError(
-            f"{missing.name} is not installed: pip install 'groupstorm[spark]', or use --engine local"
+            f"{missing.name} is not installed: pip install 'groupstorm[spark]', or do without Spark "
+            "(analyze --engine local, sweep without --master)"
         ) from missing
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
-    address = _LOOPBACK if master == LOCAL else address_towards(master)
+    address = spark_address(master)
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_IMPORTED_FROM, os.environ.get("PYTHONPATH")]))
@@ -83,12 +95,15 @@ def spark_session(trace_bytes: int = 0, master: str = LOCAL) -> Iterator[SparkSe
         own = {
             "spark.driver.host": address,
             "spark.driver.bindAddress": address,
-            "spark.driver.memory": f"{_driver_memory_mib()}m",
+            "spark.driver.memory": f"{driver_memory_mib or _driver_memory_mib()}m",
+            "spark.sql.shuffle.partitions": str(max(SHUFFLE_PARTITIONS_MIN, trace_bytes // SHUFFLE_BYTES)),
             "spark.driver.extraJavaOptions": jvm,
             "spark.executor.extraJavaOptions": jvm,
             "spark.local.dir": folder,
             "spark.sql.warehouse.dir": str(Path(folder, "warehouse")),
         }
+        if packages:
+            own["spark.jars.packages"] = ",".join(packages)
         for name, value in (_SETTINGS | own).items():
             builder = builder.config(name, value)
         log = Path(folder, "spark.log")
@@ -103,17 +118,22 @@ def spark_session(trace_bytes: int = 0, master: str = LOCAL) -> Iterator[SparkSe
         except BaseException as problem:
             if _is_interruption(problem):
                 _kill_jvm(spark)
-            else:
+            elif has_jvm(spark):
                 spark.stop()
             raise
         spark.stop()
+
+
+def spark_address(master: str) -> str:
+    """The address of this machine that a master's workers connect back to. Raises InputError."""
+    return _LOOPBACK if _ON_THIS_MACHINE.fullmatch(master) else address_towards(master)
 
 
 def address_towards(master: str) -> str:
     """This machine's address as the cluster sees it: its workers connect back. Raises InputError."""
     match = _CLUSTER.fullmatch(master)
     if match is None or not 0 < int(match["port"]) < 2**16:
-        raise InputError(f"--master {master}: expected spark://HOST:PORT")
+        raise InputError(f"--master {master}: expected local[N], local[*] or spark://HOST:PORT")
     try:
         endpoint = (match["host"].strip("[]"), int(match["port"]))
         with socket.create_connection(endpoint, _CONNECT_TIMEOUT_S) as connection:
@@ -165,6 +185,12 @@ def _is_interruption(problem: BaseException) -> bool:
     while isinstance(found, Exception):
         found = found.__context__
     return found is not None
+
+
+def has_jvm(spark: SparkSession) -> bool:
+    """Whether Spark's JVM still runs: without it `stop` fails, and hides why."""
+    gateway = spark.sparkContext._gateway
+    return gateway is None or gateway.proc is None or gateway.proc.poll() is None
 
 
 def _kill_jvm(spark: SparkSession) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, Window
@@ -13,14 +14,16 @@ from pyspark.sql import functions as f
 
 from groupstorm.figures import Figures
 from groupstorm.pipeline.facts import GROUP
-from groupstorm.pipeline.figures import figures_by_run
+from groupstorm.pipeline.figures_fold import figures_by_run
 from groupstorm.pipeline.read import read_traces
-from groupstorm.pipeline.results import TABLES, EngineResult, Request, figure_columns
-from groupstorm.pipeline.tables import TraceTables, trace_tables
+from groupstorm.pipeline.results import TABLES, EngineResult, Request, figures_schema
+from groupstorm.pipeline.tables import TraceTables
 from groupstorm.problems import OutputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Summary = list[tuple[Any, ...]]
 
 #: What Spark's errors of writing end in, and the system's reason.
 _IO_ERROR = re.compile(r"java\.io\.IOException: ([^\n]+)")
@@ -35,16 +38,24 @@ def analyze_on_spark(spark: SparkSession, request: Request) -> tuple[EngineResul
     window = request.window
     if window.to_us is not None:
         rows = rows.where(f.col("time_us") <= window.to_us)
-    ends = {run: window.end(last_us) for run, last_us in traces.last_us.items()}
-    figures = figures_by_run(rows, request.traces, window, ends)
-    tables = trace_tables(rows, ends, window)
-    result = EngineResult(
-        traces.groups,
-        figures,
-        [tuple(row) for row in slowest_handovers(tables.handovers, request.slowest).collect()],
-        [tuple(row) for row in rounds_by_cause(tables.rounds).collect()],
-    )
-    return result, tables
+    last_us = [(run, window.end(last_us)) for run, last_us in traces.last_us.items()]
+    ends = spark.createDataFrame(last_us, "run string, end_us bigint").localCheckpoint()
+    tables = TraceTables(rows, ends, window)
+    # the figures of one group take one core, so the tables take the others at the same time
+    pool = ThreadPoolExecutor(1)
+    try:
+        summaries = pool.submit(_summaries, tables, request.slowest)
+        figures = figures_by_run(rows, ends, request.traces, window)
+        handovers, rounds = summaries.result()
+    finally:
+        pool.shutdown(wait=False)
+    return EngineResult(traces.groups, figures, handovers, rounds), tables
+
+
+def _summaries(tables: TraceTables, slowest: int) -> tuple[Summary, Summary]:
+    handovers = slowest_handovers(tables.handovers, slowest).collect()
+    rounds = rounds_by_cause(tables.rounds).collect()
+    return [tuple(row) for row in handovers], [tuple(row) for row in rounds]
 
 
 def slowest_handovers(handovers: DataFrame, per_group: int) -> DataFrame:
@@ -88,12 +99,12 @@ def rounds_by_cause(rounds: DataFrame) -> DataFrame:
 def write_tables(spark: SparkSession, tables: TraceTables, figures: Mapping[str, Figures], out: Path) -> None:
     """One folder of Parquet files per table in ``out``. Raises OutputError."""
     rows = [{"run": run, **one.to_json()} for run, one in figures.items()]
-    written = {"figures": spark.createDataFrame(rows, figures_schema())}
+    written = {"figures": spark.createDataFrame(rows, f"run string, {figures_schema()}").coalesce(1)}
     for name, columns in TABLES.items():
         written[name] = getattr(tables, name).select(*GROUP, *map(_typed, columns.items()))
     for name, table in written.items():
         try:
-            table.coalesce(1).write.mode("overwrite").parquet(str(out / name))
+            table.write.mode("overwrite").parquet(str(out / name))
         except Py4JJavaError as problem:
             reason = _IO_ERROR.search(str(problem))
             if reason is None:
@@ -104,12 +115,3 @@ def write_tables(spark: SparkSession, tables: TraceTables, figures: Mapping[str,
 def _typed(column: tuple[str, str]) -> Column:
     name, kind = column
     return f.col(name).cast({"int64": "bigint"}.get(kind, kind)).alias(name)
-
-
-def figures_schema() -> str:
-    """The table of figures as Spark's DDL, made from the types of `Figures`."""
-    types = {"int": "bigint", "float": "double", "str": "string"}
-    columns = ["run string"]
-    for name, kind, is_map in figure_columns():
-        columns.append(f"{name} map<string, {types[kind]}>" if is_map else f"{name} {types[kind]}")
-    return ", ".join(columns)

@@ -1,48 +1,72 @@
-"""All tables of a set of traces, made of each other."""
+"""All tables of a set of traces, made of each other, each when it is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cached_property
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.pipeline import facts as fact_rules
 from groupstorm.pipeline import ownership
-from groupstorm.pipeline import rounds as round_rules
-from groupstorm.pipeline.members import member_timelines
+from groupstorm.pipeline.member_timelines import member_timelines
+from groupstorm.pipeline.owner_intervals import owner_intervals
+from groupstorm.pipeline.rebalance_rounds import rebalance_rounds
 
 
-@dataclass(frozen=True, slots=True)
 class TraceTables:
-    """DataFrames keyed by ``run`` and ``group``."""
+    """DataFrames keyed by ``run`` and ``group``: what follows from the rows of any number of traces.
 
-    intervals: DataFrame
-    handovers: DataFrame
-    rounds: DataFrame
-    members: DataFrame
-
-
-def trace_tables(rows: DataFrame, ends: Mapping[str, int], window: Window = WHOLE) -> TraceTables:
-    """Everything that follows from the rows of any number of traces; ``ends``: run -> where its trace ends.
-
-    What several tables are made of is computed once and cut off from what it was made of: otherwise
-    the plan of the last table would hold those of all others, many times over.
+    ``ends``: per run, where its trace ends (``end_us``); None: with its last row. What several tables are
+    made of is computed once: the steps of partitions, which may be many, are kept in columns, in memory or
+    on disk. Small tables are cut off from what they were made of, so that plans stay small.
     """
-    runs = fact_rules.runs(rows, window, ends).localCheckpoint()
-    facts = fact_rules.facts(rows, runs).localCheckpoint()
-    presence = ownership.presence(rows, facts)
-    steps = ownership.steps(facts, presence, runs).localCheckpoint()
-    rounds = round_rules.rounds(rows).localCheckpoint()
-    completion = ownership.completion(steps)
-    absences = fact_rules.absences(rows, runs)
-    in_window = window.from_us
-    return TraceTables(
-        intervals=ownership.intervals(steps, fact_rules.logs(rows)).where(
-            f"to_us > {in_window} or from_us >= {in_window}"
-        ),
-        handovers=ownership.handovers(steps, completion, rounds, absences).localCheckpoint(),
-        rounds=rounds.where(f"prepared_us >= {in_window}"),
-        members=member_timelines(rows).where(f"time_us >= {in_window}"),
-    )
+
+    def __init__(self, rows: DataFrame, ends: DataFrame | None = None, window: Window = WHOLE) -> None:
+        self._rows = rows
+        self._ends = last_rows(rows) if ends is None else ends
+        self._window = window
+
+    @cached_property
+    def intervals(self) -> DataFrame:
+        from_us = self._window.from_us
+        found = owner_intervals(self._steps, self._rows, self._runs)
+        return found.where(f"to_us > {from_us} or from_us >= {from_us}")
+
+    @cached_property
+    def handovers(self) -> DataFrame:
+        completion = ownership.completion(self._steps).localCheckpoint()
+        absences = fact_rules.absences(self._rows, self._runs) if self._has.deleted_groups else None
+        return ownership.handovers(self._steps, completion, self._all_rounds, self._runs, absences)
+
+    @cached_property
+    def rounds(self) -> DataFrame:
+        return self._all_rounds.where(f"prepared_us >= {self._window.from_us}")
+
+    @cached_property
+    def members(self) -> DataFrame:
+        return member_timelines(self._rows).where(f"time_us >= {self._window.from_us}")
+
+    @cached_property
+    def _runs(self) -> DataFrame:
+        return fact_rules.runs(self._rows, self._window, self._ends).localCheckpoint()
+
+    @cached_property
+    def _has(self) -> fact_rules.Contents:
+        return fact_rules.contents(self._runs)
+
+    @cached_property
+    def _steps(self) -> DataFrame:
+        facts = fact_rules.facts(self._rows, self._runs, self._has)
+        return ownership.steps(facts, self._rows).persist(StorageLevel.MEMORY_AND_DISK)
+
+    @cached_property
+    def _all_rounds(self) -> DataFrame:
+        return rebalance_rounds(self._rows).localCheckpoint()
+
+
+def last_rows(rows: DataFrame) -> DataFrame:
+    """Per run, the time of its last row (``end_us``)."""
+    return rows.groupBy("run").agg(f.max("time_us").alias("end_us"))

@@ -81,20 +81,6 @@ def test_a_cluster_is_always_sparks(request_: Request, asked: list[Any]) -> None
         analyze(request_, Engine.LOCAL, CLUSTER)
 
 
-def test_imported_traces_are_read_by_the_local_engine_alone(
-    request_: Request, asked: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(analysis, "_is_imported", lambda _trace: True)
-    weighing(monkeypatch, 100_000_001)
-    assert analyze(request_).engine == "local"
-    run = request_.traces["run"]
-    with pytest.raises(
-        InputError, match=f"--engine spark: {run}: imported traces are read by --engine local"
-    ):
-        analyze(request_, Engine.SPARK)
-    assert asked == []
-
-
 def test_sparks_tables_are_written_if_a_folder_is_named(
     request_: Request, asked: list[Any], tmp_path: Path
 ) -> None:

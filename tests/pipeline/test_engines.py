@@ -7,9 +7,8 @@ Python, and their sums are compared with the figures.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,9 +16,7 @@ from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.pipeline.analysis import Engine, analyze
 from groupstorm.pipeline.find import find_traces
-from groupstorm.pipeline.local import analyze_locally
-from groupstorm.pipeline.local_tables import all_rows
-from groupstorm.pipeline.results import TABLES, EngineResult, Request
+from groupstorm.pipeline.results import EngineResult, Request
 from groupstorm.problems import InputError
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.schema import Source
@@ -27,6 +24,7 @@ from tests.figures.synthetic import trace
 from tests.figures.synthetic_rows import TracedRow
 from tests.figures.synthetic_tasks import streams_trace
 from tests.figures.tracing import Trace, consumer_group_trace, coordinator_trace
+from tests.pipeline.both_engines import Tables, assert_the_engines_agree, locally
 from tests.pipeline.traces import write_trace
 
 if TYPE_CHECKING:
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 
 RATES = ((200_000, 700_000), (1_000_000, 700_000), (333_333, 1_000_000), (0, 100))
 WINDOWS = (WHOLE, Window(300, None), Window(150, 700), Window(0, 400))
-
-Tables = Mapping[str, list[tuple[Any, ...]]]
 
 
 def deleted_and_created_again() -> list[TracedRow]:
@@ -78,30 +74,6 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def on_spark(spark: SparkSession, request: Request) -> tuple[EngineResult, Tables]:
-    from groupstorm.pipeline.spark import analyze_on_spark
-
-    result, tables = analyze_on_spark(spark, request)
-    rows = {
-        name: [tuple(row) for row in getattr(tables, name).select("run", "group", *columns).collect()]
-        for name, columns in TABLES.items()
-    }
-    return result, rows
-
-
-def locally(request: Request) -> tuple[EngineResult, Tables]:
-    result, tables = analyze_locally(request)
-    rows = {
-        name: [tuple(row[column] for column in ("run", "group", *columns)) for row in all_rows(tables, name)]
-        for name, columns in TABLES.items()
-    }
-    return result, rows
-
-
-def in_some_order(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return sorted(rows, key=repr)
-
-
 def assert_sums(result: EngineResult, tables: Tables) -> None:
     """The tables say what the figures say: un-owned time, generations and their latencies."""
     for (run, group), figures in result.figures.items():
@@ -135,17 +107,7 @@ def test_the_local_engine_confirms_every_run(traces: Path) -> None:
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_the_engines_agree(spark: SparkSession, traces: Path, window: Window) -> None:
-    request = Request(find_traces([traces]), window=window, slowest=4)
-    local, local_tables = locally(request)
-    distributed, spark_tables = on_spark(spark, request)
-    assert distributed.groups == local.groups
-    assert {key: one.to_json() for key, one in distributed.figures.items()} == {
-        key: one.to_json() for key, one in local.figures.items()
-    }
-    for name in TABLES:
-        assert in_some_order(spark_tables[name]) == in_some_order(local_tables[name]), name
-    assert [tuple(row) for row in distributed.handovers] == [tuple(row) for row in local.handovers]
-    assert [tuple(row) for row in distributed.rounds] == [tuple(row) for row in local.rounds]
+    assert_the_engines_agree(spark, Request(find_traces([traces]), window=window, slowest=4))
 
 
 def test_a_deleted_group_is_not_un_owned(traces: Path) -> None:

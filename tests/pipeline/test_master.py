@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from groupstorm.pipeline.session import address_towards
+from groupstorm.pipeline.session import address_towards, spark_address
 from groupstorm.problems import InputError
 
 
@@ -14,7 +14,7 @@ from groupstorm.problems import InputError
     "master", ["local[2]", "spark://", "spark://a", "spark://a:0", "spark://a:65536", "yarn", "a:7077"]
 )
 def test_what_is_no_cluster_is_named(master: str) -> None:
-    with pytest.raises(InputError, match="expected spark://HOST:PORT"):
+    with pytest.raises(InputError, match=r"expected local\[N\], local\[\*\] or spark://HOST:PORT"):
         address_towards(master)
 
 
@@ -38,3 +38,14 @@ def test_a_cluster_that_does_not_answer_is_said() -> None:
         port = listening.getsockname()[1]
     with pytest.raises(InputError, match=rf"--master spark://127\.0\.0\.1:{port}: nobody answers there"):
         address_towards(f"spark://127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize("master", ["local[*]", "local[2]", "local[12,4]", "local-cluster[2,1,1024]"])
+def test_spark_on_this_machine_listens_on_the_loopback_interface(master: str) -> None:
+    assert spark_address(master) == "127.0.0.1"
+
+
+@pytest.mark.parametrize("master", ["local", "local[0]", "local[a]", "local[2", "local-cluster[2,1]"])
+def test_what_spark_would_not_take_on_this_machine_is_named(master: str) -> None:
+    with pytest.raises(InputError, match="expected local"):
+        spark_address(master)

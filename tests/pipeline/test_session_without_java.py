@@ -34,8 +34,12 @@ class Spark:
         self.calls: list[str] = []
         self._start = start
         self._running = running
+        #: The exit code of the JVM, if it has ended.
+        self.ended: int | None = None
         process = SimpleNamespace(
-            kill=lambda: self.calls.append("killed"), wait=lambda: self.calls.append("waited")
+            kill=lambda: self.calls.append("killed"),
+            wait=lambda: self.calls.append("waited"),
+            poll=lambda: self.ended,
         )
         self.sparkContext = SimpleNamespace(
             _gateway=SimpleNamespace(proc=process), setLogLevel=self.calls.append
@@ -170,6 +174,25 @@ def test_a_problem_stops_spark_and_an_interruption_ends_its_jvm_without_a_call(
             raise KeyboardInterrupt
         assert os.fstat(2).st_rdev == os.stat(os.devnull).st_rdev, "nobody reads what PySpark says then"
     assert spark.calls == ["OFF", "killed", "waited"]
+
+
+def test_a_problem_without_a_jvm_is_not_hidden_by_another_one(played: Callable[[Spark], Spark]) -> None:
+    spark = played(Spark())
+    spark.ended = 137
+    with pytest.raises(InputError, match="Spark has ended"), session.spark_session():
+        raise InputError("Spark has ended")
+    assert spark.calls == ["OFF"]
+
+
+def test_packages_are_fetched_if_they_are_named(played: Callable[[Spark], Spark]) -> None:
+    spark = played(Spark())
+    with session.spark_session(packages=("a:b:1", "c:d:2")):
+        pass
+    assert spark.settings["spark.jars.packages"] == "a:b:1,c:d:2"
+    spark = played(Spark())
+    with session.spark_session():
+        pass
+    assert "spark.jars.packages" not in spark.settings
 
 
 @pytest.mark.parametrize("gateway", [None, SimpleNamespace(proc=None)])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.by_group import Window
@@ -23,17 +24,14 @@ _SCHEMA = "run string, `group` string, figures string, problem string"
 
 
 def figures_by_run(
-    rows: DataFrame, traces: Mapping[str, Path], window: Window, ends: Mapping[str, int]
+    rows: DataFrame, ends: DataFrame, traces: Mapping[str, Path], window: Window
 ) -> dict[Key, Figures]:
-    """(run, group) -> figures; ``ends``: run -> where its trace ends.
+    """(run, group) -> figures; ``ends``: per run, where its trace ends.
 
-    A worker holds one batch of rows at a time, whatever a group's size. Raises InputError naming the place of
-    a row that does not fit the schema.
+    Raises InputError naming the place of a row that does not fit the schema.
     """
-    in_order = rows.repartition(*GROUP).sortWithinPartitions(*GROUP, "seq")
-    found = in_order.mapInArrow(_fold(window.from_us, dict(ends)), _SCHEMA).collect()
     figures = {}
-    for row in sorted(found, key=lambda row: (row["run"], row["group"])):
+    for row in sorted(folded(rows, ends, window).collect(), key=lambda row: (row["run"], row["group"])):
         if row["problem"] is not None:
             explain(traces[row["run"]])
             raise InputError(f"{traces[row['run']]}: {row['problem']}")
@@ -41,16 +39,23 @@ def figures_by_run(
     return figures
 
 
-def _fold(
-    from_us: int, ends: Mapping[str, int]
-) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
+def folded(rows: DataFrame, ends: DataFrame, window: Window) -> DataFrame:
+    """One row per run and group: its figures as JSON, or the problem of a row that does not fit the schema.
+
+    A worker holds one batch of rows at a time, whatever a group's size.
+    """
+    in_order = rows.join(f.broadcast(ends), "run").repartition(*GROUP).sortWithinPartitions(*GROUP, "seq")
+    return in_order.mapInArrow(_fold(window.from_us), _SCHEMA)
+
+
+def _fold(from_us: int) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     """What a worker does with batches of rows that are sorted by run, group and seq."""
 
     def fold(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
         names = ("run", "group", "figures", "problem")
-        for found in _results(_rows(batches), from_us, ends):
+        for found in _results(_rows(batches), from_us):
             columns = [pyarrow.array([value], pyarrow.string()) for value in found]
             yield pyarrow.RecordBatch.from_arrays(columns, names=names)
 
@@ -59,22 +64,24 @@ def _fold(
 
 def _rows(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[dict[str, Any]]:
     for batch in batches:
-        names = batch.schema.names
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        columns = [*zip(batch.schema.names, batch.columns, strict=True)]
+        used = {name: column.to_pylist() for name, column in columns if column.null_count < len(column)}
+        for values in zip(*used.values(), strict=True):
+            yield {name: value for name, value in zip(used, values, strict=True) if value is not None}
 
 
 def _results(
-    rows: Iterator[dict[str, Any]], from_us: int, ends: Mapping[str, int]
+    rows: Iterator[dict[str, Any]], from_us: int
 ) -> Iterator[tuple[str, str, str | None, str | None]]:
     """Run, group, and the figures as JSON or the problem of a row."""
     key: Key | None = None
+    end_us = 0
     accumulator, problem = FiguresAccumulator(from_us), None
     for row in rows:
         if key != (row["run"], row["group"]):
             if key is not None:
-                yield *key, *_result(accumulator, problem, ends[key[0]])
-            key = row["run"], row["group"]
+                yield *key, *_result(accumulator, problem, end_us)
+            key, end_us = (row["run"], row["group"]), row["end_us"]
             accumulator, problem = FiguresAccumulator(from_us), None
         if problem is None:
             try:
@@ -82,7 +89,7 @@ def _results(
             except InputError as mismatch:
                 problem = str(mismatch)
     if key is not None:
-        yield *key, *_result(accumulator, problem, ends[key[0]])
+        yield *key, *_result(accumulator, problem, end_us)
 
 
 def _result(

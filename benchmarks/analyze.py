@@ -1,0 +1,206 @@
+"""`groupstorm analyze` on Spark beside DuckDB: the same traces, tables and figures, in one run.
+
+    python -m benchmarks.analyze [--events 10000000] [--runs 4] [--memory-mib 2048] [--fold]
+
+A rolling deployment is copied until there are so many events: in each of the runs its copies follow each
+other in time. Both engines write the tables intervals, handovers, rounds and members as Parquet, and figures
+per run and group that follow from them; then their rows are compared. DuckDB (`benchmarks/analyze.sql`) has
+as many threads and as much memory as Spark. Seconds without the start of Spark's session, of the wall and of
+the processors; `--fold`: all figures of groupstorm, which one Python task computes per group, are measured
+too. Compare ratios, not seconds; on a busy machine, those of the processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from groupstorm.pipeline.analysis import weight
+from groupstorm.pipeline.find import find_traces
+from groupstorm.pipeline.read import read_traces
+from groupstorm.pipeline.results import MEMBER_EVENTS, TABLES
+from groupstorm.pipeline.session import spark_session
+from groupstorm.storms.run import run
+from groupstorm.storms.scenario.files import load
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from pyspark.sql import DataFrame, SparkSession
+
+SQL = Path(__file__).with_suffix(".sql")
+FIGURES = ("generations", "latency_avg_us", "latency_max_us", "unowned_us", "unowned_max_us", "paused_us")
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    **{name: ("run", "group", *columns) for name, columns in TABLES.items()},
+    "figures": ("run", "group", *FIGURES),
+}
+
+
+def make_traces(database: DuckDBPyConnection, events: int, runs: int, size: int, folder: Path) -> int:
+    """Write the traces of so many runs below ``folder``; returns how many events they have."""
+    settings = {"members": size, "partitions": 10 * size}
+    base = run(load("rolling-deploy").resolve("eager", 1, settings), folder / ".base", "parquet")
+    source = f"read_parquet('{base.trace}')"
+    found = database.execute(f"SELECT max(seq) + 1, max(time_us) + 1 FROM {source}").fetchone()
+    assert found is not None
+    seqs, time_us = found
+    copies = max(1, events // runs // base.events)
+    for number in range(runs):
+        one = folder / "traces" / f"run-{number}"
+        one.mkdir(parents=True)
+        database.execute(
+            f"COPY (SELECT t.* REPLACE (seq + copy * {seqs} AS seq, time_us + copy * {time_us} AS time_us) "
+            f"FROM range({copies}) c(copy), {source} t ORDER BY copy, t.seq) TO '{one}/trace.parquet'"
+        )
+    return copies * runs * base.events
+
+
+def on_duckdb(database: DuckDBPyConnection, traces: Path, out: Path) -> None:
+    """Compute and write every table."""
+    database.execute(
+        "CREATE VIEW rows AS SELECT *, parse_path(filename)[-2] AS run "
+        f"FROM read_parquet('{traces}/*/trace.parquet', filename = true)"
+    )
+    for statement in SQL.read_text("utf-8").split(";\n"):
+        named = {"member_events": [*MEMBER_EVENTS]} if "$member_events" in statement else None
+        database.execute(statement, named)
+    for name, columns in COLUMNS.items():
+        chosen = ", ".join(f'"{column}"' for column in columns)
+        database.execute(f"COPY (SELECT {chosen} FROM {name}) TO '{out}/{name}.parquet'")
+
+
+def on_spark(spark: SparkSession, traces: Path, out: Path) -> DataFrame:
+    """Compute and write every table, and return the rows of the traces."""
+    from pyspark.sql import functions as f
+
+    from groupstorm.pipeline.tables import TraceTables
+
+    rows = read_traces(spark, find_traces([traces])).rows
+    tables = TraceTables(rows)
+    for name in TABLES:
+        getattr(tables, name).select(*COLUMNS[name]).write.parquet(str(out / name))
+    written = {name: spark.read.parquet(str(out / name)) for name in ("rounds", "handovers")}
+    rounds = (
+        written["rounds"]
+        .groupBy("run", "group")
+        .agg(
+            f.count("stable_us").alias("generations"),
+            f.avg("latency_us").alias("latency_avg_us"),
+            f.max("latency_us").alias("latency_max_us"),
+        )
+    )
+    handovers = (
+        written["handovers"]
+        .groupBy("run", "group")
+        .agg(
+            f.sum("gap_us").alias("unowned_us"),
+            f.max("gap_us").alias("unowned_max_us"),
+            f.sum("paused_us").alias("paused_us"),
+        )
+    )
+    rounds.join(handovers, ["run", "group"], "full").write.parquet(str(out / "figures"))
+    return rows
+
+
+def differences(database: DuckDBPyConnection, one: Path, other: Path) -> Iterator[str]:
+    """The tables whose rows are not the same."""
+    for name, columns in COLUMNS.items():
+        chosen = ", ".join(f'"{column}"' for column in columns)
+        sides = [
+            f"SELECT {chosen} FROM read_parquet('{folder}/{name}{pattern}')"
+            for folder, pattern in ((one, ".parquet"), (other, "/*.parquet"))
+        ]
+        for left, right in (sides, sides[::-1]):
+            found = database.execute(f"SELECT count(*) FROM ({left} EXCEPT ALL {right})").fetchone()
+            if found is None or found[0]:
+                yield f"{name}: {found} rows are not in the other"
+        count = database.execute(f"SELECT count(*) FROM ({sides[0]})").fetchone()
+        print(f"  {name}: {count[0] if count else 0:,} rows", flush=True)
+
+
+@contextmanager
+def timed(name: str, measured: list[tuple[float, float]]) -> Iterator[None]:
+    """Measure the block, and print it beside the first one that was measured."""
+    begin_s, begin_cpu_s = time.monotonic(), cpu_seconds()
+    yield
+    measured.append((time.monotonic() - begin_s, cpu_seconds() - begin_cpu_s))
+    columns = [f"{one:11.1f}{one / first:7.2f}" for one, first in zip(measured[-1], measured[0], strict=True)]
+    print(f"{name:24}{''.join(columns)}", flush=True)
+
+
+def cpu_seconds() -> float:
+    """Of this process and all that it and they have started: Spark's JVM and its Python workers."""
+    found: dict[int, tuple[int, float]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            numbers = (folder / "stat").read_text().rpartition(")")[2].split()
+            found[int(folder.name)] = (
+                int(numbers[1]),
+                sum(map(int, numbers[11:15])) / os.sysconf("SC_CLK_TCK"),
+            )
+    family, together = {os.getpid()}, found[os.getpid()][1]
+    while more := {pid for pid, (parent, _) in found.items() if parent in family} - family:
+        family |= more
+        together += sum(found[pid][1] for pid in more)
+    return together
+
+
+def connect(memory_mib: int, folder: Path) -> DuckDBPyConnection:
+    """DuckDB in memory, with as many threads as Spark has; what does not fit goes into ``folder``."""
+    try:
+        import duckdb
+    except ImportError:
+        sys.exit("DuckDB is not installed: pip install duckdb")
+    options: dict[str, Any] = {
+        "threads": len(os.sched_getaffinity(0)),
+        "memory_limit": f"{memory_mib}MiB",
+        "temp_directory": str(folder / "duckdb"),
+    }
+    return duckdb.connect(config=options)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("--members", type=int, default=50, help="of the deployment that is copied")
+    parser.add_argument("--memory-mib", type=int, default=4096)
+    parser.add_argument("--fold", action="store_true", help="all figures of groupstorm too")
+    given = parser.parse_args()
+    measured: list[tuple[float, float]] = []
+    with TemporaryDirectory(prefix="groupstorm-bench-") as name:
+        folder = Path(name)
+        for out in ("duckdb-tables", "spark-tables"):
+            (folder / out).mkdir()
+        database = connect(given.memory_mib, folder)
+        events = make_traces(database, given.events, given.runs, given.members, folder)
+        traces = folder / "traces"
+        print(
+            f"{events:,} events of {given.runs} runs, {given.memory_mib} MiB\n{'':37}wall   ratio", flush=True
+        )
+        with timed("DuckDB", measured):
+            on_duckdb(database, traces, folder / "duckdb-tables")
+        trace_bytes = weight(find_traces([traces]))
+        with spark_session(trace_bytes, driver_memory_mib=given.memory_mib) as spark:
+            with timed("Spark", measured):
+                rows = on_spark(spark, traces, folder / "spark-tables")
+            if given.fold:
+                from groupstorm.pipeline import figures
+
+                with timed("all figures on Spark", measured):
+                    figures(rows).collect()
+        found = [*differences(database, folder / "duckdb-tables", folder / "spark-tables")]
+    print("\n".join(found) or "both have the same rows")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()

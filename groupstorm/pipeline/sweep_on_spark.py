@@ -1,0 +1,110 @@
+"""The runs of a sweep on Spark: few tasks of many runs, each run kept in the sweep's folder when it is done.
+
+A task that Spark repeats, because its worker is lost, leaves out the runs that it finds there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import chdir, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groupstorm.problems import ExpectedError, InputError, OutputError
+from groupstorm.storms.sweep_runs import Order, run_one
+from groupstorm.storms.sweep_store import RunsFile, SweepStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Tasks for each core that Spark has, so that all cores are busy until the end.
+TASKS_PER_CORE = 4
+#: More tasks than that if they would have more runs: workers that come late get some, too.
+RUNS_PER_TASK_MAX = 100
+
+#: As often as Spark tries a task on a cluster.
+TASK_TRIES = 4
+
+_POLL_SECONDS = 0.5
+
+#: How an error of ours in a task ends the worker's traceback.
+_OURS = re.compile(r"groupstorm\.problems\.(InputError|OutputError): (.*)")
+
+
+def repeating_tasks(master: str) -> str:
+    """On the cores of this machine Spark gives up a task that fails once, unless the master says more."""
+    return re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{TASK_TRIES}]", master)
+
+
+def batches(orders: Sequence[Order], spark_cores: int) -> list[Sequence[Order]]:
+    """The runs of each task. Neighbours, which take equally long, are dealt out to different tasks."""
+    count = max(TASKS_PER_CORE * spark_cores, -(-len(orders) // RUNS_PER_TASK_MAX))
+    return [orders[first::count] for first in range(min(count, len(orders)))]
+
+
+def run_on_spark(
+    spark: SparkSession, orders: Sequence[Order], store: SweepStore, progress: Callable[[int], None]
+) -> None:
+    """Do runs on Spark's workers. Raises InputError if they see other files than this process."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    context = spark.sparkContext
+    parts = batches(orders, context.defaultParallelism)
+    work = partial(_run_batches, Path.cwd(), store.folder.absolute())
+    job = context.parallelize(list(enumerate(parts)), len(parts)).mapPartitions(work)
+    # In a thread of its own: PySpark cleans up after an interrupted call, and waits for the call's answer.
+    thread = ThreadPoolExecutor(1)
+    try:
+        _wait_for(thread.submit(job.count), store, lambda done: progress(min(done, len(orders))))
+    except (Py4JJavaError, PySparkException) as failure:
+        raise task_problem(str(failure), store) from failure
+    finally:
+        thread.shutdown(wait=False)
+
+
+def _wait_for(job: Future[int], store: SweepStore, progress: Callable[[int], None]) -> None:
+    """Report how many runs the files have gained, until the job has ended; raises what it has raised."""
+    before, done = store.count(), 0
+    while not job.done():
+        wait([job], timeout=_POLL_SECONDS)
+        known, done = done, store.count() - before
+        if done > known:
+            progress(done)
+    job.result()
+
+
+def _run_batches(
+    current: Path, folder: Path, numbered: Iterator[tuple[int, Sequence[Order]]]
+) -> Iterator[int]:
+    """In a task: do its runs, and yield how many those were.
+
+    ``current``: the folder that names of files are relative to.
+    """
+    store = SweepStore(folder)
+    with chdir(current) if current.is_dir() else nullcontext():
+        for number, orders in numbered:
+            yield run_batch(store, f"task-{number:05}", orders)
+
+
+def run_batch(store: SweepStore, name: str, orders: Sequence[Order]) -> int:
+    """Do the runs that no earlier try of the task has finished. Raises InputError, OutputError."""
+    store.check_is_seen()
+    finished = store.results(f"{name}-*.jsonl")
+    missing = [order for order in orders if order.key not in finished]
+    with RunsFile(store.runs, name) as file:
+        for order in missing:
+            file.add(order.key, run_one(order))
+    return len(missing)
+
+
+def task_problem(text: str, store: SweepStore) -> Exception:
+    """The error of the task that Spark gave up."""
+    ours = _OURS.search(text)
+    if ours is not None:
+        kind: type[ExpectedError] = InputError if ours[1] == InputError.__name__ else OutputError
+        return kind(f"--master: a worker of Spark says: {ours[2].strip()}")
+    return RuntimeError(f"Spark gave up a task of the sweep in {store.folder}: {text}")

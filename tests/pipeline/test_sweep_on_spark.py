@@ -1,0 +1,244 @@
+"""The runs of a sweep on Spark: tasks, what a repeated task does, and what a sweep on one machine says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from groupstorm.pipeline.sweep_on_spark import batches, repeating_tasks, run_batch, task_problem
+from groupstorm.problems import InputError, OutputError
+from groupstorm.storms.scenario.files import load
+from groupstorm.storms.sweep import Sweep, parse_axis
+from groupstorm.storms.sweep_runs import Order, Plan
+from groupstorm.storms.sweep_store import RunsFile, SweepStore, definition_text
+from tests.command import COMMAND, environment_of_command, groupstorm
+
+DEADLINE_S = 240
+
+SMALL = ["--set", "partitions=4", "--over", "members=2,3", "--seeds", "3"]
+
+
+def plan(seeds: int = 2) -> Plan:
+    sweep = Sweep(
+        "cold-start", None, (parse_axis("members=2,3", load("cold-start")),), 0, seeds, {"partitions": 4}
+    )
+    return Plan(sweep, sweep.points())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SweepStore:
+    with SweepStore(tmp_path / "x").begun(definition_text(plan())):
+        return SweepStore(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("runs", "cores", "sizes"),
+    [
+        (3, 2, [1, 1, 1]),
+        (8, 2, [1] * 8),
+        (20, 2, [3, 3, 3, 3, 2, 2, 2, 2]),
+        (800, 2, [100] * 8),
+        (801, 2, [89] * 9),
+        (2000, 1, [100] * 20),
+        (2000, 16, [32] * 16 + [31] * 48),
+    ],
+)
+def test_few_tasks_of_many_runs(runs: int, cores: int, sizes: list[int]) -> None:
+    orders: list[Order] = plan(runs).orders[:runs]
+    found = batches(orders, cores)
+    assert [len(batch) for batch in found] == sizes
+    assert {order.key for batch in found for order in batch} == {order.key for order in orders}
+    assert found[0][:2] == [orders[0], *orders[len(found) : len(found) + 1]], (
+        "neighbours are in different tasks"
+    )
+
+
+@pytest.mark.parametrize(
+    ("master", "asked"),
+    [
+        ("local[2]", "local[2,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
+        ("spark://host:7077", "spark://host:7077"),
+    ],
+)
+def test_a_task_that_fails_is_repeated_on_every_master(master: str, asked: str) -> None:
+    assert repeating_tasks(master) == asked
+
+
+def test_a_repeated_task_leaves_out_the_runs_that_it_has_finished(store: SweepStore) -> None:
+    orders = plan().orders
+    with RunsFile(store.runs, "task-00003") as file:
+        file.add(orders[1].key, "kept")
+    with RunsFile(store.runs, "task-00004") as file:
+        file.add(orders[2].key, "kept by another task")
+    assert run_batch(store, "task-00003", orders[:3]) == 2
+    assert store.results("task-00003-1.jsonl") == {orders[1].key: "kept"}
+    assert [*store.results("task-00003-2.jsonl")] == [orders[0].key, orders[2].key]
+    assert run_batch(store, "task-00003", orders[:3]) == 0
+
+
+def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="runs: not seen here"):
+        run_batch(SweepStore(tmp_path / "gone"), "task-00000", plan().orders)
+
+
+def test_an_error_of_ours_in_a_task_is_that_error(store: SweepStore) -> None:
+    text = (
+        "SparkException: Job aborted\n  File x\ngroupstorm.problems.{}: /x/runs: why not\n\n\tat org.apache"
+    )
+    for kind in (InputError, OutputError):
+        problem = task_problem(text.format(kind.__name__), store)
+        assert (type(problem), str(problem)) == (kind, "--master: a worker of Spark says: /x/runs: why not")
+    assert isinstance(
+        task_problem("Job aborted due to stage failure: Task 0 failed 4 times", store), RuntimeError
+    )
+
+
+# -- with Spark ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def needs_spark() -> None:
+    from groupstorm.pipeline.java import java_home
+
+    pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[spark]'")
+    try:
+        java_home()
+    except InputError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("needs_spark")
+def test_a_sweep_on_spark_says_what_one_on_this_machine_says(tmp_path: Path) -> None:
+    here = groupstorm("sweep", "cold-start", *SMALL, "--out", "here", "--parquet", cwd=tmp_path)
+    there = groupstorm("sweep", "cold-start", *SMALL, "--out", "there", "--master", "local[2]", cwd=tmp_path)
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    assert there.stdout == here.stdout.replace("here/", "there/")
+    for name in ("sweep.json", "runs.parquet"):
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+    assert there.stderr.splitlines()[-1] == "  6 of 6 runs"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("needs_spark")
+def test_a_worker_that_reads_another_scenario_ends_the_sweep_with_one_line(tmp_path: Path) -> None:
+    """The file is changed when the command has read it; the workers start later."""
+    file = tmp_path / "s.yaml"
+    file.write_text("name: s\nsettings: {members: 2, partitions: 4}\nsteps: [{at_ms: 0, do: start}]\n")
+    process = subprocess.Popen(
+        [*COMMAND, "sweep", "s.yaml", "--over", "members=2,3", "--out", "x", "--master", "local[2]"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment_of_command(),
+    )
+    late = time.monotonic() + DEADLINE_S
+    while not (tmp_path / "x" / "runs" / "definition.json").exists():
+        assert time.monotonic() < late
+        time.sleep(0.01)
+    file.write_text(file.read_text().replace("partitions: 4", "partitions: 5"))
+    _, errors = process.communicate(timeout=DEADLINE_S)
+    assert (process.returncode, errors) == (
+        2,
+        "groupstorm: --master: a worker of Spark says: s.yaml: it, a file that it names or groupstorm "
+        "is not the sweep's here\n",
+    )
+    assert not (tmp_path / "x").exists(), "no run was done"
+
+
+class Cluster:
+    """`groupstorm sweep` on a cluster of two workers that Spark plays with processes of this machine."""
+
+    def __init__(self, folder: Path, spark_home: Path) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [
+                *(*COMMAND, "sweep", "rolling-deploy", "--variant", "cooperative", "--set", "members=12"),
+                *("--set", "partitions=24", "--over", "session.timeout.ms=20s..45s:5s", "--seeds", "8"),
+                *("--out", "x", "--master", "local-cluster[2,1,1024]"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env=environment_of_command() | {"SPARK_HOME": str(spark_home)},
+            start_new_session=True,
+        )
+
+    def executors(self) -> list[int]:
+        """The processes of Spark's workers: children of the JVM that the command has started."""
+        return [pid for jvm in java_children(self.process.pid) for pid in java_children(jvm)]
+
+    def count(self) -> int:
+        return SweepStore(self.folder / "x").count()
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        late = time.monotonic() + DEADLINE_S
+        while not condition():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < late
+            time.sleep(0.05)
+
+
+def children(parent: int) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[1]) == parent and fields[0] != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def java_children(parent: int) -> list[int]:
+    return [pid for pid in children(parent) if (Path("/proc") / str(pid) / "comm").read_text() == "java\n"]
+
+
+@pytest.fixture
+def spark_home(tmp_path: Path, needs_spark: None) -> Path:
+    """Where Spark makes the folders of its workers; else that would be PySpark's own folder."""
+    import pyspark
+
+    home = tmp_path / "spark"
+    home.mkdir()
+    for path in Path(pyspark.__file__).parent.iterdir():
+        (home / path.name).symlink_to(path)
+    return home
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, spark_home: Path) -> Iterator[Cluster]:
+    started = Cluster(tmp_path, spark_home)
+    yield started
+    with suppress(ProcessLookupError):  # nothing is left, as it should be
+        os.killpg(started.process.pid, signal.SIGKILL)
+    started.process.communicate(timeout=DEADLINE_S)
+
+
+@pytest.mark.slow
+def test_a_sweep_survives_a_worker_that_is_killed(cluster: Cluster) -> None:
+    cluster.wait_for(lambda: len(cluster.executors()) == 2 and cluster.count() >= 6)
+    store = SweepStore(cluster.folder / "x")
+    os.kill(cluster.executors()[0], signal.SIGKILL)
+    finished = store.results()
+    _, errors = cluster.process.communicate(timeout=DEADLINE_S)
+    assert cluster.process.returncode == 0, errors
+    assert errors.splitlines()[-1] == "  48 of 48 runs"
+    assert len(finished) < len(store.results()) == 48
+    times = Counter(key for file in store.runs.glob("*.jsonl") for key in store.results(file.name))
+    assert {times[key] for key in finished} == {1}, "what was finished is not done again"
+    assert [*store.runs.glob("task-*-2.jsonl")], "Spark has repeated a task"
