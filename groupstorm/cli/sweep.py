@@ -9,22 +9,22 @@ from typing import Annotated, Any
 
 import typer
 
+from groupstorm.cli.kept_runs import read_back, run_and_keep
 from groupstorm.cli.options import (
     OutOption,
     RankOption,
-    ScenarioArgument,
     SeedOption,
     SetOption,
     overrides,
-    seed_range,
 )
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_grid, print_paragraph, shape
-from groupstorm.cli.progress import runs_progress
 from groupstorm.figures.ranking import parse_ranking
 from groupstorm.figures.requirements import Requirement, parse
+from groupstorm.pipeline.sweep_table import TABLE_FILE, write_runs_table
 from groupstorm.problems import InputError
 from groupstorm.report.sweeps import (
+    SWEEP_FILE,
     check_figure,
     figure_of_interest,
     sweep_content,
@@ -34,33 +34,43 @@ from groupstorm.report.sweeps import (
     sweep_recommendation,
     sweep_sentences,
 )
-from groupstorm.storms.run_folder import json_text, write_text
-from groupstorm.storms.run_names import as_folder, folder_stem, free_folder
+from groupstorm.storms.run_folder import write_json
 from groupstorm.storms.scenario.files import load
-from groupstorm.storms.sweep import Outcome, Sweep, parse_axis, run_sweep
+from groupstorm.storms.sweep import Outcome, Sweep, check_sweep, parse_axis
+from groupstorm.storms.sweep_runs import Plan
+from groupstorm.storms.sweep_store import SweepStore
+from groupstorm.trace.parquet import import_pyarrow
 
-SWEEP_FILE = "sweep.json"
+SEEDS = 5
 
 
 def sweep(
-    scenario: ScenarioArgument,
+    scenario: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PRESET|FILE", help="A preset (`groupstorm list`) or a scenario file (.yaml, .toml)."
+        ),
+    ] = None,
     over: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--over",
             metavar="NAME=A..B:STEP|NAME=V1,V2",
             help="A setting and its values: session.timeout.ms=10s..120s:10s, members=20,60, or "
             "variant=eager,static. Repeatable: all combinations.",
         ),
-    ],
+    ] = None,
     variant: Annotated[
         str | None, typer.Option("--variant", help="Which variant. [default: the first]")
     ] = None,
     seed: SeedOption = None,
     settings: SetOption = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Run this many seeds of every point, from --seed on.")
-    ] = 5,
+        int | None,
+        typer.Option(
+            "--seeds", min=1, help=f"Run this many seeds of every point, from --seed on. [default: {SEEDS}]"
+        ),
+    ] = None,
     goal: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,6 +90,27 @@ def sweep(
     ] = None,
     ranked_by: RankOption = None,
     out: OutOption = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master",
+            metavar="local[N]|spark://HOST:PORT",
+            help="Do the runs on Spark: local[*] for the cores of this machine, or a cluster whose workers "
+            "see DIR under the same path.",
+        ),
+    ] = None,
+    read: Annotated[
+        Path | None,
+        typer.Option(
+            "--read",
+            metavar="DIR",
+            help="Answer from the finished runs of a sweep, with another --goal, --figure or --rank.",
+        ),
+    ] = None,
+    parquet: Annotated[
+        bool,
+        typer.Option("--parquet", help="Write runs.parquet, too: a row per run. [always with --master]"),
+    ] = False,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
     as_markdown: MarkdownOption = False,
@@ -93,36 +124,39 @@ def sweep(
     between its ends. Points that the scenario refuses are listed with the reason. At the end: which point to
     take (--rank says what it costs least of), with its spread, and what that buys against the defaults.
 
-    Files: sweep.json in DIR, with the figures of every seed and the command that runs it with its trace; DIR
-    is a new folder runs/<preset>-sweep-<seeds> unless --out says otherwise. Nothing is written
-    before the last point is done.
+    Files: sweep.json in DIR, with the figures of every seed and the command that runs it with its trace, once
+    all runs are done; DIR is runs/<preset>-sweep-<seeds> unless --out says otherwise. Each run is kept
+    in DIR when it is done: after a kill the same command goes on. --read DIR answers again.
 
     Example: groupstorm sweep rolling-deploy --variant static --over session.timeout.ms=20s..80s:20s --seeds 3
     """
     chosen_shape = shape(as_json, as_csv, as_markdown)
-    loaded = load(scenario)
     goals = [parse(text, "--goal") for text in goal or ()]
     check_figure(figure)
+    if read is None:
+        wanted = _wanted(scenario, over, variant, seed, seeds, overrides(settings))
+    else:
+        given: dict[str, object] = {"PRESET|FILE": scenario, "--over": over, "--variant": variant}
+        given |= {"--seed": seed, "--seeds": seeds, "--set": settings, "--out": out, "--master": master}
+        wanted = _read(read, given)
+    loaded = load(wanted.scenario)
     ranking = ranked_by or loaded.rank
     weights = None if ranking is None else parse_ranking(ranking)
-    axes = tuple(parse_axis(text, loaded) for text in over)
-    names = [axis.name for axis in axes]
-    if len(set(names)) != len(names):
-        raise InputError(f"--over: {next(n for n in names if names.count(n) > 1)} stands twice")
-    changed = overrides(settings)
-    for name in changed:
-        if name in names:
-            raise InputError(f"--set {name}: it is swept over with --over")
-    if variant is not None and variant not in loaded.variants:
-        raise InputError(f"variant: {variant!r} is not one of {', '.join(loaded.variants)}")
-    wanted = Sweep(scenario, variant, axes, seed if seed is not None else loaded.seed or 0, seeds, changed)
-    with runs_progress() as progress:
-        outcomes = [*run_sweep(wanted, progress)]
+    plan = Plan(wanted, wanted.points())
+    if parquet:
+        import_pyarrow()  # before the runs: raises InputError if it is not installed
+    if not plan.orders:
+        raise InputError(f"--over: every point is refused: {plan.refused[0]}")
+    store = SweepStore(read) if read is not None else run_and_keep(plan, loaded.name, out, master)
+    outcomes = plan.outcomes(read_back(plan, store))
     if all(outcome.refused for outcome in outcomes):
         raise InputError(f"--over: every point is refused: {outcomes[0].refused}")
     figure = figure_of_interest(figure, goals, outcomes)
-    content = sweep_content(loaded.name, wanted, outcomes, goals, figure, weights)
-    folder = _written(loaded.name, wanted, content, out)
+    content = sweep_content(loaded, wanted, outcomes, goals, figure, weights)
+    if parquet or master is not None:
+        write_runs_table(wanted, outcomes, store.folder / TABLE_FILE)
+    if read is None:
+        write_json(store.folder / SWEEP_FILE, content)
     if chosen_shape is Shape.JSON:
         print(json.dumps(content, ensure_ascii=False))
     elif chosen_shape is Shape.CSV:
@@ -132,24 +166,38 @@ def sweep(
         recommended = sweep_recommendation(wanted, outcomes, goals, weights)
         for paragraph in [*sweep_notes(wanted, outcomes), *recommended]:
             print_paragraph(paragraph)
-        print()
-        print_paragraph(f"All figures, and a command for each run: {folder / SWEEP_FILE}")
+        if read is None:
+            print()
+            print_paragraph(f"All figures, and a command for each run: {store.folder / SWEEP_FILE}")
 
 
-def _written(name: str, wanted: Sweep, content: Mapping[str, Any], out: Path | None) -> Path:
-    """Write sweep.json; returns its folder."""
-    text = json_text(content)
-    if out is None:
-        stem = folder_stem(
-            name,
-            seed_range(wanted.first_seed, wanted.seeds),
-            kind="sweep",
-            variants=wanted.variant or "",
-            changed=wanted.overrides,
-        )
-        out = free_folder(stem, {SWEEP_FILE: text})
-    write_text(as_folder(out) / SWEEP_FILE, text)
-    return out
+def _read(folder: Path, given: Mapping[str, Any]) -> Sweep:
+    """The sweep that a folder holds. Raises InputError for an option that says what a sweep is."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"--read {folder}: says which sweep it is: expected no {name}")
+    return SweepStore(folder).sweep()
+
+
+def _wanted(
+    scenario: str | None,
+    over: Sequence[str] | None,
+    variant: str | None,
+    seed: int | None,
+    seeds: int | None,
+    changed: Mapping[str, Any],
+) -> Sweep:
+    """The sweep that the options name. Raises InputError."""
+    if scenario is None:
+        raise InputError("PRESET|FILE: expected a scenario, or --read DIR for a sweep that is finished")
+    if not over:
+        raise InputError("--over: expected a setting and its values, as in session.timeout.ms=10s..120s:10s")
+    loaded = load(scenario)
+    axes = tuple(parse_axis(text, loaded) for text in over)
+    first_seed = seed if seed is not None else loaded.seed or 0
+    wanted = Sweep(scenario, variant, axes, first_seed, SEEDS if seeds is None else seeds, changed)
+    check_sweep(wanted)
+    return wanted
 
 
 def _print(

@@ -49,7 +49,7 @@ def read_runs(folder: Path) -> dict[str, list[PastRun]]:
     if not comparison.is_file():
         raise InputError(f"{folder}: not the folder of a run, of its seeds, or of a comparison")
     found = {}
-    for name in _mapping(comparison, _read_json(comparison).get("variants")):
+    for name in _mapping(comparison, read_json(comparison).get("variants")):
         below = folder / name
         found[name] = [_read_run(below)] if (below / "scenario.yaml").is_file() else _runs_of_seeds(below)
         if not found[name]:
@@ -72,13 +72,17 @@ def _read_run(folder: Path) -> PastRun:
 
 
 def _figures(path: Path) -> Figures:
-    """Those that this version knows; None for those that an older version did not have."""
-    content = _mapping(path, _read_json(path))
+    return figures_of(_mapping(path, read_json(path)))
+
+
+def figures_of(content: Mapping[str, Any]) -> Figures:
+    """Figures from their JSON; None for those that an older version did not have."""
     known: dict[str, Any] = {field.name: content.get(field.name) for field in fields(Figures)}
     return Figures(**known)
 
 
-def _read_json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """The content of a JSON file. Raises InputError."""
     try:
         return json.loads(path.read_text("utf-8"))
     except OSError as error:

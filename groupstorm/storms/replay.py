@@ -26,14 +26,15 @@ def replay(folder: Path, exact: bool, overrides: Mapping[str, Any]) -> int:
     scenario = load(str(scenario_file)).resolve(None, None, overrides)
     with TemporaryDirectory(prefix="groupstorm-replay-") as temporary:
         again = run(scenario, Path(temporary) / "again", trace.suffix.removeprefix("."), exact)
-        return _compare(read_rows(trace), read_rows(again.trace), folder)
+        return compare_rows(read_rows(trace), read_rows(again.trace), str(folder))
 
 
-def _compare(before: Iterable[Row], after: Iterable[Row], folder: Path) -> int:
+def compare_rows(before: Iterable[Row], after: Iterable[Row], name: str) -> int:
+    """How many rows there are. Raises CheckFailed for the first that differs; ``name``: the run's."""
     count = 0
     for old, new in zip_longest(before, after):
         if old != new:
-            raise CheckFailed(f"{folder}: row {count} differs: was {_shown(old)}, is {_shown(new)}")
+            raise CheckFailed(f"{name}: row {count} differs: was {_shown(old)}, is {_shown(new)}")
         count += 1
     return count
 

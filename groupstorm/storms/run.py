@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol
 from groupstorm.assignors.registry import get
@@ -30,7 +30,7 @@ from groupstorm.storms.settling import IF_NEVER_SETTLED
 from groupstorm.storms.start_and_end import Progress
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.rows import TraceSink
-from groupstorm.trace.writer import NullSink, Tee, TraceWriter, open_writer
+from groupstorm.trace.writer import Tee, TraceWriter, open_writer
 
 ANYWAY = f"{IF_NEVER_SETTLED}=report runs it all the same"
 
@@ -50,8 +50,12 @@ class Run:
 
     @property
     def violations(self) -> dict[str, str]:
-        invariants = self.figures.invariants or {}
-        return {name: verdict for name, verdict in invariants.items() if verdict != "held"}
+        return broken_invariants(self.figures)
+
+
+def broken_invariants(figures: Figures) -> dict[str, str]:
+    """The invariants that broke in a run, each with what happened."""
+    return {name: verdict for name, verdict in (figures.invariants or {}).items() if verdict != "held"}
 
 
 def chosen_assignors(scenario: ResolvedScenario) -> Sequence[Assignor]:
@@ -120,11 +124,6 @@ def run(
     return record(scenario, folder, trace_format, storm, log, work)
 
 
-def run_without_trace(scenario: ResolvedScenario) -> Figures:
-    """Run in virtual time for the figures alone: nothing is written."""
-    return simulate(scenario, chosen_assignors(scenario), NullSink())
-
-
 def record(
     scenario: ResolvedScenario,
     folder: Path,
@@ -138,7 +137,7 @@ def record(
     ``work``: the sums of the assignors' work, if ``storm`` keeps them.
     """
     with RunFolder(folder).complete_or_absent():
-        started, cpu_started = time.perf_counter(), time.process_time()
+        clocks = Clocks()
         writer, gaps = open_writer(folder, "trace", trace_format), GapReasons()
         with ExitStack() as unfinished:
             unfinished.callback(writer.discard)
@@ -146,24 +145,51 @@ def record(
             figures = storm(sink)
             writer.close()
             unfinished.pop_all()
-        wall_seconds = time.perf_counter() - started
-        write_text(folder / "scenario.yaml", scenario.as_yaml())
-        write_json(folder / "figures.json", figures.to_json())
-        cpu_seconds = time.process_time() - cpu_started
-        write_json(folder / "measured.json", _measured(writer, wall_seconds, cpu_seconds, work))
+        cost = clocks.cost(work)
+        write_results(folder, scenario, figures, cost, writer)
     failure = None if work is None else work.failure
-    return Run(scenario, figures, folder, writer.path, writer.rows, wall_seconds, failure, gaps.reasons())
+    return Run(
+        scenario, figures, folder, writer.path, writer.rows, cost.wall_seconds, failure, gaps.reasons()
+    )
 
 
-def _measured(
-    writer: TraceWriter, wall_seconds: float, cpu_seconds: float, work: AssignorWork | None
-) -> dict[str, Any]:
-    assignors = {} if work is None else work.measured()
-    return {
-        "wall_seconds": round(wall_seconds, 3),
-        "cpu_seconds": round(cpu_seconds, 3),
-        **assignors,
-        "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "trace_rows": writer.rows,
-        "trace_bytes": writer.path.stat().st_size,
+class MachineCost(NamedTuple):
+    """What a run cost this machine. ``assignors``: what `AssignorWork.measured` gives."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    assignors: Mapping[str, int | float]
+    peak_memory_mib: int
+
+
+class Clocks:
+    """Runs from now on, while a storm runs; `cost` reads it."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def cost(self, work: AssignorWork | None) -> MachineCost:
+        """``work``: the sums of the assignors' work, if the run keeps them."""
+        return MachineCost(
+            time.perf_counter() - self._wall,
+            time.process_time() - self._cpu,
+            {} if work is None else work.measured(),
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        )
+
+
+def write_results(
+    folder: Path, scenario: ResolvedScenario, figures: Figures, cost: MachineCost, trace: TraceWriter
+) -> None:
+    """Write the files beside ``trace``, which is closed. measured.json comes last: the run is complete."""
+    write_text(folder / "scenario.yaml", scenario.as_yaml())
+    write_json(folder / "figures.json", figures.to_json())
+    measured = {
+        "wall_seconds": round(cost.wall_seconds, 3),
+        "cpu_seconds": round(cost.cpu_seconds, 3),
+        **cost.assignors,
+        "peak_memory_mib": cost.peak_memory_mib,
+        "trace_rows": trace.rows,
+        "trace_bytes": trace.path.stat().st_size,
     }
+    write_json(folder / "measured.json", measured)

@@ -23,7 +23,7 @@ RUNS = Path("runs")
 SETTINGS_LENGTH_MAX = 60
 
 #: Files that say what a folder of runs holds.
-TELLING = ("scenario.yaml", "comparison.json", "sweep.json", "fidelity.json")
+TELLING = ("scenario.yaml", "comparison.json", "definition.json", "fidelity.json")
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.,=+-]+")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def run_order(order: Order) -> Run:
     return run(scenario, order.folder, order.trace_format, order.exact)
 
 
-def run_all(orders: Sequence[Order]) -> Iterator[Run]:
+def run_all(orders: Sequence[Order]) -> Generator[Run]:
     """Do the runs, as many at once as there are cores, and return them in the order of ``orders``.
 
     If one fails or the iteration is broken off, the folders of runs that are not complete are removed.
@@ -72,7 +72,12 @@ def check_variants(scenario: str, wanted: Sequence[str]) -> Sequence[str]:
     for name in wanted:
         if name not in variants:
             raise InputError(f"variant: {name!r} is not one of {', '.join(variants)}")
-    return wanted or tuple(variants)
+    return tuple(dict.fromkeys(wanted or variants))
+
+
+def folder_of(folder: Path, variant: str | Path, seed: int, seeds: int) -> Path:
+    """Where the run of one seed of a variant lies in the folder of a comparison of so many seeds."""
+    return folder / variant if seeds == 1 else folder / variant / f"seed-{seed}"
 
 
 def forget_other_variants(folder: Path, chosen: Sequence[str]) -> None:

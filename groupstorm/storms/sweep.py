@@ -1,25 +1,23 @@
-"""Sweeps: one scenario with every combination of some settings, each with several seeds, on all cores.
-
-Nothing is written: a point's figures come from its events as they happen.
-"""
+"""Sweeps: one scenario with every combination of some settings, each with several seeds."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from math import prod
+from numbers import Number
 from typing import Any
 
 from groupstorm.figures import Figures
 from groupstorm.problems import InputError
-from groupstorm.storms.run import run_without_trace
+from groupstorm.storms.run import broken_invariants
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario, load
 from groupstorm.storms.scenario.settings import duration_unit_us, setting
-from groupstorm.storms.several import cores
-from groupstorm.storms.worker_processes import map_in_processes
 from groupstorm.units import UNITS_US, duration_us
 from groupstorm.yaml_documents import parse_yaml
 
@@ -66,10 +64,7 @@ class Outcome:
     @property
     def broken(self) -> int:
         """Runs in which an invariant broke."""
-        return sum(
-            any(verdict != "held" for verdict in (figures.invariants or {}).values())
-            for figures in self.figures.values()
-        )
+        return sum(bool(broken_invariants(figures)) for figures in self.figures.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +79,7 @@ class Sweep:
     overrides: Mapping[str, Any]
 
     def points(self) -> list[Point]:
+        """All combinations."""
         return [
             Point(tuple(label for label, _ in one), dict(zip(self.names, (v for _, v in one), strict=True)))
             for one in product(*(zip(axis.labels, axis.values, strict=True) for axis in self.axes))
@@ -92,6 +88,16 @@ class Sweep:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(axis.name for axis in self.axes)
+
+    def resolve(self, point: Point, seed: int) -> ResolvedScenario:
+        """The scenario of one run. Raises InputError if it refuses the settings."""
+        settings = {name: value for name, value in point.settings.items() if name != VARIANT}
+        variant = point.settings.get(VARIANT, self.variant)
+        return load(self.scenario).resolve(variant, seed, {**self.overrides, **settings})
+
+    def scenario_of(self, point: Point) -> ResolvedScenario:
+        """The scenario of a point's first seed, if it is not refused."""
+        return self.resolve(point, self.first_seed)
 
     def command(self, point: Point, seed: int) -> str:
         """The command that runs one seed of a point with its trace."""
@@ -106,26 +112,51 @@ class Sweep:
         return shlex.join(words + [word for pair in changed.items() for word in ("--set", "=".join(pair))])
 
 
-def parse_axis(text: str, scenario: Scenario) -> Axis:
+def parse_axis(text: str, scenario: Scenario, option: str = "--over") -> Axis:
     """`session.timeout.ms=10s..120s:10s`, `members=20,60` or `variant=eager,static`. Raises InputError."""
-    where = f"--over {text!r}"
+    where = f"{option} {text!r}"
     name, equals, written = text.partition("=")
     name = name.strip()
     if not equals or not name or not written.strip():
         raise InputError(f"{where}: expected NAME=A..B:STEP or NAME=V1,V2")
+    if ".." in written and name != VARIANT:
+        setting(name, f"{where}: ")
+        return _range(where, name, written.strip(), duration_unit_us(name))
+    return _axis_of_labels(where, name, _split(written), scenario)
+
+
+def axis_of(name: str, values: Any, scenario: Scenario) -> Axis:
+    """An axis of values as Python has them, or of a text as --over has it. Raises InputError."""
+    if isinstance(values, str):
+        return parse_axis(f"{name}={values}", scenario, "over")
+    where = f"over {name!r}"
+    labels = [_label(value) for value in values] if isinstance(values, Iterable) else []
+    if not labels:
+        raise InputError(f"{where}: {values!r}: expected a list of values, or a text: '10s..60s:10s'")
+    return _axis_of_labels(where, name, labels, scenario)
+
+
+def _label(value: Any) -> str:
+    """A value as YAML has it."""
+    is_scalar = isinstance(value, str) or (isinstance(value, Number) and not isinstance(value, bool))
+    return str(value) if is_scalar else json.dumps(value)
+
+
+def _axis_of_labels(where: str, name: str, labels: Sequence[str], scenario: Scenario) -> Axis:
+    if name != VARIANT:
+        setting(name, f"{where}: ")
+        return _axis(where, name, labels, values_of(name, labels, where))
+    for label in labels:
+        if label not in scenario.variants:
+            raise InputError(f"{where}: {label!r} is not one of {', '.join(scenario.variants)}")
+    return _axis(where, name, labels, labels)
+
+
+def values_of(name: str, labels: Sequence[str], where: str) -> list[Any]:
+    """The values of an axis, as they are set, from those that are written. Raises InputError."""
     if name == VARIANT:
-        labels = [part.strip() for part in written.split(",")]
-        for label in labels:
-            if label not in scenario.variants:
-                raise InputError(f"{where}: {label!r} is not one of {', '.join(scenario.variants)}")
-        return _axis(where, name, labels, labels)
-    setting(name, f"{where}: ")
-    unit_us = duration_unit_us(name)
-    if ".." in written:
-        return _range(where, name, written.strip(), unit_us)
-    labels = _split(written)
-    values = [_value(where, label, unit_us) for label in labels]
-    return _axis(where, name, labels, values)
+        return list(labels)
+    return [_value(where, label, duration_unit_us(name)) for label in labels]
 
 
 def _axis(where: str, name: str, labels: Sequence[str], values: Sequence[Any]) -> Axis:
@@ -184,72 +215,19 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def run_sweep(sweep: Sweep, progress: Callable[[int, int], None]) -> Iterator[Outcome]:
-    """The outcome of every point, in order. ``progress``: runs that are done, and how many there are.
+def check_sweep(sweep: Sweep, over: str = "--over", changed: str = "--set") -> None:
+    """Raise InputError for too many points, axes that do not go together, or an unknown variant.
 
-    Raises InputError if there are too many points.
+    ``over``, ``changed``: how errors call the axes and the overrides.
     """
-    points = sweep.points()
-    if len(points) > POINTS_MAX:
-        raise InputError(f"--over: {len(points):,} points: expected {POINTS_MAX:,} at most")
-    yield from run_points(sweep, points, progress)
-
-
-def run_points(
-    sweep: Sweep, points: Sequence[Point], progress: Callable[[int, int], None]
-) -> Iterator[Outcome]:
-    """The outcome of each of ``points``, in order; ``progress`` as for `run_sweep`."""
-    seeds = range(sweep.first_seed, sweep.first_seed + sweep.seeds)
-    refused = [_refusal(sweep, point) for point in points]
-    orders = [
-        (sweep, point, seed)
-        for point, reason in zip(points, refused, strict=True)
-        if reason is None
-        for seed in seeds
-    ]
-    results = map_in_processes(run_one, orders, max(1, min(len(orders), cores())))
-    done = 0
-    for point, reason in zip(points, refused, strict=True):
-        if reason is not None:
-            yield Outcome(point, {}, reason)
-            continue
-        figures: dict[int, Figures] = {}
-        problems: list[str] = []
-        for seed in seeds:
-            found = next(results)
-            done += 1
-            progress(done, len(orders))
-            if isinstance(found, str):
-                problems.append(found)
-            else:
-                figures[seed] = found
-        yield Outcome(point, {}, problems[0]) if problems else Outcome(point, figures)
-
-
-def _refusal(sweep: Sweep, point: Point) -> str | None:
-    """Why the scenario refuses the settings of a point, found before anything is run."""
-    try:
-        _resolve(sweep, point, sweep.first_seed)
-    except InputError as problem:
-        return str(problem)
-    return None
-
-
-def scenario_of(sweep: Sweep, point: Point) -> ResolvedScenario:
-    """The scenario of a point's first seed, if it is not refused."""
-    return _resolve(sweep, point, sweep.first_seed)
-
-
-def _resolve(sweep: Sweep, point: Point, seed: int) -> ResolvedScenario:
-    settings = {name: value for name, value in point.settings.items() if name != VARIANT}
-    variant = point.settings.get(VARIANT, sweep.variant)
-    return load(sweep.scenario).resolve(variant, seed, {**sweep.overrides, **settings})
-
-
-def run_one(order: tuple[Sweep, Point, int]) -> Figures | str:
-    """One seed of a point, in this process; the reason if its settings are refused."""
-    sweep, point, seed = order
-    try:
-        return run_without_trace(_resolve(sweep, point, seed))
-    except InputError as problem:
-        return str(problem)
+    names, variants = sweep.names, load(sweep.scenario).variants
+    if len(set(names)) != len(names):
+        raise InputError(f"{over}: {next(n for n in names if names.count(n) > 1)} stands twice")
+    for name in sweep.overrides:
+        if name in names:
+            raise InputError(f"{changed} {name}: it is swept over with {over}")
+    if sweep.variant is not None and sweep.variant not in variants:
+        raise InputError(f"variant: {sweep.variant!r} is not one of {', '.join(variants)}")
+    points = prod(len(axis.values) for axis in sweep.axes)
+    if points > POINTS_MAX:
+        raise InputError(f"{over}: {points:,} points: expected {POINTS_MAX:,} at most")

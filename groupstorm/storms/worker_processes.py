@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
+from types import ModuleType
 from typing import Any, TypeVar
 
 from groupstorm.held_signals import stop_signals_held
@@ -19,26 +21,42 @@ Result = TypeVar("Result")
 
 def map_in_processes(
     function: Callable[[Argument], Result], arguments: Sequence[Argument], processes: int
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """``function`` of each argument, in their order, computed by ``processes`` processes.
 
     An error of `groupstorm.problems` in one of them is raised here. However the iteration ends, the
     processes are gone when it has ended.
     """
     results: dict[int, Result] = {}
+    following = 0
+    with closing(results_as_they_come(function, arguments, processes)) as coming:
+        for number, result in coming:
+            results[number] = result
+            while following in results:
+                yield results.pop(following)
+                following += 1
+
+
+def results_as_they_come(
+    function: Callable[[Argument], Result], arguments: Sequence[Argument], processes: int
+) -> Generator[tuple[int, Result], None, None]:
+    """As `map_in_processes`, but each result with its argument's place, as soon as it is there."""
     waiting = iter(range(len(arguments)))
     with _workers(function, min(processes, len(arguments))) as connections:
         working = {connection: _give(connection, waiting, arguments) for connection in connections}
-        for number in range(len(arguments)):
-            while number not in results:
-                busy = [connection for connection, at in working.items() if at is not None]
-                for connection in wait(busy):
-                    assert isinstance(connection, Connection)
-                    done = working[connection]
-                    assert done is not None
-                    results[done] = _received(connection)
-                    working[connection] = _give(connection, waiting, arguments)
-            yield results.pop(number)
+        for _ in range(len(arguments)):  # an iteration would ask for an end that need not come
+            connection = _first_answer([one for one, place in working.items() if place is not None])
+            place, result = working[connection], _received(connection)
+            assert place is not None
+            working[connection] = _give(connection, waiting, arguments)
+            yield place, result
+
+
+def _first_answer(busy: Sequence[Connection]) -> Connection:
+    """A process that has answered."""
+    connection = wait(busy)[0]
+    assert isinstance(connection, Connection)
+    return connection
 
 
 def _give(connection: Connection, waiting: Iterator[int], arguments: Sequence[Any]) -> int | None:
@@ -68,7 +86,7 @@ def _workers(function: Callable[[Any], Any], count: int) -> Iterator[list[Connec
     workers = []
     try:
         for _ in range(count):
-            with stop_signals_held():  # between its start and our list, too
+            with stop_signals_held(), _nameless_script():  # between its start and our list, too
                 ours, theirs = context.Pipe()
                 worker = context.Process(target=_work, args=(function, theirs), daemon=True)
                 worker.start()
@@ -81,6 +99,20 @@ def _workers(function: Callable[[Any], Any], count: int) -> Iterator[list[Connec
             connection.close()
         for worker, _ in workers:
             worker.join()
+
+
+@contextmanager
+def _nameless_script() -> Iterator[None]:
+    """Keep a process that starts in the block from importing the user's script, which would start it again.
+
+    It runs functions of this package. multiprocessing finds the script by the module `__main__`.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _work(function: Callable[[Any], Any], orders: Connection) -> None:

@@ -17,7 +17,8 @@ from groupstorm.figures.spread import Spread, spread_of, within_spread
 from groupstorm.figures.table import Figures
 from groupstorm.figures.unfit import unfit_variants
 from groupstorm.problems import InputError
-from groupstorm.storms.sweep import Outcome, Point, Sweep, run_points, scenario_of
+from groupstorm.storms.sweep import Outcome, Point, Sweep
+from groupstorm.storms.sweep_runs import run_points
 from groupstorm.whatif.knobs import Change, changes_of, noticed_after_ms
 
 #: Without a goal: what is to become less.
@@ -115,7 +116,7 @@ class Search:
             return advice
         if not self._goals and plain.spread(figure) is None:
             raise InputError(f"--goal: needed, because the scenario as it is has no value of {figure}")
-        singles = [(change,) for change in changes_of(scenario_of(self._sweep, Point((), {})))]
+        singles = [(change,) for change in changes_of(self._sweep.scenario_of(Point((), {})))]
         self._run(advice, singles)
         self._choose(advice)
         if advice.chosen is None:
@@ -205,7 +206,7 @@ class Search:
 def _tried(sweep: Sweep, changes: tuple[Change, ...], outcome: Outcome) -> Tried:
     if outcome.refused is not None:
         return Tried(changes, (), 0, outcome.refused)
-    settings = scenario_of(sweep, outcome.point).settings
+    settings = sweep.scenario_of(outcome.point).settings
     return Tried(changes, tuple(outcome.figures.values()), noticed_after_ms(settings))
 
 

@@ -126,7 +126,7 @@ def test_a_sweep_names_the_smallest_session_timeout_that_bridges_a_restart(tmp_p
     assert "Refused: session.timeout.ms=1h: session.timeout.ms: 3600000: the broker allows" in text
     assert all(len(line) <= 80 for line in result.stdout.splitlines() if not line.startswith("runs/"))
     (folder,) = (tmp_path / "runs").iterdir()
-    assert [path.name for path in folder.iterdir()] == ["sweep.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["runs", "sweep.json"]
     content = json.loads((folder / "sweep.json").read_text())
     assert [point.get("goal_met") for point in content["points"]] == [0, 1, 1, None]
     assert content["knees"] == [{"setting": "session.timeout.ms", "others": "", "value": "12s"}]
@@ -142,14 +142,88 @@ def test_the_same_sweep_gives_the_same_file_and_another_one_a_new_folder(tmp_pat
     assert groupstorm(*command, cwd=tmp_path).returncode == 0
     (folder,) = (tmp_path / "runs").iterdir()
     before = (folder / "sweep.json").read_bytes()
+    spoil_runs(folder)  # a sweep that is finished begins anew
     shown = groupstorm(*command, "--json", cwd=tmp_path).stdout
     assert [*(tmp_path / "runs").iterdir()] == [folder]
     assert (folder / "sweep.json").read_bytes() == before
     assert json.loads(shown) == json.loads(before)
+    spoil_runs(folder)
+    (folder / "sweep.json").unlink()  # one that is not finished goes on
+    assert "every point is refused: spoilt" in refused(groupstorm(*command, cwd=tmp_path))
+    (folder / "sweep.json").touch()
     rows = list(csv.DictReader(io.StringIO(groupstorm(*command, "--csv", cwd=tmp_path).stdout)))
     assert [(row["members"], row["seed"]) for row in rows] == [("2", "0"), ("3", "0")]
     assert groupstorm(*command[:-3], "partitions=8", "--seeds", "1", cwd=tmp_path).returncode == 0
     assert len([*(tmp_path / "runs").iterdir()]) == 2
+
+
+def spoil_runs(folder: Path) -> None:
+    """Let the kept runs of every point say that its settings are refused."""
+    (file,) = (folder / "runs").glob("*.jsonl")
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    spoilt = [{"point": row["point"], "seed": row["seed"], "refused": "spoilt"} for row in rows]
+    file.write_text("".join(json.dumps(row) + "\n" for row in spoilt))
+
+
+OVER = ["--over", "members=2,3", "--set", "partitions=4", "--seeds", "2"]
+
+
+@pytest.mark.slow
+def test_a_sweep_is_read_back_without_a_run(tmp_path: Path) -> None:
+    """With the same options it prints the same; --goal, --figure and --rank may be others."""
+    ran = groupstorm("sweep", "cold-start", *OVER, "--out", "x", "--all", cwd=tmp_path)
+    read = groupstorm("sweep", "--read", "x", "--all", cwd=tmp_path)
+    assert ran.stdout == read.stdout + "\nAll figures, and a command for each run: x/sweep.json\n"
+    assert read.stderr == "", "no run, no progress"
+    files = {path: path.read_bytes() for path in (tmp_path / "x").rglob("*.json*")}
+    by_goal = groupstorm("sweep", "--read", "x", "--goal", "generations<=1", "--json", cwd=tmp_path)
+    asked = groupstorm("sweep", "cold-start", *OVER, "--out", "y", "--goal", "generations<=1", cwd=tmp_path)
+    assert asked.returncode == 0
+    assert json.loads(by_goal.stdout) == json.loads((tmp_path / "y" / "sweep.json").read_text())
+    assert files == {path: path.read_bytes() for path in (tmp_path / "x").rglob("*.json*")}
+    spoil_runs(tmp_path / "x")
+    assert "every point is refused: spoilt" in refused(groupstorm("sweep", "--read", "x", cwd=tmp_path))
+
+
+@pytest.mark.slow
+def test_a_sweep_goes_on_in_the_folder_of_out(tmp_path: Path) -> None:
+    """A run that is there is not done again, whatever it says; another sweep does not go on there."""
+    command = ["sweep", "cold-start", *OVER, "--out", "x"]
+    assert groupstorm(*command, cwd=tmp_path).returncode == 0
+    spoil_runs(tmp_path / "x")
+    (file,) = (tmp_path / "x" / "runs").glob("*.jsonl")
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if json.loads(line)["point"] == 1))
+    again = groupstorm(*command, cwd=tmp_path)
+    assert again.stderr.splitlines()[-1] == "  4 of 4 runs", again.stderr
+    points = json.loads((tmp_path / "x" / "sweep.json").read_text())["points"]
+    assert [point.get("refused") for point in points] == [None, "spoilt"]
+    other = groupstorm(*command, "--seed", "9", cwd=tmp_path)
+    assert refused(other) == "groupstorm: x: holds a sweep with another --seed: name another folder"
+    file.unlink()
+    unfinished = refused(groupstorm("sweep", "--read", "x", cwd=tmp_path))
+    assert "--read x: 2 of 4 runs are done: give the sweep's own command again, with --out x" in unfinished
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["cold-start", "--read", "x"], "--read x: says which sweep it is: expected no PRESET|FILE"),
+        (["--read", "x", "--seeds", "3"], "--read x: says which sweep it is: expected no --seeds"),
+        (["--read", "x", "--out", "y"], "--read x: says which sweep it is: expected no --out"),
+        (["--read", "x", "--master", "local[2]"], "--read x: says which sweep it is: expected no --master"),
+        (["--read", "x"], "x: no sweep: expected a folder that `"),
+        (["--over", "members=2"], "PRESET|FILE: expected a scenario, or --read DIR"),
+        (["cold-start"], "--over: expected a setting and its values"),
+        (
+            ["cold-start", "--over", "members=2", "--master", "yarn"],
+            "--master yarn: expected local[N], local[*] or",
+        ),
+    ],
+)
+def test_what_says_no_sweep_is_refused_in_one_line(arguments: list[str], says: str, tmp_path: Path) -> None:
+    assert says in refused(groupstorm("sweep", *arguments, cwd=tmp_path))
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,16 @@ class Scenario:
     rank: str | None = None
 
     def resolve(
-        self, variant: str | None, seed: int | None, overrides: Mapping[str, Any]
+        self,
+        variant: str | None,
+        seed: int | None,
+        overrides: Mapping[str, Any],
+        overrides_from: str = "--set ",
     ) -> ResolvedScenario:
-        """One variant with one seed; ``overrides`` are the command line's. Raises InputError."""
+        """One variant with one seed; ``overrides`` are the user's, errors call them ``overrides_from``.
+
+        Raises InputError.
+        """
         chosen = variant or self.variant or next(iter(self.variants))
         if chosen not in self.variants:
             raise InputError(f"variant: {chosen!r} is not one of {', '.join(self.variants)}")
@@ -77,7 +84,7 @@ class Scenario:
         overlays = (
             (f"{self.source}: settings: ", self.settings),
             (f"{self.source}: variants: {chosen}: ", self.variants[chosen]),
-            ("--set ", overrides),
+            (overrides_from, overrides),
         )
         for where, overlay in overlays[1:]:  # the settings of the file serve variants of both protocols
             refuse_unsupported(where, overlay)
