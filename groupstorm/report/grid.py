@@ -1,4 +1,4 @@
-"""Tables in plain text that fit a width, and the same as CSV or Markdown.
+"""Tables in plain text that fit a width, and the same as CSV, Markdown or HTML.
 
 No word and no number is ever cut: headings are broken behind a hyphen, a point or an underscore, and columns
 that do not fit beside the others stand in a block of their own below. A line that a reader greps for begins
@@ -13,6 +13,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from html import escape
 
 GAP = 2
 """Spaces between two columns."""
@@ -32,6 +33,13 @@ class Row:
     below: Sequence[str] = ()
     below_name: str = ""
     mark: str = ""
+
+    def in_one_line(self) -> list[str]:
+        """The name with its mark, then the cells, each with what stands under it in brackets."""
+        below = [*self.below, *[""] * (len(self.cells) - len(self.below))]
+        pairs = zip(self.cells, below, strict=True)
+        cells = [f"{cell} ({under})" if under else cell for cell, under in pairs]
+        return [f"{self.name} {self.mark}".strip(), *cells]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +71,19 @@ class Grid:
         lines.append(_piped(self.headings))
         sides = [":--" if number in self.left else "--:" for number in range(len(self.headings) - 1)]
         lines.append(_piped([":--", *sides]))
-        for row in self.rows:
-            below = [*row.below, *[""] * (len(row.cells) - len(row.below))]
-            cells = [
-                f"{cell} ({under})" if under else cell for cell, under in zip(row.cells, below, strict=True)
-            ]
-            lines.append(_piped([f"{row.name} {row.mark}".strip(), *cells]))
+        lines += [_piped(row.in_one_line()) for row in self.rows]
         return [*lines, *(line for note in self.notes for line in ("", note))]
+
+    def html(self) -> str:
+        """A table of HTML, with the title as its caption; notes stand below it."""
+        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        head = "".join(f"<th>{escape(heading)}</th>" for heading in self.headings)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row.in_one_line())}</tr>"
+            for row in self.rows
+        )
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
     def _names_width(self, width: int) -> int:
         """Names of rows may be broken into several lines if they take more than half of ``width``."""

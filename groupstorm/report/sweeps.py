@@ -17,7 +17,10 @@ from groupstorm.report.deployment_notes import in_step_note, unused_note
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, range_shown, spread
 from groupstorm.storms.choices import defaults_among
-from groupstorm.storms.sweep import Axis, Outcome, Point, Sweep, scenario_of
+from groupstorm.storms.scenario.files import Scenario
+from groupstorm.storms.sweep import Axis, Outcome, Point, Sweep
+
+SWEEP_FILE = "sweep.json"
 
 #: The figures of the table, and what heads their columns.
 COLUMNS = {
@@ -34,10 +37,10 @@ COLUMNS = {
 }
 
 
-def check_figure(wanted: str | None) -> None:
+def check_figure(wanted: str | None, option: str = "--figure") -> None:
     """Raises InputError if there is no figure of that name."""
     if wanted is not None and wanted not in figures_with_numbers():
-        raise InputError(f"--figure {wanted!r}: no figure: {', '.join(figures_with_numbers())}")
+        raise InputError(f"{option} {wanted!r}: no figure: {', '.join(figures_with_numbers())}")
 
 
 def figure_of_interest(wanted: str | None, goals: Sequence[Requirement], outcomes: Sequence[Outcome]) -> str:
@@ -136,7 +139,7 @@ def sweep_recommendation(
     by_name = {_with_names(sweep, outcome.point): outcome for outcome in ran}
     if len(by_name) < 2:
         return []
-    defaults = defaults_among({name: scenario_of(sweep, one.point) for name, one in by_name.items()})
+    defaults = defaults_among({name: sweep.scenario_of(one.point) for name, one in by_name.items()})
     if defaults is None:
         return []
     runs = {name: list(outcome.figures.values()) for name, outcome in by_name.items()}
@@ -145,7 +148,7 @@ def sweep_recommendation(
 
 def sweep_notes(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[str]:
     """Why points differ less or more than in life, or not at all; each note once."""
-    scenarios = [scenario_of(sweep, outcome.point) for outcome in outcomes if outcome.figures]
+    scenarios = [sweep.scenario_of(outcome.point) for outcome in outcomes if outcome.figures]
     notes = [note for scenario in scenarios for note in (in_step_note(scenario), unused_note(scenario))]
     return list(dict.fromkeys(note for note in notes if note is not None))
 
@@ -266,14 +269,17 @@ def sweep_csv(sweep: Sweep, outcomes: Sequence[Outcome]) -> str:
 
 
 def sweep_content(
-    name: str,
+    scenario: Scenario,
     sweep: Sweep,
     outcomes: Sequence[Outcome],
     goals: Sequence[Requirement],
     figure: str,
     weights: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """The content of `sweep.json`. ``weights``: those of the recommendation (`figures.ranking`)."""
+    """The content of `sweep.json`, of a sweep over ``scenario``.
+
+    ``weights``: those of the recommendation (`figures.ranking`).
+    """
     axis = _axis_with_numbers(sweep)
     knees = []
     for others, curve in _curves(sweep, axis, outcomes).items() if axis is not None else ():
@@ -287,7 +293,8 @@ def sweep_content(
             }
         )
     return {
-        "preset": name,
+        "preset": scenario.name,
+        "question": scenario.question,
         "variant": sweep.variant,
         "seeds": list(range(sweep.first_seed, sweep.first_seed + sweep.seeds)),
         "set": dict(sweep.overrides),

@@ -109,3 +109,13 @@ def test_markdown_and_csv_have_the_same_cells() -> None:
 def test_a_paragraph_keeps_its_words() -> None:
     assert wrapped("a cooperative-sticky b", 12) == ["a", "cooperative-sticky", "b"]
     assert wrapped("", 12) == [""]
+
+
+def test_a_table_of_html_has_every_cell_and_escapes_it() -> None:
+    row = Row("a<b", ["1", "2"], ["0..3", ""], "range", "~")
+    shown = Grid(("figure", "x&y", "z"), [row], "title", ["~ alike"]).html()
+    assert shown == (
+        "<table><caption>title</caption><thead><tr><th>figure</th><th>x&amp;y</th><th>z</th></tr></thead>"
+        "<tbody><tr><td>a&lt;b ~</td><td>1 (0..3)</td><td>2</td></tr></tbody></table><p>~ alike</p>"
+    )
+    assert "caption" not in Grid(("figure",), []).html()

@@ -1,0 +1,205 @@
+"""A trace as lanes for ui.perfetto.dev: a process per group, a thread per member, flows for handovers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from groupstorm.figures.accumulator import FiguresAccumulator
+from groupstorm.figures.by_group import Window
+from groupstorm.figures.gaps import ClosedGap
+from groupstorm.figures.wording import counted
+from groupstorm.imports.timeline.members import name_before_uuid
+from groupstorm.problems import InputError
+from groupstorm.report.inventory import require
+from groupstorm.report.lanes.members import Activity, GroupLanes, Member, Row
+from groupstorm.report.lanes.trace_events import Process, Slice, Thread, trace_event_file
+from groupstorm.trace.reader import read_entries
+from groupstorm.trace.rows import TraceEntry
+
+UNOWNED: Final = "partitions without an owner"
+_HANDOVER: Final = "handover"
+#: Callbacks by their rows: those that begin with the row, and the one that ends with it.
+_BEGINS: Final = {"partitions_revoked": "onPartitionsRevoked", "partitions_lost": "onPartitionsLost"}
+_ENDS: Final = {"partitions_assigned": "onPartitionsAssigned"}
+_IN_ROUND: Final = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
+_SCENARIO: Final = frozenset({"step_taken", "partitions_created", "partitions_deleted"})
+#: Rows of a member that are drawn as instants.
+_INSTANTS: Final = frozenset({"member_crashed", "member_failed", "member_closed", "member_removed"})
+#: Columns that a slice or an instant has as its arguments.
+_ARGS: Final = ("cause", "error", "generation", "detail", "topics", "protocol", "count")
+
+
+def write_perfetto(trace: Path, out: Path, groups: frozenset[str], window: Window) -> int:
+    """Write the lanes of a trace's groups, of all if ``groups`` is empty; returns the number of events.
+
+    Raises InputError for a trace without rows, a row that is none, or a group that the trace does not have;
+    OutputError if ``out`` cannot be written.
+    """
+    found: dict[str, _Group] = {}
+    names: dict[str, None] = {}
+    written = 0
+    now_us = -1
+    with trace_event_file(out, {"trace": str(trace)}) as emit_one:
+
+        def emit(event: Mapping[str, Any]) -> None:
+            nonlocal written
+            written += 1
+            emit_one(event)
+
+        flows = count(1)
+        for row, entry in read_entries(trace):
+            now_us, group = row["time_us"], row["group"]
+            names[group] = None
+            if entry is None or not window.holds(now_us) or (groups and group not in groups):
+                continue
+            if group not in found:
+                found[group] = _Group(Process(len(found) + 1, f"group {group}", emit), flows, window.from_us)
+            found[group].add(row, entry)
+        if now_us < 0:
+            raise InputError(f"{trace}: the trace has no rows")
+        for group in sorted(groups):
+            require("--group", group, names)
+        for one in found.values():
+            one.finish(window.end(now_us))
+    return written
+
+
+class _Group:
+    """Writes the lanes of one group from ``from_us`` on; the rows before say who owned what until then."""
+
+    def __init__(self, process: Process, flows: Iterator[int], from_us: int) -> None:
+        self._process = process
+        self._flows = flows
+        self._from_us = from_us
+        self._lanes = GroupLanes()
+        self._figures = FiguresAccumulator(gap_listener=self._gap_closed)
+        self._gaps: list[ClosedGap] = []
+        self._rounds = process.thread("rounds")
+        self._scenario: Thread | None = None
+        self._threads: dict[str, Thread] = {}
+        self._round = 0
+        self._unowned: int | None = None
+        self._now_us = 0
+        self._is_written = from_us == 0
+
+    def add(self, row: Row, entry: TraceEntry) -> None:
+        """Take the next row."""
+        now_us = row["time_us"]
+        if not self._is_written and now_us >= self._from_us:
+            self._is_written = True
+            self._show_members(self._lanes.members.values(), {}, self._from_us)
+        if now_us != self._now_us:
+            self._count_unowned()
+        self._now_us = now_us
+        touched = [*self._lanes.add(row)]
+        if self._is_written:
+            self._show(row, touched)
+        self._figures.add(*entry)
+        if self._is_written:
+            self._show_flows(now_us)
+        self._gaps.clear()
+
+    def finish(self, end_us: int) -> None:
+        """The trace ends: what is open ends, too."""
+        self._count_unowned()
+        for thread in (self._rounds, *self._threads.values()):
+            thread.finish(end_us)
+
+    def _show(self, row: Row, touched: Iterable[Member]) -> None:
+        event, now_us = row["event"], row["time_us"]
+        args = {name: row[name] for name in _ARGS if name in row}
+        if event == "group_state_changed":
+            self._show_state(row, args)
+        elif event == "group_deleted":
+            self._rounds.show((), now_us)
+        elif event in _SCENARIO:
+            if self._scenario is None:
+                self._scenario = self._process.thread("scenario")
+            name = " ".join(filter(None, (row.get("cause", event), row.get("member"))))
+            self._scenario.instant(name, args, now_us)
+        if event in _ENDS:
+            for member in touched:
+                self._callback(member, _ENDS[event], row, args)
+        self._show_members(touched, args, now_us)
+        for member in touched:
+            if event in _BEGINS:
+                self._callback(member, _BEGINS[event], row, args)
+            elif event in _INSTANTS:
+                self._thread(member).instant(event, args, now_us)
+
+    def _show_state(self, row: Row, args: Mapping[str, Any]) -> None:
+        """A round lasts until the group is Stable or Empty, or until the next one begins."""
+        state, now_us = row["state"], row["time_us"]
+        if state not in _IN_ROUND:
+            self._rounds.show((), now_us)
+            return
+        if state == "PreparingRebalance" or row["previous_state"] not in _IN_ROUND:
+            self._round += 1
+            culprit = name_before_uuid(row.get("member_id", ""))
+            self._rounds.show((), now_us)
+            self._name = f"round: {row['cause']}" + (f" ({culprit})" if culprit else "")
+        self._rounds.show((Slice(self._name, self._round), Slice(state, None, args)), now_us)
+
+    def _show_members(self, members: Iterable[Member], args: Mapping[str, Any], now_us: int) -> None:
+        for member in members:
+            self._thread(member).show([*self._slices(member, args)], now_us)
+
+    def _slices(self, member: Member, args: Mapping[str, Any]) -> Iterator[Slice]:
+        """What is open in the lane of a member, the outermost slice first."""
+        activity = member.activity(self._lanes.knows_owners)
+        if activity is Activity.GONE:
+            return
+        if member.partitions and self._lanes.knows_owners:
+            partitions = {"partitions": " ".join(member.partitions)}
+            name = f"owns {counted(len(member.partitions), 'partition')}"
+            yield Slice(name, member.version, {**args, **partitions})
+        if activity in (Activity.JOINS, Activity.REJOINS):
+            yield Slice("joins", None, args)
+        elif activity in (Activity.PAUSED, Activity.IDLE, Activity.UNKNOWN):
+            yield Slice(str(activity), None, args)
+
+    def _callback(self, member: Member, name: str, row: Row, args: Mapping[str, Any]) -> None:
+        """A callback that took no time, or of which nobody knows how long it took, is an instant."""
+        thread, lasted_us = self._thread(member), row.get("duration_us", 0)
+        args = {**args, "partitions": " ".join(row["partitions"])}
+        if not lasted_us:
+            thread.instant(name, args, row["time_us"])
+        elif row["event"] in _ENDS:
+            thread.look_back(Slice(name, None, args), lasted_us, row["time_us"])
+        else:
+            thread.time(Slice(name, row["seq"], args), lasted_us, row["time_us"])
+
+    def _thread(self, member: Member) -> Thread:
+        thread = self._threads.get(member.name)
+        if thread is None:
+            thread = self._threads[member.name] = self._process.thread(member.label)
+        return thread
+
+    def _count_unowned(self) -> None:
+        """All rows of the instant were taken: write the counter if it has changed."""
+        unowned = self._figures.unowned_partitions()
+        if unowned != self._unowned and self._is_written and self._lanes.knows_owners:
+            self._unowned = unowned
+            if unowned is not None:
+                self._process.counter(UNOWNED, unowned, max(self._now_us, self._from_us))
+
+    def _gap_closed(self, gap: ClosedGap) -> None:
+        self._gaps.append(gap)
+
+    def _show_flows(self, now_us: int) -> None:
+        """A flow from each old owner to the new one, however many partitions it hands over at once."""
+        pairs: dict[tuple[str, str, int], int] = {}
+        for gap in self._gaps if self._lanes.knows_owners else ():
+            if gap.old_owner is not None and gap.new_owner not in (None, gap.old_owner):
+                pair = gap.old_owner, str(gap.new_owner), gap.from_us
+                pairs[pair] = pairs.get(pair, 0) + 1
+        for (old, new, from_us), partitions in pairs.items():
+            old_thread, new_thread = self._threads.get(old), self._threads.get(new)
+            if old_thread is None or new_thread is None or not new_thread.is_open:
+                continue
+            flow_id, name = next(self._flows), f"{_HANDOVER} of {counted(partitions, 'partition')}"
+            if old_thread.flow_from(name, flow_id, from_us):
+                new_thread.flow_to(name, flow_id, now_us)

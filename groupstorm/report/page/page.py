@@ -1,0 +1,131 @@
+"""A report in its three forms: one HTML file, Markdown, or one SVG picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from groupstorm import __version__
+from groupstorm.figures import Figures
+from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.problems import InputError
+from groupstorm.report.page import palette
+from groupstorm.report.page.content import (
+    CHANGES_MAX,
+    DRAWN_MAX,
+    RunView,
+    answer_of,
+    json_for_html,
+    patterns_told,
+    question_of,
+    read_views,
+    run_content,
+)
+from groupstorm.report.page.curves import sweep_page
+from groupstorm.report.page.facts import facts, measures_of, points
+from groupstorm.report.page.markdown import markdown
+from groupstorm.report.page.sources import Sources, find_sources
+from groupstorm.report.page.svg import runs_svg, sweep_svg
+
+#: The scripts of a page, in the order in which they are read. No library: a canvas with a hundred thousand
+#: rectangles that is redrawn while one drags needs none, and plotly.js alone has 4 MB.
+SCRIPTS: Final = ("data.js", "lanes.js", "pointer.js", "facts.js", "scatter.js", "main.js")
+
+
+class Report:
+    """Reads all sources once; each form is made from what was read."""
+
+    def __init__(self, paths: Sequence[Path], groups: Sequence[str] = (), window: Window = WHOLE) -> None:
+        """Raises InputError for a path that has nothing to report, or a group that no trace has."""
+        self.sources: Sources = find_sources(paths)
+        if self.sources.sweeps and (groups or window != WHOLE):
+            raise InputError("--group, --from, --to: a sweep has no traces: name runs")
+        self.views: list[RunView] = read_views(self.sources.traces, groups, window)
+        self.question = question_of(self.views, self.sources)
+        whole = window == WHOLE and not groups
+        #: Run name -> its figures, of every seed if nothing of the traces is left out.
+        self.runs: Mapping[str, Sequence[Figures]] = {
+            view.name: self.sources.seeds.get(view.name, [view.figures]) if whole else [view.figures]
+            for view in self.views
+        }
+        sweeps = [str(content["answer"]) for content in self.sources.sweeps.values()]
+        self.answer = answer_of(self.views, self.runs, sweeps, self.sources.answer if whole else "")
+
+    @property
+    def drawn(self) -> list[RunView]:
+        """The runs with lanes: if there are too many, those with the most un-owned time."""
+        if len(self.views) <= DRAWN_MAX:
+            return self.views
+        costliest = sorted(self.views, key=lambda view: -(view.figures.unowned_partition_seconds or 0))
+        kept = {id(view) for view in costliest[:DRAWN_MAX]}
+        return [view for view in self.views if id(view) in kept]
+
+    def html(self, commands: Mapping[str, str]) -> str:
+        """One file that needs no other one. ``commands``: run name -> how it is run again."""
+        drawn = self.drawn
+        changes = [view.history.owners.changes + view.history.activities.changes for view in drawn]
+        budget = CHANGES_MAX if sum(changes) <= CHANGES_MAX else CHANGES_MAX // max(1, len(drawn))
+        every = points(self.runs)
+        content: dict[str, Any] = {
+            "version": __version__,
+            "question": self.question,
+            "answer": self.answer,
+            "patterns": patterns_told(self.views) if len(self.views) == 1 else [],
+            "names": [*self.runs],
+            "facts": facts(self.runs),
+            "points": every,
+            "measures": measures_of(every),
+            "runs": [run_content(view, budget) | {"command": commands.get(view.name, "")} for view in drawn],
+            "sweeps": [sweep_page(content) for content in self.sources.sweeps.values()],
+            "palette": {
+                "light": {**palette.LIGHT, "owners": palette.OWNERS_LIGHT},
+                "dark": {**palette.DARK, "owners": palette.OWNERS_DARK},
+            },
+        }
+        return _page(self.question, json_for_html(content))
+
+    def svg(self) -> str:
+        """The runs' lanes; of a sweep its curves."""
+        if self.views:
+            return runs_svg(self.drawn, self.question)
+        return sweep_svg(sweep_page(next(iter(self.sources.sweeps.values()))), self.question)
+
+    def markdown(self, picture: str, commands: Sequence[str]) -> str:
+        """``picture``: an SVG element, or a link to a file."""
+        return markdown(
+            self.question, self.answer, [*self.runs], facts(self.runs), self.views, picture, commands
+        )
+
+
+def _page(title: str, content: str) -> str:
+    """Styles, content and scripts in one document; its policy lets it load nothing."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
+    scripts = "\n".join(_asset(name) for name in SCRIPTS)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(title)}</title>
+<style>
+{_asset("page.css")}</style>
+</head>
+<body>
+<noscript>This page draws with JavaScript: please allow it. It loads nothing from the network.</noscript>
+<main id="page"></main>
+<script type="application/json" id="content">{content}</script>
+<script>
+"use strict";
+{scripts}</script>
+</body>
+</html>
+"""
+
+
+def _asset(name: str) -> str:
+    return (files("groupstorm.report.page") / "assets" / name).read_text("utf-8")

@@ -1,0 +1,75 @@
+"""What a report is about: traces by name, the figures of other seeds, comparisons and sweeps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from groupstorm.figures import Figures
+from groupstorm.pipeline.find import find_traces
+from groupstorm.problems import InputError
+from groupstorm.report.sweeps import SWEEP_FILE
+from groupstorm.storms.past_runs import read_runs
+from groupstorm.storms.several import COMPARISON_FILE
+
+
+@dataclass(slots=True)
+class Sources:
+    """``traces``: run name -> trace. ``seeds``: run name -> figures of all seeds, if there are several.
+
+    ``answer``: of a comparison; "" if there is none, or more than one. ``sweeps``: their contents, by path.
+    """
+
+    traces: dict[str, Path] = field(default_factory=dict)
+    seeds: dict[str, list[Figures]] = field(default_factory=dict)
+    answer: str = ""
+    sweeps: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def find_sources(paths: Sequence[Path]) -> Sources:
+    """Raises InputError for a path with neither a trace nor a comparison nor a sweep."""
+    found = Sources()
+    singles: list[Path] = []
+    comparisons = []
+    for path in paths:
+        sweep = path / SWEEP_FILE if path.is_dir() else path
+        if sweep.name == SWEEP_FILE and sweep.is_file():
+            found.sweeps[str(path)] = _read_sweep(sweep)
+        elif (path / COMPARISON_FILE).is_file():
+            comparisons.append(path)
+        else:
+            singles.append(path)
+    if singles:
+        found.traces |= find_traces(singles)
+    for path in comparisons:
+        for variant, runs in read_runs(path).items():
+            name = variant if len(paths) == 1 else f"{path.name}/{variant}"
+            found.traces[name] = runs[0].folder
+            if len(runs) > 1:
+                found.seeds[name] = [run.figures for run in runs]
+    if len(comparisons) == 1 == len(paths):
+        found.answer = str(_read_object(comparisons[0] / COMPARISON_FILE).get("answer", ""))
+    return found
+
+
+def _read_sweep(file: Path) -> Mapping[str, Any]:
+    content = _read_object(file)
+    for name in ("preset", "over", "points", "knees", "figure", "answer"):
+        if name not in content:
+            raise InputError(f"{file}: not a sweep that groupstorm has written: {name} is missing")
+    return content
+
+
+def _read_object(file: Path) -> Mapping[str, Any]:
+    try:
+        content = json.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{file}: not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{file}: expected a JSON object")
+    return content

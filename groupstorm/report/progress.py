@@ -1,0 +1,56 @@
+"""Progress on standard error: of one run its virtual time, of many runs a bar or a line for each tenth."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from groupstorm.storms.start_and_end import Progress as RunProgress
+
+#: Takes how many runs are done, and how many there are.
+RunsProgress = Callable[[int, int], None]
+
+
+@contextmanager
+def run_progress(name: str, *, virtual: bool = True) -> Iterator[RunProgress]:
+    """A function that takes the time of a run so far and its phase; a terminal shows them after ``name``."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as display:
+        task = display.add_task(name, total=None)
+
+        def progress(now_us: int, phase: str) -> None:
+            seconds = f"{now_us / 1e6:,.0f} {'virtual ' if virtual else ''}seconds"
+            display.update(task, description=f"{name}: {seconds}, {phase}")
+
+        yield progress
+
+
+@contextmanager
+def runs_progress() -> Iterator[RunsProgress]:
+    """A function that shows the progress of several runs."""
+    shown_tenths = 0
+    console = Console(stderr=True)
+    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as display:
+        task = display.add_task("runs", total=None)
+
+        def progress(done: int, total: int) -> None:
+            nonlocal shown_tenths
+            display.update(task, completed=done, total=total)
+            if not sys.stderr.isatty() and done * 10 // total > shown_tenths:
+                shown_tenths = done * 10 // total
+                print(f"  {done} of {total} runs", file=sys.stderr, flush=True)
+
+        yield progress

@@ -1,0 +1,226 @@
+"""The page in Chromium: it draws, it answers to pointer, keys and filters, and no script fails."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import groupstorm
+
+pytestmark = pytest.mark.slow
+
+SMALL = ["--set", "members=5", "--set", "partitions=20", "--set", "start_ms=7s", "--set", "ready_ms=500"]
+#: The colours of a canvas in a row of its middle, as the browser has drawn them.
+COLOURS = """
+const canvas = [...document.querySelectorAll("canvas[data-lane=" + arguments[0] + "]")][arguments[1]];
+const pen = canvas.getContext("2d");
+const found = new Set();
+for (let y = 1; y < canvas.height; y += 3) {
+  const row = pen.getImageData(0, y, canvas.width, 1).data;
+  for (let n = 0; n < row.length; n += 4) found.add([row[n], row[n + 1], row[n + 2]].join());
+}
+return [...found];
+"""
+
+
+def browser(*arguments: str) -> Any:
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: ./dev test installs it")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("needs Chromium and its driver (Debian: apt install chromium chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,900", *arguments):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    variants = ["--variant", "eager", "--variant", "static"]
+    commands = [
+        ["compare", "rolling-deploy", *SMALL, *variants, "--out", "both"],
+        ["report", "both", "-o", "both.html"],
+        [
+            "sweep",
+            "rolling-deploy",
+            *SMALL,
+            "--over",
+            "session.timeout.ms=10s,20s,30s",
+            "--seeds",
+            "2",
+            "--out",
+            "s",
+        ],
+        ["report", "s", "-o", "sweep.html"],
+    ]
+    for command in commands:
+        ran = groupstorm(*command, cwd=folder)
+        assert ran.returncode == 0, ran.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Any]:
+    driver = browser()
+    yield driver
+    driver.quit()
+
+
+def opened(chrome: Any, file: Path) -> Any:
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    chrome.get_log("browser")
+    chrome.get(file.as_uri())
+    ready = "return document.documentElement.dataset.ready === 'yes'"
+    WebDriverWait(chrome, 30).until(lambda driver: driver.execute_script(ready))
+    return chrome
+
+
+def problems(chrome: Any) -> list[str]:
+    """Failures of scripts, and what the page's policy refused. `COLOURS` itself causes a warning."""
+    return [entry["message"] for entry in chrome.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def seen(chrome: Any) -> tuple[float, float]:
+    found = chrome.execute_script("return [scene.from, scene.to]")
+    return found[0], found[1]
+
+
+def frame_drawn(chrome: Any) -> None:
+    chrome.execute_async_script(
+        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));"
+    )
+
+
+def rgb(colour: str) -> str:
+    return ",".join(str(int(colour[n : n + 2], 16)) for n in (1, 3, 5))
+
+
+def test_both_variants_are_drawn_and_no_script_fails(chrome: Any, pages: Path) -> None:
+    from groupstorm.report.page.palette import LIGHT, OWNERS_LIGHT
+
+    opened(chrome, pages / "both.html")
+    assert chrome.title.startswith("What does a rolling deploy cost")
+    for run in (0, 1):
+        found = set(chrome.execute_script(COLOURS, "partitions", run))
+        assert {rgb(colour) for colour in OWNERS_LIGHT[:5]} <= found
+        assert rgb(LIGHT["gap"]) in found
+        assert rgb(LIGHT["owns"]) in set(chrome.execute_script(COLOURS, "members", run))
+    assert problems(chrome) == []
+
+
+def test_nothing_is_loaded(chrome: Any, pages: Path) -> None:
+    opened(chrome, pages / "both.html")
+    assert chrome.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_the_worst_gap_is_shown_and_told(chrome: Any, pages: Path) -> None:
+    opened(chrome, pages / "both.html")
+    chrome.find_element("xpath", "//button[text()='Worst gap']").click()
+    frame_drawn(chrome)
+    said = chrome.find_element("id", "said").text
+    worst = chrome.execute_script("const {partition, from, to} = gapsSeen()[0]; return {partition, from, to}")
+    assert said.startswith("Gap 1 of ")
+    assert worst["partition"] in said
+    begin, end = seen(chrome)
+    assert begin <= worst["from"]
+    assert worst["to"] <= end
+    assert end - begin < 4 * (worst["to"] - worst["from"]) + 1
+
+
+def test_keys_zoom_and_go_back(chrome: Any, pages: Path) -> None:
+    opened(chrome, pages / "both.html")
+    whole = seen(chrome)
+    body = chrome.find_element("tag name", "body")
+    body.send_keys("+")
+    closer = seen(chrome)
+    assert closer[1] - closer[0] == pytest.approx(0.6 * (whole[1] - whole[0]))
+    body.send_keys("r")
+    assert "rebalance at" in chrome.find_element("id", "said").text
+    body.send_keys("0")
+    assert seen(chrome) == whole
+
+
+def test_dragging_zooms_and_the_pointer_tells_the_owner(chrome: Any, pages: Path) -> None:
+    from selenium.webdriver import ActionChains
+
+    opened(chrome, pages / "both.html")
+    lane = chrome.find_element("css selector", "canvas[data-lane=partitions]")
+    chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", lane)
+    ActionChains(chrome).move_to_element(lane).perform()
+    tip = chrome.find_element("id", "tip").text
+    assert "topic-0-" in tip
+    assert "owner" in tip
+    ActionChains(chrome).move_to_element_with_offset(lane, -100, 0).click_and_hold().move_by_offset(
+        150, 0
+    ).release().perform()
+    begin, end = seen(chrome)
+    whole = chrome.execute_script("return scene.span")
+    width = lane.size["width"] - 118 - 14
+    assert end - begin == pytest.approx(whole * 150 / width, rel=0.03)
+
+
+def test_filters_choose_partitions_members_and_runs(chrome: Any, pages: Path) -> None:
+    opened(chrome, pages / "both.html")
+    rows = "return scene.lanes.filter((lane) => lane.kind === arguments[0]).map((lane) => lane.rows.length)"
+    assert chrome.execute_script(rows, "partitions") == [20, 20]
+    chrome.find_element("id", "partition").send_keys("topic-0-1")
+    frame_drawn(chrome)
+    assert chrome.execute_script(rows, "partitions") == [11, 11]
+    chrome.find_element("id", "member").send_keys("member-3")
+    frame_drawn(chrome)
+    assert chrome.execute_script(rows, "members") == [1, 1]
+    chrome.find_element("css selector", "input[data-run=eager]").click()
+    assert not chrome.find_element("css selector", "section[data-name=eager]").is_displayed()
+    chrome.find_element("css selector", "input[data-kind=members]").click()
+    assert not chrome.find_element(
+        "css selector", "section[data-name=static] canvas[data-lane=members]"
+    ).is_displayed()
+    assert problems(chrome) == []
+
+
+def test_a_generation_is_found(chrome: Any, pages: Path) -> None:
+    opened(chrome, pages / "both.html")
+    chrome.execute_script(
+        "const field = document.getElementById('generation'); field.value = 3;"
+        "field.dispatchEvent(new Event('change'));"
+    )
+    assert "eager: generation 3 from" in chrome.find_element("id", "said").text
+
+
+def test_a_sweep_shows_its_curve_and_other_figures(chrome: Any, pages: Path) -> None:
+    from selenium.webdriver.support.select import Select
+
+    opened(chrome, pages / "sweep.html")
+    points = chrome.find_elements("css selector", "[data-part=sweep] circle[data-point]")
+    assert [point.get_attribute("data-point") for point in points] == ["10s", "20s", "30s"]
+    before = points[0].get_attribute("aria-label")
+    chooser = Select(chrome.find_element("css selector", "[data-part=sweep] select"))
+    chooser.select_by_visible_text("generations")
+    after = chrome.find_element("css selector", "[data-part=sweep] circle[data-point]").get_attribute(
+        "aria-label"
+    )
+    assert before != after
+    assert len(chrome.find_elements("css selector", "[data-part=scatter] circle")) == 6
+    assert problems(chrome) == []
+
+
+def test_dark_colours_for_those_who_want_them(pages: Path) -> None:
+    from groupstorm.report.page.palette import DARK, OWNERS_DARK
+
+    driver = browser("--force-dark-mode")
+    try:
+        opened(driver, pages / "both.html")
+        assert driver.execute_script("return dark.matches")
+        found = set(driver.execute_script(COLOURS, "partitions", 0))
+        assert rgb(OWNERS_DARK[0]) in found
+        assert rgb(DARK["gap"]) in found
+    finally:
+        driver.quit()

@@ -1,0 +1,185 @@
+"""`groupstorm report` as a user meets it: files, pictures, Markdown, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.command import ROOT, groupstorm, refused
+
+SMALL = ["--set", "members=4", "--set", "partitions=8", "--set", "start_ms=7s", "--set", "ready_ms=500"]
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compared")
+    wanted = ["--variant", "eager", "--variant", "static", "--seeds", "2"]
+    ran = groupstorm("compare", "rolling-deploy", *SMALL, *wanted, "--out", "both", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("swept")
+    over = ["--over", "session.timeout.ms=10s..30s:10s", "--over", "variant=static,eager", "--seeds", "2"]
+    ran = groupstorm("sweep", "rolling-deploy", *SMALL, *over, "--out", "s", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    return folder
+
+
+def content_of(file: Path) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="content">(.*?)</script>', file.read_text("utf-8"))
+    assert found is not None
+    content: dict[str, Any] = json.loads(found[1])
+    return content
+
+
+def test_a_comparison(compared: Path) -> None:
+    ran = groupstorm("report", "both", "-o", "page.html", cwd=compared)
+    assert ran.returncode == 0, ran.stderr
+    assert "page.html" in ran.stdout
+    content = content_of(compared / "page.html")
+    assert content["question"].startswith("What does a rolling deploy cost")
+    assert [run["name"] for run in content["runs"]] == ["eager", "static"]
+    written = json.loads((compared / "both" / "comparison.json").read_text())["answer"]
+    assert all(sentence in written for sentence in content["answer"])
+    unowned = next(row for row in content["facts"] if row["figure"] == "unowned_partition_seconds")
+    assert len(unowned["values"]) == 2
+    assert all(" to " in one for one in unowned["ranges"])
+    assert len(content["points"]) == 4
+
+
+def test_the_page_names_no_other_file(compared: Path) -> None:
+    groupstorm("report", "both/eager/seed-0", "-o", "one.html", cwd=compared)
+    text = (compared / "one.html").read_text("utf-8")
+    assert re.findall(r'(?:src|href)="?([^"\s>]+)', text) == []
+    assert "default-src 'none'" in text
+    assert len(content_of(compared / "one.html")["runs"]) == 1
+
+
+def test_a_name_that_looks_like_markup_stays_text(compared: Path) -> None:
+    lines = (
+        (compared / "both/eager/seed-0/trace.jsonl").read_text("utf-8").replace("member-0", "</script><b>")
+    )
+    (compared / "odd").mkdir()
+    (compared / "odd" / "trace.jsonl").write_text(lines, "utf-8")
+    ran = groupstorm("report", "odd", "-o", "odd.html", cwd=compared)
+    assert ran.returncode == 0, ran.stderr
+    text = (compared / "odd.html").read_text("utf-8")
+    assert text.count("</script>") == 2
+    assert any(
+        name.startswith("</script><b>") for name in content_of(compared / "odd.html")["runs"][0]["members"]
+    )
+
+
+def test_svg_and_markdown(compared: Path, swept: Path) -> None:
+    for folder, source in ((compared, "both"), (swept, "s")):
+        drawn = groupstorm("report", source, "--svg", cwd=folder)
+        assert drawn.returncode == 0, drawn.stderr
+        root = ET.fromstring(drawn.stdout)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        inline = groupstorm("report", source, "--markdown", cwd=folder).stdout
+        assert inline.startswith("### ")
+        assert "<svg" in inline
+        beside = groupstorm("report", source, "-o", "pull.md", cwd=folder)
+        assert beside.returncode == 0, beside.stderr
+        assert "](pull.svg)" in (folder / "pull.md").read_text("utf-8")
+        assert ET.fromstring((folder / "pull.svg").read_text("utf-8")).tag == root.tag
+
+
+def test_markdown_has_the_figures_and_the_command(compared: Path) -> None:
+    text = groupstorm("report", "both", "--markdown", cwd=compared).stdout
+    assert re.search(r"^\| un-owned time, in all \| .*<br>.* to ", text, re.MULTILINE)
+    assert "groupstorm replay both/eager/seed-0" in text
+
+
+def test_a_sweep(swept: Path) -> None:
+    ran = groupstorm("report", "s", "-o", "sweep.html", cwd=swept)
+    assert ran.returncode == 0, ran.stderr
+    (sweep,) = content_of(swept / "sweep.html")["sweeps"]
+    assert sweep["axis"] == "session.timeout.ms"
+    assert sweep["isNumeric"]
+    assert {curve["others"] for curve in sweep["curves"]} == {"variant=static", "variant=eager"}
+    assert [point["x"] for point in sweep["curves"][0]["points"]] == [10.0, 20.0, 30.0]
+    assert len(sweep["points"]) == 12
+
+
+def test_one_group_and_a_window(compared: Path) -> None:
+    window = ["--from", "20", "--to", "40", "--group", "storm", "-o", "part.html"]
+    ran = groupstorm("report", "both/eager/seed-0", *window, cwd=compared)
+    assert ran.returncode == 0, ran.stderr
+    (part,) = content_of(compared / "part.html")["runs"]
+    assert (part["fromSeconds"], part["toSeconds"]) == (20, 40)
+
+
+def test_the_answer_on_a_part_is_about_that_part(compared: Path) -> None:
+    """comparison.json speaks of the whole runs, and of all seeds."""
+    ran = groupstorm("report", "both", "--from", "0", "--to", "5", "-o", "early.html", cwd=compared)
+    assert ran.returncode == 0, ran.stderr
+    content = content_of(compared / "early.html")
+    written = json.loads((compared / "both" / "comparison.json").read_text())["answer"]
+    assert content["answer"]
+    assert not any(sentence in written for sentence in content["answer"] if "un-owned" in sentence)
+    assert len(content["points"]) == 2
+
+
+def test_an_import_that_does_not_know_owners_has_no_gaps(compared: Path) -> None:
+    printed = groupstorm("trace", "both/eager/seed-0", "--as", "broker-log", cwd=compared)
+    (compared / "server.log").write_text(printed.stdout)
+    ran = groupstorm("import", "server.log", "--out", "imported", cwd=compared)
+    assert ran.returncode == 0, ran.stderr
+    groupstorm("report", "imported", "-o", "imported.html", cwd=compared)
+    (run,) = content_of(compared / "imported.html")["runs"]
+    assert run["missing"]
+    assert run["unknown"]
+    assert run["gaps"] == []
+    assert not run["ownershipKnown"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["both", "--markdown", "--svg"], "--markdown, --svg: one of them at a time"),
+        (["both", "-o", "page.txt"], "expected a name that ends in .html or .md or .svg"),
+        (["both", "--svg", "-o", "page.html"], "expected a name that ends in .svg"),
+        (["both", "-o", "both"], "is a folder: expected the name of a file"),
+        (["nowhere"], "nowhere: no such file or folder"),
+        (["both", "--group", "g"], "--group g: not in the traces; there are: storm"),
+        (["both", "--from", "9", "--to", "3"], "--to 3: expected at least 9"),
+    ],
+)
+def test_refused(compared: Path, arguments: list[str], says: str) -> None:
+    assert says in refused(groupstorm("report", *arguments, cwd=compared))
+
+
+def test_a_sweep_has_no_window_and_must_be_one(swept: Path) -> None:
+    assert "a sweep has no traces" in refused(groupstorm("report", "s", "--from", "3", cwd=swept))
+    (swept / "t").mkdir()
+    (swept / "t" / "sweep.json").write_text('{"preset": "x"}')
+    assert "over is missing" in refused(groupstorm("report", "t", cwd=swept))
+
+
+@pytest.mark.slow
+def test_the_picture_in_the_documentation(tmp_path: Path) -> None:
+    """GROUPSTORM_REWRITE=1 draws it anew."""
+    page = (ROOT / "docs" / "report.md").read_text("utf-8")
+    section = re.search(r"<!-- commands -->\n```sh\n(.*?)```", page, re.DOTALL)
+    assert section is not None
+    for line in section[1].splitlines():
+        command = shlex.split(line.partition(" > ")[0])
+        ran = groupstorm(*command[1:], cwd=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "deploy.html").is_file()
+    picture = ROOT / "docs" / "report.svg"
+    before = picture.read_text("utf-8")
+    if os.environ.get("GROUPSTORM_REWRITE"):
+        picture.write_text(ran.stdout, "utf-8")
+    assert before == ran.stdout, "docs/report.svg is out of date: run this test with GROUPSTORM_REWRITE=1"
