@@ -1,0 +1,119 @@
+"""One group of a watched trace: its figures, who began its rebalances, and how it is now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from groupstorm.explain.recorder import Recorder
+from groupstorm.figures.accumulator import FiguresAccumulator
+from groupstorm.figures.table import Figures
+from groupstorm.trace.reader import Row
+from groupstorm.watch.rows import WatchedRow
+
+Begun = tuple[str, str]
+"""What began a rebalance, and the member that did ("" if no row names one)."""
+
+
+class Now(NamedTuple):
+    """How a group is at one instant; None if it is not known.
+
+    ``unowned``: partition -> since when it has had no owner. ``staleness_us``: how long the oldest
+    unprocessed record has waited. ``waiting``: unprocessed records.
+    """
+
+    unowned: Mapping[str, int] | None
+    staleness_us: int | None
+    waiting: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPicture:
+    """The figures of one group over a span, and how it is at the span's end.
+
+    ``begun``: rebalances by what began them and who. ``unowned_us_by``: what they cost. ``at_least``: times
+    without an owner are lower bounds, since the rows of the coordinator alone say who owned what. ``why``:
+    why times without an owner are not known, "" if they are.
+    """
+
+    group: str
+    figures: Figures
+    begun: Counter[Begun]
+    unowned_us_by: Counter[Begun]
+    at_least: bool
+    why: str
+    now: Now
+
+    @property
+    def culprit(self) -> str:
+        """The member whose rebalances cost most or, at equal cost, that began most; "" without one."""
+        members = {member for _, member in self.begun if member}
+        return max(sorted(members), key=self._cost_of, default="")
+
+    def _cost_of(self, member: str) -> tuple[int, int]:
+        return (
+            sum(us for (_, one), us in self.unowned_us_by.items() if one == member),
+            sum(count for (_, one), count in self.begun.items() if one == member),
+        )
+
+
+class WatchedGroup:
+    """Takes the rows of one group, in their order. It can be pickled, and so copied."""
+
+    def __init__(self, name: str, first_us: int) -> None:
+        self._name = name
+        self._from_us = 0
+        self._recorder = Recorder(name, 0, first_us)
+        self._figures = FiguresAccumulator(0, self._recorder.close_gap)
+        #: Member id -> client id, which stays over restarts; and the ids of members that have gone.
+        self._clients: dict[str, str] = {}
+        self._gone: list[str] = []
+        self._figures.count_from(0)  # also of a storm whose figures begin later (`figures_from`)
+
+    def add(self, one: WatchedRow) -> None:
+        if one.entry is None:
+            return
+        self._learn(one.row)
+        self._recorder.add(one.row)
+        self._figures.add(*one.entry)
+
+    def count_from(self, from_us: int) -> None:
+        """Count from ``from_us`` on, a time after all rows so far."""
+        self._from_us = from_us
+        self._recorder.count_from(from_us)
+        self._figures.count_from(from_us)
+
+    def forget(self) -> None:
+        """Drop what only figures of the rows so far need."""
+        self._recorder.forget()
+        for member_id in self._gone:
+            self._clients.pop(member_id, None)
+        self._gone.clear()
+
+    def picture(self, end_us: int) -> GroupPicture:
+        """The picture at ``end_us``, no earlier than the last row; to be called once."""
+        figures = self._figures
+        now = Now(
+            figures.unowned_now(end_us), figures.oldest_record_us(end_us), figures.waiting_records(end_us)
+        )
+        totals = figures.totals(end_us)  # which closes the gaps that are open
+        begun: Counter[Begun] = Counter()
+        costs: Counter[Begun] = Counter()
+        for one in self._recorder.finish(end_us).rebalances:
+            if one.begun_us >= self._from_us:
+                key = one.cause, self._clients.get(one.culprit, one.culprit)
+                begun[key] += 1
+                costs[key] += one.unowned_us
+        why = totals.unknown_owners or totals.unknown_absences or ""
+        return GroupPicture(self._name, totals.figures(), begun, costs, totals.unowned_is_least, why, now)
+
+    def _learn(self, row: Row) -> None:
+        member_id, client = row.get("member_id"), row.get("member")
+        if member_id and client:
+            self._clients[member_id] = client
+        if row["event"] == "member_removed":
+            self._gone.append(row["member_id"])
+        elif row["event"] == "member_replaced":
+            self._gone.append(row["previous_member_id"])

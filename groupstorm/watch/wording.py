@@ -1,0 +1,79 @@
+"""A picture as lines for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from groupstorm.figures.wording import counted, number, seconds
+from groupstorm.watch.group import GroupPicture
+from groupstorm.watch.watching import MICROSECONDS, Picture
+
+_NO_ASSIGNMENT: Final = "not every partition has had an owner yet"
+_NO_RECORDS: Final = "no row says what members have processed"
+
+
+def heading(picture: Picture, span_us: int) -> str:
+    """Which time the figures are of, and which rows are not in them."""
+    if not picture.groups:
+        return "no rows yet"
+    parts = [f"last {seconds(picture.length_us(span_us) / MICROSECONDS)}"]
+    parts.append(f"until {seconds(picture.end_us / MICROSECONDS)} of the trace")
+    if picture.quiet_seconds >= 1:
+        parts.append(f"the last row came {seconds(picture.quiet_seconds)} ago")
+    if picture.missing:
+        parts.append(f"{counted(picture.missing, 'row')} of files that are late")
+    if picture.too_late:
+        parts.append(f"{counted(picture.too_late, 'row')} came too late to count")
+    return ", ".join(parts)
+
+
+def group_line(one: GroupPicture) -> str:
+    """A group in one line."""
+    figures = one.figures
+    parts = [counted(figures.generations, "generation"), _unowned(one), _rebalances(one)]
+    if one.culprit:
+        parts.append(f"culprit {one.culprit}")
+    parts.append(_staleness(one))
+    return f"{one.group}: {'; '.join(parts)}"
+
+
+def rebalances_by_cause(one: GroupPicture) -> Counter[str]:
+    """The most frequent cause first."""
+    found: Counter[str] = Counter()
+    for (cause, _), count in one.begun.items():
+        found[cause] += count
+    return Counter(dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))))
+
+
+def why_unowned_is_unknown(one: GroupPicture) -> str:
+    """Why times without an owner are not known; "" if they are."""
+    if one.figures.unowned_partition_seconds is not None:
+        return ""
+    return one.why or _NO_ASSIGNMENT
+
+
+def _unowned(one: GroupPicture) -> str:
+    figures, at_least = one.figures, "at least " if one.at_least else ""
+    total, longest = figures.unowned_partition_seconds, figures.unowned_max_seconds
+    if total is None or longest is None:
+        return f"un-owned unknown ({why_unowned_is_unknown(one)})"
+    text = f"un-owned {at_least}{seconds(total)} in all"
+    if total:
+        text += f", longest gap {at_least}{seconds(longest)} ({figures.unowned_worst_partition})"
+    if one.now.unowned:
+        text += f", {counted(len(one.now.unowned), 'partition')} now"
+    return text
+
+
+def _rebalances(one: GroupPicture) -> str:
+    causes = rebalances_by_cause(one)
+    text = counted(sum(causes.values()), "rebalance")
+    return f"{text}: {', '.join(f'{count:,} {cause}' for cause, count in causes.items())}" if causes else text
+
+
+def _staleness(one: GroupPicture) -> str:
+    if one.now.staleness_us is None:
+        return f"staleness unknown ({_NO_RECORDS})"
+    text = f"staleness {seconds(one.now.staleness_us / MICROSECONDS)}"
+    return text if one.now.waiting is None else f"{text}, lag {number(one.now.waiting)} records"
