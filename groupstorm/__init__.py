@@ -2,6 +2,8 @@
 
 async with groupstorm.broker(topics={"orders": 6}) as broker:
     consumer = AIOKafkaConsumer("orders", bootstrap_servers=broker.bootstrap_servers, group_id="readers")
+
+print(groupstorm.compare("rolling-deploy", settings={"members": 100}).answer)
 """
 
 from __future__ import annotations
@@ -9,14 +11,33 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import os
 
+    from groupstorm.library import compare, read, run, sweep
     from groupstorm.testing import EmulatedBroker, Security
 
+__all__ = ["__version__", "broker", "compare", "read", "run", "sweep"]
 __version__ = "0.1.0"
+
+#: Functions of `groupstorm.library`, which is imported when one of them is first used.
+_OF_THE_LIBRARY = frozenset({"compare", "read", "run", "sweep"})
+
+
+if not TYPE_CHECKING:  # to type checkers it would say that there is every name
+
+    def __getattr__(name: str) -> Any:
+        if name not in _OF_THE_LIBRARY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from groupstorm import library
+
+        return getattr(library, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def broker(

@@ -1,0 +1,136 @@
+"""The result of a comparison: the runs of each variant, and what the difference is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from groupstorm.figures import Figures
+from groupstorm.figures.spread import Spread, spread_of
+from groupstorm.library.frames import as_pandas, as_spark
+from groupstorm.library.result import Result
+from groupstorm.library.run_result import RunResult, TableName
+from groupstorm.pipeline.arrow_tables import arrow_figures
+from groupstorm.report.grid import Grid
+from groupstorm.report.tables import figure_names, figures_grid
+from groupstorm.storms.several import folder_of, forget_other_variants, write_comparison
+from groupstorm.trace.parquet import import_pyarrow
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Comparison(Result):
+    """The variants of a scenario side by side: of `groupstorm.compare`, or read.
+
+    >>> import groupstorm
+    >>> few = {"members": 6, "partitions": 12}
+    >>> comparison = groupstorm.compare("rolling-deploy", ["eager", "static"], seeds=2, settings=few)
+    >>> comparison.spread["eager"]["unowned_partition_seconds"]
+    Spread(least=23.787112, median=31.600064, most=39.413016)
+    >>> comparison.to_pandas()[["variant", "seed", "generations"]]
+      variant  seed  generations
+    0   eager     0           12
+    1   eager     1           12
+    2  static     0            0
+    3  static     1            0
+    """
+
+    def __init__(
+        self, runs: Mapping[str, Sequence[RunResult]], answer: str, content: Mapping[str, Any] | None
+    ) -> None:
+        """`groupstorm.compare` and `read` make these. ``content``: that of comparison.json; None for the
+        seeds of one variant (`groupstorm run --seeds`), which have no such file."""
+        self._answer = answer
+        self._content = content
+        #: Variant -> its runs, one of each seed.
+        self.runs: Mapping[str, Sequence[RunResult]] = runs
+
+    @property
+    def answer(self) -> str:
+        """What the difference is, and which variant to take."""
+        return self._answer
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return next(iter(self.runs.values()))[0].name
+
+    @property
+    def figures(self) -> Mapping[str, Figures]:
+        """Variant -> the figures of its first seed; `spread` and `to_pandas` have those of all seeds."""
+        return {variant: runs[0].figures for variant, runs in self.runs.items()}
+
+    @property
+    def spread(self) -> Mapping[str, Mapping[str, Spread]]:
+        """Variant -> figure -> least, median and most over the seeds, for figures that are numbers."""
+        return {
+            variant: {
+                name: found
+                for name in figure_names()
+                if (found := spread_of(getattr(run.figures, name) for run in runs)) is not None
+            }
+            for variant, runs in self.runs.items()
+        }
+
+    def to_arrow(self, table: TableName = "figures") -> pyarrow.Table:
+        """A table of all runs, behind the columns variant and seed. figures has one row per run;
+        `RunResult.to_arrow` says what the others are. Needs pyarrow; raises InputError."""
+        if table == "figures":
+            rows = (
+                ({"variant": variant, "seed": run.seed}, run.figures) for variant, run in self._every_run()
+            )
+            return arrow_figures(rows, {"variant": "string", "seed": "int64"})
+        pyarrow = import_pyarrow()
+        tables = []
+        for variant, run in self._every_run():
+            found = run.to_arrow(table).replace_schema_metadata(None)
+            of_run = {"variant": (variant, pyarrow.string()), "seed": (run.seed, pyarrow.int64())}
+            for place, (name, (value, kind)) in enumerate(of_run.items()):
+                column = pyarrow.repeat(pyarrow.scalar(value, kind), found.num_rows)
+                found = found.add_column(place, name, column)
+            tables.append(found)
+        return pyarrow.concat_tables(tables)
+
+    def to_pandas(self, table: TableName = "figures") -> pandas.DataFrame:
+        """The table as a data frame; whole numbers are Int64. Needs pandas and pyarrow; raises InputError."""
+        return as_pandas(self.to_arrow(table))
+
+    def to_spark(self, spark: SparkSession, table: TableName = "figures") -> DataFrame:
+        """The table as a DataFrame of your session."""
+        return as_spark(self.to_arrow(table), spark)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the files that `groupstorm compare` writes. Returns the folder.
+
+        Raises InputError, and OutputError if the files cannot be written.
+        """
+        path = Path(folder)
+        forget_other_variants(path, tuple(self.runs))
+        several = max(map(len, self.runs.values()))
+        for variant, run in self._every_run():
+            below = Path() if self._content is None else Path(variant)
+            run.save(folder_of(path, below, run.seed or 0, several))
+        if self._content is not None:
+            write_comparison(path, self._content)
+        return path
+
+    def __repr__(self) -> str:
+        return f"<Comparison {self.name}: {', '.join(self.runs)}; {self._seeds()}>"
+
+    def _every_run(self) -> Iterator[tuple[str, RunResult]]:
+        for variant, runs in self.runs.items():
+            for run in runs:
+                yield variant, run
+
+    def _seeds(self) -> str:
+        seeds = [run.seed for run in next(iter(self.runs.values()))]
+        return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+
+    def _grid(self) -> Grid:
+        figures = {variant: [run.figures for run in runs] for variant, runs in self.runs.items()}
+        return figures_grid(f"{self.name}, {self._seeds()}", figures)

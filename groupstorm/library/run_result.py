@@ -1,0 +1,209 @@
+"""The result of one run: its figures, its rows, the tables that follow from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from groupstorm.figures import Figures
+from groupstorm.figures.comparison import one_run_each
+from groupstorm.library.frames import as_pandas, as_spark
+from groupstorm.library.origins import Origin
+from groupstorm.library.result import Result
+from groupstorm.pipeline.arrow_tables import arrow_figures, arrow_table
+from groupstorm.pipeline.local import TraceContent, read_groups
+from groupstorm.problems import InputError
+from groupstorm.report.grid import Grid
+from groupstorm.report.tables import figures_grid
+from groupstorm.storms.replay import compare_rows
+from groupstorm.storms.run import broken_invariants
+from groupstorm.storms.run_in_memory import run_in_memory
+from groupstorm.storms.scenario.files import DEFAULT_VARIANT
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+#: docs/trace.md describes rows, docs/figures.md figures, docs/analyze.md the others.
+TableName = Literal["rows", "figures", "intervals", "handovers", "rounds", "members"]
+
+
+class Rows(Iterable[dict[str, Any]]):
+    """The rows of a trace as dictionaries, without nulls; they can be read any number of times."""
+
+    def __init__(self, origin: Origin, groups: Sequence[str]) -> None:
+        self._origin = origin
+        self._groups = groups
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for row, _ in self._origin.entries():
+            if not self._groups or row["group"] in self._groups:
+                yield dict(row)
+
+
+class RunResult(Result):
+    """One run: of `groupstorm.run`, one of a comparison, or one that was read.
+
+    >>> import groupstorm
+    >>> result = groupstorm.run("cold-start", settings={"members": 12})
+    >>> [row["time_us"] for row in result.rows if row["event"] == "group_created"]
+    [53901]
+    >>> result.to_pandas("rounds")[["cause", "generation", "members"]]
+                 cause  generation  members
+    0   pending-member           1        1
+    1   pending-member           2        9
+    2   pending-member           3       12
+    3  leader-rejoined           4       12
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        *,
+        scenario: Mapping[str, Any] | None,
+        figures: Figures | None,
+        groups: Sequence[str] = (),
+        assignor_failure: str | None = None,
+    ) -> None:
+        """`groupstorm.run`, `compare` and `read` make these. ``figures``: None if the rows are to say them.
+        ``groups``: those that count; none: all."""
+        self._origin = origin
+        self._written = figures
+        self._wanted = groups
+        #: The scenario as scenario.yaml has it; None for the trace of an import or of `serve`.
+        self.scenario = scenario
+        #: Why rounds were without an assignment: the first failure of an assignor; None if none failed, and
+        #: for a run that was read.
+        self.assignor_failure = assignor_failure
+        #: The rows of the trace, one dictionary per event (docs/trace.md).
+        self.rows: Iterable[dict[str, Any]] = Rows(origin, groups)
+
+    @property
+    def name(self) -> str:
+        """The scenario's name; without a scenario that of the trace's file or folder."""
+        name = self._origin.name
+        return name if self.scenario is None else str(self.scenario.get("name", name))
+
+    @property
+    def variant(self) -> str | None:
+        """The variant of the scenario."""
+        return None if self.scenario is None else str(self.scenario.get("variant", DEFAULT_VARIANT))
+
+    @property
+    def seed(self) -> int | None:
+        """The seed; the same seed gives the same rows."""
+        return None if self.scenario is None else int(self.scenario.get("seed", 0))
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The ids of the groups that the trace has, or of those that `groupstorm.read` was asked for."""
+        return tuple(self._content.figures)
+
+    def check_groups(self) -> None:
+        """Raise InputError if the trace lacks a group that was asked for."""
+        for group in self._wanted:
+            if group not in self._content.groups:
+                there = ", ".join(self._content.groups)
+                raise InputError(f"group: {group!r}: not in the trace; there are: {there}")
+
+    @cached_property
+    def figures(self) -> Figures:
+        """All figures (docs/figures.md). Raises InputError if the trace has several groups."""
+        if self._written is not None:
+            return self._written
+        if len(self.groups) != 1:
+            raise InputError(
+                f"{self.name}: the trace has {len(self.groups)} groups ({', '.join(self.groups)}): "
+                "expected one: groupstorm.read(path, group=...)"
+            )
+        return self._content.figures[self.groups[0]]
+
+    @property
+    def answer(self) -> str:
+        """What the run cost, in sentences."""
+        return self.figures.answer
+
+    @property
+    def violations(self) -> Mapping[str, str]:
+        """The invariants that broke, and how; a run of our assignors and defaults has none."""
+        return broken_invariants(self.figures)
+
+    def to_arrow(self, table: TableName = "rows") -> pyarrow.Table:
+        """One of the tables: rows, figures (one row), intervals (who owned a partition from when to when),
+        handovers (times without an owner), rounds, members. Needs pyarrow; raises InputError."""
+        if table not in get_args(TableName):
+            raise InputError(f"table: {table!r} is not one of {', '.join(get_args(TableName))}")
+        if table == "rows":
+            return self._arrow_rows()
+        if table == "figures":
+            return arrow_figures([({}, self.figures)], {})
+        rows = (
+            {"group": group, **row}
+            for group, found in self._content.tables.items()
+            for row in getattr(found, table)
+        )
+        return arrow_table(table, rows, {"group": "string"})
+
+    def to_pandas(self, table: TableName = "rows") -> pandas.DataFrame:
+        """The table as a data frame; whole numbers are Int64. Needs pandas and pyarrow; raises InputError."""
+        return as_pandas(self.to_arrow(table))
+
+    def to_spark(self, spark: SparkSession, table: TableName = "rows") -> DataFrame:
+        """The table as a DataFrame of your session."""
+        return as_spark(self.to_arrow(table), spark)
+
+    def save(self, folder: str | os.PathLike[str], trace_format: str = "jsonl") -> Path:
+        """Write the files that `groupstorm run` writes, the same bytes but for measured.json (what the run
+        cost the machine). ``trace_format``: jsonl or parquet; a run of a comparison, or one that was
+        read, has that of its file.
+
+        Returns the folder. Raises InputError, and OutputError if the files cannot be written.
+        """
+        path = Path(folder)
+        self._origin.save(path, trace_format)
+        return path
+
+    def replay(self, settings: Mapping[str, Any] | None = None) -> int:
+        """Run the scenario again and compare row by row; returns the number of rows.
+
+        ``settings``: those that no file can hold (assignors that are code), for a run that was read.
+        Raises CheckFailed naming the first row that differs, InputError for a trace without a scenario.
+        """
+        again = run_in_memory(self._origin.resolved(settings or {}))
+        return compare_rows(self.rows, (row for row, _ in again.trace.rows()), self.name)
+
+    def __repr__(self) -> str:
+        if self.scenario is None:
+            return f"<RunResult {self.name}: {', '.join(self.groups)}>"
+        return f"<RunResult {self.name} ({self.variant}), seed {self.seed}>"
+
+    def _arrow_rows(self) -> pyarrow.Table:
+        found = self._origin.arrow()
+        if not self._wanted:
+            return found
+        from pyarrow import array, compute
+
+        return found.filter(compute.is_in(found["group"], value_set=array(self._wanted)))
+
+    def _grid(self) -> Grid:
+        if self.scenario is None:
+            return figures_grid(self.name, one_run_each(self._content.figures))
+        title = f"{self.name} ({self.variant}), seed {self.seed}"
+        return figures_grid(title, {str(self.variant): [self.figures]})
+
+    def _paragraphs(self) -> list[str]:
+        if self.scenario is not None:
+            return [self.answer]
+        return [f"{group}: {figures.answer}" for group, figures in self._content.figures.items()]
+
+    @cached_property
+    def _content(self) -> TraceContent:
+        """Groups, figures and tables, from one pass over the rows."""
+        content = read_groups(self._origin.entries(), self._wanted)
+        if not content.groups:
+            raise InputError(f"{self.name}: the trace has no rows")
+        return content

@@ -1,0 +1,164 @@
+"""The result of a sweep: the figures of every run, and where the knee is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from groupstorm.figures import Figures
+from groupstorm.figures.requirements import parse
+from groupstorm.library.frames import as_pandas, as_spark
+from groupstorm.library.result import Result
+from groupstorm.pipeline.arrow_tables import arrow_figures
+from groupstorm.report.grid import Grid
+from groupstorm.report.sweeps import SWEEP_FILE, sweep_grid
+from groupstorm.storms.past_runs import figures_of
+from groupstorm.storms.run_folder import write_json
+from groupstorm.storms.run_names import as_folder
+from groupstorm.storms.sweep import Axis, Outcome, Point, Sweep, values_of
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Knee(NamedTuple):
+    """Where a curve bends, or from where on it meets the goals.
+
+    ``others``: the values of the sweep's other settings, as text. ``value``: None if there is no knee.
+    """
+
+    setting: str
+    others: str
+    value: Any
+
+
+class SweepResult(Result):
+    """Every combination of some settings: of `groupstorm.sweep`, or read.
+
+    >>> import groupstorm
+    >>> over = {"variant": ["eager", "static"], "session.timeout.ms": "20s..60s:40s"}
+    >>> result = groupstorm.sweep("rolling-deploy", over, seeds=1, settings={"members": 6, "partitions": 12})
+    >>> result.to_pandas()[["variant", "session.timeout.ms", "generations"]]
+      variant  session.timeout.ms  generations
+    0   eager               20000           12
+    1   eager               60000           12
+    2  static               20000            6
+    3  static               60000            0
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        """`groupstorm.sweep` and `read` make these. ``content``: that of sweep.json."""
+        self._content = content
+        axes = []
+        for name, labels in content["over"].items():
+            axes.append(Axis(name, tuple(labels), tuple(values_of(name, labels, SWEEP_FILE))))
+        seeds = content["seeds"]
+        self._sweep = Sweep(
+            content["preset"], content["variant"], tuple(axes), seeds[0], len(seeds), content["set"]
+        )
+        self._outcomes = [
+            _outcome(point, written)
+            for point, written in zip(self._sweep.points(), content["points"], strict=True)
+        ]
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self._content["preset"])
+
+    @property
+    def answer(self) -> str:
+        """Where the knee is, and which values to take."""
+        return str(self._content["answer"])
+
+    @property
+    def knees(self) -> Sequence[Knee]:
+        """The knee over the first setting with numbers, for each combination of the others."""
+        return [
+            Knee(one["setting"], one["others"], self._value(one["setting"], one["value"]))
+            for one in self._content["knees"]
+        ]
+
+    @property
+    def knee(self) -> Any:
+        """The value at the first of `knees`: with goals the smallest from which on they are met. None if
+        there is no knee."""
+        return self.knees[0].value if self.knees else None
+
+    @property
+    def refused(self) -> Sequence[tuple[Mapping[str, Any], str]]:
+        """The combinations that the scenario refuses, each with the reason."""
+        return [(one.point.settings, one.refused) for one in self._outcomes if one.refused is not None]
+
+    @property
+    def figures(self) -> Sequence[tuple[Mapping[str, Any], int, Figures]]:
+        """The settings, the seed and the figures of every run."""
+        return [*self._runs()]
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A row per run: the settings as they were set, the seed, every figure. A setting whose values are
+        not all numbers is a column of texts. Needs pyarrow; raises InputError."""
+        kinds = {axis.name: _kind(axis) for axis in self._sweep.axes}
+        rows = []
+        for outcome in self._outcomes:
+            labels = dict(zip(self._sweep.names, outcome.point.labels, strict=True))
+            head = {
+                name: labels[name] if kind == "string" else outcome.point.settings[name]
+                for name, kind in kinds.items()
+            }
+            rows += [({**head, "seed": seed}, figures) for seed, figures in outcome.figures.items()]
+        return arrow_figures(rows, {**kinds, "seed": "int64"})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same as a data frame; whole numbers are Int64. Needs pandas and pyarrow; raises InputError."""
+        return as_pandas(self.to_arrow())
+
+    def to_spark(self, spark: SparkSession) -> DataFrame:
+        """The same as a DataFrame of your session."""
+        return as_spark(self.to_arrow(), spark)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the sweep.json that `groupstorm sweep` writes. Returns the folder.
+
+        Raises InputError, and OutputError if the file cannot be written.
+        """
+        path = as_folder(Path(folder))
+        write_json(path / SWEEP_FILE, self._content)
+        return path
+
+    def __repr__(self) -> str:
+        over = ", ".join(f"{axis.name}={','.join(axis.labels)}" for axis in self._sweep.axes)
+        return f"<SweepResult {self.name}: {over}>"
+
+    def _runs(self) -> Iterator[tuple[Mapping[str, Any], int, Figures]]:
+        for outcome in self._outcomes:
+            for seed, figures in outcome.figures.items():
+                yield outcome.point.settings, seed, figures
+
+    def _value(self, setting: str, label: str | None) -> Any:
+        (axis,) = (axis for axis in self._sweep.axes if axis.name == setting)
+        return None if label is None else axis.values[axis.labels.index(label)]
+
+    def _grid(self) -> Grid:
+        goals = [parse(text, SWEEP_FILE) for text in self._content["goals"]]
+        return sweep_grid(self._sweep, self._outcomes, goals, everything=False)
+
+
+def _outcome(point: Point, written: Mapping[str, Any]) -> Outcome:
+    if "refused" in written:
+        return Outcome(point, {}, written["refused"])
+    return Outcome(point, {run["seed"]: figures_of(run["figures"]) for run in written["runs"]})
+
+
+def _kind(axis: Axis) -> str:
+    """The type of the axis's column."""
+    types = {type(value) for value in axis.values}
+    if types == {int}:
+        return "int64"
+    if types <= {int, float}:
+        return "double"
+    return "bool" if types == {bool} else "string"

@@ -1,0 +1,39 @@
+"""The examples in the docstrings and in docs/library.md print what they say."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from groupstorm.library import comparing, comparison, reading, run_result, running, sweep_result, sweeping
+from tests.generated_pages import DOCS
+
+MODULES = (comparing, comparison, reading, run_result, running, sweep_result, sweeping)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The examples need pandas and write into the current folder."""
+    pytest.importorskip("pandas", reason="pip install 'groupstorm[pandas]'")
+    pytest.importorskip("pyarrow", reason="pip install 'groupstorm[pandas]'")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_the_examples_of_a_module(module: ModuleType) -> None:
+    failed, tried = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert (failed, tried > 1) == (0, True)
+
+
+def test_the_examples_of_the_page() -> None:
+    text = re.sub(r"^```.*$", "", (DOCS / "library.md").read_text("utf-8"), flags=re.MULTILINE)
+    example = doctest.DocTestParser().get_doctest(text, {}, "library.md", "docs/library.md", 0)
+    assert len(example.examples) > 10
+    failed, _ = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example)
+    assert failed == 0
