@@ -122,6 +122,7 @@ COMPILED = (
     "storms/world/time_loop",
     "storms/world/topics",
     "storms/world/trace_buffer",
+    "trace/row_batch",
     "trace/writer",
 )
 

@@ -13,7 +13,6 @@ from groupstorm.cli.advise_text import advice_content, advice_grid, advice_sente
 from groupstorm.cli.options import OutOption, SeedOption, SetOption, overrides, seed_range
 from groupstorm.cli.output_options import AllOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_grid, print_paragraph, shape
-from groupstorm.cli.progress import runs_progress
 from groupstorm.cli.whatif import (
     GroupOption,
     KnownOption,
@@ -25,10 +24,11 @@ from groupstorm.cli.whatif import (
 )
 from groupstorm.figures.requirements import Requirement, parse
 from groupstorm.problems import CheckFailed, InputError
+from groupstorm.report.progress import runs_progress
 from groupstorm.storms.choices import defaults_among
 from groupstorm.storms.run_names import free_folder
 from groupstorm.storms.scenario.files import load, preset_names
-from groupstorm.storms.sweep import Point, Sweep, scenario_of
+from groupstorm.storms.sweep import Point, Sweep
 from groupstorm.trace.reader import SUFFIXES
 from groupstorm.whatif.advising import AS_IT_IS, Advice, Search
 from groupstorm.whatif.client_settings import lines_of
@@ -144,8 +144,8 @@ def _cautions(sweep: Sweep, advice: Advice) -> list[str]:
     if chosen is None:
         return []
     scenarios = {
-        AS_IT_IS: scenario_of(sweep, Point((), {})),
-        chosen.label: scenario_of(sweep, Point((), chosen.settings)),
+        AS_IT_IS: sweep.scenario_of(Point((), {})),
+        chosen.label: sweep.scenario_of(Point((), chosen.settings)),
     }
     defaults = defaults_among(scenarios)
     caution = "" if defaults is None else defaults.cautions.get(chosen.label, "")

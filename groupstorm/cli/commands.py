@@ -66,6 +66,11 @@ COMMANDS = {
         "analyze",
         "Compute figures and tables from traces, and compare with figures.json, if there is one.",
     ),
+    "report": Command(
+        "report",
+        "report",
+        "Write one HTML file that shows a run, a comparison, a sweep or an import, and needs no network.",
+    ),
     "explain": Command(
         "explain",
         "explain",
@@ -88,6 +93,11 @@ COMMANDS = {
     ),
     "capture": Command(
         "capture", "capture", "Watch consumer groups of a running cluster, and write a trace as import does."
+    ),
+    "watch": Command(
+        "watch",
+        "watch",
+        "Watch a trace that is being written: figures of the last minutes, group by group.",
     ),
     "assign": Command("assign", "assign", "Answer cases: what would this assignor give to these members?"),
     "fuzz": Command(

@@ -34,15 +34,16 @@ from groupstorm.cli.requiring import check_variants_meet, requirements_of
 from groupstorm.cli.run import print_assignor_failures, print_run
 from groupstorm.figures.ranking import parse_ranking
 from groupstorm.problems import InputError
+from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.deployment_notes import notes_by_variant
-from groupstorm.report.tables import figures_csv, figures_grid, spread
+from groupstorm.report.tables import figures_csv, figures_grid
 from groupstorm.storms.run import Run
 from groupstorm.storms.run_names import folder_stem, free_folder
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.several import (
     Order,
     check_variants,
-    comparison,
+    folder_of,
     forget_other_variants,
     recommended,
     run_all,
@@ -160,9 +161,7 @@ def run_compared(
     figures = {variant: [run.figures for run in each] for variant, each in runs.items()}
     every = [run for each in runs.values() for run in each]
     first_seed, seeds = every[0].scenario.seed, max(map(len, runs.values()))
-    content = comparison(name, first_seed, runs, weights)
-    if seeds > 1:
-        content["spread"] = {variant: spread(each) for variant, each in figures.items()}
+    content = comparison_content(name, first_seed, runs, weights)
     write_comparison(folder, content)
     if chosen_shape is Shape.JSON:
         print(json.dumps(content, ensure_ascii=False))
@@ -183,11 +182,6 @@ def run_compared(
     print_assignor_failures(every)
     require_invariants(every)
     return runs
-
-
-def folder_of(folder: Path, variant: str, seed: int, seeds: int) -> Path:
-    """Where the run of one seed of a variant lies in the folder of a comparison of so many seeds."""
-    return folder / variant if seeds == 1 else folder / variant / f"seed-{seed}"
 
 
 def _print_story_of_longest_gap(runs: Sequence[Run]) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from groupstorm.cli.failed_runs import require_invariants
 from groupstorm.cli.options import (
@@ -33,22 +32,25 @@ from groupstorm.cli.options import (
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_command, print_grid, print_paragraph, print_progress, shape
 from groupstorm.cli.requiring import check_all_meet, requirements_of
+from groupstorm.cli.trace_to import TraceToOption
 from groupstorm.figures import compare_answer
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import deployment_notes
+from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import figures_csv, figures_grid, spread
 from groupstorm.storms.run import Run
 from groupstorm.storms.run import run as run_scenario
 from groupstorm.storms.run_names import folder_stem, free_folder
 from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.storms.several import Order, run_all
-from groupstorm.storms.start_and_end import Progress as RunProgress
+from groupstorm.storms.start_and_end import Progress
+from groupstorm.trace.rows import TraceSink
+from groupstorm.trace.writer import Tee
 
 if TYPE_CHECKING:
     from groupstorm.clients.brokers import BrokerKind
     from groupstorm.storms.live.real_clients.libraries import Library
-    from groupstorm.trace.log import LogSink
 
 
 def run(
@@ -69,6 +71,7 @@ def run(
         int, typer.Option("--seeds", min=1, help="Run this many seeds, from --seed on, in parallel.")
     ] = 1,
     log: Annotated[bool, typer.Option("--log", help="Log every event to standard error.")] = False,
+    trace_to: TraceToOption = None,
     on: OnOption = None,
     with_library: WithOption = None,
     allow_writes: AllowWritesOption = False,
@@ -84,7 +87,8 @@ def run(
     """
     chosen_shape = shape(as_json, as_csv, as_markdown)
     kind = broker_kind(on, allow_writes, exact, client_config)
-    for option, given in (("--log", log), ("--on", kind is not None)):
+    one_run_only = (("--log", log), ("--trace-to", trace_to is not None), ("--on", kind is not None))
+    for option, given in one_run_only:
         if given and seeds > 1:
             raise InputError(f"{option}: one run at a time, not --seeds")
     required = requirements_of(require)
@@ -107,7 +111,8 @@ def run(
         stem, {} if kind else {f"{below}scenario.yaml": one.as_yaml() for below, one in folders.items()}
     )
     if seeds == 1:
-        runs = [_run_one(resolved, folder, trace_format, exact, log, kind, clients)]
+        with _sinks(log, trace_to) as sink:
+            runs = [_run_one(resolved, folder, trace_format, exact, sink, log, kind, clients)]
     else:
         orders = [
             Order(scenario, variant, number, changed, folder / f"seed-{number}", trace_format, exact)
@@ -138,18 +143,41 @@ def _broker_options(
     return options if client_config is None else [*options, "--client-config", str(client_config)]
 
 
+@contextmanager
+def _sinks(log: bool, trace_to: str | None) -> Iterator[TraceSink | None]:
+    """Takes every event beside the run's own trace: a log, a topic, both, or None for neither.
+
+    Raises InputError if the topic cannot take a trace, OutputError if it has not taken all rows at the end.
+    """
+    sinks: list[TraceSink] = []
+    if log:
+        from groupstorm.trace.log import LogSink, configure
+
+        configure(timestamps=False)
+        sinks.append(LogSink())
+    if trace_to is not None:
+        from groupstorm.trace.topic import TopicSink, read_topic_address
+
+        address = read_topic_address("--trace-to", trace_to)
+        sinks.append(TopicSink(address, f"--trace-to {trace_to}", may_wait=True))
+    yield Tee(*sinks) if sinks else None
+    for sink in sinks:
+        sink.close()
+
+
 def _run_one(
     scenario: ResolvedScenario,
     folder: Path,
     trace_format: str,
     exact: bool,
+    sink: TraceSink | None,
     log: bool,
     kind: BrokerKind | None,
     clients: Library | None,
 ) -> Run:
-    """Run with a line of progress on a terminal, or with a log of every event."""
+    """Run with a line of progress on a terminal, unless ``sink`` logs every event there."""
 
-    def start(progress: RunProgress | None, sink: LogSink | None) -> Run:
+    def start(progress: Progress | None) -> Run:
         if kind is None:
             return run_scenario(scenario, folder, trace_format, exact, progress, sink)
         from groupstorm.storms.live.run import run_on
@@ -157,21 +185,9 @@ def _run_one(
         return run_on(scenario, folder, trace_format, kind, progress, sink, clients)
 
     if log:
-        from groupstorm.trace.log import LogSink, configure
-
-        configure(timestamps=False)
-        return start(None, LogSink())
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as display:
-        task = display.add_task(f"{scenario.name} ({scenario.variant})", total=None)
-
-        def progress(now_us: int, phase: str) -> None:
-            seconds = f"{now_us / 1e6:,.0f} {'virtual ' if kind is None else ''}seconds"
-            text = f"{scenario.name} ({scenario.variant}): {seconds}, {phase}"
-            display.update(task, description=text)
-
-        return start(progress, None)
+        return start(None)
+    with run_progress(f"{scenario.name} ({scenario.variant})", virtual=kind is None) as progress:
+        return start(progress)
 
 
 def print_run(name: str, run: Run) -> None:

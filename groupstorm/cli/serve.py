@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groupstorm.cli.serve_options import DEFAULT_HOST, DEFAULT_PORT, LAST_PORT, ListenerOptions, read_listener
+from groupstorm.cli.trace_to import TraceToOption
 from groupstorm.problems import InputError
+from groupstorm.trace.topic import read_topic_address
 
 if TYPE_CHECKING:
     from groupstorm.broker.broker import Broker
@@ -40,6 +42,7 @@ def serve(
         Path | None,
         typer.Option(metavar="DIR", help="Write the coordinator's events into files of this folder."),
     ] = None,
+    trace_to: TraceToOption = None,
     data: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep topics, groups and offsets in this folder over a restart."),
@@ -106,7 +109,10 @@ def serve(
         return broker
 
     console_log.configure()
-    options = service.ServeOptions(endpoint.host, endpoint.port, address_option, trace, data, security)
+    topic_of_trace = None if trace_to is None else read_topic_address("--trace-to", trace_to)
+    options = service.ServeOptions(
+        endpoint.host, endpoint.port, address_option, trace, data, topic_of_trace, security
+    )
     companion: service.Companion = (
         nullcontext if control is None else control_beside(control, _print_control_url)
     )

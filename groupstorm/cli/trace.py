@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
+from groupstorm.figures.by_group import Window
 from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import names_by_group, require
@@ -35,14 +36,66 @@ def trace(
             "--as", help="Print the log that Kafka's broker, or its Java clients, would have written."
         ),
     ] = None,
+    timeline: Annotated[
+        bool, typer.Option("--timeline", help="A picture: a line per member, a column per slice of time.")
+    ] = False,
+    perfetto: Annotated[
+        Path | None,
+        typer.Option(
+            "--perfetto",
+            metavar="FILE",
+            help="Write a lane per member for ui.perfetto.dev (Chrome's trace events); compressed if .gz.",
+        ),
+    ] = None,
+    otlp: Annotated[
+        str | None,
+        typer.Option(
+            "--otlp",
+            metavar="FILE|URL",
+            help="Rebalances as OpenTelemetry spans: to a collector (http://HOST:4318/v1/traces), or into a "
+            "file as OTLP's JSON lines.",
+        ),
+    ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option(
+            "--begin",
+            metavar="TIME",
+            help="With --otlp: when the trace began, 2026-01-31T12:00:00Z. [default: as the logs of an "
+            "imported trace say, else so that it ends now]",
+        ),
+    ] = None,
 ) -> None:
     """Print a trace as a readable story: who joined, who left, why it rebalanced, what changed hands.
+
+    --timeline draws it instead; --perfetto and --otlp write it for other viewers.
 
     Example: groupstorm trace runs/rolling-deploy-0 --partition topic-0-17 --from 60 --to 120
     """
     if member is not None and partition is not None:
         raise InputError("--member and --partition: one story at a time")
     from_us, to_us = microseconds(from_seconds, to_seconds)
+    views = {"--timeline": timeline, "--perfetto": perfetto, "--otlp": otlp}
+    view = next((option for option, value in views.items() if value), None)
+    if view is None and begin is not None:
+        raise InputError("--begin: needs --otlp")
+    if view is not None:
+        others = {"--partition": partition, "--all": everything, "--as": as_kind}
+        others |= {"--member": member} if view != "--timeline" else {}
+        others |= {"--begin": begin} if view != "--otlp" else {}
+        for option, value in (others | views).items():
+            if value and option != view:
+                raise InputError(f"{view}: expected no {option}")
+        from groupstorm.cli.trace_views import Part, print_timeline, send_spans, write_lanes
+
+        of_trace = Part(path, group or [], Window(from_us, to_us))
+        if perfetto is not None:
+            write_lanes(of_trace, perfetto)
+        elif otlp is not None:
+            send_spans(of_trace, otlp, begin)
+        else:
+            print_timeline(of_trace, member)
+        return
     groups, width = _check_names(path, group or [], member, partition)
     empty = True
     selection = Selection(groups, width, member, partition, from_us, to_us, everything)

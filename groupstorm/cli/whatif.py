@@ -10,18 +10,18 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from groupstorm.cli.compare import folder_of, run_compared
+from groupstorm.cli.compare import run_compared
 from groupstorm.cli.options import FormatOption, OutOption, RankOption, SeedOption, overrides, seed_range
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_command, print_grid, print_paragraph, shape
-from groupstorm.cli.progress import runs_progress
 from groupstorm.cli.whatif_tables import agreement_content, agreement_grid, rounds_grid
 from groupstorm.figures.ranking import parse_ranking
 from groupstorm.problems import CheckFailed, InputError
+from groupstorm.report.progress import runs_progress
 from groupstorm.storms.run_folder import write_text
 from groupstorm.storms.run_names import as_folder, free_folder
 from groupstorm.storms.scenario.files import Scenario, parse
-from groupstorm.storms.several import Order, forget_other_variants
+from groupstorm.storms.several import Order, folder_of, forget_other_variants
 from groupstorm.whatif.agreement import Agreement, agreement
 from groupstorm.whatif.changes import check_change, variants_of
 from groupstorm.whatif.drafting import Draft, draft_of

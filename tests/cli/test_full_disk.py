@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.problems import ExitCode
+from groupstorm.storms.sweep_store import SweepStore
 from tests.command import groupstorm
 
 MEMBERS = ["--set", "members=20", "--set", "partitions=100"]
@@ -111,3 +112,11 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
 def test_a_failed_check_is_not_a_full_disk(tmp_path: Path) -> None:
     answer = groupstorm("run", "cold-start", *MEMBERS, "--require", "generations<1", cwd=tmp_path)
     assert answer.returncode == ExitCode.CHECK_FAILED
+
+
+def test_a_sweep_keeps_the_runs_for_which_there_was_space(disk: Path) -> None:
+    over = ["--over", "members=2,3", "--set", "partitions=4", "--seeds", "10", "--out", str(disk / "x")]
+    line = only_line(groupstorm("sweep", "cold-start", *over, cwd=disk))
+    assert line == f"groupstorm: {disk}/x/runs: cannot be written: No space left on device"
+    assert not (disk / "x" / "sweep.json").exists()
+    assert 0 < len(SweepStore(disk / "x").results()) < 20

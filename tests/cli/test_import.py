@@ -95,9 +95,3 @@ def test_a_folder_of_something_else_is_not_touched(folder: Path) -> None:
     (folder / "out" / "trace.jsonl").write_text("mine")
     assert "which is no import's" in refused(groupstorm("import", "server.log", "--out", "out", cwd=folder))
     assert (folder / "out" / "trace.jsonl").read_text() == "mine"
-
-
-def test_spark_is_refused_for_imported_traces(folder: Path) -> None:
-    groupstorm("import", "server.log", "--out", "out", cwd=folder)
-    told = refused(groupstorm("analyze", "out", "--engine", "spark", cwd=folder))
-    assert "imported traces are read by --engine local alone" in told

@@ -61,6 +61,33 @@ def test_a_command_imports_what_it_needs(arguments: list[str], without: set[str]
     assert imported & without == set()
 
 
+def test_the_package_alone_imports_none_of_its_rooms() -> None:
+    """`import groupstorm` in a user's program or test; each function loads what it needs."""
+    imported = imported_by_code("import groupstorm; dir(groupstorm)")
+    assert {name for name in imported if name.startswith("groupstorm")} == {"groupstorm"}
+    assert imported & {*HEAVY, "rich", "yaml"} == set()
+
+
+@pytest.mark.slow
+def test_a_storm_from_python_imports_no_data_frames() -> None:
+    storm = "groupstorm.run('cold-start', settings={'members': 2, 'record_rate': 10})"
+    imported = imported_by_code(f"import groupstorm; print(len([*{storm}.rows]))")
+    assert "groupstorm.library" in imported
+    assert imported & (HEAVY - {"asyncio", "multiprocessing"}) == set()
+
+
+def imported_by_code(code: str) -> set[str]:
+    """The modules that are loaded at the end."""
+    answer = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print('\\n'.join(sys.modules), file=sys.stderr)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment_of_command(),
+    )
+    return set(answer.stderr.split())
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_says_what_the_commands_help_says(name: str) -> None:
     """The table repeats the first paragraph, so that `groupstorm --help` need not import the modules."""

@@ -6,8 +6,11 @@ command's process alone, as `kill` does. Each signal waits for what it is to mee
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import select
+import shlex
 import signal
 import subprocess
 import time
@@ -147,11 +150,76 @@ def test_interrupts_of_parallel_runs(start: Start, command: list[str], times: in
 
 
 @pytest.mark.slow
-def test_a_sweep_that_is_interrupted_leaves_nothing(start: Start) -> None:
-    running = start("sweep", "rolling-deploy", "--over", "members=300,400", *MUCH[2:], "--seeds", "5")
+def test_a_sweep_that_is_interrupted_before_its_first_run_is_done_leaves_nothing(start: Start) -> None:
+    running = start("sweep", "rolling-deploy", "--over", "members=600,800", *MUCH[2:], "--seeds", "5")
     running.wait_for(lambda: len(running.group()) > 1)
     running.signal_group(signal.SIGINT)
     running.ended(ExitCode.INTERRUPTED, "interrupted")
+
+
+SWEEP = ["sweep", "rolling-deploy", "--over", "members=20,21", "--set", "partitions=40", "--seeds", "8"]
+
+
+def runs_of_sweep(folder: Path) -> list[bytes]:
+    """The lines of its finished runs."""
+    return [
+        line
+        for file in folder.glob("runs/*.jsonl")
+        for line in file.read_bytes().splitlines(keepends=True)
+        if line.endswith(b"\n")
+    ]
+
+
+@pytest.mark.slow
+def test_a_sweep_that_was_killed_goes_on_where_it_stopped(start: Start, tmp_path: Path) -> None:
+    running = start(*SWEEP, "--out", "x")
+    running.wait_for(lambda: len(runs_of_sweep(tmp_path / "x")) >= 3)
+    running.process.kill()
+    running.process.communicate(timeout=DEADLINE_S)
+    kept = runs_of_sweep(tmp_path / "x")
+    assert 3 <= len(kept) < 16
+    again, anew = start(*SWEEP, "--out", "x"), start(*SWEEP, "--out", "y")
+    _, errors = again.process.communicate(timeout=DEADLINE_S)
+    _, _ = anew.process.communicate(timeout=DEADLINE_S)
+    assert errors.splitlines()[-1] == "  16 of 16 runs"
+    lines = runs_of_sweep(tmp_path / "x")
+    assert set(kept) < set(lines)
+    keys = [(row["point"], row["seed"]) for row in map(json.loads, lines)]
+    assert len(keys) == len(set(keys)) == 16, "no run is done twice"
+    assert (tmp_path / "x" / "sweep.json").read_bytes() == (tmp_path / "y" / "sweep.json").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_interrupted_says_how_to_go_on(start: Start, tmp_path: Path) -> None:
+    running = start(*SWEEP)
+    folder = tmp_path / "runs" / "rolling-deploy-sweep-partitions=40-seed0-to-7"
+    running.wait_for(lambda: len(runs_of_sweep(folder)) >= 3)
+    running.signal_group(signal.SIGINT)
+    _, errors = running.process.communicate(timeout=DEADLINE_S)
+    assert running.process.returncode == ExitCode.INTERRUPTED, errors
+    line = errors.splitlines()[-1]
+    done, command = re.fullmatch(r"  (\d+) of 16 runs are done; for the others: (.*)", line).groups()  # type: ignore[union-attr]
+    assert int(done) == len(runs_of_sweep(folder))
+    assert command.endswith(shlex.join([*SWEEP, "--out", str(folder.relative_to(tmp_path))]))
+    assert not (folder / "sweep.json").exists()
+
+
+@pytest.mark.slow
+def test_a_sweep_on_spark_that_is_interrupted_ends_in_the_middle_of_its_tasks(
+    start: Start, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[spark]'")
+    running = start(*SWEEP, "--out", "x", "--master", "local[2]")
+    running.wait_for(lambda: len(runs_of_sweep(tmp_path / "x")) >= 2)
+    running.signal_group(signal.SIGINT)
+    _, errors = running.process.communicate(timeout=DEADLINE_S)
+    assert running.process.returncode == ExitCode.INTERRUPTED, errors
+    assert "not stopped" not in errors
+    assert "of 16 runs are done; for the others: " in errors
+    late = time.monotonic() + DEADLINE_S
+    while running.group():
+        assert time.monotonic() < late
+        time.sleep(0.01)
 
 
 @pytest.mark.slow
