@@ -118,10 +118,10 @@ def spark_session(
         except BaseException as problem:
             if _is_interruption(problem):
                 _kill_jvm(spark)
-            elif has_jvm(spark):
-                spark.stop()
+            else:
+                _stop(spark)
             raise
-        spark.stop()
+        _stop(spark)
 
 
 def spark_address(master: str) -> str:
@@ -188,9 +188,15 @@ def _is_interruption(problem: BaseException) -> bool:
 
 
 def has_jvm(spark: SparkSession) -> bool:
-    """Whether Spark's JVM still runs: without it `stop` fails, and hides why."""
+    """Whether Spark's JVM still runs."""
     gateway = spark.sparkContext._gateway
     return gateway is None or gateway.proc is None or gateway.proc.poll() is None
+
+
+def _stop(spark: SparkSession) -> None:
+    """Stop Spark, unless its JVM has ended: `stop` would fail, and hide what was found or raised."""
+    if has_jvm(spark):
+        spark.stop()
 
 
 def _kill_jvm(spark: SparkSession) -> None:

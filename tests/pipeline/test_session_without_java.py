@@ -184,6 +184,15 @@ def test_a_problem_without_a_jvm_is_not_hidden_by_another_one(played: Callable[[
     assert spark.calls == ["OFF"]
 
 
+def test_an_answer_without_a_jvm_is_not_lost_by_an_attempt_to_stop_it(
+    played: Callable[[Spark], Spark],
+) -> None:
+    spark = played(Spark())
+    with session.spark_session():
+        spark.ended = 137
+    assert spark.calls == ["OFF"]
+
+
 def test_packages_are_fetched_if_they_are_named(played: Callable[[Spark], Spark]) -> None:
     spark = played(Spark())
     with session.spark_session(packages=("a:b:1", "c:d:2")):
