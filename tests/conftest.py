@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -26,10 +27,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return 0 if is_one_file or "GROUPSTORM_REWRITE" in os.environ else None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one process: they share its fixtures."""
-    tests = Path(__file__).parent
-    for item in items:
-        inside = item.path.relative_to(tests).parts if item.path.is_relative_to(tests) else item.path.parts
-        item.add_marker(pytest.mark.xdist_group(inside[0] if inside[0] in _ONE_PROCESS else "/".join(inside)))
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of a file in one process, and those of some folders: they share their fixtures.
+
+    xdist's own marker for this, xdist_group, has no effect with pytest 9.2.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return one_process(nodeid)
+
+    return Together(config, log)
+
+
+def one_process(nodeid: str) -> str:
+    """The tests with the same answer run in one process. ``nodeid``: tests/ROOM/.../test_x.py::test."""
+    file = nodeid.partition("::")[0]
+    room = file.split("/")[1] if file.startswith("tests/") else ""
+    return room if room in _ONE_PROCESS else file

@@ -12,6 +12,10 @@ from groupstorm.problems import InputError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: A JVM takes all memory that it may have, and keeps it until the run ends. With more, a machine of 24 GB has
+#: had none left, since Kafka and browsers run beside it, and its system has ended the JVM.
+_MEMORY_MIB = 1536
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
@@ -24,7 +28,7 @@ def spark() -> Iterator[SparkSession]:
         java_home()
     except InputError as missing:
         pytest.skip(str(missing))
-    with spark_session() as session:
+    with spark_session(driver_memory_mib=_MEMORY_MIB) as session:
         yield session
 
 
