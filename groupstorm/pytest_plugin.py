@@ -14,11 +14,12 @@ import pytest
 
 if TYPE_CHECKING:
     from groupstorm.testing import Broker
+    from groupstorm.testing.shared import SharedBrokers
 
 _MARKER = (
     "groupstorm(topics={name: partitions}, settings={kafka.option: value}, brokers=1, as_version='4.x',"
-    " trace=DIR, control=False, security=None, faults=False): the broker of the fixture `kafka_broker`;"
-    " faults=True skips the test on a real broker"
+    " trace=DIR, control=False, security=None, faults=False, shared=True): the broker of the fixture"
+    " `kafka_broker`; faults=True skips the test on a real broker, shared=False starts one for the test alone"
 )
 _SHORT = "--kafka"
 _OPTION = "--groupstorm-kafka"
@@ -77,9 +78,21 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return None if kind is None else f"kafka: {kind}"
 
 
+@pytest.fixture(scope="session")
+def _groupstorm_shared_brokers() -> Iterator[SharedBrokers]:
+    """Real brokers for all tests of the run; none is started before a test asks for it."""
+    from groupstorm.testing.shared import SharedBrokers
+
+    shared = SharedBrokers()
+    try:
+        yield shared
+    finally:
+        shared.stop()
+
+
 @pytest.fixture
 def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """A broker for this test alone: emulated, or the kind that --kafka names. For sync and async tests."""
+    """A broker for this test: emulated, or the kind that --kafka names. For sync and async tests."""
     from groupstorm.clients.brokers.contract import BrokerUnavailable
     from groupstorm.clients.wire.connection import ConnectionLost
     from groupstorm.problems import InputError
@@ -97,6 +110,9 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
             allow_writes=_allow_writes(request.config),
             client_config=request.config.getoption("groupstorm_client_config", None),
             needs_faults=flag("faults", arguments.pop("faults", False)),
+            shared=request.getfixturevalue("_groupstorm_shared_brokers")
+            if flag("shared", arguments.pop("shared", True))
+            else None,
         )
         broker.start()
     except BrokerUnavailable as problem:

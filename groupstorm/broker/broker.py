@@ -27,11 +27,13 @@ from groupstorm.broker.apis.api import (
     Wait,
 )
 from groupstorm.broker.apis.error_answers import error_answer
+from groupstorm.broker.apis.key_00_produce import API as PRODUCE
 from groupstorm.broker.apis.key_18_api_versions import KEY as API_VERSIONS
 from groupstorm.broker.apis.key_18_api_versions import unsupported_version
 from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.delayed_fetches import DelayedFetches
+from groupstorm.broker.log.batches import BatchError, parse_produced, stamped
 from groupstorm.broker.releases import NEWEST
 from groupstorm.broker.restoring import changed_transaction, snapshot
 from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
@@ -130,6 +132,22 @@ class Broker:
             return NoAnswer() if response is None else Done(response)
 
         return self._serve(connection, peer, frame, now_ms, answer)
+
+    def append(self, topic: str, partition: int, records: bytes, now_ms: int) -> tuple[int, BrokerEffects]:
+        """Append one record batch, as a producer without id sends it; return its offset too.
+
+        Raises BatchError if the batch is refused, or if there is no such partition.
+        """
+        found = self.state.topics.get(topic)
+        log = None if found is None else found.partition(partition)
+        if found is None or log is None:
+            raise BatchError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}")
+        batch = parse_produced(records, PRODUCE.max_version, log.settings.max_message_bytes)
+        appended = log.append(stamped(batch, now_ms) if log.settings.log_append_time else batch)
+        self.state.note_append(found, partition, appended)
+        collected = BrokerEffects([], [])
+        self._wake_fetches(collected)
+        return appended.base_offset, self._with_changes(collected)
 
     def expire_session(self, group: str, member_id: str, now_ms: int) -> BrokerEffects:
         """See `GroupCoordinator.expire_session`."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
+from groupstorm.clients.consumer.records import ConsumerRecord
+from groupstorm.testing.arguments import number
 from groupstorm.testing.groups import GroupUnderTest
+from groupstorm.testing.records import Content, Headers, Produced, Spread, batches, new_records
 from groupstorm.testing.server_control import TimedEvent
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S
 
@@ -29,6 +34,22 @@ class ArmedFault(ABC):
     def wait_used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         """`used_up` for tests that are not async."""
 
+    @abstractmethod
+    def cancel(self) -> None:
+        """Take no further requests. The end of ``with`` or ``async with`` does the same."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_problem: object) -> None:
+        self.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_problem: object) -> None:
+        self.cancel()
+
 
 class FaultTimeout(AssertionError):
     """The requests for which a fault waits did not come in time."""
@@ -48,6 +69,9 @@ class BrokerUnderTest(ABC):
 
     #: For messages.
     name: str
+
+    def __init__(self) -> None:
+        self._spread = Spread()
 
     @property
     @abstractmethod
@@ -70,6 +94,63 @@ class BrokerUnderTest(ABC):
     @abstractmethod
     def group(self, name: str) -> GroupUnderTest:
         """A group, to look at and to wait for; its ``id`` is its name on this broker."""
+
+    def produce(
+        self,
+        topic: str,
+        *values: Content,
+        key: Content = None,
+        partition: int | None = None,
+        headers: Headers | None = None,
+    ) -> tuple[Produced, ...]:
+        """Append records to a topic that exists; return where they are. No fault meets them.
+
+        Texts are sent as UTF-8, None as null. ``partition``: None: by the key, as Java's producer does, and
+        without a key one after the other. Raises InputError, also if the broker refuses a record.
+        """
+        name = self.topic(topic)
+        count = self._partitions(name)
+        made = new_records(values, key, headers)
+        if partition is not None:
+            number("partition", partition, 0, count - 1)
+        by_partition: dict[int, list[int]] = {}
+        for index, record in enumerate(made):
+            chosen = self._spread.partition(name, record.key, count) if partition is None else partition
+            by_partition.setdefault(chosen, []).append(index)
+        places: dict[int, Produced] = {}
+        for chosen, indexes in by_partition.items():
+            first = iter(indexes)
+            for size, batch in batches([made[index] for index in indexes], time.time_ns() // 1_000_000):
+                offset = self._append(name, chosen, batch)
+                for add, index in enumerate(islice(first, size)):
+                    places[index] = Produced(name, chosen, offset + add)
+        return tuple(places[index] for index in range(len(made)))
+
+    def records(
+        self, topic: str, partition: int | None = None, *, committed_only: bool = False
+    ) -> tuple[ConsumerRecord, ...]:
+        """The records that a topic, or one partition of it, holds now, by partition and offset.
+
+        ``committed_only``: without those of transactions that are open or aborted. Raises InputError.
+        """
+        name = self.topic(topic)
+        count = self._partitions(name)
+        if partition is not None:
+            number("partition", partition, 0, count - 1)
+        chosen = range(count) if partition is None else (partition,)
+        return tuple(record for one in chosen for record in self._read(name, one, committed_only))
+
+    @abstractmethod
+    def _partitions(self, topic: str) -> int:
+        """How many the topic has. Raises InputError if there is no such topic."""
+
+    @abstractmethod
+    def _append(self, topic: str, partition: int, batch: bytes) -> int:
+        """Append a batch; return its first offset. Raises InputError."""
+
+    @abstractmethod
+    def _read(self, topic: str, partition: int, committed_only: bool) -> Sequence[ConsumerRecord]:
+        """All records of a partition. Raises InputError."""
 
     @property
     def events(self) -> Sequence[TimedEvent]:
@@ -108,6 +189,19 @@ class BrokerUnderTest(ABC):
         """Serve the next ``count`` requests of an API ``delay_ms`` later. The emulator only."""
         raise self._emulator_only("delay")
 
+    def slow(
+        self,
+        delay_ms: int,
+        api: str | None = None,
+        *,
+        group: str | None = None,
+        client_id: str | None = None,
+    ) -> ArmedFault:
+        """Serve every request, or those of one API, ``delay_ms`` later, until the fault is cancelled or
+        `clear_faults`. ``group``: requests that name this group. A request meets one fault at most, this one
+        only if no other fits. The emulator only."""
+        raise self._emulator_only("slow")
+
     def disconnect(
         self, api: str, *, count: int = 1, group: str | None = None, client_id: str | None = None
     ) -> ArmedFault:
@@ -145,8 +239,8 @@ class BrokerUnderTest(ABC):
     def _emulator_only(self, what: str) -> EmulatorOnly:
         return EmulatorOnly(
             f"{what}: {self.name} is a real broker: faults, events and traces are the emulator's"
-            " (pytest: --kafka emulator); topics, and groups with their members, committed offsets and"
-            " waiting for them, are there on every broker"
+            " (pytest: --kafka emulator); topics and their records, and groups with their members, committed"
+            " offsets and waiting for them, are there on every broker"
         )
 
     @abstractmethod

@@ -13,6 +13,7 @@ from groupstorm.problems import InputError
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.real import RealBroker
+from groupstorm.testing.shared import SharedBrokers
 
 #: The arguments of a marker: for every kind of broker, and for the emulator only.
 EVERYWHERE = ("topics", "settings")
@@ -26,17 +27,18 @@ def chosen_broker(
     allow_writes: bool = False,
     client_config: Path | None = None,
     needs_faults: bool = False,
+    shared: SharedBrokers | None = None,
 ) -> BrokerUnderTest:
     """The broker of a test, not started.
 
     ``kind``: as for `groupstorm run --on`; ``arguments``: of `groupstorm.broker`; ``client_config``: TLS and
-    SASL of a cluster; ``needs_faults``: the test needs faults.
+    SASL of a cluster; ``needs_faults``: the test needs faults; ``shared``: real brokers for several tests.
 
     Raises BrokerUnavailable if the test needs the emulator, and InputError.
     """
     unknown = next((name for name in arguments if name not in EVERYWHERE + EMULATOR_ONLY), None)
     if unknown is not None:
-        known = ", ".join((*EVERYWHERE, *EMULATOR_ONLY, "faults"))
+        known = ", ".join((*EVERYWHERE, *EMULATOR_ONLY, "faults", "shared"))
         raise InputError(f"{unknown}: no argument of a broker; there are {known}")
     found = read_kind(kind)
     if found.name == EMULATOR:
@@ -48,4 +50,5 @@ def chosen_broker(
             raise BrokerUnavailable(f"{kind}: {name}={arguments[name]!r} is for the emulator")
     if client_config is not None:
         found = found._replace(security=read_client_properties(client_config))
-    return RealBroker(found, arguments.get("topics"), arguments.get("settings"), allow_writes=allow_writes)
+    topics, settings = arguments.get("topics"), arguments.get("settings")
+    return RealBroker(found, topics, settings, allow_writes=allow_writes, shared=shared)

@@ -58,6 +58,10 @@ class Arguments:
             raise InputError(f"{self._where}: {name}: {value}: expected a number from {least} to {most}")
         return value
 
+    def flag(self, name: str) -> bool:
+        """False if the field is missing."""
+        return bool(self._take(name, bool, "true or false"))
+
     def end(self) -> None:
         if self._values:
             name = next(iter(self._values))
@@ -129,10 +133,11 @@ async def _faults(control: ServerControl, arguments: Arguments) -> Any:
 
 async def _add_fault(control: ServerControl, arguments: Arguments) -> Any:
     effect = _effect(arguments)
+    lasts = arguments.flag("lasting")
     fault = Fault(
-        arguments.text("api"),
+        arguments.optional_text("api") if lasts else arguments.text("api"),
         effect,
-        arguments.number("count", 1),
+        None if lasts else arguments.number("count", 1),
         arguments.optional_text("group"),
         arguments.optional_text("client_id"),
     )
@@ -205,7 +210,8 @@ METHODS: tuple[Method, ...] = (
     Method("GET", ("faults",), _faults, "the faults that wait for requests"),
     Method(
         *("POST", ("faults",), _add_fault),
-        "do: fail (with error), delay (with delay_ms) or disconnect; api; count (1), group, client_id",
+        "do: fail (with error), delay (with delay_ms) or disconnect; api; count (1), or lasting: true, then"
+        " without api for all; group, client_id",
     ),
     Method("DELETE", ("faults",), _clear_faults, "cancel all faults"),
     Method("POST", ("drop-connections",), _drop_connections, "close those of client_id, or all"),

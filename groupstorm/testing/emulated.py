@@ -13,12 +13,14 @@ from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.broker.log.topics import TopicError
 from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
+from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.problems import InputError, OutputError
 from groupstorm.testing.arguments import (
     Setting,
     Topics,
     as_settings,
     as_topics,
+    listed,
     number,
     one_of,
     optional_path,
@@ -28,6 +30,7 @@ from groupstorm.testing.broker import ArmedFault, BrokerUnderTest, FaultTimeout
 from groupstorm.testing.control import ControlServer
 from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, error_named
 from groupstorm.testing.groups import GroupUnderTest, GroupView, Wanted
+from groupstorm.testing.lag import Progress
 from groupstorm.testing.server_control import ServerControl, TimedEvent
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 
@@ -54,6 +57,7 @@ class EmulatedBroker(BrokerUnderTest):
         security: ListenerSecurity | None = None,
     ) -> None:
         """See `groupstorm.broker`."""
+        super().__init__()
         options = as_settings(settings)
         wanted = as_topics(topics, options)
         number("brokers", brokers, 1, BROKERS_MAX)
@@ -118,6 +122,20 @@ class EmulatedBroker(BrokerUnderTest):
     def topic(self, name: str) -> str:
         return text("name", name)
 
+    def _partitions(self, topic: str) -> int:
+        topics = self._embedded.broker.state.topics
+        found = self._call(lambda: topics.get(topic))
+        if found is None:
+            there = listed(self._call(lambda: [one.name for one in topics]))
+            raise InputError(f"topic: {topic!r}: there is no such topic; there are: {there}")
+        return len(found.partitions)
+
+    def _append(self, topic: str, partition: int, batch: bytes) -> int:
+        return self._call(lambda: self._control.append(topic, partition, batch))
+
+    def _read(self, topic: str, partition: int, committed_only: bool) -> Sequence[ConsumerRecord]:
+        return self._call(lambda: self._control.records(topic, partition, committed_only))
+
     def group(self, name: str) -> GroupUnderTest:
         return _EmulatedGroup(text("name", name), self._embedded, self._control)
 
@@ -150,6 +168,16 @@ class EmulatedBroker(BrokerUnderTest):
         client_id: str | None = None,
     ) -> ArmedFault:
         return self._arm(Fault(api, Delay(delay_ms), count, group, client_id))
+
+    def slow(
+        self,
+        delay_ms: int,
+        api: str | None = None,
+        *,
+        group: str | None = None,
+        client_id: str | None = None,
+    ) -> ArmedFault:
+        return self._arm(Fault(api, Delay(delay_ms), None, group, client_id))
 
     def disconnect(
         self, api: str, *, count: int = 1, group: str | None = None, client_id: str | None = None
@@ -211,8 +239,14 @@ class _EmulatedGroup(GroupUnderTest):
     def view(self) -> GroupView:
         return self._embedded.call(lambda: self._control.view(self.id))
 
-    def _committed(self, topic: str, partition: int) -> int | None:
-        return self._embedded.call(lambda: self._control.committed(self.id, topic, partition))
+    def _topic(self, name: str) -> str:
+        return name
+
+    def _progress(self, topics: Sequence[str] | None) -> Progress:
+        return self._embedded.call(lambda: self._control.progress(self.id))
+
+    def _waiting_caught_up(self, topics: Sequence[str]) -> WaitFuture:
+        return self._embedded.call(lambda: self._control.wait_caught_up(self.id, topics))
 
     def _waiting(self, wanted: Wanted) -> WaitFuture:
         return self._embedded.call(lambda: self._control.wait_for(self.id, wanted))
@@ -236,6 +270,9 @@ class _EmulatedFault(ArmedFault):
 
     def wait_used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         wait(self._waiting(), timeout_s, self._make_timeout)
+
+    def cancel(self) -> None:
+        self._embedded.call(lambda: self._control.faults.cancel(self._fault))
 
     def _waiting(self) -> WaitFuture:
         return self._embedded.call(lambda: self._control.wait_for_fault(self._fault))

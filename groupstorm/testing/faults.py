@@ -48,18 +48,28 @@ Effect = Delay | Fail | Disconnect
 
 
 class Fault:
-    """An effect on the next ``count`` requests of an API; ``group``, ``client_id``: None: of all."""
+    """An effect on the next ``count`` requests of an API.
+
+    ``api``, ``group``, ``client_id``: None: of all. ``count``: None: on all requests, until it is cancelled.
+    """
 
     def __init__(
-        self, api: str, effect: Effect, count: int, group: str | None = None, client_id: str | None = None
+        self,
+        api: str | None,
+        effect: Effect,
+        count: int | None,
+        group: str | None = None,
+        client_id: str | None = None,
     ) -> None:
         """Raises InputError, which names the argument."""
-        _check_api(api)
-        number("count", count, 1, MAX_COUNT)
+        if api is not None:
+            _check_api(api)
+        if count is not None:
+            number("count", count, 1, MAX_COUNT)
         if isinstance(effect, Delay):
             number("delay_ms", effect.delay_ms, 0, MAX_DELAY_MS)
         optional_text("client_id", client_id)
-        if optional_text("group", group) is not None and api not in GROUPS_OF:
+        if optional_text("group", group) is not None and api is not None and api not in GROUPS_OF:
             raise InputError(
                 f"group: {api} requests name no group; those that do are {', '.join(sorted(GROUPS_OF))}"
             )
@@ -72,25 +82,29 @@ class Fault:
         self.hits = 0
 
     @property
-    def left(self) -> int:
-        """For how many requests the fault still waits."""
-        return self.count - self.hits
+    def left(self) -> int | None:
+        """For how many requests the fault still waits; None: until it is cancelled."""
+        return None if self.count is None else self.count - self.hits
 
     def takes(self, request: Seen) -> bool:
         """Whether the fault waits for this request."""
         return (
-            self.left > 0
-            and request.api == self.api
+            self.left != 0
+            and self.api in (None, request.api)
             and (self.client_id is None or request.client_id == self.client_id)
             and (self.group is None or self.group in request.groups)
         )
 
     def __repr__(self) -> str:
-        return f"<Fault {self.effect} on {self.api}, {self.hits} of {self.count} taken>"
+        taken = f"{self.hits} taken" if self.count is None else f"{self.hits} of {self.count} taken"
+        return f"<Fault {self.effect} on {self.api or 'every API'}, {taken}>"
 
 
 class Faults:
-    """The faults that wait for requests. A request meets one at most: the oldest that fits."""
+    """The faults that wait for requests.
+
+    A request meets one at most: the oldest that fits, and one that lasts only if no other fits.
+    """
 
     def __init__(self) -> None:
         self._waiting: list[Fault] = []
@@ -103,17 +117,24 @@ class Faults:
     def add(self, fault: Fault) -> None:
         self._waiting.append(fault)
 
+    def cancel(self, fault: Fault) -> None:
+        """The fault waits for no request any more."""
+        if fault in self._waiting:
+            self._waiting.remove(fault)
+
     def clear(self) -> None:
         """Cancel all faults."""
         self._waiting.clear()
 
     def ask_for_groups(self, api: str) -> bool:
         """Whether a decision about this API depends on the request's groups."""
-        return any(fault.group is not None and fault.api == api for fault in self._waiting)
+        return api in GROUPS_OF and any(
+            fault.group is not None and fault.api in (None, api) for fault in self._waiting
+        )
 
     def decide(self, request: Seen) -> Effect | None:
         """The effect on this request; None: serve it."""
-        for fault in self._waiting:
+        for fault in sorted(self._waiting, key=lambda one: one.count is None):
             if fault.takes(request):
                 fault.hits += 1
                 if fault.left == 0:

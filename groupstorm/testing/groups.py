@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from groupstorm.coordinator.classic.states import DEAD
 from groupstorm.coordinator.consumer.group import ConsumerGroupState
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import number, one_of, optional_number, text
+from groupstorm.testing.lag import Progress
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 from groupstorm.trace.events.group_states import GroupState
 
@@ -233,12 +234,64 @@ class GroupUnderTest(ABC):
     def view(self) -> GroupView:
         """The group as it is now."""
 
-    def committed(self, topic: str, partition: int) -> int | None:
-        """The committed offset of a partition; None if the group has not committed any."""
-        return self._committed(text("topic", topic), number("partition", partition))
+    @overload
+    def committed(self) -> Mapping[str, int]: ...
+
+    @overload
+    def committed(self, topic: str, partition: int) -> int | None: ...
+
+    def committed(
+        self, topic: str | None = None, partition: int | None = None
+    ) -> Mapping[str, int] | int | None:
+        """The committed offset of a partition, None if the group has not committed any; without arguments all
+        that it has, by partition (orders-0)."""
+        if topic is None and partition is None:
+            return self._progress(()).committed
+        name = self._topic(text("topic", topic))
+        return self._progress(()).committed.get(f"{name}-{number('partition', partition)}")
+
+    def lag(self) -> Mapping[str, int | None]:
+        """Records behind the committed offset, by partition (orders-0), for each that is assigned or has one;
+        None if the group has not committed any offset there."""
+        return self._progress(None).lag()
+
+    async def caught_up(self, *topics: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+        """Wait until the group has committed the end of every partition of these topics; without names: of
+        those in which it has committed or which its members have. Raises GroupTimeout."""
+        wanted = self._named(topics)
+        await until(self._waiting_caught_up(wanted), timeout_s, partial(self._make_behind, wanted))
+
+    def wait_caught_up(self, *topics: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+        """`caught_up` for tests that are not async."""
+        wanted = self._named(topics)
+        wait(self._waiting_caught_up(wanted), timeout_s, partial(self._make_behind, wanted))
+
+    def _named(self, topics: Sequence[str]) -> tuple[str, ...]:
+        return tuple(self._topic(text("topics", topic)) for topic in topics)
+
+    def _make_behind(self, topics: tuple[str, ...], timeout_s: float) -> GroupTimeout:
+        progress = self._progress(topics or None)
+        wanted = topics or progress.topics
+        left = [
+            f"  {one}: {records} record{'' if records == 1 else 's'} left"
+            for one, records in progress.behind(wanted).items()
+        ]
+        what = ", ".join(wanted) or "any topic"
+        lines = [f"group {self.id} had not committed the end of {what} within {timeout_s:g} s", *left]
+        view = self.view()
+        return GroupTimeout("\n".join([*lines, *_present(view, self._last_events())]))
 
     @abstractmethod
-    def _committed(self, topic: str, partition: int) -> int | None: ...
+    def _topic(self, name: str) -> str:
+        """The topic's name on the broker."""
+
+    @abstractmethod
+    def _progress(self, topics: Sequence[str] | None) -> Progress:
+        """The group's offsets, and the ends of these topics; None: of `Progress.topics`."""
+
+    @abstractmethod
+    def _waiting_caught_up(self, topics: Sequence[str]) -> WaitFuture:
+        """As `_waiting`, for `caught_up`."""
 
     @abstractmethod
     def _waiting(self, wanted: Wanted) -> WaitFuture:
@@ -256,13 +309,19 @@ def failure(
     group_id: str, wanted: Wanted, timeout_s: float, view: GroupView, last_events: Sequence[str]
 ) -> str:
     """The condition, the present group and its last events, for the message of a failure."""
-    lines = [f"group {group_id} was not {wanted} within {timeout_s:g} s", f"it is {_described(view)}"]
+    title = f"group {group_id} was not {wanted} within {timeout_s:g} s"
+    return "\n".join([title, *_present(view, last_events)])
+
+
+def _present(view: GroupView, last_events: Sequence[str]) -> list[str]:
+    """The present group and its last events, one line each."""
+    lines = [f"it is {_described(view)}"]
     lines += [f"  {member.client_id} ({member.member_id}): {_listed(member)}" for member in view.members]
     if last_events:
         lines += ["its last events:", *(f"  {line}" for line in last_events)]
     elif view.state == DEAD:
         lines.append("no client has asked for it: is it the group.id that your application uses?")
-    return "\n".join(lines)
+    return lines
 
 
 def _described(view: GroupView) -> str:

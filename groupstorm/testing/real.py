@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.loop_thread import LoopThread
 from groupstorm.clients.brokers import BrokerKind, open_broker
+from groupstorm.clients.brokers.address import new_prefix
 from groupstorm.clients.brokers.contract import RunningBroker
+from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.clients.wire.admin import (
     await_coordinator,
     committed_offsets,
@@ -20,11 +23,15 @@ from groupstorm.clients.wire.admin import (
 )
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ClientApi, RequestTypes
+from groupstorm.clients.wire.logs import append_batch, fetch_batches, log_ends
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import Setting, Topics, as_settings, as_topics, number, text
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.groups import NO_GROUP, GroupUnderTest, GroupView, Wanted
+from groupstorm.testing.lag import LogEnds, Progress, topics_of
+from groupstorm.testing.records import decoded
+from groupstorm.testing.shared import SharedBrokers
 from groupstorm.testing.viewed import described_classic_group, described_consumer_group
 from groupstorm.testing.waiting import WaitFuture
 
@@ -39,8 +46,8 @@ _CONSUMER_GROUP_DESCRIBE = ClientApi(69, "ConsumerGroupDescribe", 0, 1)
 class RealBroker(BrokerUnderTest):
     """Runs, or is connected to, as long as the context lasts.
 
-    On a shared cluster topics and groups get a prefix of their own, see `topic` and `group`, and are deleted
-    at the end. The settings are the cluster's.
+    On a cluster at an address, and on one that tests share, topics and groups get a prefix of their own, see
+    `topic` and `group`, and are deleted at the end. At an address the settings are the cluster's.
     """
 
     def __init__(
@@ -50,8 +57,13 @@ class RealBroker(BrokerUnderTest):
         settings: Mapping[str, Setting] | None = None,
         *,
         allow_writes: bool = False,
+        shared: SharedBrokers | None = None,
     ) -> None:
-        """Raises InputError for an address without ``allow_writes``."""
+        """``shared``: take the broker from there, and leave it there.
+
+        Raises InputError for an address without ``allow_writes``.
+        """
+        super().__init__()
         if kind.bootstrap and not allow_writes:
             raise InputError(
                 f"{kind.name}: topics and groups will be made there, under a prefix of their own, and taken"
@@ -59,6 +71,7 @@ class RealBroker(BrokerUnderTest):
             )
         self.name = kind.name
         self._kind = kind
+        self._shared = shared
         self._settings = as_settings(settings)
         self._wanted = as_topics(topics, self._settings)
         self._thread = LoopThread("real-broker")
@@ -86,8 +99,12 @@ class RealBroker(BrokerUnderTest):
             self._thread.stop()
 
     async def _begin(self) -> None:
-        opening = open_broker(self._kind, self._settings, lambda _events: None)
-        self._running = await self._open.enter_async_context(opening)
+        if self._shared is None or self._kind.bootstrap:
+            opening = open_broker(self._kind, self._settings, lambda _events: None)
+            self._running = await self._open.enter_async_context(opening)
+        else:
+            running = await asyncio.to_thread(self._shared.get, self._kind, self._settings)
+            self._running = running._replace(prefix=new_prefix())
         self.name, self._prefix = self._running.name, self._running.prefix
         there, security = self._running.bootstrap, self._running.security
         self._cluster = ClusterClient(there, _CLIENT_ID, _REQUEST_TIMEOUT_MS, security)
@@ -148,6 +165,31 @@ class RealBroker(BrokerUnderTest):
         self._groups.add(group)
         return _RealGroup(group, self, self._there(), self._thread)
 
+    def _partitions(self, topic: str) -> int:
+        cluster = self._there()
+        self._thread.run(cluster.refresh([topic]))
+        if topic not in cluster.topics:
+            raise InputError(f"topic: {topic!r}: {self.name} has no such topic: create_topic makes one")
+        return cluster.topics[topic]
+
+    def _append(self, topic: str, partition: int, batch: bytes) -> int:
+        return self._thread.run(append_batch(self._there(), TopicPartition(topic, partition), batch))
+
+    def _read(self, topic: str, partition: int, committed_only: bool) -> Sequence[ConsumerRecord]:
+        return self._thread.run(self._read_all(TopicPartition(topic, partition), committed_only))
+
+    async def _read_all(self, partition: TopicPartition, committed_only: bool) -> list[ConsumerRecord]:
+        """Up to the end that the log has when it is asked for."""
+        cluster = self._there()
+        offset, end = (await log_ends(cluster, [partition.topic], committed_only))[partition]
+        found: list[ConsumerRecord] = []
+        while offset < end:
+            data, aborted = await fetch_batches(cluster, partition, offset, committed_only)
+            dropped = [AbortedRecords(*one) for one in aborted]
+            more, offset = decoded(partition, offset, data, dropped, committed_only)
+            found += more
+        return [record for record in found if record.offset < end]
+
 
 class _RealGroup(GroupUnderTest):
     """A real broker does not tell its events: while a test waits, it is asked every `POLL_S`."""
@@ -163,9 +205,30 @@ class _RealGroup(GroupUnderTest):
     def view(self) -> GroupView:
         return self._thread.run(self._look())
 
-    def _committed(self, topic: str, partition: int) -> int | None:
-        offsets = self._thread.run(committed_offsets(self._cluster, self.id))
-        return offsets.get(f"{self._broker.topic(topic)}-{partition}")
+    def _topic(self, name: str) -> str:
+        return self._broker.topic(name)
+
+    def _progress(self, topics: Sequence[str] | None) -> Progress:
+        return self._thread.run(self._look_at_progress(topics))
+
+    async def _look_at_progress(self, topics: Sequence[str] | None) -> Progress:
+        committed = await committed_offsets(self._cluster, self.id)
+        assigned = (await self._look()).owners.keys()
+        wanted = topics_of([*committed, *assigned]) if topics is None else topics
+        ends = await log_ends(self._cluster, wanted)
+        by_partition = {f"{one.topic}-{one.partition}": LogEnds(*found) for one, found in ends.items()}
+        return Progress(by_partition, committed, assigned)
+
+    def _waiting_caught_up(self, topics: Sequence[str]) -> WaitFuture:
+        return self._thread.begin(self._until_caught_up(topics))
+
+    async def _until_caught_up(self, topics: Sequence[str]) -> None:
+        while True:
+            progress = await self._look_at_progress(topics or None)
+            wanted = topics or progress.topics
+            if wanted and not progress.behind(wanted):
+                return
+            await asyncio.sleep(POLL_S)
 
     async def _look(self) -> GroupView:
         classic = described_classic_group(await describe_group(self._cluster, self.id))

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.broker.broker import Broker
+from groupstorm.broker.log.batches import BatchError
 from groupstorm.broker.shell import Server
+from groupstorm.broker.surface import BrokerEffects
+from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.groups import AnyGroup
@@ -14,7 +19,9 @@ from groupstorm.testing.arguments import listed, optional_text, text
 from groupstorm.testing.faults import Fault, Faults
 from groupstorm.testing.groups import NO_GROUP, GroupView, MemberView, Wanted
 from groupstorm.testing.interception import Interception
+from groupstorm.testing.lag import LogEnds, Progress
 from groupstorm.testing.pauses import PausedBrokers
+from groupstorm.testing.records import decoded
 from groupstorm.testing.viewed import classic_group, consumer_group
 from groupstorm.testing.waiting import WaitFuture
 from groupstorm.trace.events.coordinator import Event
@@ -138,6 +145,38 @@ class ServerControl:
             raise InputError(f"broker: {broker!r}: expected one of {', '.join(map(str, nodes))}")
         return (broker,)
 
+    # records
+
+    def append(self, topic: str, partition: int, batch: bytes) -> int:
+        """Append a record batch; gives its offset. Raises InputError if the broker refuses it."""
+        offset = 0
+
+        def act(broker: Broker, now_ms: int) -> BrokerEffects:
+            nonlocal offset
+            offset, effects = broker.append(topic, partition, batch, now_ms)
+            return effects
+
+        try:
+            self._server.apply(act)
+        except BatchError as problem:
+            raise InputError(f"{topic}-{partition}: {problem.error.name}: {problem}") from problem
+        return offset
+
+    def records(self, topic: str, partition: int, committed_only: bool) -> list[ConsumerRecord]:
+        """What the partition holds. ``committed_only``: without open and aborted transactions."""
+        log = self._server.broker.state.topics.partition(topic, partition)
+        assert log is not None
+        until = log.last_stable_offset if committed_only else None
+        aborted = log.aborted(log.start_offset, log.last_stable_offset) if committed_only else ()
+        found, _ = decoded(
+            TopicPartition(topic, partition),
+            log.start_offset,
+            b"".join(log.read(log.start_offset, log.size_bytes, at_least_one=True, until=until)),
+            [AbortedRecords(one.producer_id, one.first_offset) for one in aborted],
+            committed_only,
+        )
+        return found
+
     # views
 
     def view(self, group: str) -> GroupView:
@@ -156,6 +195,15 @@ class ServerControl:
     def all_committed(self, group: str) -> dict[str, int]:
         """Committed offsets by partition, as Kafka prints them: orders-0."""
         return self._coordinator.committed_offsets(group)
+
+    def progress(self, group: str) -> Progress:
+        """The group's offsets and partitions, and the ends of all logs."""
+        ends = {
+            f"{topic.name}-{number}": LogEnds(log.start_offset, log.end_offset)
+            for topic in self._server.broker.state.topics
+            for number, log in enumerate(topic.partitions)
+        }
+        return Progress(ends, self.all_committed(group), self.view(group).owners.keys())
 
     def trace(self, since: int = 0) -> list[dict[str, object]]:
         """The kept rows of a trace (docs/trace.md), from this number on."""
@@ -176,6 +224,16 @@ class ServerControl:
         """Is done as soon as the group fulfils the condition, which is checked at every event of the
         coordinator."""
         return self._when(lambda: wanted.is_met(self.view(group)))
+
+    def wait_caught_up(self, group: str, topics: Sequence[str]) -> WaitFuture:
+        """Is done as soon as the group has committed the ends of these topics; none: of those that it has."""
+
+        def is_so() -> bool:
+            progress = self.progress(group)
+            wanted = topics or progress.topics
+            return bool(wanted) and not progress.behind(wanted)
+
+        return self._when(is_so)
 
     def wait_for_fault(self, fault: Fault) -> WaitFuture:
         """Is done as soon as the fault has taken all its requests."""

@@ -180,6 +180,21 @@ CALLS: list[tuple[str, Call, str]] = [
     ("wait_until", lambda _, g: g.wait_until(bool, what=7), "what: 7: expected a text"),
     ("committed", lambda _, g: g.committed(1, 0), "topic: 1: expected a text"),
     ("committed", lambda _, g: g.committed("orders", "0"), "partition: '0': expected a number from 0"),
+    ("committed", lambda _, g: g.committed("orders"), "partition: None: expected a number from 0"),
+    ("wait_caught_up", lambda _, g: g.wait_caught_up(1), "topics: 1: expected a text"),
+    ("wait_caught_up", lambda _, g: g.wait_caught_up(timeout_s=-1), "timeout_s: -1: expected seconds from 0"),
+    ("slow", lambda b, _: b.slow(-1), "delay_ms: -1: expected a number from 0"),
+    ("slow", lambda b, _: b.slow(5, "heartbeat"), "api: 'heartbeat': no API of that name is served"),
+    ("produce", lambda b, _: b.produce("nope", "a"), "topic: 'nope': there is no such topic; there are: "),
+    ("produce", lambda b, _: b.produce("orders", 1), "values: 1: expected a text, bytes or None"),
+    ("produce", lambda b, _: b.produce("orders", "a", key=1), "key: 1: expected a text, bytes or None"),
+    ("produce", lambda b, _: b.produce("orders", "a", headers=[]), "headers: []: expected {'name': 'value'}"),
+    ("produce", lambda b, _: b.produce("orders", "a", headers={1: ""}), "headers: 1: expected the name of a"),
+    ("produce", lambda b, _: b.produce("orders", "a", partition=-1), "partition: -1: expected a number"),
+    ("produce", lambda b, _: b.produce("orders", "a", partition=9), "partition: 9: expected a number"),
+    ("produce", lambda b, _: b.produce("orders", "a" * 2_000_000), "orders-0: MESSAGE_TOO_LARGE: a record"),
+    ("records", lambda b, _: b.records("nope"), "topic: 'nope': there is no such topic; there are: "),
+    ("records", lambda b, _: b.records("orders", 9), "partition: 9: expected a number from 0 to"),
 ]
 
 
@@ -202,7 +217,12 @@ async def test_arguments_of_the_calls_that_are_awaited(broker: EmulatedBroker) -
 
 def test_every_call_that_takes_an_argument_is_tried_above() -> None:
     """A new call needs a test of its arguments."""
-    awaited = {"stable": "wait_stable", "reaches": "wait_reaches", "until": "wait_until"}
+    awaited = {
+        "stable": "wait_stable",
+        "reaches": "wait_reaches",
+        "until": "wait_until",
+        "caught_up": "wait_caught_up",
+    }
     there = set()
     for kind in (Broker, Group):
         for name, call in inspect.getmembers(kind, inspect.isfunction):

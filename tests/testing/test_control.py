@@ -95,10 +95,13 @@ def test_faults_are_asked_for_seen_and_cleared(broker: EmulatedBroker, control: 
     disconnect = {"do": "disconnect", "api": "Fetch", "client_id": "c"}
     assert control.ask("POST", "/faults", delay)[1].items() >= delay.items()
     assert control.ask("POST", "/faults", disconnect)[1].items() >= disconnect.items()
+    slow = {"do": "delay", "delay_ms": 5, "lasting": True}
+    assert control.ask("POST", "/faults", slow)[1].items() >= {"api": None, "count": None}.items()
     assert [one["do"] for one in control.ask("GET", "/faults")[1]["faults"]] == [
         "fail",
         "delay",
         "disconnect",
+        "delay",
     ]
     assert control.ask("DELETE", "/faults") == (200, {"faults": []})
     assert control.ask("GET", "/faults") == (200, {"faults": []})
@@ -191,9 +194,11 @@ def test_connections_are_dropped(broker: EmulatedBroker, control: Http) -> None:
         (
             "/faults",
             {"do": "disconnect", "api": "Fetch", "times": 2},
-            "times: no such field; there are do, api",
+            "times: no such field; there are do, lasting, api",
         ),
         ("/faults", {"do": "disconnect", "api": 1}, "api: 1: expected a text"),
+        ("/faults", {"do": "disconnect", "lasting": 1}, "lasting: 1: expected true or false"),
+        ("/faults", {"do": "disconnect", "lasting": False}, "api: is missing; expected a text"),
         ("/pause", {"broker": 3}, "broker: 3: expected one of 1, 2"),
         ("/expire-member", {"group": "g", "member": "m"}, "group: 'g': there is no such group"),
         ("/groups/g/wait", {"members": -1}, "members: -1: expected a number from 0"),

@@ -49,6 +49,29 @@ def test_a_fault_of_one_client_does_not_affect_others(broker: EmulatedBroker) ->
         assert other.heartbeat("nobody") == Error.GROUP_AUTHORIZATION_FAILED
 
 
+def test_a_slow_broker_stays_slow_until_the_block_ends(broker: EmulatedBroker) -> None:
+    with RawMember(broker) as member:
+        with broker.slow(30, "Heartbeat", client_id="raw") as fault:
+            began = time.monotonic()
+            for _ in range(3):
+                member.heartbeat()
+            slow_s = time.monotonic() - began
+        assert slow_s >= 0.09
+        member.heartbeat()
+        assert fault.hits == 3
+
+
+async def test_a_slow_broker_in_an_async_test(broker: EmulatedBroker) -> None:
+    async with broker.slow(1) as fault:
+        with RawMember(broker) as member:
+            member.heartbeat()
+    assert fault.hits == 1
+    broker.slow(1)
+    broker.clear_faults()
+    with pytest.raises(FaultTimeout, match=r"on every API, 1 taken.*did not come"):
+        await fault.used_up(timeout_s=0)
+
+
 def test_a_delayed_request_is_served_later_and_others_meanwhile(broker: EmulatedBroker) -> None:
     with RawMember(broker, "slow") as slow, RawMember(broker, "quick") as quick:
         fault = broker.delay("Heartbeat", 200, client_id="slow")

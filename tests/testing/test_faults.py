@@ -46,6 +46,28 @@ def test_the_first_one_asked_for_comes_first_and_only_one_takes_a_request() -> N
     assert effects == [Delay(5), Disconnect(), None]
 
 
+def test_a_fault_that_lasts_takes_what_no_other_takes_until_it_is_cancelled() -> None:
+    faults = Faults()
+    slow = Fault(None, Delay(5), None)
+    faults.add(slow)
+    faults.add(Fault("Fetch", FAIL, 1))
+    effects = [faults.decide(Seen(api, "a")) for api in ("Fetch", "Fetch", "Heartbeat", "ApiVersions")]
+    assert effects == [FAIL, Delay(5), Delay(5), Delay(5)]
+    assert (slow.hits, slow.left, faults.waiting) == (3, None, (slow,))
+    faults.cancel(slow)
+    assert (faults.decide(Seen("Fetch", "a")), faults.waiting) == (None, ())
+    faults.cancel(slow)  # cancelled already
+
+
+def test_a_fault_on_every_api_looks_at_the_groups_of_those_that_name_some() -> None:
+    faults = Faults()
+    faults.add(Fault(None, FAIL, None, group="g"))
+    assert (faults.ask_for_groups("Heartbeat"), faults.ask_for_groups("Fetch")) == (True, False)
+    assert faults.decide(Seen("Fetch", "a")) is None
+    assert faults.decide(Seen("Heartbeat", "a", ("h",))) is None
+    assert faults.decide(Seen("Heartbeat", "a", ("g",))) == FAIL
+
+
 def test_after_clear_nothing_goes_wrong() -> None:
     faults = Faults()
     faults.add(Fault("Fetch", FAIL, 10))

@@ -32,5 +32,9 @@ async def at_address(
 ) -> AsyncIterator[RunningBroker]:
     """Groups and topics of the run get a prefix of its own, so that they meet none of the cluster's owner."""
     shown = ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in bootstrap)
-    prefix = f"groupstorm-{uuid.uuid4().hex[:8]}-"
-    yield RunningBroker(shown, bootstrap, prefix=prefix, security=security)
+    yield RunningBroker(shown, bootstrap, prefix=new_prefix(), security=security)
+
+
+def new_prefix() -> str:
+    """The beginning of names that nobody else uses."""
+    return f"groupstorm-{uuid.uuid4().hex[:8]}-"
