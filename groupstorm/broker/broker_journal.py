@@ -24,11 +24,12 @@ class BrokerJournal:
     def __init__(
         self, folder: Path, on_failure: Callable[[], None], on_warning: Callable[[str], None]
     ) -> None:
-        """``on_failure`` ends the broker; ``on_warning`` receives a line about a journal that stays long.
+        """``on_failure`` ends the broker; ``on_warning`` receives a line about a journal that was
+        cut off at its end, or that stays long.
 
         Raises InputError if the folder cannot be used.
         """
-        self._directory = DataDirectory(folder)
+        self._directory = DataDirectory(folder, on_warning)
         self._on_failure = on_failure
         self._on_warning = on_warning
         self._broker: Broker | None = None

@@ -1,8 +1,8 @@
 """The format of the journal of `serve --data`: changes to bytes, and back.
 
 One frame holds all changes of one step of the broker: a kill leaves the whole step or nothing of it. A frame
-is four bytes of length, four of crc32c, a line of JSON, and the byte strings to which the line points. An
-incomplete frame at the end was being written when the process ended.
+is four bytes of length, four of crc32c, a line of JSON, and the byte strings to which the line points. Bytes
+at the end that are no whole frame were being written when the process ended, or when the machine did.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from groupstorm.broker.changes import Change
 
 _HEAD = struct.Struct(">II")
 _VERSION = 1
+_PAYLOAD_BEGINS = f"[{_VERSION},[".encode()
 
 
 class JournalError(ValueError):
@@ -38,26 +39,45 @@ def encode(changes: Iterable[Change]) -> bytes:
 
 
 def decode(data: bytes) -> tuple[list[Change], int]:
-    """The changes of all complete frames, and the position behind the last one. Raises JournalError for a
-    complete frame that cannot be understood."""
+    """The changes of all whole frames, and the position behind the last one: the tail behind it is no frame.
+
+    Raises JournalError for a whole frame that cannot be understood, and for damage in front of a whole frame.
+    """
     changes: list[Change] = []
     at = 0
-    while at + _HEAD.size <= len(data):
-        size, checksum = _HEAD.unpack_from(data, at)
-        start = at + _HEAD.size
-        payload = data[start : start + size]
-        if len(payload) < size:
-            break
-        if crc32c.crc32c(payload) != checksum:
-            if start + size >= len(data):
-                break
-            raise JournalError(f"the checksum of the frame at byte {at} is wrong")
+    while (payload := _payload(data, at)) is not None:
         try:
             changes += _read(payload)
         except (ValueError, TypeError, KeyError, IndexError) as problem:
             raise JournalError(f"the frame at byte {at} is not understood: {problem}") from problem
-        at = start + size
+        at += _HEAD.size + len(payload)
+    behind = _next_frame(data, at)
+    if behind is not None:
+        raise JournalError(f"the frame at byte {at} is damaged, and whole ones follow from byte {behind} on")
     return changes, at
+
+
+def _payload(data: bytes, at: int) -> bytes | None:
+    """The payload of the frame at this position; None if there is no whole frame."""
+    if at + _HEAD.size > len(data):
+        return None
+    size, checksum = _HEAD.unpack_from(data, at)
+    start = at + _HEAD.size
+    if not 0 < size <= len(data) - start:
+        return None
+    payload = data[start : start + size]
+    return payload if crc32c.crc32c(payload) == checksum else None
+
+
+def _next_frame(data: bytes, at: int) -> int | None:
+    """The position of the first whole frame behind this position. A tail that was cut off, or garbage, has
+    none: there nothing is lost that a client was told."""
+    found = data.find(_PAYLOAD_BEGINS, at + _HEAD.size + 1)
+    while found >= 0:
+        if _payload(data, found - _HEAD.size) is not None:
+            return found - _HEAD.size
+        found = data.find(_PAYLOAD_BEGINS, found + 1)
+    return None
 
 
 def _plain(value: Any, blobs: list[bytes]) -> Any:
