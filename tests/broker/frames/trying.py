@@ -93,7 +93,7 @@ def run_round(seed: int, tally: Tally, report: Callable[[str], None]) -> None:
     """Try the frames of one seed; failures go into the tally, and the memory that is in use afterwards."""
     _try_frames(seed, tally, report)
     gc.collect()
-    tally.rss_kib.append(_rss_kib())
+    tally.rss_kib.append(rss_kib())
 
 
 def _try_frames(seed: int, tally: Tally, report: Callable[[str], None]) -> None:
@@ -162,6 +162,7 @@ def shrunk(frames: list[bytes], kind: str) -> list[bytes]:
     return frames
 
 
-def _rss_kib() -> int:
+def rss_kib() -> int:
+    """The memory that this process has in use."""
     with open("/proc/self/statm", encoding="ascii") as statm:
         return int(statm.read().split()[1]) * resource.getpagesize() // 1024
