@@ -12,10 +12,14 @@ from typing import Any
 
 import pytest
 
+from groupstorm.broker import data_directory
 from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.broker import Broker
+from groupstorm.broker.broker_journal import BrokerJournal
 from groupstorm.broker.changes import BatchAppended, Change, TopicConfigured, TopicCreated
 from groupstorm.broker.data_directory import DataDirectory
 from groupstorm.broker.journal import JournalError, decode, encode
+from groupstorm.broker.log.batches import marker_batch, placed_at
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import ExitCode, InputError
 from tests.broker import wire
@@ -229,6 +233,51 @@ def test_a_journal_is_written_anew_and_goes_on(tmp_path: Path) -> None:
     assert not directory.wants_rewriting
     directory.close()
     assert sorted(os.listdir(tmp_path / "new")) == ["journal", "lock"]
+
+
+def test_a_restart_goes_on_with_the_journal_behind_its_whole_part(tmp_path: Path) -> None:
+    def restarted(topics: dict[str, int]) -> tuple[BrokerJournal, Broker]:
+        journal = BrokerJournal(tmp_path, lambda: pytest.fail("it can be written"), said.append)
+        return journal, journal.restart(
+            lambda changes, now_ms: make_broker({}, topics, journal=changes, now_ms=now_ms), 0
+        )
+
+    said: list[str] = []
+    journal, first = restarted({"orders": 3})
+    assert journal.add([BatchAppended("orders", 1, placed_at(marker_batch(1, 0, True, 0), 0, 0))])
+    journal.close()
+    before = (tmp_path / "journal").read_bytes()
+    (tmp_path / "journal").write_bytes(before + b"torn")
+    journal, second = restarted({"orders": 3, "more": 1})
+    journal.close()
+    after = (tmp_path / "journal").read_bytes()
+    assert after.startswith(before), "nothing is written a second time"
+    (change,) = decode(after[len(before) :])[0]
+    assert isinstance(change, TopicCreated)
+    assert change.name == "more"
+    journal, third = restarted({})
+    journal.close()
+    assert (tmp_path / "journal").read_bytes() == after
+    assert list(third.snapshot()) == list(second.snapshot())
+    assert third.state.cluster_id == first.state.cluster_id
+    assert len(said) == 1
+
+
+def test_a_restart_writes_the_journal_anew_if_that_makes_it_much_shorter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_directory, "_COMPACT_AFTER_BYTES", 1_000)
+    directory = DataDirectory(tmp_path, pytest.fail)
+    directory.rewrite(CHANGES[:1])
+    for _ in range(20):
+        directory.append(CHANGES[2:])
+    directory.close()
+    journal = BrokerJournal(tmp_path, lambda: pytest.fail("it can be written"), pytest.fail)
+    journal.restart(lambda changes, now_ms: make_broker({}, {}, brokers=2, journal=changes), 0)
+    journal.close()
+    (*_, last) = DataDirectory(tmp_path, pytest.fail).read()
+    assert (tmp_path / "journal").stat().st_size < 1_000
+    assert last == TopicCreated("orders", uuid.UUID(int=3), 0, ((1, 2), (2, 1)), {})
 
 
 def test_a_damaged_journal_is_refused_with_one_line(tmp_path: Path) -> None:
