@@ -45,28 +45,28 @@ def decode(data: bytes) -> tuple[list[Change], int]:
     """
     changes: list[Change] = []
     at = 0
-    while (payload := _payload(data, at)) is not None:
+    while (end := _frame_end(data, at)) is not None:
         try:
-            changes += _read(payload)
+            changes += _read(data, at + _HEAD.size, end)
         except (ValueError, TypeError, KeyError, IndexError) as problem:
             raise JournalError(f"the frame at byte {at} is not understood: {problem}") from problem
-        at += _HEAD.size + len(payload)
+        at = end
     behind = _next_frame(data, at)
     if behind is not None:
         raise JournalError(f"the frame at byte {at} is damaged, and whole ones follow from byte {behind} on")
     return changes, at
 
 
-def _payload(data: bytes, at: int) -> bytes | None:
-    """The payload of the frame at this position; None if there is no whole frame."""
+def _frame_end(data: bytes, at: int) -> int | None:
+    """The position behind the frame at this position; None if there is no whole frame."""
     if at + _HEAD.size > len(data):
         return None
     size, checksum = _HEAD.unpack_from(data, at)
     start = at + _HEAD.size
     if not 0 < size <= len(data) - start:
         return None
-    payload = data[start : start + size]
-    return payload if crc32c.crc32c(payload) == checksum else None
+    end = start + size
+    return end if crc32c.crc32c(memoryview(data)[start:end]) == checksum else None
 
 
 def _next_frame(data: bytes, at: int) -> int | None:
@@ -74,7 +74,7 @@ def _next_frame(data: bytes, at: int) -> int | None:
     none: there nothing is lost that a client was told."""
     found = data.find(_PAYLOAD_BEGINS, at + _HEAD.size + 1)
     while found >= 0:
-        if _payload(data, found - _HEAD.size) is not None:
+        if _frame_end(data, found - _HEAD.size) is not None:
             return found - _HEAD.size
         found = data.find(_PAYLOAD_BEGINS, found + 1)
     return None
@@ -94,17 +94,18 @@ def _plain(value: Any, blobs: list[bytes]) -> Any:
     return value
 
 
-def _read(payload: bytes) -> Iterator[Change]:
-    line, _, rest = payload.partition(b"\n")
-    version, lengths, rows = json.loads(line)
+def _read(data: bytes, at: int, end: int) -> Iterator[Change]:
+    """The changes of the payload from ``at`` to ``end``; records, which are most of it, are copied once."""
+    line_end = data.index(b"\n", at, end)
+    version, lengths, rows = json.loads(data[at:line_end])
     if version != _VERSION:
         raise ValueError(f"version {version}, expected {_VERSION}")
-    blobs, at = [], 0
+    blobs, at = [], line_end + 1
+    if any(length < 0 for length in lengths) or at + sum(lengths) != end:
+        raise ValueError(f"{end - at} bytes of byte strings, announced are {sum(lengths)}")
     for length in lengths:
-        blobs.append(rest[at : at + length])
+        blobs.append(data[at : at + length])
         at += length
-    if at != len(rest):
-        raise ValueError(f"{len(rest)} bytes of byte strings, announced are {at}")
     for name, *values in rows:
         yield _READERS[name](values, blobs)
 
