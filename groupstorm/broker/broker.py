@@ -57,6 +57,9 @@ from groupstorm.trace.events.coordinator import Event
 
 _FIRST_FLEXIBLE_API_VERSIONS = 3
 
+#: The APIs that a group or transaction coordinator answers.
+_COORDINATORS_APIS = frozenset({8, 9, 11, 12, 13, 14, 15, 16, 22, 24, 25, 26, 28, 42, 47, 68, 69})
+
 #: Handles one request.
 _Handle = Callable[[Api, Call], Outcome]
 
@@ -132,6 +135,13 @@ class Broker:
             return NoAnswer() if response is None else Done(response)
 
         return self._serve(connection, peer, frame, now_ms, answer)
+
+    def refuse_unkept(self, connection: int, peer: Peer, frame: bytes, now_ms: int) -> BrokerEffects:
+        """Refuse a frame because its changes could not be written, as Kafka does: KAFKA_STORAGE_ERROR, which
+        coordinators give as NOT_COORDINATOR (GroupCoordinatorService, TransactionStateManager)."""
+        is_coordinators = len(frame) >= 2 and int.from_bytes(frame[:2], "big") in _COORDINATORS_APIS
+        error = Error.NOT_COORDINATOR if is_coordinators else Error.KAFKA_STORAGE_ERROR
+        return self.refuse(connection, peer, frame, error, now_ms)
 
     def append(self, topic: str, partition: int, records: bytes, now_ms: int) -> tuple[int, BrokerEffects]:
         """Append one record batch, as a producer without id sends it; return its offset too.

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from groupstorm.broker.broker import Broker
-from groupstorm.broker.changes import Change
+from groupstorm.broker.changes import Change, TopicCreated
 from groupstorm.broker.data_directory import DataDirectory
+from groupstorm.broker.restoring import created
 from groupstorm.problems import OutputError
 
 #: Makes a broker of the changes that an earlier one has written, and of the time in ms since 1970.
@@ -24,23 +25,33 @@ class BrokerJournal:
     def __init__(
         self, folder: Path, on_failure: Callable[[], None], on_warning: Callable[[str], None]
     ) -> None:
-        """``on_failure`` ends the broker; ``on_warning`` receives a line about a journal that stays long.
+        """``on_failure`` ends the broker; ``on_warning`` receives a line about a journal that was
+        cut off at its end, or that stays long.
 
         Raises InputError if the folder cannot be used.
         """
-        self._directory = DataDirectory(folder)
+        self._directory = DataDirectory(folder, on_warning)
         self._on_failure = on_failure
         self._on_warning = on_warning
         self._broker: Broker | None = None
         self._problem: OutputError | None = None
 
     def restart(self, make_broker: MakeBroker, now_ms: int) -> Broker:
-        """Make the broker that goes on from the journal, and begin a new journal with its state.
+        """Make the broker that goes on from the journal. The journal goes on too, with the topics that the
+        broker has made now, unless a new one with the broker's state would be much shorter.
 
         Raises InputError if the journal is damaged, and OutputError.
         """
-        self._broker = make_broker(self._directory.read(), now_ms)
-        self._directory.rewrite(self._broker.snapshot())
+        changes = self._directory.read()
+        self._broker = make_broker(changes, now_ms)
+        topics = self._broker.state.topics
+        if self._directory.go_on(sum(log.size_bytes for topic in topics for log in topic.partitions)):
+            kept = {one.topic_id for one in changes if isinstance(one, TopicCreated)}
+            made = [created(topic) for topic in topics if topic.topic_id not in kept]
+            if made:
+                self._directory.append(made)
+        else:
+            self._directory.rewrite(self._broker.snapshot())
         return self._broker
 
     def add(self, changes: Sequence[Change]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from groupstorm.broker.changes import Change
@@ -32,11 +32,14 @@ class DataDirectory:
     from it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, on_warning: Callable[[str], None]) -> None:
+        """``on_warning`` receives a line about the end of a journal that was cut off."""
         self.folder = folder
+        self._on_warning = on_warning
         self._journal = -1
         self._compact_at = 0
         self._size = 0
+        self._whole_bytes = 0
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -49,18 +52,44 @@ class DataDirectory:
             raise InputError(f"--data {folder}: another process serves from it") from problem
 
     def read(self) -> list[Change]:
-        """All written changes; [] in a new folder. A frame that was being written at the end is left out.
+        """All written changes; [] in a new folder. Bytes behind the last whole frame are left out: they were
+        being written when the process ended, and no client has the answer.
 
-        Raises InputError if the journal is damaged.
+        Raises InputError if the journal is damaged in front of a whole frame, or if it has none: `rewrite`
+        puts no journal in place that is not whole.
         """
         path = self.folder / _JOURNAL
         try:
             data = path.read_bytes() if path.exists() else b""
-            return decode(data)[0]
+            changes, end = decode(data)
         except OSError as problem:
             raise self._unusable(problem) from problem
         except JournalError as problem:
             raise InputError(f"--data {self.folder}: {_JOURNAL}: {problem}") from problem
+        self._whole_bytes = end
+        if data and not end:
+            raise InputError(f"--data {self.folder}: {_JOURNAL}: no whole frame is in its {len(data)} bytes")
+        if end < len(data):
+            cut = f"the last {len(data) - end} bytes are no whole frame and are cut off, {end} are kept"
+            self._on_warning(f"--data {self.folder}: {_JOURNAL}: {cut}")
+        return changes
+
+    def go_on(self, live_bytes: int) -> bool:
+        """Write behind the journal that was read, without its cut-off end. False: there is none, or a new
+        journal with ``live_bytes`` of records would be much shorter.
+
+        Raises OutputError.
+        """
+        compact_at = live_bytes + max(live_bytes, _COMPACT_AFTER_BYTES)
+        if not self._whole_bytes or self._whole_bytes >= compact_at:
+            return False
+        try:
+            self._journal = os.open(self.folder / _JOURNAL, os.O_WRONLY | os.O_APPEND)
+            os.ftruncate(self._journal, self._whole_bytes)
+        except OSError as problem:
+            raise self._unwritten(problem) from problem
+        self._size, self._compact_at = self._whole_bytes, compact_at
+        return True
 
     def rewrite(self, changes: Iterable[Change]) -> None:
         """Begin a new journal with these changes, in place of the old one.

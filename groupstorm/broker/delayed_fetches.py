@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from groupstorm.broker.apis.api import KioMessage, Wait
 from groupstorm.broker.log.partition import PartitionLog
+
+#: Deadlines of answered fetches that are kept beyond one for each waiting fetch.
+_OUTDATED_KEPT = 1_000
 
 
 class FetchAnswer(NamedTuple):
@@ -32,6 +35,10 @@ class DelayedFetches:
         for log in wait.logs:
             self._by_log[log].add(connection)
         heappush(self._deadlines, (wait.deadline_ms, connection))
+        if len(self._deadlines) > 2 * len(self._waiting) + _OUTDATED_KEPT:
+            # a client may ask to wait for 24 days, be answered at once and ask again
+            self._deadlines = list({one for one in self._deadlines if self._is_current(*one)})
+            heapify(self._deadlines)
 
     def forget(self, connection: int) -> None:
         """Forget the fetch of a closed connection."""

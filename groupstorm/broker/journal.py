@@ -1,8 +1,8 @@
 """The format of the journal of `serve --data`: changes to bytes, and back.
 
 One frame holds all changes of one step of the broker: a kill leaves the whole step or nothing of it. A frame
-is four bytes of length, four of crc32c, a line of JSON, and the byte strings to which the line points. An
-incomplete frame at the end was being written when the process ended.
+is four bytes of length, four of crc32c, a line of JSON, and the byte strings to which the line points. Bytes
+at the end that are no whole frame were being written when the process ended, or when the machine did.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from groupstorm.broker.changes import Change
 
 _HEAD = struct.Struct(">II")
 _VERSION = 1
+_PAYLOAD_BEGINS = f"[{_VERSION},[".encode()
 
 
 class JournalError(ValueError):
@@ -38,26 +39,45 @@ def encode(changes: Iterable[Change]) -> bytes:
 
 
 def decode(data: bytes) -> tuple[list[Change], int]:
-    """The changes of all complete frames, and the position behind the last one. Raises JournalError for a
-    complete frame that cannot be understood."""
+    """The changes of all whole frames, and the position behind the last one: the tail behind it is no frame.
+
+    Raises JournalError for a whole frame that cannot be understood, and for damage in front of a whole frame.
+    """
     changes: list[Change] = []
     at = 0
-    while at + _HEAD.size <= len(data):
-        size, checksum = _HEAD.unpack_from(data, at)
-        start = at + _HEAD.size
-        payload = data[start : start + size]
-        if len(payload) < size:
-            break
-        if crc32c.crc32c(payload) != checksum:
-            if start + size >= len(data):
-                break
-            raise JournalError(f"the checksum of the frame at byte {at} is wrong")
+    while (end := _frame_end(data, at)) is not None:
         try:
-            changes += _read(payload)
+            changes += _read(data, at + _HEAD.size, end)
         except (ValueError, TypeError, KeyError, IndexError) as problem:
             raise JournalError(f"the frame at byte {at} is not understood: {problem}") from problem
-        at = start + size
+        at = end
+    behind = _next_frame(data, at)
+    if behind is not None:
+        raise JournalError(f"the frame at byte {at} is damaged, and whole ones follow from byte {behind} on")
     return changes, at
+
+
+def _frame_end(data: bytes, at: int) -> int | None:
+    """The position behind the frame at this position; None if there is no whole frame."""
+    if at + _HEAD.size > len(data):
+        return None
+    size, checksum = _HEAD.unpack_from(data, at)
+    start = at + _HEAD.size
+    if not 0 < size <= len(data) - start:
+        return None
+    end = start + size
+    return end if crc32c.crc32c(memoryview(data)[start:end]) == checksum else None
+
+
+def _next_frame(data: bytes, at: int) -> int | None:
+    """The position of the first whole frame behind this position. A tail that was cut off, or garbage, has
+    none: there nothing is lost that a client was told."""
+    found = data.find(_PAYLOAD_BEGINS, at + _HEAD.size + 1)
+    while found >= 0:
+        if _frame_end(data, found - _HEAD.size) is not None:
+            return found - _HEAD.size
+        found = data.find(_PAYLOAD_BEGINS, found + 1)
+    return None
 
 
 def _plain(value: Any, blobs: list[bytes]) -> Any:
@@ -74,17 +94,18 @@ def _plain(value: Any, blobs: list[bytes]) -> Any:
     return value
 
 
-def _read(payload: bytes) -> Iterator[Change]:
-    line, _, rest = payload.partition(b"\n")
-    version, lengths, rows = json.loads(line)
+def _read(data: bytes, at: int, end: int) -> Iterator[Change]:
+    """The changes of the payload from ``at`` to ``end``; records, which are most of it, are copied once."""
+    line_end = data.index(b"\n", at, end)
+    version, lengths, rows = json.loads(data[at:line_end])
     if version != _VERSION:
         raise ValueError(f"version {version}, expected {_VERSION}")
-    blobs, at = [], 0
+    blobs, at = [], line_end + 1
+    if any(length < 0 for length in lengths) or at + sum(lengths) != end:
+        raise ValueError(f"{end - at} bytes of byte strings, announced are {sum(lengths)}")
     for length in lengths:
-        blobs.append(rest[at : at + length])
+        blobs.append(data[at : at + length])
         at += length
-    if at != len(rest):
-        raise ValueError(f"{len(rest)} bytes of byte strings, announced are {at}")
     for name, *values in rows:
         yield _READERS[name](values, blobs)
 

@@ -17,7 +17,7 @@ from groupstorm.trace.events.coordinator import Event
 
 #: Receives every event with the microseconds since the server started.
 OnEvents = Callable[[int, Sequence[Event]], None]
-#: Keeps the changes of a step; False if that was not possible: the step is not answered then.
+#: Keeps the changes of a step; False if that was not possible: the step's request is refused then.
 OnChanges = Callable[[Sequence[Change]], bool]
 #: Receives the peer and the reason of every connection that the server closes.
 OnClose = Callable[[str, str], None]
@@ -74,6 +74,8 @@ class Server:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started_ns = 0
         self._latest_ms = start_ms
+        #: Changes could not be kept: every request is refused until the broker has ended.
+        self._has_failed = False
 
     def add_observer(self, observer: OnEvents) -> None:
         """From now on ``observer`` receives every event as well."""
@@ -169,7 +171,11 @@ class Server:
 
     def serve(self, number: int, peer: Peer, frame: bytes) -> None:
         """Carry out a request. The caller calls `arm` behind the last of the requests that came together."""
-        self._carry_out(self.broker.receive(number, peer, frame, self._now_ms()))
+        now_ms = self._now_ms()
+        if self._has_failed or not self._carry_out(self.broker.receive(number, peer, frame, now_ms)):
+            # the broker ends: its state has changes that a restart forgets, and nobody may see them
+            self._has_failed = True
+            self._send(self.broker.refuse_unkept(number, peer, frame, now_ms))
 
     def apply(self, act: Callable[[Broker, int], BrokerEffects]) -> None:
         """Call the broker with the present time, between two requests, and carry out the effects."""
@@ -194,11 +200,16 @@ class Server:
         self._latest_ms = max(self._latest_ms, at_least_ms, self._start_ms + self._now_us() // 1000)
         return self._latest_ms
 
-    def _carry_out(self, effects: BrokerEffects) -> None:
+    def _carry_out(self, effects: BrokerEffects) -> bool:
+        """Send the outputs behind the changes; False: the changes could not be kept, and nothing is sent."""
         if effects.changes and self._on_changes is not None and not self._on_changes(effects.changes):
-            return
+            return False
         if effects.events:
             self._on_events(self._now_us(), effects.events)
+        self._send(effects)
+        return True
+
+    def _send(self, effects: BrokerEffects) -> None:
         for output in effects.outputs:
             connection = self.connections.get(output.connection)
             if connection is not None:

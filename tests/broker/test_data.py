@@ -7,16 +7,19 @@ import resource
 import signal
 import struct
 import uuid
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from groupstorm.broker import data_directory
 from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.broker import Broker
+from groupstorm.broker.broker_journal import BrokerJournal
 from groupstorm.broker.changes import BatchAppended, Change, TopicConfigured, TopicCreated
 from groupstorm.broker.data_directory import DataDirectory
 from groupstorm.broker.journal import JournalError, decode, encode
+from groupstorm.broker.log.batches import marker_batch, placed_at
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import ExitCode, InputError
 from tests.broker import wire
@@ -191,7 +194,7 @@ def test_a_frame_that_was_changed_is_refused_but_for_the_last_one() -> None:
     frame = bytearray(encode(CHANGES))
     frame[-1] ^= 1
     assert decode(bytes(frame)) == ([], 0)
-    with pytest.raises(JournalError, match="checksum of the frame at byte 0"):
+    with pytest.raises(JournalError, match="frame at byte 0 is damaged, and whole ones follow from byte"):
         decode(bytes(frame) + encode(CHANGES))
 
 
@@ -214,15 +217,15 @@ def test_changes_that_do_not_fit_are_one_sentence() -> None:
 
 
 def test_a_folder_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
-    first = DataDirectory(tmp_path)
+    first = DataDirectory(tmp_path, pytest.fail)
     with pytest.raises(InputError, match="another process serves from it"):
-        DataDirectory(tmp_path)
+        DataDirectory(tmp_path, pytest.fail)
     first.close()
-    DataDirectory(tmp_path).close()
+    DataDirectory(tmp_path, pytest.fail).close()
 
 
 def test_a_journal_is_written_anew_and_goes_on(tmp_path: Path) -> None:
-    directory = DataDirectory(tmp_path / "new")
+    directory = DataDirectory(tmp_path / "new", pytest.fail)
     assert directory.read() == []
     directory.rewrite(CHANGES[:1])
     directory.append(CHANGES[1:])
@@ -232,12 +235,91 @@ def test_a_journal_is_written_anew_and_goes_on(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / "new")) == ["journal", "lock"]
 
 
+def test_a_restart_goes_on_with_the_journal_behind_its_whole_part(tmp_path: Path) -> None:
+    def restarted(topics: dict[str, int]) -> tuple[BrokerJournal, Broker]:
+        journal = BrokerJournal(tmp_path, lambda: pytest.fail("it can be written"), said.append)
+        return journal, journal.restart(
+            lambda changes, now_ms: make_broker({}, topics, journal=changes, now_ms=now_ms), 0
+        )
+
+    said: list[str] = []
+    journal, first = restarted({"orders": 3})
+    assert journal.add([BatchAppended("orders", 1, placed_at(marker_batch(1, 0, True, 0), 0, 0))])
+    journal.close()
+    before = (tmp_path / "journal").read_bytes()
+    (tmp_path / "journal").write_bytes(before + b"torn")
+    journal, second = restarted({"orders": 3, "more": 1})
+    journal.close()
+    after = (tmp_path / "journal").read_bytes()
+    assert after.startswith(before), "nothing is written a second time"
+    (change,) = decode(after[len(before) :])[0]
+    assert isinstance(change, TopicCreated)
+    assert change.name == "more"
+    journal, third = restarted({})
+    journal.close()
+    assert (tmp_path / "journal").read_bytes() == after
+    assert list(third.snapshot()) == list(second.snapshot())
+    assert third.state.cluster_id == first.state.cluster_id
+    assert len(said) == 1
+
+
+def test_a_restart_writes_the_journal_anew_if_that_makes_it_much_shorter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_directory, "_COMPACT_AFTER_BYTES", 1_000)
+    directory = DataDirectory(tmp_path, pytest.fail)
+    directory.rewrite(CHANGES[:1])
+    for _ in range(20):
+        directory.append(CHANGES[2:])
+    directory.close()
+    journal = BrokerJournal(tmp_path, lambda: pytest.fail("it can be written"), pytest.fail)
+    journal.restart(lambda changes, now_ms: make_broker({}, {}, brokers=2, journal=changes), 0)
+    journal.close()
+    (*_, last) = DataDirectory(tmp_path, pytest.fail).read()
+    assert (tmp_path / "journal").stat().st_size < 1_000
+    assert last == TopicCreated("orders", uuid.UUID(int=3), 0, ((1, 2), (2, 1)), {})
+
+
 def test_a_damaged_journal_is_refused_with_one_line(tmp_path: Path) -> None:
     frame = bytearray(encode(CHANGES))
     frame[20] ^= 1
-    (tmp_path / "journal").write_bytes(bytes(frame) * 2)
-    with pytest.raises(InputError, match="journal: the checksum"):
-        DataDirectory(tmp_path).read()
+    (tmp_path / "journal").write_bytes(bytes(frame) + encode(CHANGES))
+    with pytest.raises(InputError, match="journal: the frame at byte 0 is damaged"):
+        DataDirectory(tmp_path, pytest.fail).read()
+
+
+def test_a_file_that_is_no_journal_is_refused_and_not_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "journal").write_bytes(b"some notes")
+    with pytest.raises(InputError, match="journal: no whole frame is in its 10 bytes"):
+        DataDirectory(tmp_path, pytest.fail).read()
+    assert (tmp_path / "journal").read_bytes() == b"some notes"
+
+
+GARBAGE = (
+    b"\0",
+    bytes(8),
+    bytes(4096),
+    b"\xff" * 50,
+    b"\0\0\0\x03\0\0\0\0abc",
+    b"[1,[" * 20,
+    bytes(range(256)),
+)
+
+
+def test_a_tail_that_is_no_whole_frame_is_cut_off_with_one_line(tmp_path: Path) -> None:
+    first, second = encode(CHANGES[:1]), encode(CHANGES[1:])
+    tails = [second[:end] for end in range(1, len(second))] + list(GARBAGE)
+    tails += [second[:20] + one for one in GARBAGE]
+    for tail in tails:
+        (tmp_path / "journal").write_bytes(first + tail)
+        said: list[str] = []
+        directory = DataDirectory(tmp_path, said.append)
+        assert directory.read() == CHANGES[:1], tail
+        (line,) = said
+        assert line.endswith(
+            f"journal: the last {len(tail)} bytes are no whole frame and are cut off, {len(first)} are kept"
+        )
+        directory.close()
 
 
 # the process
@@ -252,6 +334,10 @@ def committed(client: RawClient, group: str) -> int:
 
 
 def commit_one(client: RawClient, offset: int) -> None:
+    assert try_commit(client, offset) is Error.NONE
+
+
+def try_commit(client: RawClient, offset: int) -> Error:
     partition = wire.structure(
         wire.OFFSET_COMMIT,
         8,
@@ -265,7 +351,7 @@ def commit_one(client: RawClient, offset: int) -> None:
     )
     fields: dict[str, Any] = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": ""}
     answer = client.ask(wire.OFFSET_COMMIT, 8, topics=(topic,), **fields)
-    assert answer.topics[0].partitions[0].error_code == Error.NONE
+    return Error(answer.topics[0].partitions[0].error_code)
 
 
 @pytest.mark.slow
@@ -283,17 +369,19 @@ def test_answered_commits_survive_the_end_of_the_process(tmp_path: Path, how: si
 
 
 @pytest.mark.slow
-def test_a_commit_that_cannot_be_kept_is_not_answered_and_ends_the_process(tmp_path: Path) -> None:
+def test_a_commit_that_cannot_be_kept_is_refused_and_ends_the_process(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "data"))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     answered = 0
     try:
         with serving(*data, "--topic", "orders:2") as (process, address), RawClient(address) as client:
-            with suppress(ConnectionError):
-                for offset in range(1, 1_000):
-                    commit_one(client, offset)
-                    answered = offset
+            for offset in range(1, 1_000):
+                error = try_commit(client, offset)
+                if error is not Error.NONE:
+                    break
+                answered = offset
+            assert error is Error.NOT_COORDINATOR
             _, log = process.communicate(timeout=DEADLINE_S)
             assert process.returncode == ExitCode.OUTPUT
             assert "cannot be written: File too large" in log.splitlines()[-1]

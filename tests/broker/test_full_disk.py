@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,14 +21,17 @@ from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker_journal import BrokerJournal
 from groupstorm.broker.broker_trace import trace_in_folder
 from groupstorm.broker.changes import ClusterNamed
+from groupstorm.broker.embedded import EmbeddedBroker
+from groupstorm.coordinator.errors import Error
 from groupstorm.problems import ExitCode, OutputError
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.trace.reader import read_rows
+from tests.broker import wire
 from tests.broker.full_disk import on_small_disk
 from tests.broker.test_connections import join
-from tests.broker.test_data import commit_one
+from tests.broker.test_data import commit_one, try_commit
 from tests.broker.test_serve import DEADLINE_S
-from tests.broker.wire import RawClient
+from tests.broker.wire import RawClient, structure
 from tests.command import ROOT
 from tests.testing.members import AT_ONCE, RawMember
 
@@ -124,9 +127,9 @@ def test_a_journal_that_cannot_be_written_ends_the_broker(tmp_path: Path) -> Non
     disk = tmp_path / "disk"
     options = ("--topic", "orders:1", "--data", str(disk / "data"))
     with serving_on_small_disk(disk, "16k", *options) as (process, address), RawClient(address) as client:
-        with suppress(ConnectionError):
-            for offset in range(1, 1_000):
-                commit_one(client, offset)
+        while (error := try_commit(client, 1)) is Error.NONE:
+            pass
+        assert error is Error.NOT_COORDINATOR
         _, log = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == ExitCode.OUTPUT
     assert "Traceback" not in log
@@ -134,6 +137,32 @@ def test_a_journal_that_cannot_be_written_ends_the_broker(tmp_path: Path) -> Non
         f"groupstorm: --data {disk / 'data'}: cannot be written: No space left on device: "
         "the broker has ended; the journal holds all that was answered"
     )
+
+
+@pytest.mark.parametrize(("data", "expected"), [("disk", "cannot be used"), ("disk/data", "cannot be used")])
+def test_a_disk_that_is_read_only_is_refused_with_one_line(tmp_path: Path, data: str, expected: str) -> None:
+    (tmp_path / "disk").mkdir()
+    serve = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", "--data", str(tmp_path / data)]
+    command = on_small_disk(tmp_path / "disk", "16k,ro", *serve)
+    path = os.environ | {"PYTHONPATH": str(ROOT)}
+    result = subprocess.run(command, text=True, env=path, capture_output=True, check=False)
+    assert result.returncode == ExitCode.INPUT
+    assert result.stderr == f"groupstorm: --data {tmp_path / data}: {expected}: Read-only file system\n"
+
+
+def test_a_record_that_cannot_be_kept_is_a_storage_error_and_nobody_reads_it() -> None:
+    """Nothing that the failed step has changed is seen: a fetch behind it is refused too."""
+    with EmbeddedBroker({}, {"orders": 1}) as broker, RawClient((broker.host, broker.port)) as client:
+        broker.server._on_changes = lambda _changes: False
+        data = structure(wire.PRODUCE, 9, "PartitionProduceData", index=0, records=wire.batch([b"a"]))
+        topic = structure(wire.PRODUCE, 9, "TopicProduceData", name="orders", partition_data=(data,))
+        answer = client.ask(wire.PRODUCE, 9, transactional_id=None, acks=-1, topic_data=(topic,))
+        (written,) = answer.responses[0].partition_responses
+        assert written.error_code == Error.KAFKA_STORAGE_ERROR
+        asked = structure(wire.LIST_OFFSETS, 4, "ListOffsetsPartition", partition_index=0, timestamp=-1)
+        topic = structure(wire.LIST_OFFSETS, 4, "ListOffsetsTopic", name="orders", partitions=(asked,))
+        offsets = client.ask(wire.LIST_OFFSETS, 4, replica_id=-1, topics=(topic,))
+        assert offsets.topics[0].partitions[0].error_code == Error.KAFKA_STORAGE_ERROR
 
 
 @contextmanager

@@ -8,10 +8,13 @@ from groupstorm.broker.apis import APIS
 from groupstorm.broker.apis.api import Wait
 from groupstorm.broker.delayed_fetches import DelayedFetches
 from groupstorm.broker.log.partition import PartitionLog
+from groupstorm.broker.log.records import Stamp, first_record_since, record_of_max_timestamp
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import fetch, fetch_fields, list_offsets, produce, versions
 from tests.broker.driver import Driver
+from tests.broker.frames.harness import cpu_limit
+from tests.broker.frames.requests import packed_by_gzip
 from tests.broker.wire import structure
 
 
@@ -101,6 +104,16 @@ def test_the_deadline_of_an_answered_fetch_is_not_that_of_the_next_one() -> None
     assert (fetches.next_deadline(), len(fetches)) == (None, 0)
 
 
+def test_deadlines_of_answered_fetches_do_not_pile_up() -> None:
+    fetches, log = DelayedFetches(), PartitionLog()
+    for _ in range(5_000):
+        fetches.park(1, Wait(2**31, [log], lambda: True, lambda: None))
+        fetches.appended([log])
+    assert len(fetches._deadlines) <= 1_002
+    fetches.park(2, Wait(70, [log], lambda: False, lambda: None))
+    assert fetches.next_deadline() == 70
+
+
 def test_a_forgotten_fetch_is_not_answered(driver: Driver) -> None:
     waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 12, 0, max_wait_ms=500))
     driver.broker.forget(waiting)
@@ -179,3 +192,12 @@ def test_special_timestamps_came_version_by_version(driver: Driver, timestamp: i
 
 def test_offsets_of_unknown_partitions(driver: Driver) -> None:
     assert list_offsets(driver, 5, -1, partition=3).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("unpacked", [bytes(32 * 1024 * 1024), wire.batch([b"a"])[61:]])
+def test_a_batch_that_announces_more_records_than_it_has_is_not_searched(unpacked: bytes) -> None:
+    """32 MB of zeros would be as many empty records: half a minute of CPU."""
+    batch = packed_by_gzip(wire.batch([b"a"], count=2**31 - 1), unpacked)
+    with cpu_limit(2.0):
+        assert first_record_since(batch, 1_800_000_000_000, 0) == Stamp(1_700_000_000_000, 0)
+        assert record_of_max_timestamp(batch) == 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from groupstorm.broker.apis import key_03_metadata
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import create, metadata, topic_id, versions
@@ -160,3 +161,17 @@ def test_assignments_of_replicas(driver: Driver, placed: Any, more: dict[str, in
     )
     fields: dict[str, Any] = {"partitions": -1, "replication_factor": -1, "assignments": assignments, **more}
     assert create(driver, 5, "new", **fields)[0].error_code == error
+
+
+def test_kept_answers_of_metadata_do_not_pile_up(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = driver.broker.state.metadata_cache
+    for number in range(10):
+        create(driver, 5, f"new-{number}")
+        for version in (4, 7):
+            driver.ask(wire.METADATA, version, topics=None)
+        assert len(kept) == 2, "answers of before the last change are of no use"
+    monkeypatch.setattr(key_03_metadata, "_BYTES_KEPT", 100)
+    create(driver, 5, "last")
+    answer = driver.ask(wire.METADATA, 4, topics=None)
+    assert "last" in [topic.name for topic in answer.topics]
+    assert not kept, "an answer that is larger than all that may be kept"

@@ -28,6 +28,11 @@ from groupstorm.protocol.codec import encoder
 TOPIC_OPERATIONS = (3, 4, 5, 6, 7, 8, 10, 11)
 CLUSTER_OPERATIONS = (5, 7, 8, 9, 10, 11, 12)
 _ANSWERS_KEPT = 64
+#: Of all kept answers; 100,000 topics are answered with 6 MB, and the key takes as much.
+_BYTES_KEPT = 8 * 1024 * 1024
+#: A kept answer's version, address, number of changes of the topics, request and topics.
+_Key = tuple[object, ...]
+_CHANGES = 2
 
 
 def handle(state: BrokerState, call: Call) -> Encoded:
@@ -36,13 +41,22 @@ def handle(state: BrokerState, call: Call) -> Encoded:
     body = state.metadata_cache.get(key)
     if body is None:
         body = [b"".join(encoder(call.types.root)(_response(state, call, found)))]
-        if len(state.metadata_cache) >= _ANSWERS_KEPT:
-            state.metadata_cache.clear()
-        state.metadata_cache[key] = body
+        _keep(state.metadata_cache, key, body)
     return Encoded(body)
 
 
 API = Api(3, "Metadata", 0, 13, handle)
+
+
+def _keep(kept: dict[_Key, list[bytes]], key: _Key, body: list[bytes]) -> None:
+    """Keep an answer: few ones and small ones, and none of before a change of the topics."""
+    size = sum(len(chunk) for one in (*kept.values(), body) for chunk in one)
+    is_outdated = any(one[_CHANGES] != key[_CHANGES] for one in kept)
+    if is_outdated or len(kept) >= _ANSWERS_KEPT or size > _BYTES_KEPT:
+        kept.clear()
+    if sum(map(len, body)) <= _BYTES_KEPT:
+        kept[key] = body
+
 
 #: A topic's name, its id, and the error.
 _Found = tuple[str | None, uuid.UUID | None, Error]

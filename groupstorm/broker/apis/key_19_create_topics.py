@@ -89,6 +89,11 @@ def assigned_replicas(state: BrokerState, assignments: Any, first: int = 0) -> l
 
 
 def _configs(asked: Any) -> dict[str, str]:
+    """Raises TopicError (ControllerConfigurationValidator)."""
+    without_value = [one.name for one in asked.configs if one.value is None]
+    if without_value:
+        sentence = f"Null value not supported for topic configs: {','.join(without_value)}"
+        raise TopicError(Error.INVALID_CONFIG, sentence)
     try:
         return {one.name: check(TOPIC_OPTIONS, "topic", one.name, one.value) for one in asked.configs}
     except ConfigError as problem:

@@ -207,4 +207,6 @@ def last_offset(placed: bytes) -> int:
 def placed_at(batch: Batch, offset: int, leader_epoch: int) -> bytes:
     """The batch's bytes with its offset and leader epoch in the log."""
     head = _PLACED.pack(offset, len(batch.data) - LENGTH_END, leader_epoch)
+    if batch.data.startswith(head):
+        return batch.data  # of a journal
     return head + memoryview(batch.data)[_PLACED.size :]

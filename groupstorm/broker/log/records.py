@@ -18,6 +18,10 @@ _GZIP = 1
 _LOG_APPEND_TIME = 0x08
 #: The most that is unpacked to look for a timestamp: a batch may unpack to any size.
 _MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+#: The most records of a batch among which a timestamp is looked for: a second of CPU.
+_MAX_RECORDS = 1_000_000
+#: Attributes, deltas of timestamp and offset, lengths of key and value, number of headers.
+_LEAST_RECORD_BYTES = 6
 
 
 class Stamp(NamedTuple):
@@ -69,55 +73,68 @@ def _nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
     return data[at : at + size], at + size
 
 
+class _UnreadableError(ValueError):
+    """Records of another compression, damaged ones, or too many."""
+
+
 def first_record_since(batch: bytes, timestamp_ms: int, start_offset: int) -> Stamp | None:
     """The first record of that time or later, from ``start_offset`` on.
 
-    A batch with another compression counts as its first record.
+    A batch whose records cannot be read to their end counts as its first record.
     """
     (base_offset,) = struct.unpack_from(">q", batch)
-    seen = False
-    for stamp in _stamps(batch):
-        seen = True
-        if stamp.timestamp_ms >= timestamp_ms and base_offset + stamp.offset_delta >= start_offset:
-            return stamp
-    return None if seen else Stamp(_HEAD.unpack_from(batch)[3], 0)
+    try:
+        for stamp in _stamps(batch):
+            if stamp.timestamp_ms >= timestamp_ms and base_offset + stamp.offset_delta >= start_offset:
+                return stamp
+    except _UnreadableError:
+        return Stamp(_HEAD.unpack_from(batch)[3], 0)
+    return None
 
 
 def record_of_max_timestamp(batch: bytes) -> int:
-    """The record with the highest timestamp; of a batch with another compression the first."""
+    """The record with the highest timestamp; the first one if the records cannot be read up to it."""
     highest = _HEAD.unpack_from(batch)[3]
-    return next((delta for timestamp_ms, delta in _stamps(batch) if timestamp_ms >= highest), 0)
+    try:
+        return next((delta for timestamp_ms, delta in _stamps(batch) if timestamp_ms >= highest), 0)
+    except _UnreadableError:
+        return 0
 
 
 def _stamps(batch: bytes) -> Iterator[Stamp]:
+    """Raises _UnreadableError. The header's number of records is a client's word: a record takes
+    `_LEAST_RECORD_BYTES` and has its place as its offset, as in LogValidator."""
     attributes, _, base_ms, max_ms, count = _HEAD.unpack_from(batch)
     if attributes & _LOG_APPEND_TIME:
         yield Stamp(max_ms, 0)
         return
     records = _unpacked(batch[_RECORDS_AT:], attributes & _COMPRESSION_MASK)
+    if not 0 < count <= min(len(records) // (_LEAST_RECORD_BYTES + 1), _MAX_RECORDS):
+        raise _UnreadableError(f"{count} records in {len(records)} bytes")
     at = 0
-    try:
-        for _ in range(count):
+    for place in range(count):
+        try:
             size, start = _varint(records, at)
             delta_ms, after = _varint(records, start + 1)
             offset_delta, _ = _varint(records, after)
-            yield Stamp(base_ms + delta_ms, offset_delta)
-            if size < 0:
-                return
-            at = start + size
-    except IndexError:
-        return
+        except IndexError as problem:
+            raise _UnreadableError(f"the records end within record {place}") from problem
+        if size < _LEAST_RECORD_BYTES or offset_delta != place:
+            raise _UnreadableError(f"record {place} has {size} bytes and offset {offset_delta}")
+        yield Stamp(base_ms + delta_ms, offset_delta)
+        at = start + size
 
 
 def _unpacked(records: bytes, compression: int) -> bytes:
+    """Raises _UnreadableError."""
     if compression == 0:
         return records
     if compression != _GZIP:
-        return b""
+        raise _UnreadableError(f"compression {compression}")
     try:
         return zlib.decompressobj(wbits=31).decompress(records, _MAX_UNPACKED_BYTES)
-    except zlib.error:
-        return b""
+    except zlib.error as problem:
+        raise _UnreadableError(str(problem)) from problem
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

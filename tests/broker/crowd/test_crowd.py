@@ -1,0 +1,80 @@
+"""Bad clients cost a broker no more than one answer each, and the others are served meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tests.broker.crowd import clients
+from tests.broker.crowd.clients import Address, Client, connect
+from tests.broker.test_serve import serving
+
+pytestmark = pytest.mark.slow
+#: For a machine that does other things meanwhile; a broker that waits for a bad client would take for ever.
+MOST_S = 10.0
+MIB = 2**20
+
+
+@pytest.fixture
+def broker() -> Iterator[tuple[int, Address]]:
+    """The process and its address."""
+    with serving("--topic", "orders:1") as (process, address):
+        assert process.stderr is not None
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        yield process.pid, address
+
+
+async def test_a_client_that_does_not_read_costs_one_answer(broker: tuple[int, Address]) -> None:
+    process, address = broker
+    healthy = await Client.connected(address)
+    await clients.fill(healthy, 4, MIB - 1000)
+    crowd = await connect(address, 30)
+    before_mib = clients.rss_mib(process)
+    asked = clients.ask_and_never_read(crowd, 4 * MIB)
+    _, longest_s, count = await clients.slowest_answer_s(healthy, asked)
+    # each has asked for 160 MB
+    assert clients.rss_mib(process) - before_mib < 30 * 4 * 2
+    assert longest_s < MOST_S
+    assert count >= 200
+    for one in (*crowd, healthy):
+        one.writer.close()
+
+
+async def test_announced_bytes_cost_nothing_before_they_come(broker: tuple[int, Address]) -> None:
+    process, address = broker
+    crowd, refused = await connect(address, 100), await connect(address, 100)
+    before_mib = clients.rss_mib(process)
+    await clients.announce(crowd, 64_000_000, 10)
+    await clients.announce(refused, 2**31 - 1, 10)
+    assert clients.rss_mib(process) - before_mib < 20
+    assert all(await asyncio.gather(*(one.is_closed_by_server() for one in refused)))
+    for one in (*crowd, *refused):
+        one.writer.close()
+
+
+async def test_clients_that_send_a_byte_at_a_time_are_answered(broker: tuple[int, Address]) -> None:
+    _, address = broker
+    crowd = await connect(address, 50)
+    await clients.send_bytes_one_by_one(crowd, every_s=0.01)
+    async with asyncio.timeout(MOST_S):
+        for one in crowd:
+            assert int.from_bytes(await one.reader.readexactly(4), "big") > 0
+            one.writer.close()
+
+
+async def test_many_groups_and_topics(broker: tuple[int, Address]) -> None:
+    process, address = broker
+    healthy, other = await connect(address, 2)
+    before_mib = clients.rss_mib(process)
+
+    async def fill() -> None:
+        await clients.make_groups(other, 500)
+        await clients.make_topics(other, 5_000)
+
+    assert (await clients.slowest_answer_s(healthy, fill()))[1] < MOST_S
+    assert clients.rss_mib(process) - before_mib < 50
+    for one in (healthy, other):
+        one.writer.close()

@@ -1,0 +1,82 @@
+"""Mutated requests: each is answered or closes its connection, and the broker goes on as small as before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupstorm.broker.broker import Broker
+from tests.broker import wire
+from tests.broker.frames.harness import ANSWERED, CLOSED, Hang, World, cpu_limit
+from tests.broker.frames.trying import ROUND, Tally, attempt, run_round
+from tests.broker.wire import framed
+
+#: Frames that the broker once failed on, shrunk: what was wrong, and the bytes of each connection.
+CORPUS: dict[str, list[str]] = json.loads((Path(__file__).parent / "corpus.json").read_text("utf-8"))
+#: MiB that 100,000 frames may add to what the process needs after the first round.
+MOST_GROWTH_MIB = 40
+
+
+def test_a_round_of_mutated_requests_raises_nothing() -> None:
+    tally = tried(1, seed=5)
+    assert tally.tried == ROUND
+    assert min(tally.outcomes[ANSWERED], tally.outcomes[CLOSED]) > ROUND // 4, tally.outcomes
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_mutated_requests_raise_nothing_and_leave_nothing() -> None:
+    tally = tried(100_000 // ROUND, seed=900)
+    assert tally.tried == 100_000
+    assert tally.rss_kib[-1] - tally.rss_kib[0] < MOST_GROWTH_MIB * 1024, tally.rss_kib
+
+
+def tried(rounds: int, seed: int) -> Tally:
+    tally = Tally()
+    for number in range(rounds):
+        run_round(seed + number, tally, pytest.fail)
+    assert tally.failures == {}
+    return tally
+
+
+@pytest.mark.parametrize("sort", CORPUS)
+def test_frames_that_once_failed_are_answered_or_close_their_connection(sort: str) -> None:
+    world = World()
+    for data in CORPUS[sort]:
+        assert attempt(world, bytes.fromhex(data)) in ((ANSWERED, None), (CLOSED, None))
+    world.check_restart()
+
+
+def test_a_failure_is_found_and_shrunk_to_the_frame_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    receive = Broker.receive
+
+    def failing(self: Broker, connection: int, peer: Any, frame: bytes, now_ms: int) -> Any:
+        if frame[1:2] == bytes((wire.FIND_COORDINATOR,)):
+            raise RuntimeError("planted")
+        return receive(self, connection, peer, frame, now_ms)
+
+    monkeypatch.setattr(Broker, "receive", failing)
+    tally = Tally()
+    run_round(1, tally, lambda _: None)
+    ((sort, frames),) = tally.failures.items()
+    assert sort.startswith("RuntimeError at test_frames.py:")
+    assert [frame[5] for frame in frames] == [wire.FIND_COORDINATOR]
+
+
+def test_a_frame_that_takes_too_long_is_found() -> None:
+    def forever() -> Iterator[None]:
+        while True:
+            yield
+
+    with pytest.raises(Hang), cpu_limit(0.05):
+        for _ in forever():
+            pass
+
+
+def test_the_length_of_a_frame_is_checked_before_its_bytes_have_come() -> None:
+    world = World()
+    assert attempt(world, (2**31 - 1).to_bytes(4, "big") + b"\x00")[0] == CLOSED
+    assert attempt(world, framed(wire.request(wire.API_VERSIONS, 0)))[0] == ANSWERED

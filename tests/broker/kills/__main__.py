@@ -1,0 +1,39 @@
+"""`python -m tests.broker.kills --count N --seed N`: kill -9 of `groupstorm serve --data` under load."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.broker.kills.killing import KILLS_PER_FOLDER, kill_repeatedly
+
+
+def main() -> int:
+    """Raises AssertionError, with what is missing, if something that was acknowledged is."""
+    parser = argparse.ArgumentParser(prog="python -m tests.broker.kills", description=__doc__)
+    parser.add_argument("--count", type=int, default=100, help="how many kills")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
+    options = parser.parse_args()
+    kills = records = commits = transactions = generations = 0
+    began_s = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for told in kill_repeatedly(Path(folder), options.count, options.seed):
+            kills = min(options.count, kills + KILLS_PER_FOLDER)
+            records += len(told.records)
+            commits += sum(told.commits.values())
+            transactions += len(told.committed) + len(told.aborted)
+            generations += told.generation
+            print(
+                f"{kills:,} kills in {time.monotonic() - began_s:,.0f} s: {records:,} records,"
+                f" {commits:,} commits, {transactions:,} transactions, {generations:,} generations"
+                " acknowledged, none lost",
+                flush=True,
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

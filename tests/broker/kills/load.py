@@ -1,0 +1,171 @@
+"""Clients of a broker that will be killed, and what the broker has acknowledged to each."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from groupstorm.coordinator.errors import Error
+from tests.broker import wire
+from tests.broker.wire import RawClient, milliseconds, structure
+
+Address = tuple[str, int]
+TOPIC = "orders"
+#: The partitions: of the producer without transactions, and the two of the transactions.
+PLAIN, FIRST, SECOND = 0, 1, 2
+
+
+@dataclass
+class Acknowledged:
+    """What clients were told, over all lives of one broker. Each value is written by one thread."""
+
+    records: list[tuple[int, bytes]] = field(default_factory=list)
+    """Offset and value of each record of partition 0."""
+    commits: dict[str, int] = field(default_factory=dict)
+    """Group -> the highest offset whose commit was acknowledged."""
+    tried_commits: dict[str, int] = field(default_factory=dict)
+    """Group -> the highest offset whose commit was sent."""
+    generation: int = 0
+    epoch: int = -1
+    producer_id: int = -1
+    committed: list[bytes] = field(default_factory=list)
+    """The values of acknowledged transactions; each was written to both partitions."""
+    aborted: list[bytes] = field(default_factory=list)
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
+    problems: list[AssertionError] = field(default_factory=list)
+    """What a client got and must not get."""
+
+
+def under_load(address: Address, told: Acknowledged) -> list[threading.Thread]:
+    """Start the clients. Each ends as soon as its connection does."""
+    clients: tuple[Callable[[RawClient, Acknowledged], None], ...] = (produce, commit, join, transact)
+    threads = [threading.Thread(target=_until_the_end, args=(one, address, told)) for one in clients]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def _until_the_end(
+    act: Callable[[RawClient, Acknowledged], None], address: Address, told: Acknowledged
+) -> None:
+    try:
+        with RawClient(address) as client:
+            while True:
+                act(client, told)
+    except ConnectionError:
+        return  # the broker was killed
+    except AssertionError as problem:
+        told.problems.append(problem)
+
+
+def produce(client: RawClient, told: Acknowledged) -> None:
+    """One record with acks=all."""
+    value = b"record-%d" % next(told.numbers)
+    answer = _produce(client, PLAIN, wire.batch([value]), None)
+    assert answer.error_code == Error.NONE, answer
+    told.records.append((answer.base_offset, value))
+
+
+def commit(client: RawClient, told: Acknowledged) -> None:
+    """An offset of a group without members."""
+    group = "committing"
+    offset = told.tried_commits.get(group, 0) + 1
+    told.tried_commits[group] = offset
+    partition = structure(
+        wire.OFFSET_COMMIT,
+        8,
+        "OffsetCommitRequestPartition",
+        partition_index=0,
+        committed_offset=offset,
+        committed_leader_epoch=-1,
+    )
+    topic = structure(wire.OFFSET_COMMIT, 8, "OffsetCommitRequestTopic", name=TOPIC, partitions=(partition,))
+    fields: dict[str, Any] = {"group_id": group, "generation_id_or_member_epoch": -1, "member_id": ""}
+    answer = client.ask(wire.OFFSET_COMMIT, 8, topics=(topic,), **fields)
+    assert answer.topics[0].partitions[0].error_code == Error.NONE
+    told.commits[group] = offset
+
+
+def join(client: RawClient, told: Acknowledged) -> None:
+    """A static member joins, gets its assignment and leaves. As a static one it takes the place of the member
+    that an earlier life of the broker has left in the group."""
+    protocol = structure(wire.JOIN_GROUP, 5, "JoinGroupRequestProtocol", name="range", metadata=b"m")
+    joined = client.ask(
+        wire.JOIN_GROUP,
+        5,
+        group_id="joining",
+        session_timeout=milliseconds(6_000),
+        rebalance_timeout=milliseconds(6_000),
+        member_id="",
+        group_instance_id="static",
+        protocol_type="consumer",
+        protocols=(protocol,),
+    )
+    assert joined.error_code == Error.NONE, joined
+    own = {"member_id": joined.member_id, "group_instance_id": "static"}
+    plan = structure(
+        wire.SYNC_GROUP, 3, "SyncGroupRequestAssignment", member_id=joined.member_id, assignment=b"all"
+    )
+    in_generation = {"group_id": "joining", "generation_id": joined.generation_id}
+    synced = client.ask(wire.SYNC_GROUP, 3, assignments=(plan,), **in_generation, **own)
+    assert synced.error_code == Error.NONE, synced
+    # the assignment's record is what a restart goes on from
+    assert joined.generation_id >= told.generation, (joined.generation_id, told.generation)
+    told.generation = joined.generation_id
+    leaving = structure(wire.LEAVE_GROUP, 3, "MemberIdentity", **own)
+    left = client.ask(wire.LEAVE_GROUP, 3, group_id="joining", members=(leaving,))
+    assert left.members[0].error_code == Error.NONE, left
+
+
+def transact(client: RawClient, told: Acknowledged) -> None:
+    """One transaction over two partitions and a group's offset, committed or, every third one, aborted."""
+    producer = client.ask(
+        wire.INIT_PRODUCER_ID,
+        4,
+        transactional_id="t",
+        transaction_timeout=milliseconds(60_000),
+        producer_id=-1,
+        producer_epoch=-1,
+    )
+    if producer.error_code == Error.CONCURRENT_TRANSACTIONS:
+        return
+    assert producer.error_code == Error.NONE
+    identity = (producer.producer_id, producer.producer_epoch)
+    assert identity > (told.producer_id, told.epoch), "epochs never go back"
+    told.producer_id, told.epoch = identity
+    number = next(told.numbers)
+    value = b"transaction-%d" % number
+    own = {"transactional_id": "t", "producer_id": identity[0], "producer_epoch": identity[1]}
+    topic = structure(
+        wire.ADD_PARTITIONS_TO_TXN, 3, "AddPartitionsToTxnTopic", name=TOPIC, partitions=(FIRST, SECOND)
+    )
+    added = client.ask(
+        wire.ADD_PARTITIONS_TO_TXN,
+        3,
+        v3_and_below_topics=(topic,),
+        **{f"v3_and_below_{name}": one for name, one in own.items()},
+    )
+    assert added.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code == Error.NONE
+    for partition in (FIRST, SECOND):
+        records = wire.batch([value], producer_id=identity[0], epoch=identity[1], sequence=0, attributes=0x10)
+        assert _produce(client, partition, records, "t").error_code == Error.NONE
+    commits = number % 3 != 0
+    assert client.ask(wire.END_TXN, 3, committed=commits, **own).error_code == Error.NONE
+    (told.committed if commits else told.aborted).append(value)
+
+
+def _produce(client: RawClient, partition: int, records: bytes, transactional_id: str | None) -> Any:
+    data = structure(wire.PRODUCE, 9, "PartitionProduceData", index=partition, records=records)
+    topic = structure(wire.PRODUCE, 9, "TopicProduceData", name=TOPIC, partition_data=(data,))
+    answer = client.ask(
+        wire.PRODUCE,
+        9,
+        transactional_id=transactional_id,
+        acks=-1,
+        timeout=milliseconds(1000),
+        topic_data=(topic,),
+    )
+    return answer.responses[0].partition_responses[0]
