@@ -56,8 +56,8 @@ class EmbeddedBroker:
         thread: BrokerThread | None = None,
     ) -> None:
         """``brokers``: how many; ``release``: the Kafka whose highest versions are advertised; ``port``: of
-        the first broker, 0: a free one; ``security``: what clients have to prove; ``thread``: that of the broker, if
-        it is not to have one of its own."""
+        the first broker, 0: a free one; ``security``: what clients have to prove; ``thread``: the
+        broker's; None: a new one."""
         start_ms = time.time_ns() // 1_000_000
         self.broker: Broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=start_ms)
         check_advertised(self.broker.state.config, security)

@@ -33,9 +33,9 @@ def virtual_clocks(now_us: Callable[[], int], seed: int) -> Iterator[None]:
     """In the block `time`, `random` and `os.urandom` follow the simulation, and a call that would really wait
     raises NotSimulated. After the block, also if it raises, everything is as before.
 
-    ``now_us``: microseconds since the simulation began. Other threads keep the real clocks. `datetime.now` and
-    names that were imported from `time` (from time import monotonic) keep the real clock, too: Python offers
-    no way to change them.
+    ``now_us``: microseconds since the simulation began. Other threads keep the real clocks. `datetime.now`
+    and names that were imported from `time` (from time import monotonic) keep the real clock, too: Python
+    offers no way to change them.
     """
     thread = threading.get_ident()
 
@@ -99,21 +99,20 @@ def _start(thread: threading.Thread) -> None:
 
 
 def _wait(_condition: threading.Condition, _timeout: float | None = None) -> None:
-    raise not_simulated(
-        "a wait for another thread", "await instead: group.stable() for group.wait_stable()"
-    )
+    raise not_simulated("a wait for another thread", "await instead: group.stable() for group.wait_stable()")
 
 
 def _partition_types() -> Iterator[type]:
-    """aiokafka's TopicPartition, if aiokafka is imported. aiokafka keeps partitions in sets and sends requests
-    in their order, which Python would derive from the hashes of texts, other ones in every process."""
+    """aiokafka's TopicPartition, if aiokafka is imported. aiokafka keeps partitions in sets and sends
+    requests in their order, which Python would derive from hashes of texts, other ones in every process."""
     structs = sys.modules.get("aiokafka.structs")
     if structs is not None:
         yield structs.TopicPartition
 
 
 def _partition_hash(partition: Any) -> int:
-    return _topic_hash(partition[0]) + partition[1] * _PARTITION_STEP
+    topic, number = partition
+    return _topic_hash(topic) + int(number) * _PARTITION_STEP
 
 
 @cache

@@ -72,7 +72,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def __init__(self, tie: Callable[[int], int] = lambda number: number, begin_us: int = 0) -> None:
         """``tie``: the rank of the n-th timer among equals."""
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.now_us = begin_us
         self.network: Network | None = None
         #: The test has gone wrong if it goes on until then.
@@ -85,7 +85,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timer_number = 0
         self._turns = 0
         self._object_number = 0
-        self.set_task_factory(self._make_task)
+        self.set_task_factory(self._make_task)  # type: ignore[arg-type]  # the stubs know no context
 
     # time
 

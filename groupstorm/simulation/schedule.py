@@ -52,8 +52,8 @@ _LASTS_MS = {
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One thing that goes wrong. ``target``: chooses among the instances that run then; ``steps``: an instance is
-    hit so many of its steps later, between any two of its awaits."""
+    """One thing that goes wrong. ``target``: chooses among the instances that run then; ``steps``: an instance
+    is hit so many of its steps later, between any two of its awaits."""
 
     kind: Kind
     at_us: int
@@ -68,8 +68,8 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A seed for latencies and for the order among equals, and what goes wrong. ``is_calm``: every message takes
-    equally long, and equals keep their order."""
+    """A seed for latencies and for the order among equals, and what goes wrong. ``is_calm``: every message
+    takes equally long, and equals keep their order."""
 
     seed: int
     happenings: tuple[Happening, ...] = ()

@@ -143,7 +143,8 @@ class World:
 
     async def settle(self, *, quiet_s: float = QUIET_S, timeout_s: float = PATIENCE_S) -> None:
         """Let time pass until nothing is left to be done: every group is settled, and has committed the end
-        of every partition that it reads, and no rebalance has come for ``quiet_s``. Raises ConditionTimeout."""
+        of every partition that it reads, and no rebalance has come for ``quiet_s``. Raises
+        ConditionTimeout and InstanceFailed."""
         quiet_since_us, seen = self.loop.now_us, self._state()
         deadline_s = self.now_s + seconds("timeout_s", timeout_s)
         while self.now_s < deadline_s:
