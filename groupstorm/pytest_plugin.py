@@ -22,8 +22,8 @@ _MARKER = (
     "groupstorm(topics={name: partitions}, settings={kafka.option: value}, brokers=1, as_version='4.x',"
     " trace=DIR, control=False, security=None, faults=False, shared=True): the broker of the fixture"
     " `kafka_broker`; faults=True skips the test on a real broker, shared=False starts one for the test"
-    " alone. time='virtual', schedules=N, seed=S, failures=[...], within_s=S, replay='...': an async test with the"
-    " argument `world` runs in virtual time (groupstorm.simulation.simulate)"
+    " alone. time='virtual', schedules=N, seed=S, failures=[...], within_s=S, limit_s=S, replay='...': an"
+    " async test with the argument `world` runs in virtual time (groupstorm.simulation.simulate)"
 )
 _VIRTUAL = "virtual"
 _SHORT = "--kafka"

@@ -6,14 +6,12 @@ import asyncio
 import contextvars
 from asyncio import events
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from groupstorm.problems import InputError
-from groupstorm.simulation.errors import InstanceFailed
-from groupstorm.simulation.loop import OWNER
-
-if TYPE_CHECKING:
-    from groupstorm.simulation.world import World
+from groupstorm.simulation.errors import InstanceFailed, SimulationError
+from groupstorm.simulation.loop import OWNER, VirtualLoop
+from groupstorm.simulation.network import Network
 
 #: The service of an instance: a coroutine function, and its arguments.
 Service = Callable[..., Coroutine[Any, Any, object]]
@@ -23,6 +21,22 @@ Service = Callable[..., Coroutine[Any, Any, object]]
 GRACE_S = 30.0
 #: How long a supervisor waits before it starts an instance that has ended with an error.
 RESTART_S = 1.0
+
+
+class InstanceWorld(Protocol):
+    """The parts of the world that an instance uses."""
+
+    @property
+    def loop(self) -> VirtualLoop: ...
+
+    @property
+    def network(self) -> Network: ...
+
+    def tell(self, sentence: str, /) -> None: ...
+
+    def fail(self, failure: SimulationError, /) -> None: ...
+
+    def later(self, delay_s: float, act: Callable[[], None], /) -> None: ...
 
 
 class Process:
@@ -64,7 +78,13 @@ class Instance:
     """An instance of a service, over all its restarts."""
 
     def __init__(
-        self, world: World, name: str, host: str, service: Service, arguments: tuple[Any, ...], restarts: bool
+        self,
+        world: InstanceWorld,
+        name: str,
+        host: str,
+        service: Service,
+        arguments: tuple[Any, ...],
+        restarts: bool,
     ) -> None:
         self.name = name
         #: How often it has started.

@@ -7,12 +7,9 @@ import contextvars
 import heapq
 from asyncio import events
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from groupstorm.simulation.errors import Stuck, not_simulated
-
-if TYPE_CHECKING:
-    from groupstorm.simulation.network import Network
 
 MICROSECONDS = 1_000_000
 #: Cancelled timers are removed from the queue when they are so many, and more than half of it.
@@ -36,6 +33,16 @@ class Owner(Protocol):
 
 #: The process that the present code belongs to; None: the test, and the broker.
 OWNER: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("groupstorm_owner", default=None)
+
+
+class Network(Protocol):
+    """Makes the loop's connections (`groupstorm.simulation.network`)."""
+
+    async def connect(
+        self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, /
+    ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]: ...
+
+    def listen(self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, /) -> Any: ...
 
 
 class _Numbered:

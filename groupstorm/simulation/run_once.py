@@ -104,6 +104,8 @@ async def _problem(test: Test, world: World) -> BaseException | None:
 
 def _dispose(loop: VirtualLoop) -> None:
     """Close the coroutines that are left without letting their tasks complain, then the loop."""
+    # clients that were killed, or that the test has left open, complain when they are collected
+    loop.set_exception_handler(lambda _loop, _context: None)
     for task in asyncio.all_tasks(loop):
         task._log_destroy_pending = False  # type: ignore[attr-defined]
         coroutine: Any = task.get_coro()

@@ -52,8 +52,8 @@ _LASTS_MS = {
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One thing that goes wrong. ``target``: chooses among the instances that run then; ``steps``: an instance
-    is hit so many of its steps later, between any two of its awaits."""
+    """A failure. ``target``: chooses among the instances that run then; ``steps``: an instance
+    is hit so many steps later, between any two of its awaits."""
 
     kind: Kind
     at_us: int
