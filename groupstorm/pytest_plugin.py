@@ -1,4 +1,4 @@
-"""pytest plugin: the fixture `kafka_broker`, its marker `groupstorm`, and the option `--kafka`.
+"""pytest plugin: the fixtures `kafka_broker` and `world`, their marker `groupstorm`, the option `--kafka`.
 
 pytest loads the plugin in every project that has groupstorm installed. The plugin therefore imports nothing
 until a test asks for the fixture, and leaves out the option `--kafka` if the project has one of its own.
@@ -6,6 +6,7 @@ until a test asks for the fixture, and leaves out the option `--kafka` if the pr
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from groupstorm.simulation import World
     from groupstorm.testing import Broker
     from groupstorm.testing.shared import SharedBrokers
 
 _MARKER = (
     "groupstorm(topics={name: partitions}, settings={kafka.option: value}, brokers=1, as_version='4.x',"
     " trace=DIR, control=False, security=None, faults=False, shared=True): the broker of the fixture"
-    " `kafka_broker`; faults=True skips the test on a real broker, shared=False starts one for the test alone"
+    " `kafka_broker`; faults=True skips the test on a real broker, shared=False starts one for the test"
+    " alone. time='virtual', schedules=N, seed=S, failures=[...], within_s=S, limit_s=S, replay='...': an"
+    " async test with the argument `world` runs in virtual time (groupstorm.simulation.simulate)"
 )
+_VIRTUAL = "virtual"
 _SHORT = "--kafka"
 _OPTION = "--groupstorm-kafka"
 _ALLOW_WRITES = "--kafka-allow-writes"
@@ -127,6 +132,52 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
         yield broker
     finally:
         broker.stop()
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest) -> World | None:
+    """The world of a test with @pytest.mark.groupstorm(time="virtual"): one per schedule, made when the test
+    runs."""
+    if not _is_virtual(request.node):
+        pytest.fail('world: mark the test with @pytest.mark.groupstorm(time="virtual")', pytrace=False)
+    return None
+
+
+def _is_virtual(node: pytest.Item) -> bool:
+    time = _arguments(node).get("time")
+    if time not in (None, _VIRTUAL):
+        pytest.fail(f"groupstorm: time={time!r}: expected {_VIRTUAL!r}", pytrace=False)
+    return time == _VIRTUAL
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is marked with time="virtual" under its schedules, on an event loop of our own."""
+    if pyfuncitem.get_closest_marker("groupstorm") is None or not _is_virtual(pyfuncitem):
+        return None
+    from groupstorm.problems import InputError
+    from groupstorm.simulation import simulate
+
+    # pytest-asyncio has put a function that is not async in the place of the test's
+    test = getattr(pyfuncitem.instance or pyfuncitem.module, pyfuncitem.originalname)
+    names = pyfuncitem._fixtureinfo.argnames
+    if not inspect.iscoroutinefunction(test) or "world" not in names:
+        pytest.fail(
+            'groupstorm: time="virtual": expected an async test with the argument world', pytrace=False
+        )
+    others = {name: pyfuncitem.funcargs[name] for name in names if name != "world"}
+    options = {name: value for name, value in _arguments(pyfuncitem).items() if name != "time"}
+    unknown = options.keys() - inspect.signature(simulate).parameters.keys()
+    if unknown:
+        pytest.fail(f'groupstorm: time="virtual": no argument {sorted(unknown)[0]}', pytrace=False)
+    wrong = ""
+    try:
+        simulate(lambda made: test(world=made, **others), **options)
+    except InputError as problem:
+        wrong = str(problem)
+    if wrong:
+        pytest.fail(f"groupstorm: {wrong}", pytrace=False)
+    return True
 
 
 def _arguments(node: pytest.Item) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker import Broker
@@ -21,6 +21,21 @@ from groupstorm.broker.shell import Server
 from groupstorm.trace.events.coordinator import Event
 
 _T = TypeVar("_T")
+
+
+class BrokerThread(Protocol):
+    """The thread of a broker, with a running event loop (`LoopThread`)."""
+
+    @property
+    def is_running(self) -> bool: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def call(self, function: Callable[[], _T]) -> _T: ...
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T: ...
 
 
 class EmbeddedBroker:
@@ -38,9 +53,11 @@ class EmbeddedBroker:
         release: str = NEWEST,
         port: int = 0,
         security: ListenerSecurity = PLAINTEXT,
+        thread: BrokerThread | None = None,
     ) -> None:
         """``brokers``: how many; ``release``: the Kafka whose highest versions are advertised; ``port``: of
-        the first broker, 0: a free one; ``security``: what clients have to prove."""
+        the first broker, 0: a free one; ``security``: what clients have to prove; ``thread``: the
+        broker's; None: a new one."""
         start_ms = time.time_ns() // 1_000_000
         self.broker: Broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=start_ms)
         check_advertised(self.broker.state.config, security)
@@ -48,7 +65,7 @@ class EmbeddedBroker:
         self.closed: list[tuple[str, str]] = []
         self.host = "127.0.0.1"
         self.port = port
-        self._thread = LoopThread("embedded-broker")
+        self._thread = LoopThread("embedded-broker") if thread is None else thread
         self.server = Server(
             self.broker,
             self._on_events,

@@ -67,12 +67,23 @@ class EmulatedBroker(BrokerUnderTest):
         listener = _security(security)
         folder = optional_path("trace", trace)
         self._trace = None if folder is None else trace_in_folder(folder, f"trace: {folder}", _ignore)
-        self._embedded = EmbeddedBroker(options, wanted, brokers, as_version, port, listener)
+        self._embedded = self._embed(options, wanted, brokers, as_version, port, listener)
         self._control = ServerControl(self._embedded.server)
         if self._trace is not None:
             self._embedded.server.add_observer(self._trace.add)
         self._http = None if control is False else ControlServer(self._control)
         self._control_url: str | None = None
+
+    def _embed(
+        self,
+        options: Mapping[str, str],
+        topics: Mapping[str, int],
+        brokers: int,
+        release: str,
+        port: int,
+        security: ListenerSecurity,
+    ) -> EmbeddedBroker:
+        return EmbeddedBroker(options, topics, brokers, release, port, security)
 
     def start(self) -> None:
         """Raises InputError if the port cannot be listened on."""

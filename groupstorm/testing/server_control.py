@@ -179,6 +179,11 @@ class ServerControl:
 
     # views
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of all groups, in order."""
+        return tuple(sorted(self._coordinator.groups))
+
     def view(self, group: str) -> GroupView:
         """The group as it is now."""
         known = self._group(group)

@@ -1,0 +1,133 @@
+"""`simulate`: run a test under the schedules of many seeds; shorten the first schedule that fails."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+
+from groupstorm.problems import InputError
+from groupstorm.simulation.loop import MICROSECONDS
+from groupstorm.simulation.run_once import Options, Run, Test, run_once
+from groupstorm.simulation.schedule import Kind, Schedule, drawn, parse
+from groupstorm.simulation.seeds import first_failing
+from groupstorm.testing.arguments import Setting, Topics, number, seconds
+
+#: Failures are injected within so many virtual seconds from the start, unless the test says otherwise.
+WITHIN_S = 120.0
+#: A test has gone wrong if it goes on after so many virtual seconds, unless it says otherwise.
+LIMIT_S = 7200.0
+#: The largest seed, and the largest number of schedules.
+MOST_SEED = 10**15
+#: The last lines of a story that a message has.
+_STORY_LINES = 60
+
+
+class ScheduleFailed(AssertionError):
+    """The test fails under a schedule; ``__cause__`` is the error of the test.
+
+    ``schedule``: the shortest schedule that was found to fail; its text is what ``replay`` takes.
+    """
+
+    def __init__(self, message: str, seed: int, schedule: Schedule) -> None:
+        super().__init__(message)
+        self.seed = seed
+        self.schedule = schedule
+
+
+def simulate(
+    test: Test,
+    *,
+    seed: int = 0,
+    schedules: int = 1,
+    failures: Collection[Kind | str] = tuple(Kind),
+    within_s: float = WITHIN_S,
+    limit_s: float = LIMIT_S,
+    topics: Topics | None = None,
+    settings: Mapping[str, Setting] | None = None,
+    brokers: int = 1,
+    processes: int | None = None,
+    replay: str | None = None,
+) -> Run:
+    """Run ``test``, a coroutine function of the `World`, under the schedules of ``schedules`` seeds from
+    ``seed`` on.
+
+    ``failures``: the kinds of failures that the seeds inject, in the first ``within_s`` virtual seconds;
+    none: only latencies and the order of equal timers differ. ``limit_s``: a test that goes on after so many
+    virtual seconds fails. ``topics``, ``settings``, ``brokers``: as of
+    `groupstorm.broker`. ``processes``: how many run at the same time; None: one per core. ``replay``: the
+    text of one schedule, as a failure prints it, instead of those of the seeds.
+
+    Returns the run of the last schedule. Raises ScheduleFailed for the first seed that fails, and InputError.
+    """
+    number("seed", seed, 0, MOST_SEED)
+    number("schedules", schedules, 1, MOST_SEED)
+    kinds = _kinds(failures)
+    within_us = round(seconds("within_s", within_s) * MICROSECONDS)
+    limit_us = round(seconds("limit_s", limit_s) * MICROSECONDS)
+    options = Options(topics, settings, brokers, most_us=limit_us)
+    if replay is not None:
+        return _checked(test, parse(replay), options)
+    seeds = range(seed, seed + schedules)
+
+    def fails(one: int) -> bool:
+        return run_once(test, drawn(one, kinds, within_us), options).problem is not None
+
+    failing = None
+    if schedules > 1:
+        cores = os.cpu_count() or 1
+        chosen = cores if processes is None else number("processes", processes, 1, 1000)
+        failing = first_failing(fails, seeds, chosen)
+    last = drawn(seeds[-1] if failing is None else failing, kinds, within_us)
+    run = _checked(test, last, options)
+    if failing is not None:
+        raise InputError(
+            f"seed={failing}: the test has failed in one process and not in another: it depends on something"
+            " outside of the simulation, for example on the order of a set of texts (set PYTHONHASHSEED=0),"
+            " on datetime.now or on what an earlier schedule has left behind"
+        )
+    return run
+
+
+def _kinds(failures: Collection[Kind | str]) -> list[Kind]:
+    known = list(Kind)
+    for one in failures:
+        if one not in known:
+            raise InputError(f"failures: {one!r}: expected some of {', '.join(known)}")
+    return [Kind(one) for one in failures]
+
+
+def _checked(test: Test, schedule: Schedule, options: Options) -> Run:
+    """Run the schedule. Raises ScheduleFailed, with the shortest schedule that fails, too."""
+    run = run_once(test, schedule, options)
+    if run.problem is None:
+        return run
+    if isinstance(run.problem, InputError):  # the test is wrong under every schedule
+        raise run.problem
+    shortest = shorten(test, run, options)
+    raise ScheduleFailed(_message(run, shortest), schedule.seed, shortest.schedule) from shortest.problem
+
+
+def shorten(test: Test, failed: Run, options: Options) -> Run:
+    """Leave out of a failing schedule what it does not need to fail with an error of the same type."""
+    simpler = failed.schedule.simpler()
+    while (schedule := next(simpler, None)) is not None:
+        run = run_once(test, schedule, options)
+        if type(run.problem) is type(failed.problem):
+            failed = run
+            simpler = failed.schedule.simpler()
+    return failed
+
+
+def _message(failed: Run, shortest: Run) -> str:
+    problem = shortest.problem
+    text = f"{type(problem).__name__}: {problem}"
+    story = shortest.story()
+    omitted = len(story) - _STORY_LINES
+    lines = [
+        f"seed {failed.schedule.seed} fails after {shortest.end_us / MICROSECONDS:.6f} virtual s: {text}",
+        f"the shortest schedule that fails: {shortest.schedule}",
+        "run it alone with simulate(test, replay=...); its story:",
+        *([f"(the first {omitted} lines are left out)"] if omitted > 0 else []),
+        *story[-_STORY_LINES:],
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,57 @@
+"""The marker of the pytest plugin: a test with the argument `world` runs in virtual time."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.mark.slow
+def test_a_marked_test_runs_under_its_schedules(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import time
+        import pytest
+
+        SEEN = []
+
+        @pytest.fixture
+        def number():
+            return 17
+
+        @pytest.mark.groupstorm(time="virtual", schedules=3, seed=7, topics={"orders": 2})
+        async def test_three_worlds(world, number):
+            before = time.monotonic()
+            await world.run_for(200)
+            assert number == 17
+            assert not world.instances
+            assert time.monotonic() - before >= 200
+
+        @pytest.mark.groupstorm(time="virtual", seed=4, failures=[])
+        async def test_fails(world):
+            await world.run_for(5)
+            assert False, "no luck"
+
+        @pytest.mark.groupstorm(time="virtual")
+        def test_is_not_async(world):
+            pass
+
+        @pytest.mark.groupstorm(time="virtual", control=True)
+        async def test_unknown_argument(world):
+            pass
+
+        def test_has_no_marker(world):
+            pass
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "groupstorm.pytest_plugin", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=3, errors=1)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*seed 4 fails after 5.0*no luck*",
+            "*expected an async test*",
+            "*no argument control*",
+            "*mark the test with*",
+        ]
+    )

@@ -1,0 +1,200 @@
+"""A service with aiokafka in virtual time: nothing real is waited for, and a seed decides everything."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from groupstorm.problems import InputError
+from groupstorm.simulation import Kind, NotSimulated, ScheduleFailed, Stuck, World, simulate
+from groupstorm.simulation.schedule import drawn, parse
+from tests.simulation.billing import RECORDS, SETTINGS, billing, played
+
+
+def test_every_record_is_booked_during_a_rolling_restart() -> None:
+    run, booked = played(0)
+    assert run.problem is None
+    assert len({one.partition(" ")[2] for one in booked}) == RECORDS
+    assert any("three starts, for the 2nd time" in line for line in run.story())
+    assert any("Stable" in line for line in run.story())
+
+
+@pytest.mark.slow
+def test_a_seed_gives_the_same_run_in_processes_with_different_hash_seeds() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-m", "tests.simulation.billing"],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(digests) == 1
+
+
+def test_seeds_differ() -> None:
+    ends = set()
+    for seed in range(2):
+
+        async def test(world: World) -> None:
+            await world.start(billing, world.bootstrap_servers, "one", [])
+            await world.group("billing").stable(members=1)
+
+        ends.add(simulate(test, seed=seed, failures=(), topics={"orders": 1}, settings=SETTINGS).end_us)
+    assert len(ends) == 2
+
+
+def test_the_clocks_are_virtual_and_real_again_afterwards() -> None:
+    clocks = (time.monotonic, time.time, time.perf_counter, time.sleep, socket.socket.connect, os.urandom)
+    began = time.perf_counter()
+
+    async def test(world: World) -> None:
+        before = time.monotonic(), time.time(), time.perf_counter()
+        await world.run_for(3600)
+        after = time.monotonic(), time.time(), time.perf_counter()
+        assert [round(late - early, 3) for early, late in zip(before, after, strict=True)] == [3600] * 3
+        raise RuntimeError("the test fails")
+
+    with pytest.raises(ScheduleFailed, match="RuntimeError: the test fails"):
+        simulate(test, failures=())
+    assert time.perf_counter() - began < 60
+    assert clocks == (
+        time.monotonic,
+        time.time,
+        time.perf_counter,
+        time.sleep,
+        socket.socket.connect,
+        os.urandom,
+    )
+
+
+def _thread() -> None:
+    threading.Thread(target=print).start()
+
+
+def _real_socket() -> None:
+    with socket.socket() as real:
+        real.connect(("127.0.0.1", 9))
+
+
+@pytest.mark.parametrize(
+    ("leave", "what"),
+    [
+        (lambda: time.sleep(1), r"time\.sleep\(1\)"),
+        (_thread, "the thread"),
+        (_real_socket, "a real socket to"),
+        (lambda: asyncio.get_running_loop().run_in_executor(None, print), r"a thread \(print\)"),
+    ],
+)
+def test_a_call_that_leaves_the_simulation_is_refused_with_its_place(
+    leave: Callable[[], object], what: str
+) -> None:
+    async def test(_world: World) -> None:
+        leave()
+
+    with pytest.raises(ScheduleFailed) as failed:
+        simulate(test, failures=())
+    problem = failed.value.__cause__
+    assert isinstance(problem, NotSimulated)
+    assert problem.args[0].startswith(f"{__file__}:")
+    failed.match(what)
+
+
+def test_a_test_that_waits_for_nothing_ends() -> None:
+    async def test(_world: World) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    with pytest.raises(ScheduleFailed) as failed:
+        simulate(test, failures=())
+    assert isinstance(failed.value.__cause__, Stuck)
+    failed.match("the simulation goes on after 7200 virtual seconds")
+
+
+def test_a_killed_instance_never_runs_again_and_its_session_ends() -> None:
+    steps: list[float] = []
+
+    async def counting(servers: str) -> None:
+        consuming = asyncio.get_running_loop().create_task(billing(servers, "counting", []))
+        while not consuming.done():
+            await asyncio.sleep(1)
+            steps.append(time.monotonic())
+
+    async def test(world: World) -> None:
+        instance = await world.start(counting, world.bootstrap_servers)
+        group = world.group("billing")
+        await group.stable(members=1)
+        instance.kill()
+        killed_s = world.now_s
+        await world.until(lambda: not group.members, "the end of the session")
+        assert 7 < world.now_s - killed_s < 11  # aiokafka's session_timeout_ms: 10 s
+        assert all(step <= killed_s for step in steps)
+        assert steps
+
+    simulate(test, failures=(), topics={"orders": 1})
+
+
+def test_an_instance_that_is_cut_off_is_expelled_and_comes_back() -> None:
+    async def test(world: World) -> None:
+        one = await world.start(billing, world.bootstrap_servers, "one", [])
+        group = world.group("billing")
+        await group.stable(members=1)
+        world.partition(one)
+        await world.until(lambda: not group.members, "the end of the session")
+        world.heal(one)
+        await group.stable(members=1, timeout_s=120)
+
+    simulate(test, failures=(), topics={"orders": 1})
+
+
+def test_the_first_failing_seed_is_reported_with_its_shortest_schedule() -> None:
+    async def test(world: World) -> None:
+        one = await world.start(billing, world.bootstrap_servers, "one", [], name="one", restarts=True)
+        await world.run_for(40)
+        assert one.starts == 1, "it was started again"
+
+    arguments = {"within_s": 30, "topics": {"orders": 1}, "settings": SETTINGS}
+    with pytest.raises(ScheduleFailed) as failed:
+        simulate(test, schedules=20, processes=2, **arguments)  # type: ignore[arg-type]
+    expected = next(
+        seed
+        for seed in range(20)
+        if any(
+            one.kind in (Kind.CRASH, Kind.RESTART) for one in drawn(seed, list(Kind), 30_000_000).happenings
+        )
+    )
+    assert failed.value.seed == expected
+    (only,) = failed.value.schedule.happenings
+    assert only.kind in (Kind.CRASH, Kind.RESTART)
+    failed.match("it was started again")
+    failed.match("one starts, for the 2nd time")
+    text = str(failed.value.schedule)
+    assert parse(text) == failed.value.schedule
+    with pytest.raises(ScheduleFailed, match="it was started again"):
+        simulate(test, replay=text, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": -1}, "seed"),
+        ({"schedules": 0}, "schedules"),
+        ({"failures": ["fire"]}, "failures: 'fire': expected some of crash"),
+        ({"replay": "seed=1 fire@1,t1,s1,d1"}, "KIND@TIME"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: dict[str, object], message: str) -> None:
+    async def test(_world: World) -> None:
+        """Does nothing."""
+
+    with pytest.raises(InputError, match=message):
+        simulate(test, **arguments)  # type: ignore[arg-type]
