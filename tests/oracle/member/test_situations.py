@@ -11,12 +11,15 @@ from tests.oracle.build import OracleUnavailable, build
 from tests.oracle.member.command import meet_all, not_expected
 from tests.oracle.member.comparison import Difference, differences
 from tests.oracle.member.known_differences import KNOWN
-from tests.oracle.member.recordings import named, read_golden, record
+from tests.oracle.member.recordings import read_golden, record
 from tests.oracle.member.requests import Json
 from tests.oracle.member.situation import Situation
 from tests.oracle.member.situations import SITUATIONS
 
 Found = dict[str, list[Difference]]
+
+#: How often a situation is played with Kafka's consumer before its difference counts.
+PLAYED_AT_MOST = 3
 
 
 @pytest.fixture(scope="module")
@@ -76,17 +79,32 @@ def test_a_difference_is_found(golden: Mapping[str, dict[str, Json]]) -> None:
 
 @pytest.mark.slow
 def test_kafkas_consumer_still_does_what_was_recorded(golden: Mapping[str, dict[str, Json]]) -> None:
+    """Kafka's consumer has two threads, and a situation closes it after a heartbeat. On a busy machine that
+    heartbeat may come before the consumer knows its positions, which it then does not commit. So a situation
+    that differs is played again: what differs every time is a difference.
+    """
     try:
         built = build()
     except OracleUnavailable as missing:
         pytest.skip(str(missing))
-    differing = []
-    for live in asyncio.run(record(built, SITUATIONS)):
-        situation, variant = live["situation"], live["variant"]
-        sometimes = [row for row in KNOWN if not row.always]
-        differing += [
-            f"{named(live)}: {one}"
-            for one in differences(golden[named(live)], live)
-            if not any(row.covers(situation, variant, one.what) for row in sometimes)
-        ]
-    assert differing == []
+    differing: dict[str, list[str]] = {}
+    to_play = list(SITUATIONS)
+    for _ in range(PLAYED_AT_MOST):
+        recordings = asyncio.run(record(built, to_play)) if to_play else []
+        differing = {
+            str(situation): sentences
+            for situation, live in zip(to_play, recordings, strict=True)
+            if (sentences := _not_as_recorded(golden[str(situation)], live))
+        }
+        to_play = [situation for situation in to_play if str(situation) in differing]
+    assert differing == {}
+
+
+def _not_as_recorded(recorded: dict[str, Json], live: dict[str, Json]) -> list[str]:
+    sometimes = [row for row in KNOWN if not row.always]
+    situation, variant = live["situation"], live["variant"]
+    return [
+        str(one)
+        for one in differences(recorded, live)
+        if not any(row.covers(situation, variant, one.what) for row in sometimes)
+    ]
