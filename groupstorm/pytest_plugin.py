@@ -30,6 +30,7 @@ _SHORT = "--kafka"
 _OPTION = "--groupstorm-kafka"
 _ALLOW_WRITES = "--kafka-allow-writes"
 _CLIENT_CONFIG = "--kafka-client-config"
+_SCHEDULES = "--schedules"
 _EMULATOR = "emulator"
 
 
@@ -62,6 +63,15 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Iterator[None]:
             type=Path,
             default=None,
             help=f"with {_SHORT} HOST:PORT: TLS and SASL, as Kafka's tools take them with --command-config",
+        )
+    if _is_free(parser, _SCHEDULES):
+        group.addoption(
+            _SCHEDULES,
+            dest="groupstorm_schedules",
+            metavar="N",
+            type=int,
+            default=None,
+            help='tests with groupstorm(time="virtual") run under N schedules, whatever their marker says',
         )
 
 
@@ -167,6 +177,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         )
     others = {name: pyfuncitem.funcargs[name] for name in names if name != "world"}
     options = {name: value for name, value in _arguments(pyfuncitem).items() if name != "time"}
+    if (schedules := pyfuncitem.config.getoption("groupstorm_schedules", None)) is not None:
+        options["schedules"] = schedules
     unknown = options.keys() - inspect.signature(simulate).parameters.keys()
     if unknown:
         pytest.fail(f'groupstorm: time="virtual": no argument {sorted(unknown)[0]}', pytrace=False)

@@ -64,7 +64,7 @@ def test_an_example_assignor_in_real_time(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "passed"), [("emulator", 5), pytest.param("jvm", 3, marks=pytest.mark.slow)]
+    ("kind", "passed"), [("emulator", 7), pytest.param("jvm", 5, marks=pytest.mark.slow)]
 )
 def test_the_order_service_is_tested_on_a_broker_of_its_own(kind: str, passed: int) -> None:
     """On real Kafka without the tests that are about faults."""

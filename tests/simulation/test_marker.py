@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.command import PLUGIN
+
 pytest_plugins = ["pytester"]
 
 
@@ -45,7 +47,7 @@ def test_a_marked_test_runs_under_its_schedules(pytester: pytest.Pytester) -> No
             pass
         """
     )
-    result = pytester.runpytest_subprocess("-p", "groupstorm.pytest_plugin", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess(*PLUGIN, "-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, failed=3, errors=1)
     result.stdout.fnmatch_lines_random(
         [
@@ -55,3 +57,23 @@ def test_a_marked_test_runs_under_its_schedules(pytester: pytest.Pytester) -> No
             "*mark the test with*",
         ]
     )
+
+
+@pytest.mark.slow
+def test_an_option_says_how_many_schedules_there_are(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.groupstorm(time="virtual", schedules=2)
+        async def test_worlds(world):
+            with open("worlds", "a") as worlds:
+                worlds.write("a world\\n")
+        """
+    )
+    options = (*PLUGIN, "-p", "no:cacheprovider")
+    pytester.runpytest_subprocess(*options, "--schedules=5").assert_outcomes(passed=1)
+    # the last schedule runs once more, in the test's own process
+    assert len((pytester.path / "worlds").read_text("utf-8").splitlines()) == 6
+    result = pytester.runpytest_subprocess(*options, "--schedules=0")
+    result.stdout.fnmatch_lines(["*schedules: 0: expected*"])
