@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +18,9 @@ from groupstorm.simulation.schedule import Latencies, Schedule
 from groupstorm.simulation.world import World
 from groupstorm.storms.randomness import Stream
 from groupstorm.testing.arguments import Setting, Topics
+
+#: So many nested blocks with an await in their ``finally`` are closed.
+_CLOSED_AT_MOST = 50
 
 #: A test: a coroutine function of the world.
 Test = Callable[[World], Awaitable[object]]
@@ -106,9 +108,23 @@ def _dispose(loop: VirtualLoop) -> None:
     """Close the coroutines that are left without letting their tasks complain, then the loop."""
     # clients that were killed, or that the test has left open, complain when they are collected
     loop.set_exception_handler(lambda _loop, _context: None)
-    for task in asyncio.all_tasks(loop):
-        task._log_destroy_pending = False  # type: ignore[attr-defined]
-        coroutine: Any = task.get_coro()
-        with suppress(Exception):  # the test is over; what instances raise while they vanish is no result
-            coroutine.close()
+    ended: set[asyncio.Task[Any]] = set()
+    asyncio._set_running_loop(loop)  # for code that starts tasks when it is closed
+    while left := asyncio.all_tasks(loop) - ended:  # which may start others
+        for task in left:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            _end(task.get_coro())
+        ended |= left
+    asyncio._set_running_loop(None)
     loop.close()
+
+
+def _end(coroutine: Any) -> None:
+    """Close a coroutine that will never go on. Code that awaits in ``finally`` refuses the first time, and
+    Python would ask it again later, when the loop is closed."""
+    for _ in range(_CLOSED_AT_MOST):
+        try:
+            coroutine.close()
+        except Exception:  # noqa: BLE001  # the test is over: what instances raise while they vanish is no result
+            continue
+        return
