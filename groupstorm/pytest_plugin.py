@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 _MARKER = (
     "groupstorm(topics={name: partitions}, settings={kafka.option: value}, brokers=1, as_version='4.x',"
-    " trace=DIR, control=False, security=None, faults=False, shared=True): the broker of the fixture"
-    " `kafka_broker`; faults=True skips the test on a real broker, shared=False starts one for the test"
-    " alone. time='virtual', schedules=N, seed=S, failures=[...], within_s=S, limit_s=S, replay='...': an"
-    " async test with the argument `world` runs in virtual time (groupstorm.simulation.simulate)"
+    " trace=DIR, control=False, security=None, faults=False, emulated=False, shared=True): the broker of the"
+    " fixture `kafka_broker`; faults=True puts a proxy in front of a real broker, emulated=True skips the"
+    " test on a real broker, shared=False starts one for this test. time='virtual', schedules=N, seed=S,"
+    " failures=[...], within_s=S, limit_s=S, replay='...': an async test with the argument `world` runs in"
+    " virtual time (groupstorm.simulation.simulate)"
 )
 _VIRTUAL = "virtual"
 _SHORT = "--kafka"
@@ -124,7 +125,8 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
             arguments,
             allow_writes=_allow_writes(request.config),
             client_config=request.config.getoption("groupstorm_client_config", None),
-            needs_faults=flag("faults", arguments.pop("faults", False)),
+            faults=flag("faults", arguments.pop("faults", False)),
+            emulated=flag("emulated", arguments.pop("emulated", False)),
             shared=request.getfixturevalue("_groupstorm_shared_brokers")
             if flag("shared", arguments.pop("shared", True))
             else None,

@@ -149,7 +149,7 @@ async def test_a_coordinator_that_is_away_for_a_moment_costs_nothing(kafka_broke
     assert sum(group.committed("orders", number) or 0 for number in range(PARTITIONS)) == len(ORDERS)
 
 
-@pytest.mark.groupstorm(faults=True)
+@pytest.mark.groupstorm(emulated=True)
 async def test_a_session_that_ends_books_orders_twice_but_loses_none(kafka_broker: Broker) -> None:
     """Who was expelled cannot commit what it books meanwhile: the others book it again."""
     ledger, group = Ledger(), kafka_broker.group("booking")

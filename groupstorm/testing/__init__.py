@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from groupstorm.broker.security.listener import ListenerSecurity as Security
-from groupstorm.testing.broker import ArmedFault, EmulatorOnly, FaultTimeout
+from groupstorm.testing.armed import ArmedFault, FaultTimeout
 from groupstorm.testing.broker import BrokerUnderTest as Broker
+from groupstorm.testing.broker import EmulatorOnly
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.groups import GroupTimeout, GroupView, MemberView
 from groupstorm.testing.groups import GroupUnderTest as Group

@@ -11,52 +11,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from groupstorm.clients.consumer.records import ConsumerRecord
-from groupstorm.testing.arguments import number
+from groupstorm.testing.arguments import number, text
+from groupstorm.testing.armed import ArmedFault
+from groupstorm.testing.faults import Delay, Disconnect, Effect, Fail, Fault, error_named
 from groupstorm.testing.groups import GroupUnderTest
 from groupstorm.testing.records import Content, Headers, Produced, Spread, batches, new_records
 from groupstorm.testing.server_control import TimedEvent
-from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S
-
-
-class ArmedFault(ABC):
-    """A fault that waits for requests."""
-
-    @property
-    @abstractmethod
-    def hits(self) -> int:
-        """How many requests the fault has taken."""
-
-    @abstractmethod
-    async def used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        """Wait until the fault has taken all its requests. Raises FaultTimeout."""
-
-    @abstractmethod
-    def wait_used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        """`used_up` for tests that are not async."""
-
-    @abstractmethod
-    def cancel(self) -> None:
-        """Take no further requests. The end of ``with`` or ``async with`` does the same."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_problem: object) -> None:
-        self.cancel()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_problem: object) -> None:
-        self.cancel()
-
-
-class FaultTimeout(AssertionError):
-    """The requests for which a fault waits did not come in time."""
 
 
 class EmulatorOnly(Exception):
-    """Only the emulator does this; the message says what a real broker does instead."""
+    """Only the emulator does this."""
 
 
 class BrokerUnderTest(ABC):
@@ -173,9 +137,8 @@ class BrokerUnderTest(ABC):
         client_id: str | None = None,
     ) -> ArmedFault:
         """Answer the next ``count`` requests of an API with an error instead of carrying them out. API and
-        error have Kafka's names. ``group``, ``client_id``: only requests of that group or client. The
-        emulator only."""
-        raise self._emulator_only("fail")
+        error have Kafka's names. ``group``, ``client_id``: only requests of that group or client."""
+        return self._arm(api, Fail(error_named(error)), count, group, client_id)
 
     def delay(
         self,
@@ -186,8 +149,8 @@ class BrokerUnderTest(ABC):
         group: str | None = None,
         client_id: str | None = None,
     ) -> ArmedFault:
-        """Serve the next ``count`` requests of an API ``delay_ms`` later. The emulator only."""
-        raise self._emulator_only("delay")
+        """Serve the next ``count`` requests of an API ``delay_ms`` later."""
+        return self._arm(api, Delay(delay_ms), count, group, client_id)
 
     def slow(
         self,
@@ -199,23 +162,41 @@ class BrokerUnderTest(ABC):
     ) -> ArmedFault:
         """Serve every request, or those of one API, ``delay_ms`` later, until the fault is cancelled or
         `clear_faults`. ``group``: requests that name this group. A request meets one fault at most, this one
-        only if no other fits. The emulator only."""
-        raise self._emulator_only("slow")
+        only if no other fits."""
+        return self._arm(api, Delay(delay_ms), None, group, client_id)
 
     def disconnect(
         self, api: str, *, count: int = 1, group: str | None = None, client_id: str | None = None
     ) -> ArmedFault:
-        """Close the connection at the next ``count`` requests of an API instead of carrying them out. The
-        emulator only."""
-        raise self._emulator_only("disconnect")
+        """Close the connection at the next ``count`` requests of an API instead of carrying them out."""
+        return self._arm(api, Disconnect(), count, group, client_id)
 
+    def _arm(
+        self, api: str | None, effect: Effect, count: int | None, group: str | None, client_id: str | None
+    ) -> ArmedFault:
+        chosen = self.group(group).id if group is not None and text("group", group) else None
+        return self._armed(Fault(api, effect, count, chosen, client_id))
+
+    @abstractmethod
+    def _armed(self, fault: Fault) -> ArmedFault:
+        """Let the fault wait for requests."""
+
+    @abstractmethod
     def clear_faults(self) -> None:
-        """Cancel the faults that still wait for requests. The emulator only."""
-        raise self._emulator_only("clear_faults")
+        """Cancel the faults that still wait for requests."""
 
+    @abstractmethod
     def drop_connections(self, client_id: str | None = None) -> int:
-        """Close the connections of a client, or all; return how many. The emulator only."""
-        raise self._emulator_only("drop_connections")
+        """Close the connections of a client, or all; return how many."""
+
+    @abstractmethod
+    def pause(self, broker: int | None = None) -> None:
+        """The broker with that id, or all, accept connections, read nothing and answer nothing until
+        `resume`. Time goes on: sessions may end meanwhile."""
+
+    @abstractmethod
+    def resume(self, broker: int | None = None) -> None:
+        """Paused brokers send the responses that they have held back, then read again."""
 
     def move_coordinator(self, group: str, broker: int | None = None) -> None:
         """Another broker takes the group over, the next one unless ``broker`` is the id of one; a single
@@ -227,20 +208,10 @@ class BrokerUnderTest(ABC):
         heartbeats had failed for long enough. The emulator only."""
         raise self._emulator_only("expire_member")
 
-    def pause(self, broker: int | None = None) -> None:
-        """The broker with that id, or all, accept connections, read nothing and answer nothing until
-        `resume`. Time goes on: sessions may end meanwhile. The emulator only."""
-        raise self._emulator_only("pause")
-
-    def resume(self, broker: int | None = None) -> None:
-        """Paused brokers send the responses that they have held back, then read again. The emulator only."""
-        raise self._emulator_only("resume")
-
     def _emulator_only(self, what: str) -> EmulatorOnly:
         return EmulatorOnly(
-            f"{what}: {self.name} is a real broker: faults, events and traces are the emulator's"
-            " (pytest: --kafka emulator); topics and their records, and groups with their members, committed"
-            " offsets and waiting for them, are there on every broker"
+            f"{what}: {self.name} is a real broker: move_coordinator, expire_member, events and trace are the"
+            " emulator's: mark the test with @pytest.mark.groupstorm(emulated=True)"
         )
 
     @abstractmethod

@@ -26,29 +26,31 @@ def chosen_broker(
     *,
     allow_writes: bool = False,
     client_config: Path | None = None,
-    needs_faults: bool = False,
+    faults: bool = False,
+    emulated: bool = False,
     shared: SharedBrokers | None = None,
 ) -> BrokerUnderTest:
     """The broker of a test, not started.
 
     ``kind``: as for `groupstorm run --on`; ``arguments``: of `groupstorm.broker`; ``client_config``: TLS and
-    SASL of a cluster; ``needs_faults``: the test needs faults; ``shared``: real brokers for several tests.
+    SASL of a cluster; ``faults``: a real broker gets a proxy that carries them out; ``emulated``: the test
+    needs the emulator; ``shared``: real brokers for several tests.
 
-    Raises BrokerUnavailable if the test needs the emulator, and InputError.
+    Raises BrokerUnavailable if the test needs the emulator and this is another kind, and InputError.
     """
     unknown = next((name for name in arguments if name not in EVERYWHERE + EMULATOR_ONLY), None)
     if unknown is not None:
-        known = ", ".join((*EVERYWHERE, *EMULATOR_ONLY, "faults", "shared"))
+        known = ", ".join((*EVERYWHERE, *EMULATOR_ONLY, "faults", "emulated", "shared"))
         raise InputError(f"{unknown}: no argument of a broker; there are {known}")
     found = read_kind(kind)
     if found.name == EMULATOR:
         return EmulatedBroker(**arguments)
-    if needs_faults:
-        raise BrokerUnavailable(f"{kind}: the test needs faults, which the emulator has")
+    if emulated:
+        raise BrokerUnavailable(f"{kind}: the test needs the emulator (emulated=True)")
     for name in EMULATOR_ONLY:
         if name in arguments:
             raise BrokerUnavailable(f"{kind}: {name}={arguments[name]!r} is for the emulator")
     if client_config is not None:
         found = found._replace(security=read_client_properties(client_config))
     topics, settings = arguments.get("topics"), arguments.get("settings")
-    return RealBroker(found, topics, settings, allow_writes=allow_writes, shared=shared)
+    return RealBroker(found, topics, settings, allow_writes=allow_writes, shared=shared, faults=faults)

@@ -26,13 +26,14 @@ from groupstorm.testing.arguments import (
     optional_path,
     text,
 )
-from groupstorm.testing.broker import ArmedFault, BrokerUnderTest, FaultTimeout
+from groupstorm.testing.armed import ArmedFault
+from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.control import ControlServer
-from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, error_named
+from groupstorm.testing.faults import Fault
 from groupstorm.testing.groups import GroupUnderTest, GroupView, Wanted
 from groupstorm.testing.lag import Progress
 from groupstorm.testing.server_control import ServerControl, TimedEvent
-from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
+from groupstorm.testing.waiting import WaitFuture
 
 _LAST_PORT = 65_535
 
@@ -158,46 +159,13 @@ class EmulatedBroker(BrokerUnderTest):
     def trace(self) -> Sequence[dict[str, Any]]:
         return self._embedded.call(self._control.trace)
 
-    def fail(
-        self,
-        api: str,
-        error: str,
-        *,
-        count: int = 1,
-        group: str | None = None,
-        client_id: str | None = None,
-    ) -> ArmedFault:
-        return self._arm(Fault(api, Fail(error_named(error)), count, group, client_id))
-
-    def delay(
-        self,
-        api: str,
-        delay_ms: int,
-        *,
-        count: int = 1,
-        group: str | None = None,
-        client_id: str | None = None,
-    ) -> ArmedFault:
-        return self._arm(Fault(api, Delay(delay_ms), count, group, client_id))
-
-    def slow(
-        self,
-        delay_ms: int,
-        api: str | None = None,
-        *,
-        group: str | None = None,
-        client_id: str | None = None,
-    ) -> ArmedFault:
-        return self._arm(Fault(api, Delay(delay_ms), None, group, client_id))
-
-    def disconnect(
-        self, api: str, *, count: int = 1, group: str | None = None, client_id: str | None = None
-    ) -> ArmedFault:
-        return self._arm(Fault(api, Disconnect(), count, group, client_id))
-
-    def _arm(self, fault: Fault) -> ArmedFault:
+    def _armed(self, fault: Fault) -> ArmedFault:
         self._embedded.call(lambda: self._control.add_fault(fault))
-        return _EmulatedFault(fault, self._embedded, self._control)
+        return ArmedFault(
+            fault,
+            waiting=lambda: self._embedded.call(lambda: self._control.wait_for_fault(fault)),
+            cancel=lambda: self._embedded.call(lambda: self._control.faults.cancel(fault)),
+        )
 
     def clear_faults(self) -> None:
         self._embedded.call(self._control.faults.clear)
@@ -264,32 +232,3 @@ class _EmulatedGroup(GroupUnderTest):
 
     def _last_events(self) -> Sequence[str]:
         return self._embedded.call(lambda: self._control.last_events(self.id))
-
-
-class _EmulatedFault(ArmedFault):
-    def __init__(self, fault: Fault, embedded: EmbeddedBroker, control: ServerControl) -> None:
-        self._fault = fault
-        self._embedded = embedded
-        self._control = control
-
-    @property
-    def hits(self) -> int:
-        return self._fault.hits
-
-    async def used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        await until(self._waiting(), timeout_s, self._make_timeout)
-
-    def wait_used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        wait(self._waiting(), timeout_s, self._make_timeout)
-
-    def cancel(self) -> None:
-        self._embedded.call(lambda: self._control.faults.cancel(self._fault))
-
-    def _waiting(self) -> WaitFuture:
-        return self._embedded.call(lambda: self._control.wait_for_fault(self._fault))
-
-    def _make_timeout(self, timeout_s: float) -> FaultTimeout:
-        return FaultTimeout(f"after {timeout_s:g} s: {self._fault!r}: the requests did not come")
-
-    def __repr__(self) -> str:
-        return repr(self._fault)

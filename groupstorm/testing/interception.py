@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from groupstorm.broker.apis import APIS
 from groupstorm.broker.shell import Server
 from groupstorm.broker.surface import Peer
 from groupstorm.coordinator.errors import Error
-from groupstorm.protocol.codec import CodecError, decoder, request_type
-from groupstorm.protocol.headers import peek, read_header
-from groupstorm.testing.faults import GROUPS_OF, Delay, Disconnect, Fail, Faults, Seen
+from groupstorm.protocol.codec import CodecError
+from groupstorm.testing.faults import Delay, Disconnect, Fail, Faults
+from groupstorm.testing.seen import read_seen
 
 #: How many client ids are remembered, the first ones.
 CLIENT_IDS_KEPT = 10_000
@@ -30,7 +29,7 @@ class Interception:
     def __call__(self, number: int, peer: Peer, frame: bytes) -> bool:
         """Whether a fault has taken the request. The broker refuses a request that cannot be read."""
         try:
-            seen = self._read(frame)
+            seen = read_seen(frame, self._faults)
         except CodecError:
             return False
         if seen is None:
@@ -61,17 +60,3 @@ class Interception:
         if number in self._server.connections:
             self._server.serve(number, peer, frame)
             self._server.arm()
-
-    def _read(self, frame: bytes) -> Seen | None:
-        """The parts that faults look at; None for an API or a version that is not served. Raises
-        CodecError."""
-        api_key, version = peek(frame)
-        api = APIS.get(api_key)
-        if api is None or not api.min_version <= version <= api.max_version:
-            return None
-        message_type = request_type(api_key, version)
-        header = read_header(frame, message_type.__flexible__)
-        if not self._faults.ask_for_groups(api.name):
-            return Seen(api.name, header.client_id)
-        message, _ = decoder(message_type)(frame, header.body_at)
-        return Seen(api.name, header.client_id, GROUPS_OF[api.name](message))

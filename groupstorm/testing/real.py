@@ -11,7 +11,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.loop_thread import LoopThread
 from groupstorm.clients.brokers import BrokerKind, open_broker
 from groupstorm.clients.brokers.address import new_prefix
-from groupstorm.clients.brokers.contract import RunningBroker
+from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.clients.wire.admin import (
     await_coordinator,
@@ -27,9 +27,12 @@ from groupstorm.clients.wire.logs import append_batch, fetch_batches, log_ends
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import Setting, Topics, as_settings, as_topics, number, text
+from groupstorm.testing.armed import ArmedFault
 from groupstorm.testing.broker import BrokerUnderTest
+from groupstorm.testing.faults import Fault
 from groupstorm.testing.groups import NO_GROUP, GroupUnderTest, GroupView, Wanted
 from groupstorm.testing.lag import LogEnds, Progress, topics_of
+from groupstorm.testing.proxy.proxy import FaultProxy
 from groupstorm.testing.records import decoded
 from groupstorm.testing.shared import SharedBrokers
 from groupstorm.testing.viewed import described_classic_group, described_consumer_group
@@ -58,8 +61,9 @@ class RealBroker(BrokerUnderTest):
         *,
         allow_writes: bool = False,
         shared: SharedBrokers | None = None,
+        faults: bool = False,
     ) -> None:
-        """``shared``: take the broker from there, and leave it there.
+        """``shared``: take the broker from there, and leave it there; ``faults``: clients go through a proxy.
 
         Raises InputError for an address without ``allow_writes``.
         """
@@ -81,6 +85,8 @@ class RealBroker(BrokerUnderTest):
         self._prefix = ""
         self._running: RunningBroker | None = None
         self._cluster: ClusterClient | None = None
+        self._wants_faults = faults
+        self._proxy: FaultProxy | None = None
 
     def start(self) -> None:
         """Raises BrokerUnavailable if this machine cannot start the broker, with one line that says what is
@@ -109,8 +115,19 @@ class RealBroker(BrokerUnderTest):
         there, security = self._running.bootstrap, self._running.security
         self._cluster = ClusterClient(there, _CLIENT_ID, _REQUEST_TIMEOUT_MS, security)
         self._open.callback(self._cluster.close)
+        if self._wants_faults:
+            await self._start_proxy(self._running)
         await self._create({self.topic(name): partitions for name, partitions in self._wanted.items()})
         await await_coordinator(self._cluster, self._prefix + _CLIENT_ID)
+
+    async def _start_proxy(self, running: RunningBroker) -> None:
+        if running.security.tls is not None:
+            raise BrokerUnavailable(
+                f"{self.name}: faults are carried out by a proxy, which does not speak TLS"
+            )
+        self._proxy = FaultProxy(running.bootstrap)
+        await self._proxy.start()
+        self._open.push_async_callback(self._proxy.stop)
 
     async def _create(self, topics: Mapping[str, int]) -> None:
         if topics:
@@ -147,7 +164,10 @@ class RealBroker(BrokerUnderTest):
     def bootstrap_servers(self) -> str:
         self._there()
         assert self._running is not None
-        return self._running.address
+        reached = (
+            self._running if self._proxy is None else self._running._replace(bootstrap=self._proxy.bootstrap)
+        )
+        return reached.address
 
     def topic(self, name: str) -> str:
         text("name", name)
@@ -164,6 +184,43 @@ class RealBroker(BrokerUnderTest):
         group = name if name.startswith(self._prefix) else self._prefix + name
         self._groups.add(group)
         return _RealGroup(group, self, self._there(), self._thread)
+
+    # faults
+
+    def _faulty(self) -> FaultProxy:
+        self._there()
+        if self._proxy is None:
+            raise InputError(
+                f"{self.name} is a real broker: for faults, clients have to go through a proxy: mark the test"
+                " with @pytest.mark.groupstorm(faults=True)"
+            )
+        return self._proxy
+
+    def _armed(self, fault: Fault) -> ArmedFault:
+        proxy = self._faulty()
+        self._thread.call(lambda: proxy.faults.add(fault))
+        return ArmedFault(
+            fault,
+            waiting=lambda: self._thread.call(lambda: proxy.wait_for_fault(fault)),
+            cancel=lambda: self._thread.call(lambda: proxy.faults.cancel(fault)),
+        )
+
+    def clear_faults(self) -> None:
+        self._thread.call(self._faulty().faults.clear)
+
+    def drop_connections(self, client_id: str | None = None) -> int:
+        proxy = self._faulty()
+        return self._thread.call(lambda: proxy.drop_connections(client_id))
+
+    def pause(self, broker: int | None = None) -> None:
+        proxy = self._faulty()
+        self._thread.call(lambda: proxy.pause(broker))
+
+    def resume(self, broker: int | None = None) -> None:
+        proxy = self._faulty()
+        self._thread.call(lambda: proxy.resume(broker))
+
+    # records
 
     def _partitions(self, topic: str) -> int:
         cluster = self._there()

@@ -16,6 +16,7 @@ from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import listed, optional_text, text
+from groupstorm.testing.conditions import Conditions
 from groupstorm.testing.faults import Fault, Faults
 from groupstorm.testing.groups import NO_GROUP, GroupView, MemberView, Wanted
 from groupstorm.testing.interception import Interception
@@ -45,9 +46,9 @@ class ServerControl:
         #: How many events there were before those that are kept.
         self.forgotten = 0
         self._server = server
-        self._waiting: list[tuple[Callable[[], bool], WaitFuture]] = []
+        self._conditions = Conditions()
         self._paused = PausedBrokers(server)
-        self._interception = Interception(server, self.faults, self._look_again)
+        self._interception = Interception(server, self.faults, self._conditions.look_again)
         server.intercept = self._interception
         server.add_observer(self._observe)
 
@@ -57,7 +58,7 @@ class ServerControl:
         if room is not None:
             self.forgotten += max(0, len(self.events) + len(events) - room)
         self.events.extend((time_us, event) for event in events)
-        self._look_again()
+        self._conditions.look_again()
 
     # faults
 
@@ -228,7 +229,7 @@ class ServerControl:
     def wait_for(self, group: str, wanted: Wanted) -> WaitFuture:
         """Is done as soon as the group fulfils the condition, which is checked at every event of the
         coordinator."""
-        return self._when(lambda: wanted.is_met(self.view(group)))
+        return self._conditions.when(lambda: wanted.is_met(self.view(group)))
 
     def wait_caught_up(self, group: str, topics: Sequence[str]) -> WaitFuture:
         """Is done as soon as the group has committed the ends of these topics; none: of those that it has."""
@@ -238,34 +239,11 @@ class ServerControl:
             wanted = topics or progress.topics
             return bool(wanted) and not progress.behind(wanted)
 
-        return self._when(is_so)
+        return self._conditions.when(is_so)
 
     def wait_for_fault(self, fault: Fault) -> WaitFuture:
         """Is done as soon as the fault has taken all its requests."""
-        return self._when(lambda: fault.left == 0)
-
-    def _when(self, is_so: Callable[[], bool]) -> WaitFuture:
-        done = WaitFuture()
-        self._waiting.append((is_so, done))
-        self._look_again()
-        return done
-
-    def _look_again(self) -> None:
-        still = []
-        for is_so, done in self._waiting:
-            if done.cancelled():
-                continue
-            try:
-                is_met = is_so()
-            except Exception as problem:  # noqa: BLE001  # a test's own condition: the test gets its error
-                if done.set_running_or_notify_cancel():
-                    done.set_exception(problem)
-                continue
-            if not is_met:
-                still.append((is_so, done))
-            elif done.set_running_or_notify_cancel():
-                done.set_result(None)
-        self._waiting = still
+        return self._conditions.when(lambda: fault.left == 0)
 
     @property
     def _coordinator(self) -> GroupCoordinator:

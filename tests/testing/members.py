@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.assignors.userdata import encode_assignment
-from groupstorm.testing import EmulatedBroker
+from groupstorm.testing import Broker
 from tests.broker import wire
 from tests.broker.wire import RawClient, milliseconds, structure
 
@@ -13,7 +13,7 @@ GROUP = "readers"
 AT_ONCE = {"group.initial.rebalance.delay.ms": 0}
 
 
-def address(broker: EmulatedBroker, number: int = 0) -> tuple[str, int]:
+def address(broker: Broker, number: int = 0) -> tuple[str, int]:
     host, _, port = broker.bootstrap_servers.split(",")[number].rpartition(":")
     return host, int(port)
 
@@ -21,22 +21,24 @@ def address(broker: EmulatedBroker, number: int = 0) -> tuple[str, int]:
 class RawMember(RawClient):
     """A connection that joins and syncs; version 3 of JoinGroup needs no second request for an id."""
 
-    def __init__(self, broker: EmulatedBroker, client_id: str = "raw", number: int = 0) -> None:
+    def __init__(self, broker: Broker, client_id: str = "raw", number: int = 0) -> None:
         """``number``: of the broker that the member connects to."""
         super().__init__(address(broker, number))
         self.client_id = client_id
+        #: The group of its requests, unless they name another one.
+        self.group = broker.group(GROUP).id
         self.member_id = ""
         self.generation = -1
 
     def request(self, api_key: int, version: int, **values: Any) -> None:
         self.send(wire.framed(wire.request(api_key, version, 1, self.client_id, **values)))
 
-    def send_join(self, group: str = GROUP) -> None:
+    def send_join(self, group: str | None = None) -> None:
         protocol = structure(wire.JOIN_GROUP, 3, "JoinGroupRequestProtocol", name="range", metadata=b"")
         self.request(
             wire.JOIN_GROUP,
             3,
-            group_id=group,
+            group_id=group or self.group,
             session_timeout=milliseconds(10_000),
             rebalance_timeout=milliseconds(60_000),
             member_id=self.member_id,
@@ -50,14 +52,14 @@ class RawMember(RawClient):
         return answer
 
     def sync(
-        self, plan: dict[str, list[int]] | None = None, group: str = GROUP, topic: str = "orders"
+        self, plan: dict[str, list[int]] | None = None, group: str | None = None, topic: str = "orders"
     ) -> Any:
         """``plan``: the leader's, member id -> partitions."""
         self.send_sync(plan, group, topic)
         return self.answer(wire.SYNC_GROUP, 3)
 
     def send_sync(
-        self, plan: dict[str, list[int]] | None = None, group: str = GROUP, topic: str = "orders"
+        self, plan: dict[str, list[int]] | None = None, group: str | None = None, topic: str = "orders"
     ) -> None:
         assignments = tuple(
             structure(
@@ -72,7 +74,7 @@ class RawMember(RawClient):
         self.request(
             wire.SYNC_GROUP,
             3,
-            group_id=group,
+            group_id=group or self.group,
             generation_id=self.generation,
             member_id=self.member_id,
             group_instance_id=None,
@@ -85,20 +87,20 @@ class RawMember(RawClient):
         self.joined()
         assert self.sync({self.member_id: partitions}).error_code == 0
 
-    def send_heartbeat(self, group: str = GROUP) -> None:
+    def send_heartbeat(self, group: str | None = None) -> None:
         self.request(
             wire.HEARTBEAT,
             3,
-            group_id=group,
+            group_id=group or self.group,
             generation_id=self.generation,
             member_id=self.member_id,
             group_instance_id=None,
         )
 
-    def heartbeat(self, group: str = GROUP) -> int:
+    def heartbeat(self, group: str | None = None) -> int:
         self.send_heartbeat(group)
         return int(self.answer(wire.HEARTBEAT, 3).error_code)
 
-    def leave(self, group: str = GROUP) -> None:
-        self.request(wire.LEAVE_GROUP, 2, group_id=group, member_id=self.member_id)
+    def leave(self, group: str | None = None) -> None:
+        self.request(wire.LEAVE_GROUP, 2, group_id=group or self.group, member_id=self.member_id)
         assert self.answer(wire.LEAVE_GROUP, 2).error_code == 0

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 import groupstorm
+from groupstorm.clients.brokers import read_kind
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
-from groupstorm.testing import EmulatedBroker, FaultTimeout
+from groupstorm.testing import Broker, EmulatedBroker, FaultTimeout
+from groupstorm.testing.real import RealBroker
 from tests.broker import wire
 from tests.broker.wire import RawClient
 from tests.testing.members import AT_ONCE, GROUP, RawMember, address
@@ -22,10 +24,20 @@ def broker() -> Iterator[EmulatedBroker]:
         yield running
 
 
-def test_an_error_instead_of_an_answer_and_then_answers_again(broker: EmulatedBroker) -> None:
-    with RawMember(broker) as member:
+@pytest.fixture(params=["emulator", "proxy"])
+def any_broker(request: pytest.FixtureRequest, broker: EmulatedBroker) -> Iterator[Broker]:
+    """The emulator, and a proxy in front of it: it is used as any cluster at an address."""
+    if request.param == "emulator":
+        yield broker
+        return
+    with RealBroker(read_kind(broker.bootstrap_servers), allow_writes=True, faults=True) as proxied:
+        yield proxied
+
+
+def test_an_error_instead_of_an_answer_and_then_answers_again(any_broker: Broker) -> None:
+    with RawMember(any_broker) as member:
         member.join_alone([0, 1])
-        fault = broker.fail("Heartbeat", "COORDINATOR_LOAD_IN_PROGRESS", count=2, group=GROUP)
+        fault = any_broker.fail("Heartbeat", "COORDINATOR_LOAD_IN_PROGRESS", count=2, group=GROUP)
         answers = [member.heartbeat() for _ in range(3)]
         assert answers == [Error.COORDINATOR_LOAD_IN_PROGRESS] * 2 + [Error.NONE]
         fault.wait_used_up(timeout_s=0)
@@ -40,18 +52,18 @@ def test_a_failed_request_is_not_carried_out(broker: EmulatedBroker) -> None:
     assert (broker.group(GROUP).state, broker.events) == ("Dead", ())
 
 
-def test_a_fault_of_one_client_does_not_affect_others(broker: EmulatedBroker) -> None:
-    with RawMember(broker, "one") as one, RawMember(broker, "other") as other:
-        broker.fail("Heartbeat", "UNKNOWN_MEMBER_ID", client_id="one")
+def test_a_fault_of_one_client_does_not_affect_others(any_broker: Broker) -> None:
+    with RawMember(any_broker, "one") as one, RawMember(any_broker, "other") as other:
+        any_broker.fail("Heartbeat", "UNKNOWN_MEMBER_ID", client_id="one")
         assert other.heartbeat("nobody") == Error.UNKNOWN_MEMBER_ID  # what is true of it
-        broker.fail("Heartbeat", "GROUP_AUTHORIZATION_FAILED", client_id="other")
+        any_broker.fail("Heartbeat", "GROUP_AUTHORIZATION_FAILED", client_id="other")
         assert one.heartbeat("nobody") == Error.UNKNOWN_MEMBER_ID
         assert other.heartbeat("nobody") == Error.GROUP_AUTHORIZATION_FAILED
 
 
-def test_a_slow_broker_stays_slow_until_the_block_ends(broker: EmulatedBroker) -> None:
-    with RawMember(broker) as member:
-        with broker.slow(30, "Heartbeat", client_id="raw") as fault:
+def test_a_slow_broker_stays_slow_until_the_block_ends(any_broker: Broker) -> None:
+    with RawMember(any_broker) as member:
+        with any_broker.slow(30, "Heartbeat", client_id="raw") as fault:
             began = time.monotonic()
             for _ in range(3):
                 member.heartbeat()
@@ -61,20 +73,20 @@ def test_a_slow_broker_stays_slow_until_the_block_ends(broker: EmulatedBroker) -
         assert fault.hits == 3
 
 
-async def test_a_slow_broker_in_an_async_test(broker: EmulatedBroker) -> None:
-    async with broker.slow(1) as fault:
-        with RawMember(broker) as member:
+async def test_a_slow_broker_in_an_async_test(any_broker: Broker) -> None:
+    async with any_broker.slow(1) as fault:
+        with RawMember(any_broker) as member:
             member.heartbeat()
     assert fault.hits == 1
-    broker.slow(1)
-    broker.clear_faults()
+    any_broker.slow(1)
+    any_broker.clear_faults()
     with pytest.raises(FaultTimeout, match=r"on every API, 1 taken.*did not come"):
         await fault.used_up(timeout_s=0)
 
 
-def test_a_delayed_request_is_served_later_and_others_meanwhile(broker: EmulatedBroker) -> None:
-    with RawMember(broker, "slow") as slow, RawMember(broker, "quick") as quick:
-        fault = broker.delay("Heartbeat", 200, client_id="slow")
+def test_a_delayed_request_is_served_later_and_others_meanwhile(any_broker: Broker) -> None:
+    with RawMember(any_broker, "slow") as slow, RawMember(any_broker, "quick") as quick:
+        fault = any_broker.delay("Heartbeat", 200, client_id="slow")
         began = time.monotonic()
         slow.send_heartbeat()
         fault.wait_used_up()
@@ -84,38 +96,38 @@ def test_a_delayed_request_is_served_later_and_others_meanwhile(broker: Emulated
         assert quick_s < 0.2 <= time.monotonic() - began
 
 
-def test_a_client_that_goes_during_a_delay_is_no_problem(broker: EmulatedBroker) -> None:
-    with RawMember(broker) as member:
-        fault = broker.delay("Heartbeat", 50)
+def test_a_client_that_goes_during_a_delay_is_no_problem(any_broker: Broker) -> None:
+    with RawMember(any_broker) as member:
+        fault = any_broker.delay("Heartbeat", 50)
         member.send_heartbeat()
         fault.wait_used_up()
-        broker.drop_connections()
-    late = broker.delay("Heartbeat", 100)
-    with RawMember(broker) as member:  # its answer comes behind the moment at which the other's was due
+        any_broker.drop_connections()
+    late = any_broker.delay("Heartbeat", 100)
+    with RawMember(any_broker) as member:  # its answer comes behind the moment at which the other's was due
         assert member.heartbeat() == Error.UNKNOWN_MEMBER_ID
     assert late.hits == 1
 
 
-def test_disconnect_closes_at_the_request(broker: EmulatedBroker) -> None:
-    broker.disconnect("Heartbeat")
-    with RawMember(broker) as member:
+def test_disconnect_closes_at_the_request(any_broker: Broker) -> None:
+    any_broker.disconnect("Heartbeat")
+    with RawMember(any_broker) as member:
         member.send_heartbeat()
         assert member.is_closed_by_server()
-    with RawMember(broker) as member:
+    with RawMember(any_broker) as member:
         assert member.heartbeat() == Error.UNKNOWN_MEMBER_ID
 
 
-def test_cleared_faults_do_nothing(broker: EmulatedBroker) -> None:
-    fault = broker.fail("Heartbeat", "NOT_COORDINATOR", count=5)
-    broker.clear_faults()
-    with RawMember(broker) as member:
+def test_cleared_faults_do_nothing(any_broker: Broker) -> None:
+    fault = any_broker.fail("Heartbeat", "NOT_COORDINATOR", count=5)
+    any_broker.clear_faults()
+    with RawMember(any_broker) as member:
         assert member.heartbeat() == Error.UNKNOWN_MEMBER_ID
     assert fault.hits == 0
 
 
-async def test_waiting_for_a_fault_says_what_did_not_come(broker: EmulatedBroker) -> None:
-    fault = broker.fail("Heartbeat", "NOT_COORDINATOR", count=5)
-    with RawMember(broker) as member:
+async def test_waiting_for_a_fault_says_what_did_not_come(any_broker: Broker) -> None:
+    fault = any_broker.fail("Heartbeat", "NOT_COORDINATOR", count=5)
+    with RawMember(any_broker) as member:
         member.heartbeat()
     sentence = r"0.01 s: <Fault .*NOT_COORDINATOR.* on Heartbeat, 1 of 5 taken>: the requests did not come"
     with pytest.raises(FaultTimeout, match=sentence):
@@ -124,15 +136,15 @@ async def test_waiting_for_a_fault_says_what_did_not_come(broker: EmulatedBroker
         fault.wait_used_up(timeout_s=0.01)
 
 
-def test_connections_are_dropped_by_client_and_all(broker: EmulatedBroker) -> None:
-    with RawMember(broker, "one") as one, RawMember(broker, "other") as other:
+def test_connections_are_dropped_by_client_and_all(any_broker: Broker) -> None:
+    with RawMember(any_broker, "one") as one, RawMember(any_broker, "other") as other:
         one.heartbeat()
         other.heartbeat()
-        assert broker.drop_connections("one") == 1
+        assert any_broker.drop_connections("one") == 1
         assert one.is_closed_by_server()
-        assert broker.drop_connections("one") == 0, "it has none any more"
+        assert any_broker.drop_connections("one") == 0, "it has none any more"
         assert other.heartbeat() == Error.UNKNOWN_MEMBER_ID
-        assert broker.drop_connections() == 1
+        assert any_broker.drop_connections() == 1
         assert other.is_closed_by_server()
 
 
@@ -193,17 +205,17 @@ def test_the_coordinator_moves(broker: EmulatedBroker) -> None:
         broker.move_coordinator(GROUP, 2)
 
 
-def test_a_paused_broker_answers_nothing_until_it_goes_on(broker: EmulatedBroker) -> None:
-    with RawMember(broker) as member:
+def test_a_paused_broker_answers_nothing_until_it_goes_on(any_broker: Broker) -> None:
+    with RawMember(any_broker) as member:
         member.join_alone([0, 1])
-        broker.pause()
+        any_broker.pause()
         member.send_heartbeat()
-        with RawMember(broker) as late:  # is accepted, and not answered either
+        with RawMember(any_broker) as late:  # is accepted, and not answered either
             late.send_heartbeat()
             late.socket.settimeout(0.1)
             with pytest.raises(TimeoutError):
                 late.frame()
-            broker.resume()
+            any_broker.resume()
             late.socket.settimeout(wire.DEADLINE_S)
             assert late.answer(wire.HEARTBEAT, 3).error_code == Error.UNKNOWN_MEMBER_ID
         assert member.answer(wire.HEARTBEAT, 3).error_code == Error.NONE

@@ -190,12 +190,21 @@ def test_names_have_a_prefix(kafka_broker):
         member.leave(group.id)
     group.wait_reaches("Empty")
 
-def test_faults_are_the_emulators(kafka_broker):
+def test_faults_go_through_a_proxy(kafka_broker):
     kafka_broker.fail("Heartbeat", "NOT_COORDINATOR")
 
 @pytest.mark.groupstorm(faults=True)
-def test_that_says_so(kafka_broker):
+def test_that_asks_for_one(kafka_broker):
+    kafka_broker.fail("Heartbeat", "NOT_COORDINATOR")
+    with RawMember(kafka_broker) as member:
+        assert [member.heartbeat(), member.heartbeat()] == [16, 25]
+
+@pytest.mark.groupstorm(emulated=True)
+def test_that_needs_the_emulator(kafka_broker):
     raise AssertionError("never runs")
+
+def test_that_needs_the_emulator_and_does_not_say_so(kafka_broker):
+    kafka_broker.move_coordinator("readers")
 
 @pytest.mark.groupstorm(brokers=3)
 def test_that_needs_three(kafka_broker):
@@ -210,12 +219,13 @@ def test_on_somebodys_cluster_names_have_a_prefix_and_go_again(project: pytest.P
     with groupstorm.broker({"theirs": 1}, {"group.initial.rebalance.delay.ms": 0}) as cluster:
         place = cluster.bootstrap_servers
         result = run(project, "--kafka", place, "--kafka-allow-writes")
-        result.assert_outcomes(passed=1, failed=1, skipped=2)
+        result.assert_outcomes(passed=2, failed=2, skipped=2)
         result.stdout.fnmatch_lines(
             [
                 f"kafka: {place}",
-                f"E *EmulatorOnly: fail: {place} is a real broker: faults, events and traces are the emul*",
-                f"SKIPPED *{place}: the test needs faults, which the emulator has",
+                f"E *InputError: {place} is a real broker: for faults, clients have to go through a proxy*",
+                f"E *EmulatorOnly: move_coordinator: {place} is a real broker: *",
+                f"SKIPPED *{place}: the test needs the emulator (emulated=True)",
                 f"SKIPPED *{place}: brokers=3 is for the emulator",
             ]
         )

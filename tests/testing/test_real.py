@@ -101,15 +101,8 @@ def test_it_is_used_inside_its_context(cluster: EmulatedBroker) -> None:
 @pytest.mark.parametrize(
     ("what", "ask"),
     [
-        ("fail", lambda broker: broker.fail("Heartbeat", "NOT_COORDINATOR")),
-        ("delay", lambda broker: broker.delay("Heartbeat", 5)),
-        ("disconnect", lambda broker: broker.disconnect("Heartbeat")),
-        ("clear_faults", lambda broker: broker.clear_faults()),
-        ("drop_connections", lambda broker: broker.drop_connections()),
         ("move_coordinator", lambda broker: broker.move_coordinator("g")),
         ("expire_member", lambda broker: broker.expire_member("g", "m")),
-        ("pause", lambda broker: broker.pause()),
-        ("resume", lambda broker: broker.resume()),
         ("events", lambda broker: broker.events),
         ("trace", lambda broker: broker.trace),
     ],
@@ -121,3 +114,21 @@ def test_calls_that_only_the_emulator_has(
         with pytest.raises(EmulatorOnly, match=rf"^{what}: {cluster.bootstrap_servers} is a real broker: "):
             ask(broker)
         assert broker.control_url is None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda broker: broker.fail("Heartbeat", "NOT_COORDINATOR"),
+        lambda broker: broker.slow(5),
+        lambda broker: broker.clear_faults(),
+        lambda broker: broker.drop_connections(),
+        lambda broker: broker.pause(),
+        lambda broker: broker.resume(),
+    ],
+)
+def test_faults_need_a_proxy(cluster: EmulatedBroker, ask: Callable[[Broker], object]) -> None:
+    with at(cluster) as broker:
+        sentence = rf"^{cluster.bootstrap_servers} is a real broker: .* go through a proxy: .*faults=True"
+        with pytest.raises(InputError, match=sentence):
+            ask(broker)
