@@ -30,6 +30,7 @@ from groupstorm.broker.apis.error_answers import error_answer
 from groupstorm.broker.apis.key_00_produce import API as PRODUCE
 from groupstorm.broker.apis.key_18_api_versions import KEY as API_VERSIONS
 from groupstorm.broker.apis.key_18_api_versions import unsupported_version
+from groupstorm.broker.apis.rights import request_error
 from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.delayed_fetches import DelayedFetches
@@ -125,16 +126,20 @@ class Broker:
         return self._serve(connection, peer, frame, now_ms, self._do)
 
     def _do(self, api: Api, call: Call) -> Outcome:
-        return api.handle(self.state, call)
+        error = request_error(self.state, api.key, call)
+        return api.handle(self.state, call) if error is Error.NONE else self._refused(api, call, error)
 
     def refuse(self, connection: int, peer: Peer, frame: bytes, error: Error, now_ms: int) -> BrokerEffects:
         """Answer a frame with ``error``, without carrying it out."""
 
         def answer(api: Api, call: Call) -> Outcome:
-            response = error_answer(api, self.state, call, error)
-            return NoAnswer() if response is None else Done(response)
+            return self._refused(api, call, error)
 
         return self._serve(connection, peer, frame, now_ms, answer)
+
+    def _refused(self, api: Api, call: Call, error: Error) -> Outcome:
+        response = error_answer(api, self.state, call, error)
+        return NoAnswer() if response is None else Done(response)
 
     def refuse_unkept(self, connection: int, peer: Peer, frame: bytes, now_ms: int) -> BrokerEffects:
         """Refuse a frame because its changes could not be written, as Kafka does: KAFKA_STORAGE_ERROR, which
@@ -303,7 +308,7 @@ class Broker:
 
     def _call(self, header: Header, peer: Peer, message: Any, types: ResponseTypes, now_ms: int) -> Call:
         who = (header.client_id, peer.host, peer.reached_at)
-        return Call(header.version, message, types, *who, now_ms, self._node(peer))
+        return Call(header.version, message, types, *who, now_ms, self._node(peer), peer.principal)
 
     def _node(self, peer: Peer) -> int:
         return self.state.cluster.nodes[0] if peer.node is None else peer.node

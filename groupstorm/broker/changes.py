@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from typing import NamedTuple
 
+from groupstorm.broker.authorization.acls import Acl
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (
     GroupMetadataRecord,
@@ -55,6 +56,14 @@ class GroupConfigured(NamedTuple):
     configs: dict[str, str]
 
 
+class AclCreated(NamedTuple):
+    acl: Acl
+
+
+class AclDeleted(NamedTuple):
+    acl: Acl
+
+
 class BatchAppended(NamedTuple):
     """The batch with its offset in it."""
 
@@ -98,6 +107,8 @@ Change = (
     | TopicDeleted
     | TopicConfigured
     | GroupConfigured
+    | AclCreated
+    | AclDeleted
     | BatchAppended
     | RecordsDeleted
     | ProducerIdsTaken

@@ -15,6 +15,9 @@ from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 SETTING_NOTES: Mapping[str, str] = {
     "advertised.listeners": "where clients are sent, `PROTOCOL://HOST:PORT` or `HOST:PORT`; none: to where "
     "they have reached the broker",
+    "allow.everyone.if.no.acl.found": "whether everybody may use a resource about which there is no ACL",
+    "authorizer.class.name": "`org.apache.kafka.metadata.authorizer.StandardAuthorizer`: clients may do what "
+    "ACLs say, see [below](#who-may-do-what); none: everything",
     "auto.create.topics.enable": "whether a topic that Metadata asks for is created",
     "broker.rack": "the rack of every broker in Metadata",
     "connection.failed.authentication.delay.ms": "how long the answer to a failed authentication waits",
@@ -81,6 +84,7 @@ SETTING_NOTES: Mapping[str, str] = {
     "sasl.enabled.mechanisms": "the mechanisms that a client may choose from",
     "sasl.server.max.receive.size": "the largest request of a client that has not authenticated yet",
     "socket.request.max.bytes": "the largest request",
+    "super.users": "who may do everything whatever ACLs say: `User:NAME;User:NAME`",
     "transaction.max.timeout.ms": "the longest timeout that a transactional producer may ask for",
     "transaction.state.log.num.partitions": "how transactional ids are spread over several brokers",
 }

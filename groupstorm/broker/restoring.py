@@ -7,6 +7,8 @@ from typing import cast
 
 from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.changes import (
+    AclCreated,
+    AclDeleted,
     BatchAppended,
     Change,
     ClusterNamed,
@@ -84,6 +86,14 @@ def _configure_group(state: BrokerState, change: GroupConfigured, _now_ms: int) 
     state.group_configs[change.group] = change.configs
 
 
+def _create_acl(state: BrokerState, change: AclCreated, _now_ms: int) -> None:
+    state.acls.add(change.acl)
+
+
+def _delete_acl(state: BrokerState, change: AclDeleted, _now_ms: int) -> None:
+    state.acls.remove(change.acl)
+
+
 def _append(state: BrokerState, change: BatchAppended, _now_ms: int) -> None:
     stored = parse_stored(change.data)
     if stored is None:
@@ -114,6 +124,8 @@ _APPLY = cast(
         TopicDeleted: _delete,
         TopicConfigured: _configure,
         GroupConfigured: _configure_group,
+        AclCreated: _create_acl,
+        AclDeleted: _delete_acl,
         BatchAppended: _append,
         RecordsDeleted: _delete_records,
         ProducerIdsTaken: _take_producer_ids,
@@ -128,6 +140,8 @@ def snapshot(state: BrokerState, records: Iterable[Record]) -> Iterator[Change]:
     yield ProducerIdsTaken(state.producer_ids.next_id)
     for group, configs in state.group_configs.items():
         yield GroupConfigured(group, configs)
+    for acl in state.acls:
+        yield AclCreated(acl)
     for topic in state.topics:
         yield created(topic)
         for index, log in enumerate(topic.partitions):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from groupstorm.broker.authorization.principals import ANONYMOUS
 from groupstorm.broker.changes import Change
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.messages import Request
@@ -45,11 +46,13 @@ class Coordinator(Protocol):
 
 class Peer(NamedTuple):
     """The client of a connection. ``host``: its address as Java prints it; ``reached_at``: the broker's
-    address as the client sees it; ``node``: the id of that broker, None: the first."""
+    address as the client sees it; ``node``: the id of that broker, None: the first; ``principal``: who it has
+    proved to be."""
 
     host: str
     reached_at: Endpoint
     node: int | None = None
+    principal: str = ANONYMOUS
 
 
 class ConnectionOutput(NamedTuple):

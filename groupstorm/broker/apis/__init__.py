@@ -1,6 +1,6 @@
 """The APIs that this broker serves: one file per API key, registered here.
 
-Not served: access control, quotas, replication and its administration, log directories, telemetry,
+Not served: replication and its administration, log directories, telemetry,
 delegation tokens, DescribeProducers and the listing of transactions, share and streams groups. A
 request of an API that is not here closes the connection, as an unknown key does in Kafka.
 """
@@ -35,6 +35,9 @@ from groupstorm.broker.apis import (
     key_25_add_offsets_to_txn,
     key_26_end_txn,
     key_28_txn_offset_commit,
+    key_29_describe_acls,
+    key_30_create_acls,
+    key_31_delete_acls,
     key_32_describe_configs,
     key_36_sasl_authenticate,
     key_37_create_partitions,
@@ -73,6 +76,9 @@ _WITHOUT_API_VERSIONS = (
     key_25_add_offsets_to_txn.API,
     key_26_end_txn.API,
     key_28_txn_offset_commit.API,
+    key_29_describe_acls.API,
+    key_30_create_acls.API,
+    key_31_delete_acls.API,
     key_32_describe_configs.API,
     key_36_sasl_authenticate.API,
     key_37_create_partitions.API,

@@ -7,7 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+from groupstorm.broker.authorization.acls import Acl
+from groupstorm.broker.authorization.authorizer import Acls, Authorizer
 from groupstorm.broker.changes import (
+    AclCreated,
+    AclDeleted,
     BatchAppended,
     Change,
     GroupConfigured,
@@ -55,6 +59,8 @@ class Call(NamedTuple):
     now_ms: int
     node: int
     """Which of the brokers was asked."""
+    principal: str
+    """Who the client is: ``User:alice``"""
 
 
 @dataclass(slots=True)
@@ -82,6 +88,9 @@ class BrokerState:
     """Groups whose configurations the group coordinator does not know yet."""
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
+    acls: Acls = field(default_factory=Acls)
+    authorizer: Authorizer | None = None
+    """Decides by ``acls``; None: every client may do everything."""
 
     @property
     def cluster(self) -> Cluster:
@@ -141,6 +150,16 @@ class BrokerState:
         self.group_configs[group] = dict(configs)
         self.changes.append(GroupConfigured(group, dict(configs)))
         self.changed_groups.append(group)
+
+    def create_acl(self, acl: Acl) -> None:
+        """Add a rule, unless it is there already (AclControlManager.createAcls)."""
+        if acl not in self.acls:
+            self.acls.add(acl)
+            self.changes.append(AclCreated(acl))
+
+    def delete_acl(self, acl: Acl) -> None:
+        self.acls.remove(acl)
+        self.changes.append(AclDeleted(acl))
 
     def delete_records(self, topic: Topic, partition: int, before_offset: int) -> None:
         log = topic.partitions[partition]
@@ -237,11 +256,6 @@ class Api:
     handle: Handler
     advertised_min_version: int | None = None
     """The lowest version in ApiVersions, if another one."""
-
-
-def authorized_operations(asked: bool, operations: Sequence[int]) -> int:
-    """The bit field of AclOperation codes: without an authorizer everything is allowed."""
-    return sum(1 << code for code in operations) if asked else NO_AUTHORIZED_OPERATIONS
 
 
 def timestamp(time_ms: int | None) -> datetime.datetime | None:

@@ -68,6 +68,12 @@ _ITEMS: Mapping[int, tuple[_Items, ...]] = MappingProxyType(
             ),
         ),
         3: (_Items("topics", "MetadataResponseTopic", "topics", _TOPIC),),
+        8: (
+            _Items(
+                *("topics", "OffsetCommitResponseTopic", "topics", _TOPIC),
+                _Items("partitions", "OffsetCommitResponsePartition", "partitions", _INDEX),
+            ),
+        ),
         10: (_Items("coordinators", "Coordinator", "coordinator_keys", {"key": _ITEM}),),
         19: (_Items("topics", "CreatableTopicResult", "topics", {"name": "name"}),),
         20: (
@@ -107,6 +113,8 @@ _ITEMS: Mapping[int, tuple[_Items, ...]] = MappingProxyType(
                 _Items("partitions", "TxnOffsetCommitResponsePartition", "partitions", _INDEX),
             ),
         ),
+        30: (_Items("results", "AclCreationResult", "creations", {}),),
+        31: (_Items("filter_results", "DeleteAclsFilterResult", "filters", {}),),
         32: (_Items("results", "DescribeConfigsResult", "resources", _RESOURCE),),
         37: (_Items("results", "CreatePartitionsTopicResult", "topics", {"name": "name"}),),
         44: (_Items("responses", "AlterConfigsResourceResponse", "resources", _RESOURCE),),
@@ -145,7 +153,7 @@ def error_answer(api: Api, state: BrokerState, call: Call, error: Error) -> Any:
 
 
 #: Their handlers ask the group coordinator and do nothing else.
-_ASKING_THE_COORDINATOR = frozenset((8, 9, 11, 12, 13, 14, 15, 42, 47, 68, 69))
+_ASKING_THE_COORDINATOR = frozenset((9, 11, 12, 13, 14, 15, 42, 47, 68, 69))
 
 
 def _refusal(request: messages.Request, error: Error) -> Any:

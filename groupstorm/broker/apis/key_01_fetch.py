@@ -6,6 +6,8 @@
   new leaders.
 * A fetch waits up to max_wait_ms for min_bytes (DelayedFetch). With an error in any partition it does not
   wait.
+* A consumer needs READ on each topic. A fetch does not end earlier because of a topic that its client may not
+  read, unless it is about nothing else (KafkaApis.handleFetchRequest).
 * Records of a partition without any are empty, never null: librdkafka rejects null (KAFKA-18646).
 * The first batch of a response may exceed the limits (KIP-74).
 """
@@ -46,6 +48,10 @@ class _Asked:
     error: Error
     committed_only: bool
 
+    @property
+    def is_denied(self) -> bool:
+        return self.error is Error.TOPIC_AUTHORIZATION_FAILED
+
     def present_error(self) -> Error:
         """The error now: retention, or a deletion, may have come while the fetch has waited."""
         if self.error is not Error.NONE or self.log is None:
@@ -76,7 +82,7 @@ def handle(state: BrokerState, call: Call) -> Done | Wait:
     def finish() -> Any:
         return _response(call, asked, max_bytes, session, is_full)
 
-    if max_wait_ms <= 0 or not asked or is_ready():
+    if max_wait_ms <= 0 or all(one.is_denied for one in asked) or is_ready():
         return Done(finish())
     logs = [one.log for one in asked if one.log is not None]
     return Wait(call.now_ms + max_wait_ms, logs, is_ready, finish)
@@ -139,7 +145,7 @@ class _Named:
 
 
 def _ask(state: BrokerState, call: Call, key: PartitionKey, partition: Any) -> _Asked:
-    topic, error = find_topic(state.topics, _Named(key[0]), "topic")
+    topic, error = find_topic(state, call, _Named(key[0]), "topic")
     log = None
     if topic is not None:
         epoch = getattr(partition, "current_leader_epoch", NO_EPOCH)
@@ -150,6 +156,8 @@ def _ask(state: BrokerState, call: Call, key: PartitionKey, partition: Any) -> _
 def _is_ready(asked: list[_Asked], min_bytes: int) -> bool:
     available = 0
     for one in asked:
+        if one.is_denied:
+            continue
         if one.log is None or one.present_error() is not Error.NONE:
             return True
         wanted = one.partition

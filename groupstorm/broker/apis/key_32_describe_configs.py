@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import SENTENCES, group_error, may_on_cluster, topic_error
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.config_entries import (
     Entry,
     broker_entries,
@@ -19,6 +21,8 @@ from groupstorm.coordinator.errors import Error
 
 #: ConfigResource.Type
 TOPIC, BROKER, GROUP = 2, 4, 32
+#: Brokers, their loggers, and client metrics: who may do something with them may do it with the cluster.
+_OF_CLUSTER = (BROKER, 8, 16)
 
 
 class ResourceError(ValueError):
@@ -27,6 +31,19 @@ class ResourceError(ValueError):
     def __init__(self, error: Error, sentence: str) -> None:
         super().__init__(sentence)
         self.error = error
+
+
+def check_rights(state: BrokerState, call: Call, kind: int, name: str, on_brokers: Operation) -> None:
+    """Raises ResourceError if the client may not do this to the configurations of the resource."""
+    error = Error.NONE
+    if kind == TOPIC:
+        error = topic_error(state, call, name)
+    elif kind == GROUP:
+        error = group_error(state, call, name)
+    elif kind in _OF_CLUSTER and not may_on_cluster(state, call, on_brokers):
+        error = Error.CLUSTER_AUTHORIZATION_FAILED
+    if error is not Error.NONE:
+        raise ResourceError(error, SENTENCES[error])
 
 
 def handle(state: BrokerState, call: Call) -> Done:
@@ -41,6 +58,7 @@ def _result(state: BrokerState, call: Call, asked: Any) -> Any:
     error, sentence, entries = Error.NONE, "", list[Entry]()
     try:
         names = asked.configuration_keys
+        check_rights(state, call, asked.resource_type, asked.resource_name, Operation.DESCRIBE_CONFIGS)
         entries = [entry for entry in _entries(state, call, asked) if names is None or entry.name in names]
     except ResourceError as problem:
         error, sentence = problem.error, str(problem)

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.key_32_describe_configs import BROKER, GROUP, TOPIC, ResourceError
+from groupstorm.broker.apis.key_32_describe_configs import (
+    BROKER,
+    GROUP,
+    TOPIC,
+    ResourceError,
+    check_rights,
+)
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.config_options import ConfigError, ConfigType, Option, check
 from groupstorm.broker.group_configs import GROUP_OPTIONS, check_group
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS, default_of
@@ -46,6 +53,7 @@ API = Api(44, "IncrementalAlterConfigs", 0, 1, handle)
 
 def _alter(state: BrokerState, call: Call, asked: Any) -> None:
     kind, name = asked.resource_type, asked.resource_name
+    check_rights(state, call, kind, name, Operation.ALTER_CONFIGS)
     if len({one.name for one in asked.configs}) < len(asked.configs):
         raise ResourceError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
     missing = [one.name for one in asked.configs if one.value is None and one.config_operation != _DELETE]
