@@ -30,7 +30,7 @@ from groupstorm.broker.apis.error_answers import error_answer
 from groupstorm.broker.apis.key_00_produce import API as PRODUCE
 from groupstorm.broker.apis.key_18_api_versions import KEY as API_VERSIONS
 from groupstorm.broker.apis.key_18_api_versions import unsupported_version
-from groupstorm.broker.apis.rights import request_error
+from groupstorm.broker.apis.rights import DENIED, missing_right, sentence_of
 from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.delayed_fetches import DelayedFetches
@@ -126,8 +126,10 @@ class Broker:
         return self._serve(connection, peer, frame, now_ms, self._do)
 
     def _do(self, api: Api, call: Call) -> Outcome:
-        error = request_error(self.state, api.key, call)
-        return api.handle(self.state, call) if error is Error.NONE else self._refused(api, call, error)
+        right = missing_right(self.state, api, call)
+        if right is None:
+            return api.handle(self.state, call)
+        return self._refused(api, call, DENIED[right.resource_type], sentence_of(api, right))
 
     def refuse(self, connection: int, peer: Peer, frame: bytes, error: Error, now_ms: int) -> BrokerEffects:
         """Answer a frame with ``error``, without carrying it out."""
@@ -137,8 +139,8 @@ class Broker:
 
         return self._serve(connection, peer, frame, now_ms, answer)
 
-    def _refused(self, api: Api, call: Call, error: Error) -> Outcome:
-        response = error_answer(api, self.state, call, error)
+    def _refused(self, api: Api, call: Call, error: Error, sentence: str | None = None) -> Outcome:
+        response = error_answer(api, self.state, call, error, sentence)
         return NoAnswer() if response is None else Done(response)
 
     def refuse_unkept(self, connection: int, peer: Peer, frame: bytes, now_ms: int) -> BrokerEffects:
@@ -343,6 +345,8 @@ class Broker:
         in_flight.replies = [None] * in_flight.missing
         if not asked.requests:
             self._answer(connection, asked.finish(()), collected)
+        if self.state.authorizer is not None:
+            self._coordinator.match_only(asked.may_match)
         for question, request in enumerate(asked.requests):
             token = _Token(connection, question)
             error = self._refusal(request, in_flight.node)

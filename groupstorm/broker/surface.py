@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from groupstorm.broker.authorization.principals import ANONYMOUS
@@ -25,6 +25,8 @@ class Coordinator(Protocol):
     ) -> Effects: ...
 
     def set_group_options(self, group: str, options: Mapping[str, int], /) -> None: ...
+
+    def match_only(self, may_match: Callable[[str], bool] | None, /) -> None: ...
 
     def end_transaction(self, producer_id: int, is_commit: bool, now_ms: int, /) -> Effects: ...
 

@@ -45,6 +45,29 @@ def consumer_heartbeat(driver: Driver, version: int) -> Any:
     )
 
 
+#: A filter that finds every rule.
+ANY_ACL = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+_ACL = {
+    "resource_type": 2,
+    "resource_name": "orders",
+    "resource_pattern_type": 3,
+    "principal": "User:alice",
+    "host": "*",
+    "operation": 3,
+    "permission_type": 3,
+}
+
+
+def create_acls(driver: Driver, version: int) -> Any:
+    created = wire.structure(wire.CREATE_ACLS, version, "AclCreation", **_ACL)
+    return driver.ask(wire.CREATE_ACLS, version, creations=(created,))
+
+
+def delete_acls(driver: Driver, version: int) -> Any:
+    found = wire.structure(wire.DELETE_ACLS, version, "DeleteAclsFilter", **ANY_ACL)
+    return driver.ask(wire.DELETE_ACLS, version, filters=(found,))
+
+
 #: By API: asks in a version and returns what is answered.
 ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.PRODUCE: produce,
@@ -72,6 +95,9 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.ADD_OFFSETS_TO_TXN: lambda driver, version: TransactionalProducer(driver).add_offsets(version),
     wire.END_TXN: lambda driver, version: TransactionalProducer(driver).end(version),
     wire.TXN_OFFSET_COMMIT: lambda driver, version: TransactionalProducer(driver).commit_offset(version),
+    wire.CREATE_ACLS: create_acls,
+    wire.DESCRIBE_ACLS: simply(wire.DESCRIBE_ACLS, **ANY_ACL),
+    wire.DELETE_ACLS: delete_acls,
     wire.DESCRIBE_CONFIGS: describe_configs,
     wire.CREATE_PARTITIONS: lambda driver, version: create_partitions(driver, version, 4),
     wire.DELETE_GROUPS: simply(wire.DELETE_GROUPS, groups_names=("none",)),

@@ -23,40 +23,42 @@ NO_AUTHORIZER = "No Authorizer is configured."
 
 
 def read_acl(asked: Any) -> Acl:
-    """A rule that a client wants to add. Raises CodecError for unknown codes: Kafka closes the connection
-    (CreateAclsRequest.validate)."""
+    """A rule that a client wants to add. Codes that are too high are UNKNOWN.
+
+    Raises CodecError for the code of UNKNOWN itself: Kafka closes the connection (CreateAclsRequest.validate).
+    """
     return Acl(
-        _known(ResourceType, asked.resource_type),
+        _read(ResourceType, asked.resource_type),
         asked.resource_name,
-        _known(PatternType, asked.resource_pattern_type),
+        _read(PatternType, asked.resource_pattern_type),
         asked.principal,
         asked.host,
-        _known(Operation, asked.operation),
-        _known(Permission, asked.permission_type),
+        _read(Operation, asked.operation),
+        _read(Permission, asked.permission_type),
     )
 
 
 def read_filter(asked: Any) -> AclFilter:
-    """What a client looks for. Raises CodecError for unknown codes, as `read_acl` does (AclBindingFilter)."""
+    """What a client looks for. Raises CodecError as `read_acl` does (DescribeAclsRequest,
+    DeleteAclsRequest)."""
     return AclFilter(
-        _known(ResourceType, asked.resource_type_filter),
+        _read(ResourceType, asked.resource_type_filter),
         asked.resource_name_filter,
-        _known(PatternType, asked.pattern_type_filter),
+        _read(PatternType, asked.pattern_type_filter),
         asked.principal_filter,
         asked.host_filter,
-        _known(Operation, asked.operation),
-        _known(Permission, asked.permission_type),
+        _read(Operation, asked.operation),
+        _read(Permission, asked.permission_type),
     )
 
 
-def _known(kind: type[_Code], code: int) -> _Code:
+def _read(kind: type[_Code], code: int) -> _Code:
+    if code == _UNKNOWN:
+        raise CodecError(f"{kind.__name__} {code}: expected one that Kafka knows")
     try:
-        known = kind(code)
+        return kind(code)
     except ValueError:
-        known = kind(_UNKNOWN)
-    if known == _UNKNOWN:
-        raise CodecError(f"{kind.__name__} {code} is unknown")
-    return known
+        return kind(_UNKNOWN)
 
 
 def entry_fields(acl: Acl) -> dict[str, Any]:

@@ -229,6 +229,8 @@ class AskCoordinator(NamedTuple):
 
     requests: Sequence[messages.Request]
     finish: Callable[[Sequence[Any]], KioMessage]
+    may_match: Callable[[str], bool] | None = None
+    """Whether a regular expression of the client's group may match this topic; None: it may match every one."""
 
 
 class Wait(NamedTuple):

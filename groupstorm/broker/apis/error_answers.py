@@ -132,8 +132,10 @@ PRODUCE, FETCH, LIST_GROUPS = 0, 1, 16
 _FIRST_FETCH_WITHOUT_ITEMS = 13
 
 
-def error_answer(api: Api, state: BrokerState, call: Call, error: Error) -> Any:
+def error_answer(api: Api, state: BrokerState, call: Call, error: Error, sentence: str | None = None) -> Any:
     """The response to a request that is not carried out; None if Kafka sends none (Produce with acks=0).
+
+    ``sentence``: about the error, where the response has a field for one.
 
     Metadata of all topics has no place for an error before version 13: that response is empty.
     """
@@ -144,16 +146,17 @@ def error_answer(api: Api, state: BrokerState, call: Call, error: Error) -> Any:
         return outcome.finish([_refusal(request, error) for request in outcome.requests])
     if api.key == PRODUCE and call.message.acks == 0:
         return None
-    values: dict[str, Any] = {"error_code": error, "session_id": getattr(call.message, "session_id", 0)}
+    errors = {"error_code": error, "error_message": sentence}
+    values: dict[str, Any] = {**errors, "session_id": getattr(call.message, "session_id", 0)}
     has_items = not (api.key == FETCH and call.version >= _FIRST_FETCH_WITHOUT_ITEMS)
     for items in _ITEMS.get(api.key, ()) if has_items else ():
         if hasattr(call.message, items.asked):
-            values[items.field] = _answered(call, items, call.message, error)
+            values[items.field] = _answered(call, items, call.message, errors)
     return _filled(call, call.types.root.__name__, values)
 
 
 #: Their handlers ask the group coordinator and do nothing else.
-_ASKING_THE_COORDINATOR = frozenset((9, 11, 12, 13, 14, 15, 42, 47, 68, 69))
+_ASKING_THE_COORDINATOR = frozenset((9, 11, 12, 13, 14, 15, 42, 47, 69))
 
 
 def _refusal(request: messages.Request, error: Error) -> Any:
@@ -161,7 +164,7 @@ def _refusal(request: messages.Request, error: Error) -> Any:
     return error_response(request, error)
 
 
-def _answered(call: Call, items: _Items, asked: Any, error: Error) -> tuple[Any, ...]:
+def _answered(call: Call, items: _Items, asked: Any, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     answers = []
     for item in getattr(asked, items.asked) or ():
         values = {
@@ -169,9 +172,9 @@ def _answered(call: Call, items: _Items, asked: Any, error: Error) -> tuple[Any,
             for field, source in items.copied.items()
         }
         if items.inner is None:
-            values[items.error_field] = error
+            values |= {**errors, items.error_field: errors["error_code"]}
         else:
-            values[items.inner.field] = _answered(call, items.inner, item, error)
+            values[items.inner.field] = _answered(call, items.inner, item, errors)
         answers.append(_filled(call, items.structure, values))
     return tuple(answers)
 

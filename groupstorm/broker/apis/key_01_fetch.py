@@ -21,6 +21,8 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, Wait, milliseconds
 from groupstorm.broker.apis.lookup import NO_EPOCH, find_log, find_topic
+from groupstorm.broker.apis.rights import may_on_cluster
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -146,11 +148,19 @@ class _Named:
 
 def _ask(state: BrokerState, call: Call, key: PartitionKey, partition: Any) -> _Asked:
     topic, error = find_topic(state, call, _Named(key[0]), "topic")
+    if _is_replica(call) and not may_on_cluster(state, call, Operation.CLUSTER_ACTION):
+        topic, error = None, Error.TOPIC_AUTHORIZATION_FAILED
     log = None
     if topic is not None:
         epoch = getattr(partition, "current_leader_epoch", NO_EPOCH)
         log, error = find_log(state, call, topic, key[1], epoch)
     return _Asked(key, partition, log, error, call.message.isolation_level == _READ_COMMITTED)
+
+
+def _is_replica(call: Call) -> bool:
+    """Whether a broker asks: since version 15 it says so in a structure of its own."""
+    asker: Any = getattr(call.message, "replica_state", call.message)
+    return bool(asker.replica_id != _NO_REPLICA)
 
 
 def _is_ready(asked: list[_Asked], min_bytes: int) -> bool:

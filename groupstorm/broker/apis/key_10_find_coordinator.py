@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import group_error, may
+from groupstorm.broker.apis.rights import SENTENCES, group_error, may
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator.errors import Error
 
@@ -53,8 +53,9 @@ def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str
         }
     error = _error(state, call, key_type, key)
     if error is not Error.NONE:
-        return {"error_code": error, "error_message": "", "node_id": _NO_NODE, "host": "", "port": -1}
-    # From version 4 on Kafka leaves the message of a success empty, before it says NONE.
+        sentence = SENTENCES[error] if call.version < _FIRST_BATCHED_VERSION else ""
+        return {"error_code": error, "error_message": sentence, "node_id": _NO_NODE, "host": "", "port": -1}
+    # From version 4 on Kafka leaves the message empty, before it says NONE.
     message = "NONE" if call.version < _FIRST_BATCHED_VERSION else ""
     coordinators = state.cluster.groups if key_type == _GROUP else state.cluster.transactions
     node = coordinators.node_of(key)

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import may, topic_error
+from groupstorm.broker.apis.rights import SENTENCES, may, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
@@ -54,7 +54,10 @@ def _find(state: BrokerState, call: Call, name: str | None, topic_id: Any) -> tu
     if name is None:
         topic = state.topics.get_by_id(topic_id)
         return topic, Error.UNKNOWN_TOPIC_ID if topic is None else topic_error(state, call, topic.name)
-    topic, error = state.topics.get(name), topic_error(state, call, name)
+    topic = state.topics.get(name)
+    if topic is None and may(state, call, Operation.DESCRIBE, ResourceType.TOPIC, name):
+        return None, Error.UNKNOWN_TOPIC_OR_PARTITION
+    error = topic_error(state, call, name)
     if topic is None and error is Error.NONE:
         error = Error.UNKNOWN_TOPIC_OR_PARTITION
     return topic, error
@@ -76,5 +79,5 @@ def _response(
         name=topic.name if topic is not None and known else name,
         topic_id=topic.topic_id if topic is not None and known else topic_id,
         error_code=error,
-        error_message=None if error is Error.NONE else error.name,
+        error_message=None if error is Error.NONE else SENTENCES.get(error, error.name),
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.key_19_create_topics import assigned_replicas
-from groupstorm.broker.apis.rights import SENTENCES, topic_error
+from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.topics import TopicError
 from groupstorm.coordinator.errors import Error
 
@@ -23,9 +23,8 @@ def handle(state: BrokerState, call: Call) -> Done:
             if times[asked.name] > 1:
                 raise TopicError(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
             error = topic_error(state, call, asked.name)
-            if error is not Error.NONE:
-                raise TopicError(error, SENTENCES[error])
-            _grow(state, call, asked)
+            if error is Error.NONE:
+                _grow(state, call, asked)
         except TopicError as problem:
             error, sentence = problem.error, str(problem)
         result = call.types.make(

@@ -1,17 +1,19 @@
 """ConsumerGroupHeartbeat (key 68), versions 0-1 (KIP-848).
 
 * v1: the member draws its id itself; regular expressions.
-* A member needs READ on its group and DESCRIBE on each topic to which it subscribes by name.
+* A member needs READ on its group and DESCRIBE on each topic to which it subscribes by name. Regular
+  expressions that are resolved because of a heartbeat match the topics that its client may describe.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done, milliseconds
-from groupstorm.broker.apis.rights import topic_error
+from groupstorm.broker.apis.rights import may_describe_topic, topic_error
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
@@ -56,7 +58,7 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
 
     if any(topic_error(state, call, name) is not Error.NONE for name in request.topics or ()):
         return Done(finish([_refused(request)]))
-    return AskCoordinator((request,), finish)
+    return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
 
 
 def _refused(request: messages.ConsumerGroupHeartbeat) -> messages.ConsumerGroupHeartbeatResponse:

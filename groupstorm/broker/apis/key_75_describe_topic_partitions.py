@@ -67,9 +67,7 @@ def _topic(state: BrokerState, call: Call, name: str, topic: Topic | None, numbe
         topic_id=None if topic is None else topic.topic_id,
         is_internal=topic is not None and topic.is_internal,
         partitions=() if topic is None else tuple(_partition(call, topic, number) for number in numbers),
-        topic_authorized_operations=authorized_operations(
-            state, call, topic is not None, ResourceType.TOPIC, name
-        ),
+        topic_authorized_operations=authorized_operations(state, call, True, ResourceType.TOPIC, name),
     )
 
 

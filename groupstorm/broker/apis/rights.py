@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import NO_AUTHORIZED_OPERATIONS, BrokerState, Call
+from groupstorm.broker.apis.api import NO_AUTHORIZED_OPERATIONS, Api, BrokerState, Call
 from groupstorm.broker.authorization.acls import CLUSTER_NAME, Operation, ResourceType
 from groupstorm.broker.authorization.authorizer import Who
 from groupstorm.coordinator.errors import Error
@@ -191,15 +191,22 @@ def may_write_anywhere(state: BrokerState, call: Call) -> bool:
     return state.authorizer.allows_some(_who(call), Operation.WRITE, ResourceType.TOPIC)
 
 
-def request_error(state: BrokerState, api_key: int, call: Call) -> Error:
-    """The error of a request that is refused as a whole."""
+def missing_right(state: BrokerState, api: Api, call: Call) -> Right | None:
+    """The right without which a request is refused as a whole; None if its client has all that it needs."""
     if state.authorizer is None:
-        return Error.NONE
-    for right in OF_REQUEST.get(api_key, ()):
+        return None
+    for right in OF_REQUEST.get(api.key, ()):
         name = right.name(call.message)
         if name is not None and not may(state, call, right.operation, right.resource_type, name):
-            return DENIED[right.resource_type]
-    return Error.NONE
+            return right
+    return None
+
+
+def sentence_of(api: Api, right: Right) -> str | None:
+    """Kafka's sentence about a missing right on the cluster (AuthHelper.authorizeClusterOperation)."""
+    if right.resource_type is not ResourceType.CLUSTER:
+        return None
+    return f"Request {api.name} needs {right.operation.name} permission."
 
 
 def topic_error(state: BrokerState, call: Call, name: str) -> Error:
@@ -213,6 +220,10 @@ def topic_error(state: BrokerState, call: Call, name: str) -> Error:
     if on_all is not None and may_on_cluster(state, call, on_all):
         return Error.NONE
     return Error.TOPIC_AUTHORIZATION_FAILED
+
+
+def may_describe_topic(state: BrokerState, call: Call, name: str) -> bool:
+    return may(state, call, Operation.DESCRIBE, ResourceType.TOPIC, name)
 
 
 def group_error(state: BrokerState, call: Call, name: str) -> Error:

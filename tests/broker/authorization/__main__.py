@@ -1,4 +1,4 @@
-"""`python -m tests.broker.authorization`: record what Kafka in a JVM answers to the probes."""
+"""`python -m tests.broker.authorization [NAME...]`: record what Kafka answers to the probes, and decides."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 
 from groupstorm.clients.brokers.jvm import jvm
 from tests.broker.authorization.brokers import KAFKA_SETTINGS, Kafka, prepare
+from tests.broker.authorization.decisions import record
 from tests.broker.authorization.playing import Heard, Probe, play
 from tests.broker.authorization.probes import ADMIN_PROBES, PROBES
 
 GOLDEN = Path(__file__).parent / "golden"
+DECISIONS = "decisions"
 #: File -> its probes.
 RECORDED: dict[str, Sequence[Probe]] = {"rights": PROBES, "acls": ADMIN_PROBES}
 
@@ -42,7 +44,10 @@ def golden(name: str) -> Path:
 
 
 def main() -> int:
-    for name in sys.argv[1:] or RECORDED:
+    for name in sys.argv[1:] or (DECISIONS, *RECORDED):
+        if name == DECISIONS:
+            record(GOLDEN / f"{DECISIONS}.kafka-4.3.1.txt")
+            continue
         golden(name).write_text(as_lines(asyncio.run(heard_from_kafka(RECORDED[name]))), "utf-8")
     return 0
 

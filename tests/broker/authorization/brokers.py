@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from groupstorm.broker.assembly import make_broker
@@ -14,7 +15,7 @@ from groupstorm.protocol.codec import encoder, request_type
 from groupstorm.protocol.codec.schemas import field_names
 from groupstorm.protocol.endpoints import Endpoint
 from tests.broker import wire
-from tests.broker.authorization.playing import ADMIN, USER, must_ask
+from tests.broker.authorization.playing import ADMIN, USER, Asker, must_ask
 from tests.broker.authorization.probes import TOPICS, heartbeat
 from tests.broker.driver import PEER
 from tests.broker.wire import RawClient, framed
@@ -28,8 +29,8 @@ AUTHORIZER = {
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 
 _LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
-#: What Kafka needs so that clients are users: its one listener of clients takes SASL/PLAIN. The controller, which
-#: brokers reach as nobody, and the broker itself are super users.
+#: What Kafka needs so that clients are users: its one listener of clients takes SASL/PLAIN. The broker itself is
+#: a super user, and so is nobody, as whom it reaches the controller.
 KAFKA_SETTINGS = {
     **SETTINGS,
     **AUTHORIZER,
@@ -45,7 +46,7 @@ KAFKA_SETTINGS = {
 }
 
 
-def prepare(asker: Any, topic_ids: Callable[[], Mapping[str, uuid.UUID]]) -> None:
+def prepare(asker: Asker, topic_ids: Callable[[], Mapping[str, uuid.UUID]]) -> None:
     """Make the topics, groups and offsets that the probes are about."""
     topics = [
         {"name": name, "num_partitions": count, "replication_factor": 1} for name, count in TOPICS.items()
@@ -53,8 +54,7 @@ def prepare(asker: Any, topic_ids: Callable[[], Mapping[str, uuid.UUID]]) -> Non
     must_ask(asker, wire.CREATE_TOPICS, 5, {"topics": topics, "timeout": 10_000, "validate_only": False})
     wait_for(lambda: set(topic_ids()) >= set(TOPICS))
     for key_type, key in ((0, "g"), (1, "t")):
-        keys = {"key_type": key_type, "coordinator_keys": (key,)}
-        wait_for(lambda: must_ask(asker, wire.FIND_COORDINATOR, 4, keys).coordinators[0].error_code == 0)
+        wait_for(partial(_has_coordinator, asker, key_type, key))
     partition = {
         "partition_index": 0,
         "committed_offset": 1,
@@ -65,6 +65,11 @@ def prepare(asker: Any, topic_ids: Callable[[], Mapping[str, uuid.UUID]]) -> Non
     commit = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "", "topics": offsets}
     wait_for(lambda: must_ask(asker, wire.OFFSET_COMMIT, 8, commit).topics[0].partitions[0].error_code == 0)
     must_ask(asker, wire.CONSUMER_GROUP_HEARTBEAT, 1, heartbeat("modern", "orders"))
+
+
+def _has_coordinator(asker: Asker, key_type: int, key: str) -> bool:
+    answer = must_ask(asker, wire.FIND_COORDINATOR, 4, {"key_type": key_type, "coordinator_keys": (key,)})
+    return bool(answer.coordinators[0].error_code == 0)
 
 
 def wait_for(is_true: Callable[[], bool]) -> None:
@@ -84,7 +89,7 @@ class Emulator:
 
     def ask(self, name: str, api_key: int, version: int, body: Any) -> Any:
         self._connection += 1
-        fields = {field: getattr(body, field) for field in field_names(type(body))}
+        fields = {field: getattr(body, field) for field in field_names(body.__class__)}
         frame = wire.request(api_key, version, self._connection, **fields)
         peer = PEER._replace(principal=user(name))
         (output,) = self.broker.receive(self._connection, peer, frame, self.now_ms).outputs

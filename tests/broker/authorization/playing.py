@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from groupstorm.broker.authorization.acls import CLUSTER_NAME
-from groupstorm.broker.authorization.acls import Operation, PatternType, Permission, ResourceType
+from groupstorm.broker.authorization.acls import (
+    CLUSTER_NAME,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from groupstorm.protocol.codec import request_type
 from groupstorm.protocol.codec.shape import FieldShape, shapes_of
 from tests.broker import wire
@@ -26,6 +32,10 @@ NOTED = frozenset(
         *("entity_type", "entity_name", "value", "config_source", "read_only", "is_sensitive"),
     )
 )
+#: Their sentences are noted; those of other errors are our own.
+AUTHORIZATION_ERRORS = (29, 30, 31, 42, 53, 54)
+#: Kafka prints an object of its own between these words.
+_REQUEST = re.compile("^Request .*(?= needs )")
 #: Answers of a coordinator that is still being set up.
 _NOT_READY = {14, 15, 16}
 
@@ -151,19 +161,25 @@ def _plain(shape: FieldShape, value: Any, ids: Mapping[str, uuid.UUID]) -> Any:
 
 
 def noted(value: Any, names: Mapping[uuid.UUID, str]) -> Any:
-    """The fields of an answer that are `NOTED`, without those that say nothing."""
+    """The fields of an answer that are `NOTED`, and those that hold some, without topics of Kafka's own."""
     if dataclasses.is_dataclass(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return {
-            name: noted(one, names)
-            for name, one in fields.items()
-            if name in NOTED or isinstance(one, tuple) or dataclasses.is_dataclass(one)
-        }
+        found = {name: noted(one, names) for name, one in fields.items() if name in NOTED or _is_nested(one)}
+        if fields.get("error_code") not in AUTHORIZATION_ERRORS:
+            found.pop("error_message", None)
+        return {name: one for name, one in found.items() if one not in ([], {}, None)}
     if isinstance(value, tuple):
-        return _sorted([noted(one, names) for one in value])
+        items = [noted(one, names) for one in value if _is_nested(one)]
+        return _sorted([one for one in items if not str(one.get("name", "")).startswith("__")])
     if isinstance(value, uuid.UUID):
-        return names.get(value, "another id")
+        return names.get(value)
+    if isinstance(value, str):
+        return _REQUEST.sub("Request", value)
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, tuple) or dataclasses.is_dataclass(value)
 
 
 def _sorted(items: list[Any]) -> list[Any]:

@@ -1,7 +1,7 @@
 """A request of each API, with and without the rights that it needs.
 
-There are the topics `orders` and `hidden`, and no topic `nowhere`; the group `g` has committed offsets for both
-topics, and `modern` is a consumer group whose member has the partitions of `orders`.
+There are the topics `orders` and `hidden`, and no topic `nowhere`. The group `g` has committed offsets for
+both topics, and `modern` is a consumer group whose member has the partitions of `orders`.
 """
 
 from __future__ import annotations
@@ -138,6 +138,20 @@ _ANY_ACL = {
 }
 
 PROBES = [
+    # the first one: the member of the group sends no heartbeats, and its session ends
+    Probe(
+        "describe consumer groups",
+        wire.CONSUMER_GROUP_DESCRIBE,
+        (0, 1),
+        {"group_ids": ("modern", "none"), "include_authorized_operations": True},
+        [
+            _NOTHING,
+            ["DESCRIBE GROUP modern"],
+            ["DESCRIBE GROUP *"],
+            ["READ GROUP modern", "DESCRIBE TOPIC hidden"],
+            ["DESCRIBE GROUP modern", "DESCRIBE TOPIC orders"],
+        ],
+    ),
     Probe("produce", wire.PRODUCE, (9, 13), _produce(_PLAIN), _ON_TOPICS),
     Probe(
         "produce with a producer id",
@@ -467,19 +481,6 @@ PROBES = [
         ],
     ),
     Probe(
-        "describe consumer groups",
-        wire.CONSUMER_GROUP_DESCRIBE,
-        (0, 1),
-        {"group_ids": ("modern", "none"), "include_authorized_operations": True},
-        [
-            _NOTHING,
-            ["DESCRIBE GROUP modern"],
-            ["DESCRIBE GROUP *"],
-            ["READ GROUP modern", "DESCRIBE TOPIC hidden"],
-            ["DESCRIBE GROUP modern", "DESCRIBE TOPIC orders"],
-        ],
-    ),
-    Probe(
         "describe the partitions of topics",
         wire.DESCRIBE_TOPIC_PARTITIONS,
         (0,),
@@ -580,16 +581,11 @@ _SOME_ACLS = (
 
 #: What administrators ask for: rules that Kafka refuses, and filters.
 ADMIN_PROBES = [
-    Probe(
-        "create refused ACLs",
-        wire.CREATE_ACLS,
-        (3,),
-        {"creations": [_acl(**one) for one in _BAD_ACLS]},
-        user=ADMIN,
-    ),
     *(
-        Probe(f"create an ACL with {one}", wire.CREATE_ACLS, (3,), {"creations": [_acl(**one)]}, user=ADMIN)
-        for one in _UNKNOWN_CODES
+        Probe(
+            f"create an ACL with {one}", wire.CREATE_ACLS, (3,), {"creations": [_acl(**one), _acl()]}, user=ADMIN
+        )
+        for one in (*_BAD_ACLS, *_UNKNOWN_CODES)
     ),
     *(
         Probe(f"find ACLs by {one}", wire.DESCRIBE_ACLS, (1, 3), _ANY_ACL | one, [_SOME_ACLS], ADMIN)
@@ -613,11 +609,10 @@ ADMIN_PROBES = [
         [_SOME_ACLS],
         ADMIN,
     ),
-    Probe(
-        "delete ACLs by an unknown code",
-        wire.DELETE_ACLS,
-        (3,),
-        {"filters": [_ANY_ACL | {"operation": 0}]},
-        user=ADMIN,
+    *(
+        Probe(
+            f"delete ACLs by {one}", wire.DELETE_ACLS, (3,), {"filters": [_ANY_ACL | one, _ANY_ACL]}, user=ADMIN
+        )
+        for one in ({"operation": 0}, {"operation": 77}, {"resource_type_filter": 88}, {"pattern_type_filter": -3})
     ),
 ]
