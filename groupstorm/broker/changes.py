@@ -10,6 +10,7 @@ import uuid
 from typing import NamedTuple
 
 from groupstorm.broker.authorization.acls import Acl
+from groupstorm.broker.security.scram import Credential
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (
     GroupMetadataRecord,
@@ -64,6 +65,14 @@ class AclDeleted(NamedTuple):
     acl: Acl
 
 
+class CredentialAltered(NamedTuple):
+    """``mechanism``: ScramMechanism's number; no credential: it was deleted."""
+
+    user: str
+    mechanism: int
+    credential: Credential | None
+
+
 class BatchAppended(NamedTuple):
     """The batch with its offset in it."""
 
@@ -109,6 +118,7 @@ Change = (
     | GroupConfigured
     | AclCreated
     | AclDeleted
+    | CredentialAltered
     | BatchAppended
     | RecordsDeleted
     | ProducerIdsTaken

@@ -47,6 +47,8 @@ _HIGHEST: Mapping[str, Mapping[int, int]] = {
         42: 2,
         44: 1,
         47: 0,
+        50: 0,
+        51: 0,
         60: 0,
     },
     "3.9": {
@@ -83,6 +85,8 @@ _HIGHEST: Mapping[str, Mapping[int, int]] = {
         42: 2,
         44: 1,
         47: 0,
+        50: 0,
+        51: 0,
         60: 1,
     },
 }

@@ -12,6 +12,7 @@ from groupstorm.broker.changes import (
     BatchAppended,
     Change,
     ClusterNamed,
+    CredentialAltered,
     GroupConfigured,
     ProducerIdsTaken,
     RecordsDeleted,
@@ -94,6 +95,10 @@ def _delete_acl(state: BrokerState, change: AclDeleted, _now_ms: int) -> None:
     state.acls.remove(change.acl)
 
 
+def _alter_credential(state: BrokerState, change: CredentialAltered, _now_ms: int) -> None:
+    state.credentials.alter(*change)
+
+
 def _append(state: BrokerState, change: BatchAppended, _now_ms: int) -> None:
     stored = parse_stored(change.data)
     if stored is None:
@@ -126,6 +131,7 @@ _APPLY = cast(
         GroupConfigured: _configure_group,
         AclCreated: _create_acl,
         AclDeleted: _delete_acl,
+        CredentialAltered: _alter_credential,
         BatchAppended: _append,
         RecordsDeleted: _delete_records,
         ProducerIdsTaken: _take_producer_ids,
@@ -142,6 +148,8 @@ def snapshot(state: BrokerState, records: Iterable[Record]) -> Iterator[Change]:
         yield GroupConfigured(group, configs)
     for acl in state.acls:
         yield AclCreated(acl)
+    for altered in state.credentials.altered:
+        yield CredentialAltered(*altered)
     for topic in state.topics:
         yield created(topic)
         for index, log in enumerate(topic.partitions):

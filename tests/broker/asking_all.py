@@ -68,6 +68,18 @@ def delete_acls(driver: Driver, version: int) -> Any:
     return driver.ask(wire.DELETE_ACLS, version, filters=(found,))
 
 
+def alter_scram(driver: Driver, version: int) -> Any:
+    fields = {
+        "name": "alice",
+        "mechanism": 1,
+        "iterations": 4096,
+        "salt": b"salt",
+        "salted_password": b"p" * 32,
+    }
+    upserted = wire.structure(wire.ALTER_SCRAM, version, "ScramCredentialUpsertion", **fields)
+    return driver.ask(wire.ALTER_SCRAM, version, deletions=(), upsertions=(upserted,))
+
+
 #: By API: asks in a version and returns what is answered.
 ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.PRODUCE: produce,
@@ -98,6 +110,10 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.CREATE_ACLS: create_acls,
     wire.DESCRIBE_ACLS: simply(wire.DESCRIBE_ACLS, **ANY_ACL),
     wire.DELETE_ACLS: delete_acls,
+    wire.ALTER_SCRAM: alter_scram,
+    wire.DESCRIBE_SCRAM: lambda driver, version: (
+        alter_scram(driver, 0) and driver.ask(wire.DESCRIBE_SCRAM, version, users=None)
+    ),
     wire.DESCRIBE_CONFIGS: describe_configs,
     wire.CREATE_PARTITIONS: lambda driver, version: create_partitions(driver, version, 4),
     wire.DELETE_GROUPS: simply(wire.DELETE_GROUPS, groups_names=("none",)),

@@ -23,9 +23,9 @@ NO_AUTHORIZER = "No Authorizer is configured."
 
 
 def read_acl(asked: Any) -> Acl:
-    """A rule that a client wants to add. Codes that are too high are UNKNOWN.
+    """A rule that a client wants to add. Codes that no enumeration has are UNKNOWN.
 
-    Raises CodecError for the code of UNKNOWN itself: Kafka closes the connection (CreateAclsRequest.validate).
+    Raises CodecError for the code of UNKNOWN: Kafka closes the connection (CreateAclsRequest.validate).
     """
     return Acl(
         _read(ResourceType, asked.resource_type),

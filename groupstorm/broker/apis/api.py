@@ -14,6 +14,7 @@ from groupstorm.broker.changes import (
     AclDeleted,
     BatchAppended,
     Change,
+    CredentialAltered,
     GroupConfigured,
     ProducerIdsTaken,
     RecordsDeleted,
@@ -28,6 +29,8 @@ from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
 from groupstorm.broker.log.partition import Appended, PartitionLog
 from groupstorm.broker.log.topics import Topic, Topics
 from groupstorm.broker.producer_ids import ProducerIds
+from groupstorm.broker.security.credentials import Credentials
+from groupstorm.broker.security.scram import Credential
 from groupstorm.broker.transactions import Marker, Partition, Transactions
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.config import CoordinatorConfig
@@ -89,6 +92,7 @@ class BrokerState:
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
     acls: Acls = field(default_factory=Acls)
+    credentials: Credentials = field(default_factory=Credentials)
     authorizer: Authorizer | None = None
     """Decides by ``acls``; None: every client may do everything."""
 
@@ -161,6 +165,10 @@ class BrokerState:
         self.acls.remove(acl)
         self.changes.append(AclDeleted(acl))
 
+    def alter_credential(self, user: str, mechanism: int, credential: Credential | None) -> None:
+        self.credentials.alter(user, mechanism, credential)
+        self.changes.append(CredentialAltered(user, mechanism, credential))
+
     def delete_records(self, topic: Topic, partition: int, before_offset: int) -> None:
         log = topic.partitions[partition]
         log.delete_before(before_offset)
@@ -230,7 +238,7 @@ class AskCoordinator(NamedTuple):
     requests: Sequence[messages.Request]
     finish: Callable[[Sequence[Any]], KioMessage]
     may_match: Callable[[str], bool] | None = None
-    """Whether a regular expression of the client's group may match this topic; None: it may match every one."""
+    """Whether a regular expression of the client's group may match a topic; None: it may match each."""
 
 
 class Wait(NamedTuple):

@@ -118,6 +118,10 @@ _ITEMS: Mapping[int, tuple[_Items, ...]] = MappingProxyType(
         32: (_Items("results", "DescribeConfigsResult", "resources", _RESOURCE),),
         37: (_Items("results", "CreatePartitionsTopicResult", "topics", {"name": "name"}),),
         44: (_Items("responses", "AlterConfigsResourceResponse", "resources", _RESOURCE),),
+        51: (
+            _Items("results", "AlterUserScramCredentialsResult", "deletions", {"user": "name"}),
+            _Items("results", "AlterUserScramCredentialsResult", "upsertions", {"user": "name"}),
+        ),
         75: (_Items("topics", "DescribeTopicPartitionsResponseTopic", "topics", {"name": "name"}),),
     }
 )
@@ -151,7 +155,8 @@ def error_answer(api: Api, state: BrokerState, call: Call, error: Error, sentenc
     has_items = not (api.key == FETCH and call.version >= _FIRST_FETCH_WITHOUT_ITEMS)
     for items in _ITEMS.get(api.key, ()) if has_items else ():
         if hasattr(call.message, items.asked):
-            values[items.field] = _answered(call, items, call.message, errors)
+            answered = _answered(call, items, call.message, errors)
+            values[items.field] = (*values.get(items.field, ()), *answered)
     return _filled(call, call.types.root.__name__, values)
 
 

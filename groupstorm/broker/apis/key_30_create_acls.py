@@ -9,7 +9,7 @@ from typing import Any
 
 from groupstorm.broker.apis.acl_messages import NO_AUTHORIZER, read_acl
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.authorization.acls import problem_of
+from groupstorm.broker.authorization.acls import is_filter, problem_of
 from groupstorm.coordinator.errors import Error
 
 
@@ -18,6 +18,10 @@ def handle(state: BrokerState, call: Call) -> Done:
     if state.authorizer is None:
         refused = _result(call, Error.SECURITY_DISABLED, NO_AUTHORIZER)
         return Done(call.types.response(results=(refused,) * len(acls)))
+    if any(map(is_filter, acls)):
+        return Done(
+            call.types.response(results=(_result(call, Error.UNKNOWN_SERVER_ERROR, None),) * len(acls))
+        )
     results = []
     for acl in acls:
         problem = problem_of(acl)

@@ -9,7 +9,7 @@ from typing import Any
 
 from groupstorm.broker.apis.acl_messages import NO_AUTHORIZER, entry_fields, read_filter, resource_fields
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.authorization.acls import Acl
+from groupstorm.broker.authorization.acls import Acl, problem_of_filter
 from groupstorm.coordinator.errors import Error
 
 
@@ -18,10 +18,18 @@ def handle(state: BrokerState, call: Call) -> Done:
     if state.authorizer is None:
         refused = _result(call, [], Error.SECURITY_DISABLED, NO_AUTHORIZER)
         return Done(call.types.response(filter_results=(refused,) * len(filters)))
-    found = [state.acls.matching(one) for one in filters]
+    problems = [problem_of_filter(one) for one in filters]
+    found = [
+        state.acls.matching(one) if problem is None else []
+        for one, problem in zip(filters, problems, strict=True)
+    ]
     for acl in dict.fromkeys(acl for matching in found for acl in matching):
         state.delete_acl(acl)
-    return Done(call.types.response(filter_results=tuple(_result(call, matching) for matching in found)))
+    results = tuple(
+        _result(call, matching, Error.NONE if problem is None else Error.INVALID_REQUEST, problem)
+        for matching, problem in zip(found, problems, strict=True)
+    )
+    return Done(call.types.response(filter_results=results))
 
 
 API = Api(31, "DeleteAcls", 1, 3, handle)

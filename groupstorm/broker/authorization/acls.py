@@ -13,6 +13,7 @@ CLUSTER_NAME = "kafka-cluster"
 WILDCARD = "*"
 """As the name of a literal resource: every resource. As a host: every host."""
 WILDCARD_PRINCIPAL = "User:*"
+_UNKNOWN = 0
 
 
 class ResourceType(IntEnum):
@@ -118,28 +119,45 @@ class AclFilter(NamedTuple):
         return self.resource_name == acl.resource_name
 
 
+def is_filter(acl: Acl) -> bool:
+    """Whether the rule has a code that only filters may have: Kafka cannot even read such a rule
+    (UNKNOWN_SERVER_ERROR for the whole request; ResourcePattern, AccessControlEntryData)."""
+    return (
+        acl.resource_type is ResourceType.ANY
+        or acl.pattern_type in (PatternType.ANY, PatternType.MATCH)
+        or acl.operation is Operation.ANY
+        or acl.permission is Permission.ANY
+    )
+
+
 def problem_of(acl: Acl) -> str | None:
     """Kafka's sentence about a rule that cannot be added (INVALID_REQUEST); None if it can.
 
     AclApis.handleCreateAcls, then AclControlManager.validateNewAcl.
     """
-    checks: tuple[tuple[bool, str], ...] = (
-        (
-            acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME,
-            f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}",
-        ),
-        (not acl.resource_name, "Invalid empty resource name"),
-        (acl.resource_type is ResourceType.ANY, f"Invalid resourceType {acl.resource_type.name}"),
-        (
-            acl.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED),
-            f"Invalid patternType {acl.pattern_type.name}",
-        ),
-        (acl.operation is Operation.ANY, f"Invalid operation {acl.operation.name}"),
-        (acl.permission is Permission.ANY, f"Invalid permissionType {acl.permission.name}"),
-        (
-            ":" not in acl.principal,
+    if acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
+        return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    if not acl.resource_name:
+        return "Invalid empty resource name"
+    for kind, code in (
+        ("resourceType", acl.resource_type),
+        ("patternType", acl.pattern_type),
+        ("operation", acl.operation),
+        ("permissionType", acl.permission),
+    ):
+        if code == _UNKNOWN:
+            return f"Invalid {kind} UNKNOWN"
+    if ":" not in acl.principal:
+        return (
             f"Could not parse principal from `{acl.principal}` "
-            "(no colon is present separating the principal type from the principal name)",
-        ),
-    )
-    return next((sentence for is_wrong, sentence in checks if is_wrong), None)
+            "(no colon is present separating the principal type from the principal name)"
+        )
+    return None
+
+
+def problem_of_filter(wanted: AclFilter) -> str | None:
+    """Kafka's sentence about a filter by which nothing can be deleted (INVALID_REQUEST;
+    AclControlManager.validateFilter)."""
+    if _UNKNOWN in (wanted.resource_type, wanted.pattern_type):
+        return "Unknown patternFilter."
+    return "Unknown entryFilter." if _UNKNOWN in (wanted.operation, wanted.permission) else None

@@ -36,8 +36,11 @@ class SecuredConnection(Connection):
         self._context = security.tls
         self._tls: TlsTransport | None = None
         self._is_named = security.users is not None
-        self._config = server.broker.state.config
-        self._authenticator = None if security.users is None else Authenticator(security.users, self._config)
+        state = server.broker.state
+        self._config = state.config
+        self._authenticator = (
+            None if security.users is None else Authenticator(state.credentials, self._config)
+        )
         self._set_frame_limit()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -29,8 +29,8 @@ AUTHORIZER = {
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 
 _LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
-#: What Kafka needs so that clients are users: its one listener of clients takes SASL/PLAIN. The broker itself is
-#: a super user, and so is nobody, as whom it reaches the controller.
+#: What Kafka needs so that clients are users: its one listener of clients takes SASL/PLAIN. The broker itself
+#: is a super user, and so is nobody, as whom it reaches the controller.
 KAFKA_SETTINGS = {
     **SETTINGS,
     **AUTHORIZER,

@@ -36,6 +36,8 @@ NOTED = frozenset(
 AUTHORIZATION_ERRORS = (29, 30, 31, 42, 53, 54)
 #: Kafka prints an object of its own between these words.
 _REQUEST = re.compile("^Request .*(?= needs )")
+#: Topics of Kafka's own, and a configuration that Kafka's tool sets for the cluster.
+_OF_KAFKA = ("__", "min.insync.replicas")
 #: Answers of a coordinator that is still being set up.
 _NOT_READY = {14, 15, 16}
 
@@ -87,21 +89,21 @@ def play(
 def _ready(asker: Asker, probe: Probe, version: int, body: Any) -> Any:
     for _ in range(50):
         answer = asker.ask(probe.user, probe.api_key, version, body)
-        if answer is None or not _NOT_READY & set(_codes(noted(answer, {}))):
+        if answer is None or not _NOT_READY & set(codes_of(noted(answer, {}))):
             break
         asker.settle()
     return answer
 
 
-def _codes(answer: Any) -> Iterator[int]:
+def codes_of(answer: Any) -> Iterator[int]:
     if isinstance(answer, dict):
         for name, value in answer.items():
             if name.endswith("error_code"):
                 yield value
-            yield from _codes(value)
+            yield from codes_of(value)
     elif isinstance(answer, list):
         for one in answer:
-            yield from _codes(one)
+            yield from codes_of(one)
 
 
 def give(asker: Asker, rights: Sequence[str]) -> None:
@@ -170,7 +172,7 @@ def noted(value: Any, names: Mapping[uuid.UUID, str]) -> Any:
         return {name: one for name, one in found.items() if one not in ([], {}, None)}
     if isinstance(value, tuple):
         items = [noted(one, names) for one in value if _is_nested(one)]
-        return _sorted([one for one in items if not str(one.get("name", "")).startswith("__")])
+        return _sorted([one for one in items if not str(one.get("name", "")).startswith(_OF_KAFKA)])
     if isinstance(value, uuid.UUID):
         return names.get(value)
     if isinstance(value, str):

@@ -583,7 +583,11 @@ _SOME_ACLS = (
 ADMIN_PROBES = [
     *(
         Probe(
-            f"create an ACL with {one}", wire.CREATE_ACLS, (3,), {"creations": [_acl(**one), _acl()]}, user=ADMIN
+            f"create an ACL with {one}",
+            wire.CREATE_ACLS,
+            (3,),
+            {"creations": [_acl(**one), _acl()]},
+            user=ADMIN,
         )
         for one in (*_BAD_ACLS, *_UNKNOWN_CODES)
     ),
@@ -611,8 +615,17 @@ ADMIN_PROBES = [
     ),
     *(
         Probe(
-            f"delete ACLs by {one}", wire.DELETE_ACLS, (3,), {"filters": [_ANY_ACL | one, _ANY_ACL]}, user=ADMIN
+            f"delete ACLs by {one}",
+            wire.DELETE_ACLS,
+            (3,),
+            {"filters": [_ANY_ACL | one, _ANY_ACL]},
+            user=ADMIN,
         )
-        for one in ({"operation": 0}, {"operation": 77}, {"resource_type_filter": 88}, {"pattern_type_filter": -3})
+        for one in (
+            {"operation": 0},
+            {"operation": 77},
+            {"resource_type_filter": 88},
+            {"pattern_type_filter": -3},
+        )
     ),
 ]

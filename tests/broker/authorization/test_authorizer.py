@@ -1,4 +1,4 @@
-"""Decisions by rules: the same as of Kafka's StandardAuthorizer, and as the rules of its documentation say."""
+"""Decisions by rules: those of Kafka's StandardAuthorizer, and those that its documentation describes."""
 
 from __future__ import annotations
 
