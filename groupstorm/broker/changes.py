@@ -10,6 +10,7 @@ import uuid
 from typing import NamedTuple
 
 from groupstorm.broker.authorization.acls import Acl
+from groupstorm.broker.quotas.entities import Entity
 from groupstorm.broker.security.scram import Credential
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (
@@ -73,6 +74,20 @@ class CredentialAltered(NamedTuple):
     credential: Credential | None
 
 
+class BrokerConfigured(NamedTuple):
+    """Of all brokers, if the name is empty."""
+
+    broker: str
+    configs: dict[str, str]
+
+
+class QuotasChanged(NamedTuple):
+    """``values``: None: the quota was removed."""
+
+    entity: Entity
+    values: dict[str, float | None]
+
+
 class BatchAppended(NamedTuple):
     """The batch with its offset in it."""
 
@@ -118,6 +133,8 @@ Change = (
     | GroupConfigured
     | AclCreated
     | AclDeleted
+    | BrokerConfigured
+    | QuotasChanged
     | CredentialAltered
     | BatchAppended
     | RecordsDeleted

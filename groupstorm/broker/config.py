@@ -85,6 +85,9 @@ class BrokerConfig:
     """How long the answer to a failed authentication waits."""
     authorizer_class_name: str | None = None
     """What decides about access by ACLs; None: every client may do everything."""
+    quota_window_num: int = 11
+    """Over how many windows the rates of client quotas are measured."""
+    quota_window_size_seconds: int = 1
     super_users: str | None = None
     """Principals that may do everything, with semicolons between them."""
     allow_everyone_if_no_acl_found: bool = False
@@ -99,6 +102,17 @@ class BrokerConfig:
             name.replace(".", "_"): OPTIONS[name](name, text) for name, text in options.items()
         }
         return dataclasses.replace(cls(), **values)
+
+
+def shown(value: object) -> str:
+    """A value of `BrokerConfig` as Kafka writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Advertised):
+        return f"{value.protocol or 'PLAINTEXT'}://{value.host}:{value.port}"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return "" if value is None else str(value)
 
 
 def _boolean(name: str, text: str) -> bool:
@@ -180,6 +194,8 @@ OPTIONS: dict[str, Callable[[str, str], object]] = {
     "connections.max.reauth.ms": _integer(0, INT64_MAX),
     "connection.failed.authentication.delay.ms": _integer(0, INT32_MAX),
     "authorizer.class.name": _authorizer,
+    "quota.window.num": _integer(1, INT32_MAX),
+    "quota.window.size.seconds": _integer(1, INT32_MAX // 1000),
     "super.users": _principals,
     "allow.everyone.if.no.acl.found": _boolean,
     "advertised.listeners": _advertised,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from groupstorm.broker.apis import APIS
-from groupstorm.broker.config import OPTIONS, BrokerConfig
-from groupstorm.broker.config_entries import shown
+from groupstorm.broker.config import OPTIONS, BrokerConfig, shown
 from groupstorm.broker.settings import COORDINATOR_SETTINGS, SETTINGS
 from groupstorm.broker.topic_configs import EFFECTIVE, TOPIC_OPTIONS
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
@@ -81,6 +80,8 @@ SETTING_NOTES: Mapping[str, str] = {
     "offsets.retention.check.interval.ms": "how often committed offsets are checked for their age",
     "offsets.retention.minutes": "how long the offsets of an empty group are kept",
     "offsets.topic.num.partitions": "how groups are spread over several brokers",
+    "quota.window.num": "over how many windows the rates of client quotas are measured",
+    "quota.window.size.seconds": "how long each of these windows is",
     "sasl.enabled.mechanisms": "the mechanisms that a client may choose from",
     "sasl.server.max.receive.size": "the largest request of a client that has not authenticated yet",
     "socket.request.max.bytes": "the largest request",

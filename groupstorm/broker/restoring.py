@@ -10,11 +10,13 @@ from groupstorm.broker.changes import (
     AclCreated,
     AclDeleted,
     BatchAppended,
+    BrokerConfigured,
     Change,
     ClusterNamed,
     CredentialAltered,
     GroupConfigured,
     ProducerIdsTaken,
+    QuotasChanged,
     RecordsDeleted,
     TopicConfigured,
     TopicCreated,
@@ -99,6 +101,14 @@ def _alter_credential(state: BrokerState, change: CredentialAltered, _now_ms: in
     state.credentials.alter(*change)
 
 
+def _configure_broker(state: BrokerState, change: BrokerConfigured, _now_ms: int) -> None:
+    state.take_broker_configs(change.broker, change.configs)
+
+
+def _change_quotas(state: BrokerState, change: QuotasChanged, _now_ms: int) -> None:
+    state.quotas.change(change.entity, change.values)
+
+
 def _append(state: BrokerState, change: BatchAppended, _now_ms: int) -> None:
     stored = parse_stored(change.data)
     if stored is None:
@@ -132,6 +142,8 @@ _APPLY = cast(
         AclCreated: _create_acl,
         AclDeleted: _delete_acl,
         CredentialAltered: _alter_credential,
+        BrokerConfigured: _configure_broker,
+        QuotasChanged: _change_quotas,
         BatchAppended: _append,
         RecordsDeleted: _delete_records,
         ProducerIdsTaken: _take_producer_ids,
@@ -150,6 +162,10 @@ def snapshot(state: BrokerState, records: Iterable[Record]) -> Iterator[Change]:
         yield AclCreated(acl)
     for altered in state.credentials.altered:
         yield CredentialAltered(*altered)
+    for entity, quotas in state.quotas:
+        yield QuotasChanged(entity, dict(quotas))
+    for broker, changed in state.dynamic_configs.by_broker.items():
+        yield BrokerConfigured(broker, changed)
     for topic in state.topics:
         yield created(topic)
         for index, log in enumerate(topic.partitions):

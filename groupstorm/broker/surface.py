@@ -65,6 +65,8 @@ class ConnectionOutput(NamedTuple):
     payload: bytes | None
     close: str | None = None
     """Why the connection is closed; None: it stays open."""
+    mute_ms: int = 0
+    """How long no further request of the connection is served (KIP-219)."""
 
 
 class BrokerEffects(NamedTuple):

@@ -80,6 +80,20 @@ def alter_scram(driver: Driver, version: int) -> Any:
     return driver.ask(wire.ALTER_SCRAM, version, deletions=(), upsertions=(upserted,))
 
 
+def replace_configs(driver: Driver, version: int) -> Any:
+    config = wire.structure(wire.ALTER_CONFIGS, version, "AlterableConfig", name="retention.ms", value="5")
+    fields = {"resource_type": 2, "resource_name": "orders", "configs": (config,)}
+    resource = wire.structure(wire.ALTER_CONFIGS, version, "AlterConfigsResource", **fields)
+    return driver.ask(wire.ALTER_CONFIGS, version, resources=(resource,))
+
+
+def alter_quotas(driver: Driver, version: int) -> Any:
+    entity = wire.structure(wire.ALTER_QUOTAS, version, "EntityData", entity_type="user", entity_name="alice")
+    op = wire.structure(wire.ALTER_QUOTAS, version, "OpData", key="producer_byte_rate", value=1000.0)
+    entry = wire.structure(wire.ALTER_QUOTAS, version, "EntryData", entity=(entity,), ops=(op,))
+    return driver.ask(wire.ALTER_QUOTAS, version, entries=(entry,), validate_only=False)
+
+
 #: By API: asks in a version and returns what is answered.
 ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.PRODUCE: produce,
@@ -111,6 +125,11 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.DESCRIBE_ACLS: simply(wire.DESCRIBE_ACLS, **ANY_ACL),
     wire.DELETE_ACLS: delete_acls,
     wire.ALTER_SCRAM: alter_scram,
+    wire.ALTER_QUOTAS: alter_quotas,
+    wire.DESCRIBE_QUOTAS: lambda driver, version: (
+        alter_quotas(driver, 1) and driver.ask(wire.DESCRIBE_QUOTAS, version, components=(), strict=False)
+    ),
+    wire.ALTER_CONFIGS: replace_configs,
     wire.DESCRIBE_SCRAM: lambda driver, version: (
         alter_scram(driver, 0) and driver.ask(wire.DESCRIBE_SCRAM, version, users=None)
     ),

@@ -13,10 +13,12 @@ from groupstorm.broker.changes import (
     AclCreated,
     AclDeleted,
     BatchAppended,
+    BrokerConfigured,
     Change,
     CredentialAltered,
     GroupConfigured,
     ProducerIdsTaken,
+    QuotasChanged,
     RecordsDeleted,
     TopicConfigured,
     TopicCreated,
@@ -25,10 +27,14 @@ from groupstorm.broker.changes import (
 )
 from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
+from groupstorm.broker.dynamic_configs import DynamicConfigs
 from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
 from groupstorm.broker.log.partition import Appended, PartitionLog
 from groupstorm.broker.log.topics import Topic, Topics
 from groupstorm.broker.producer_ids import ProducerIds
+from groupstorm.broker.quotas.client_quotas import Client, ClientQuotas
+from groupstorm.broker.quotas.entities import Entity
+from groupstorm.broker.quotas.rates import Windows
 from groupstorm.broker.security.credentials import Credentials
 from groupstorm.broker.security.scram import Credential
 from groupstorm.broker.transactions import Marker, Partition, Transactions
@@ -64,6 +70,13 @@ class Call(NamedTuple):
     """Which of the brokers was asked."""
     principal: str
     """Who the client is: ``User:alice``"""
+    size_bytes: int
+    """Of the whole request."""
+
+    @property
+    def client(self) -> Client:
+        """Whose quotas count."""
+        return Client(self.principal.partition(":")[2], self.client_id, self.node)
 
 
 @dataclass(slots=True)
@@ -89,10 +102,15 @@ class BrokerState:
     """Topics that are new or have grown, and which the group coordinator does not know yet."""
     changed_groups: list[str] = field(default_factory=list)
     """Groups whose configurations the group coordinator does not know yet."""
+    dynamic_configs: DynamicConfigs = field(init=False)
+    """What has changed ``config``."""
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
     acls: Acls = field(default_factory=Acls)
     credentials: Credentials = field(default_factory=Credentials)
+    quotas: ClientQuotas = field(init=False)
+    now_ms: int = 0
+    """The time of this step."""
     authorizer: Authorizer | None = None
     """Decides by ``acls``; None: every client may do everything."""
 
@@ -101,6 +119,9 @@ class BrokerState:
         return self.topics.cluster
 
     def __post_init__(self) -> None:
+        self.dynamic_configs = DynamicConfigs(self.config)
+        windows = Windows(self.config.quota_window_num, self.config.quota_window_size_seconds * 1000)
+        self.quotas = ClientQuotas(windows)
         self.transactions = Transactions(self.take_producer_id, self.config.transaction_max_timeout_ms)
         slots = self.config.max_incremental_fetch_session_cache_slots
         for node in self.cluster.nodes:
@@ -150,6 +171,16 @@ class BrokerState:
         self.topics.configure(topic, configs)
         self.changes.append(TopicConfigured(topic.name, dict(configs)))
 
+    def configure_broker(self, broker: str, configs: Mapping[str, str]) -> None:
+        """``broker``: its name, `ALL_BROKERS` for all; the configurations have been checked."""
+        self.take_broker_configs(broker, configs)
+        self.changes.append(BrokerConfigured(broker, dict(configs)))
+
+    def take_broker_configs(self, broker: str, configs: Mapping[str, str]) -> None:
+        self.dynamic_configs.by_broker[broker] = dict(configs)
+        self.config = self.dynamic_configs.effective()
+        self.topics.take_settings(self.config)
+
     def configure_group(self, group: str, configs: Mapping[str, str]) -> None:
         self.group_configs[group] = dict(configs)
         self.changes.append(GroupConfigured(group, dict(configs)))
@@ -168,6 +199,11 @@ class BrokerState:
     def alter_credential(self, user: str, mechanism: int, credential: Credential | None) -> None:
         self.credentials.alter(user, mechanism, credential)
         self.changes.append(CredentialAltered(user, mechanism, credential))
+
+    def change_quotas(self, entity: Entity, values: dict[str, float | None]) -> None:
+        """Set quotas of an entity, or remove those without a value."""
+        self.quotas.change(entity, values)
+        self.changes.append(QuotasChanged(entity, values))
 
     def delete_records(self, topic: Topic, partition: int, before_offset: int) -> None:
         log = topic.partitions[partition]
@@ -227,9 +263,11 @@ class Encoded(NamedTuple):
 
 
 class NoAnswer(NamedTuple):
-    """Nothing is sent (acks=0). ``close``: why the connection is closed instead, or None."""
+    """Nothing is sent (acks=0). ``close``: why the connection is closed instead, or None; ``mute_ms``: how
+    long the client's quota mutes it."""
 
     close: str | None = None
+    mute_ms: int = 0
 
 
 class AskCoordinator(NamedTuple):

@@ -27,7 +27,7 @@ class _Items(NamedTuple):
     """An array of the response with one item for each item of an array of the request.
 
     ``copied``: field of the response -> field of the request; ``inner``: the items that carry the error, if
-    these do not.
+    these do not; ``echoed``: items within these that are as in the request.
     """
 
     field: str
@@ -36,6 +36,7 @@ class _Items(NamedTuple):
     copied: Mapping[str, str]
     inner: _Items | None = None
     error_field: str = "error_code"
+    echoed: _Items | None = None
 
 
 _TOPIC = {"name": "name", "topic_id": "topic_id"}
@@ -116,8 +117,20 @@ _ITEMS: Mapping[int, tuple[_Items, ...]] = MappingProxyType(
         30: (_Items("results", "AclCreationResult", "creations", {}),),
         31: (_Items("filter_results", "DeleteAclsFilterResult", "filters", {}),),
         32: (_Items("results", "DescribeConfigsResult", "resources", _RESOURCE),),
+        33: (_Items("responses", "AlterConfigsResourceResponse", "resources", _RESOURCE),),
         37: (_Items("results", "CreatePartitionsTopicResult", "topics", {"name": "name"}),),
         44: (_Items("responses", "AlterConfigsResourceResponse", "resources", _RESOURCE),),
+        49: (
+            _Items(
+                *("entries", "EntryData", "entries", {}),
+                echoed=_Items(
+                    "entity",
+                    "EntityData",
+                    "entity",
+                    {"entity_type": "entity_type", "entity_name": "entity_name"},
+                ),
+            ),
+        ),
         51: (
             _Items("results", "AlterUserScramCredentialsResult", "deletions", {"user": "name"}),
             _Items("results", "AlterUserScramCredentialsResult", "upsertions", {"user": "name"}),
@@ -176,9 +189,11 @@ def _answered(call: Call, items: _Items, asked: Any, errors: Mapping[str, Any]) 
             field: item if source == _ITEM else getattr(item, source, None)
             for field, source in items.copied.items()
         }
-        if items.inner is None:
+        if items.echoed is not None:
+            values[items.echoed.field] = _answered(call, items.echoed, item, {})
+        if items.inner is None and errors:
             values |= {**errors, items.error_field: errors["error_code"]}
-        else:
+        elif items.inner is not None:
             values[items.inner.field] = _answered(call, items.inner, item, errors)
         answers.append(_filled(call, items.structure, values))
     return tuple(answers)

@@ -9,6 +9,7 @@
   is NOT_ENOUGH_REPLICAS for acks=-1.
 * Transactional batches must belong to the producer's open transaction (KIP-98, KIP-890).
 * A producer needs WRITE on each topic, and for transactional records on its transactional id.
+* A producer above its quota is answered at once, with the time for which its connection is muted (KIP-219).
 * Batches are checked (magic, length, crc32c, sequence of idempotent producers) and never decoded.
 """
 
@@ -23,7 +24,9 @@ from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.batches import Batch, BatchError, parse_produced, says_transactional, stamped
 from groupstorm.broker.log.partition import NO_OFFSET
 from groupstorm.broker.log.topics import Topic
+from groupstorm.broker.quotas.entities import PRODUCER_BYTE_RATE
 from groupstorm.coordinator.errors import Error
+from groupstorm.protocol.codec.shape import MILLISECOND
 
 _ALL = -1
 _ACKS = (_ALL, 0, 1)
@@ -55,10 +58,11 @@ def handle(state: BrokerState, call: Call) -> Done | NoAnswer:
         responses.append(
             call.types.make("TopicProduceResponse", partition_responses=tuple(written), **same_topic(asked))
         )
+    throttle_ms = state.quotas.record(PRODUCER_BYTE_RATE, call.client, call.size_bytes, call.now_ms)
     if message.acks == 0:
         failed = sorted(error.name for error in errors if error is not Error.NONE)
-        return NoAnswer(f"a producer with acks=0 met {', '.join(failed)}" if failed else None)
-    return Done(call.types.response(responses=tuple(responses)))
+        return NoAnswer(f"a producer with acks=0 met {', '.join(failed)}" if failed else None, throttle_ms)
+    return Done(call.types.response(responses=tuple(responses), throttle_time=throttle_ms * MILLISECOND))
 
 
 API = Api(0, "Produce", 3, 13, handle, advertised_min_version=0)

@@ -139,7 +139,7 @@ def _created(
                 config_source=entry.source,
                 is_sensitive=False,
             )
-            for entry in topic_entries(configs, state.config)
+            for entry in topic_entries(configs, state.dynamic_configs)
         )
         if call.version >= _FIRST_WITH_CONFIGS
         else (),

@@ -5,6 +5,7 @@ v1: synonyms, the places that a value may come from (KIP-226). v3: types and doc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,9 +15,11 @@ from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.config_entries import (
     Entry,
     broker_entries,
+    entries_of_all_brokers,
     group_entries,
     topic_entries,
 )
+from groupstorm.broker.dynamic_configs import ALL_BROKERS
 from groupstorm.coordinator.errors import Error
 
 #: ConfigResource.Type
@@ -44,6 +47,16 @@ def check_rights(state: BrokerState, call: Call, kind: int, name: str, on_broker
         error = Error.CLUSTER_AUTHORIZATION_FAILED
     if error is not Error.NONE:
         raise ResourceError(error, SENTENCES[error])
+
+
+def broker_of(state: BrokerState, call: Call, name: str) -> str:
+    """The name of a resource that is this broker, or all of them. Raises ResourceError for another one."""
+    if name and not re.fullmatch(r"[+-]?[0-9]{1,10}", name):
+        raise ResourceError(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if name and int(name) != call.node:
+        sentence = f"Unexpected broker id, expected {call.node}, but received {name}"
+        raise ResourceError(Error.INVALID_REQUEST, sentence)
+    return str(int(name)) if name else ALL_BROKERS
 
 
 def handle(state: BrokerState, call: Call) -> Done:
@@ -78,13 +91,13 @@ def _entries(state: BrokerState, call: Call, asked: Any) -> Iterable[Entry]:
         topic = state.topics.get(name)
         if topic is None:
             raise ResourceError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]} does not exist")
-        return topic_entries(topic.configs, state.config)
+        return topic_entries(topic.configs, state.dynamic_configs)
     if kind == GROUP:
         return group_entries(state.group_configs.get(name, {}), state.coordinator_config.consumer)
     if kind == BROKER:
-        if name and name != str(call.node):
-            raise ResourceError(Error.INVALID_REQUEST, f"broker {name[:20]} is asked about itself alone")
-        return broker_entries(state.config, state.coordinator_config) if name else ()
+        if not broker_of(state, call, name):
+            return entries_of_all_brokers(state.dynamic_configs)
+        return broker_entries(state.dynamic_configs, state.coordinator_config)
     raise ResourceError(Error.INVALID_REQUEST, f"resources of type {kind} are not served")
 
 

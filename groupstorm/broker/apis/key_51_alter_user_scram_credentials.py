@@ -21,10 +21,8 @@ _Problem = tuple[Error, str]
 def handle(state: BrokerState, call: Call) -> Done:
     message = call.message
     problems: dict[str, _Problem | None] = {}
-    altered: set[tuple[str, int]] = set()
     for one in (*message.deletions, *message.upsertions):
-        problem = _problem(state, one, (one.name, one.mechanism) in altered)
-        altered.add((one.name, one.mechanism))
+        problem = _problem(state, one, one.name in problems)
         problems[one.name] = problems.get(one.name) or problem
     for one in message.deletions:
         if problems[one.name] is None:
@@ -41,7 +39,7 @@ API = Api(51, "AlterUserScramCredentials", 0, 0, handle)
 
 
 def _problem(state: BrokerState, one: Any, is_repeated: bool) -> _Problem | None:
-    """Of one deletion or upsertion."""
+    """Of one deletion or upsertion. A request changes each user once, whatever the mechanism."""
     if is_repeated:
         sentence = "A user credential cannot be altered twice in the same request"
         return Error.DUPLICATE_RESOURCE, sentence
@@ -50,17 +48,19 @@ def _problem(state: BrokerState, one: Any, is_repeated: bool) -> _Problem | None
     if one.mechanism not in SCRAM_MECHANISMS:
         return Error.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"
     if hasattr(one, "iterations"):
-        return _problem_of_iterations(one.iterations)
+        return _problem_of_upsertion(one)
     if one.mechanism in state.credentials.iterations_of(one.name):
         return None
     return Error.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
 
 
-def _problem_of_iterations(iterations: int) -> _Problem | None:
-    if ITERATIONS <= iterations <= _ITERATIONS_MAX:
-        return None
-    few_or_many = "few" if iterations < ITERATIONS else "many"
-    return Error.UNACCEPTABLE_CREDENTIAL, f"Too {few_or_many} iterations"
+def _problem_of_upsertion(one: Any) -> _Problem | None:
+    if not ITERATIONS <= one.iterations <= _ITERATIONS_MAX:
+        few_or_many = "few" if one.iterations < ITERATIONS else "many"
+        return Error.UNACCEPTABLE_CREDENTIAL, f"Too {few_or_many} iterations"
+    if not one.salted_password:
+        return Error.UNKNOWN_SERVER_ERROR, "Empty key"  # Java's HMAC takes none
+    return None
 
 
 def _result(call: Call, name: str, problem: _Problem | None) -> Any:

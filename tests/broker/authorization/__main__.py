@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from groupstorm.clients.brokers.jvm import jvm
+from tests.broker.authorization import administration
 from tests.broker.authorization.brokers import KAFKA_SETTINGS, Kafka, prepare
 from tests.broker.authorization.decisions import record
 from tests.broker.authorization.playing import Heard, Probe, play
@@ -17,7 +18,11 @@ from tests.broker.authorization.probes import ADMIN_PROBES, PROBES
 GOLDEN = Path(__file__).parent / "golden"
 DECISIONS = "decisions"
 #: File -> its probes.
-RECORDED: dict[str, Sequence[Probe]] = {"rights": PROBES, "acls": ADMIN_PROBES}
+RECORDED: dict[str, Sequence[Probe]] = {
+    "rights": (*PROBES, *administration.RIGHTS_PROBES),
+    "acls": ADMIN_PROBES,
+    "administration": administration.PROBES,
+}
 
 
 async def heard_from_kafka(probes: Sequence[Probe]) -> list[Heard]:

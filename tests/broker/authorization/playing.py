@@ -29,7 +29,7 @@ NOTED = frozenset(
         *("partition_index", "index", "partition", "resource_name", "resource_type", "num_partitions"),
         *("topic_authorized_operations", "cluster_authorized_operations", "authorized_operations"),
         *("principal", "host", "operation", "permission_type", "pattern_type", "mechanism", "iterations"),
-        *("entity_type", "entity_name", "value", "config_source", "read_only", "is_sensitive"),
+        *("entity_type", "entity_name", "value", "config_source", "read_only", "is_sensitive", "source"),
     )
 )
 #: Their sentences are noted; those of other errors are our own.
@@ -167,7 +167,7 @@ def noted(value: Any, names: Mapping[uuid.UUID, str]) -> Any:
     if dataclasses.is_dataclass(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         found = {name: noted(one, names) for name, one in fields.items() if name in NOTED or _is_nested(one)}
-        if fields.get("error_code") not in AUTHORIZATION_ERRORS:
+        if fields.get("error_code") not in AUTHORIZATION_ERRORS or not found.get("error_message"):
             found.pop("error_message", None)
         return {name: one for name, one in found.items() if one not in ([], {}, None)}
     if isinstance(value, tuple):
