@@ -131,6 +131,7 @@ _ITEMS: Mapping[int, tuple[_Items, ...]] = MappingProxyType(
                 ),
             ),
         ),
+        50: (_Items("results", "DescribeUserScramCredentialsResult", "users", {}),),
         51: (
             _Items("results", "AlterUserScramCredentialsResult", "deletions", {"user": "name"}),
             _Items("results", "AlterUserScramCredentialsResult", "upsertions", {"user": "name"}),

@@ -19,13 +19,12 @@ def handle(state: BrokerState, call: Call) -> Done:
         ({part.entity_type: part.entity_name for part in entry.entity}, entry.ops)
         for entry in call.message.entries
     ]
-    times = Counter(tuple(sorted(parts.items(), key=repr)) for parts, _ in asked)
+    times = Counter(frozenset(parts.items()) for parts, _ in asked)
     entries = []
-    for parts, ops in asked:
+    for parts, ops in {frozenset(parts.items()): (parts, ops) for parts, ops in asked}.values():
         error, sentence = Error.NONE, None
         try:
-            is_repeated = times[tuple(sorted(parts.items(), key=repr))] > 1
-            if is_repeated or len({op.key for op in ops}) < len(ops):
+            if times[frozenset(parts.items())] > 1 or len({op.key for op in ops}) < len(ops):
                 named = ", ".join(f"{kind}={name}" for kind, name in parts.items())
                 sentence = f"Ignoring duplicate entity ClientQuotaEntity(entries={{{named}}})"
                 raise QuotaError(Error.INVALID_REQUEST, sentence)

@@ -202,11 +202,18 @@ def missing_right(state: BrokerState, api: Api, call: Call) -> Right | None:
     return None
 
 
+#: Kafka's sentence about a missing right on the cluster, of APIs that have another one, or none.
+_OTHER_SENTENCES: Mapping[int, str | None] = MappingProxyType(
+    {48: None, 49: SENTENCES[Error.CLUSTER_AUTHORIZATION_FAILED], 50: None}
+)
+
+
 def sentence_of(api: Api, right: Right) -> str | None:
     """Kafka's sentence about a missing right on the cluster (AuthHelper.authorizeClusterOperation)."""
     if right.resource_type is not ResourceType.CLUSTER:
         return None
-    return f"Request {api.name} needs {right.operation.name} permission."
+    sentence = f"Request {api.name} needs {right.operation.name} permission."
+    return _OTHER_SENTENCES.get(api.key, sentence)
 
 
 def topic_error(state: BrokerState, call: Call, name: str) -> Error:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.broker import wire
-from tests.broker.authorization.playing import ADMIN, Probe
+from tests.broker.authorization.playing import ADMIN, USER, Probe
 
 _KEY = b"p" * 32
 _RATE = "producer_byte_rate"
@@ -193,7 +193,7 @@ _CONFIGS = [
     _describe("after one was deleted", _MOST, "max.connections"),
     _replace("replaced of a topic", ("retention.ms", "5000"), ("max.message.bytes", "7000")),
     _replace("replaced again", ("retention.ms", "6000")),
-    _describe("of a topic after that", "max.message.bytes", "retention.ms", kind=_TOPIC, name="orders"),
+    _describe("of a topic after that", "max.message.bytes", kind=_TOPIC, name="orders"),
     _replace("unknown of a topic", ("no.such", "1")),
     _replace("bad of a topic", ("retention.ms", "x")),
     _replace("null of a topic", ("retention.ms", None)),
@@ -207,7 +207,39 @@ _CONFIGS = [
     _alter("deleted of all", (_MOST, _DELETE, None), ("log.retention.bytes", _DELETE, None), name=""),
 ]
 
-PROBES = [*_SCRAM, *_QUOTAS, *_CONFIGS]
+_ALICE = (("user", USER),)
+_ON_ORDERS = ["READ TOPIC orders", "WRITE TOPIC orders"]
+
+
+def _batches(field: str, partitions: str, **inner: Any) -> Any:
+    return [{field: "orders", "topic_id": "orders", partitions: [inner]}]
+
+
+_RECORDS = wire.batch([b"v" * 1000])
+_PRODUCE = {
+    "transactional_id": None,
+    "acks": -1,
+    "timeout": 1000,
+    "topic_data": _batches("name", "partition_data", index=0, records=_RECORDS),
+}
+_LIMITS = {"fetch_offset": 0, "current_leader_epoch": -1, "partition_max_bytes": 10_000}
+_FETCH = {
+    "replica_id": -1,
+    "max_wait": 0,
+    "min_bytes": 1,
+    "max_bytes": 10_000,
+    "topics": _batches("topic", "partitions", partition=0, **_LIMITS),
+}
+#: The first answer above a quota says how many bytes Kafka has counted.
+_THROTTLED = [
+    Probe("throttling: produce without a quota", wire.PRODUCE, (9,), _PRODUCE, [_ON_ORDERS]),
+    _quota("for throttling", (_ALICE, [(_RATE, 2.0), ("consumer_byte_rate", 50.0)])),
+    Probe("throttling: produce", wire.PRODUCE, (9,), _PRODUCE, [_ON_ORDERS]),
+    Probe("throttling: fetch", wire.FETCH, (12,), _FETCH, [_ON_ORDERS]),
+    _quota("no more for throttling", (_ALICE, [(_RATE, None), ("consumer_byte_rate", None)])),
+]
+
+PROBES = [*_THROTTLED, *_SCRAM, *_QUOTAS, *_CONFIGS]
 
 #: The same APIs with too few rights, and with enough.
 RIGHTS_PROBES = [

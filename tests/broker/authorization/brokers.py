@@ -119,10 +119,12 @@ class Kafka:
         message_type = request_type(api_key, version)
         client.send(framed(header + b"".join(encoder(message_type)(body))))
         try:
-            return client.answer(api_key, version, self._correlation_id)
+            answer = client.answer(api_key, version, self._correlation_id)
         except ConnectionError:
-            self._clients.pop(name).socket.close()
-            return None
+            answer = None
+        if answer is None or getattr(answer, "throttle_time", None):
+            self._clients.pop(name).socket.close()  # closed by the broker, or muted
+        return answer
 
     def _connect(self, name: str) -> RawClient:
         client = self._clients[name] = RawClient(self._address)

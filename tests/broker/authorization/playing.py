@@ -30,6 +30,7 @@ NOTED = frozenset(
         *("topic_authorized_operations", "cluster_authorized_operations", "authorized_operations"),
         *("principal", "host", "operation", "permission_type", "pattern_type", "mechanism", "iterations"),
         *("entity_type", "entity_name", "value", "config_source", "read_only", "is_sensitive", "source"),
+        "throttle_time",
     )
 )
 #: Their sentences are noted; those of other errors are our own.
@@ -175,6 +176,8 @@ def noted(value: Any, names: Mapping[uuid.UUID, str]) -> Any:
         return _sorted([one for one in items if not str(one.get("name", "")).startswith(_OF_KAFKA)])
     if isinstance(value, uuid.UUID):
         return names.get(value)
+    if isinstance(value, datetime.timedelta):
+        return value // datetime.timedelta(milliseconds=1) or None
     if isinstance(value, str):
         return _REQUEST.sub("Request", value)
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
