@@ -46,7 +46,15 @@ def consumer_heartbeat(driver: Driver, version: int) -> Any:
 
 
 #: A filter that finds every rule.
-ANY_ACL = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+ANY_ACL = {
+    "resource_type_filter": 1,
+    "resource_name_filter": None,
+    "pattern_type_filter": 1,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": 1,
+    "permission_type": 1,
+}
 _ACL = {
     "resource_type": 2,
     "resource_name": "orders",

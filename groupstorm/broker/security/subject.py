@@ -38,7 +38,7 @@ _ENCODINGS: Mapping[int, str] = {
     0x1C: "utf-32-be",
     0x1E: "utf-16-be",
 }
-_ESCAPED = frozenset(',+<>;"\\')
+_ESCAPED = frozenset(',+=<>;"\\')
 
 
 class _Value(NamedTuple):
