@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Iterable, Mapping
 
 from groupstorm.broker.apis.api import BrokerState
+from groupstorm.broker.authorization.authorizer import Authorizer
+from groupstorm.broker.authorization.principals import read_super_users
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.cluster import Cluster
@@ -54,6 +56,9 @@ def make_broker(
         topics=Topics(config, cluster=cluster),
         coordinator_config=coordinator_config,
     )
+    if config.authorizer_class_name is not None:
+        super_users = read_super_users("super.users", config.super_users or "")
+        state.authorizer = Authorizer(state.acls, super_users, config.allow_everyone_if_no_acl_found)
     try:
         records = restore(state, journal, now_ms)
     except JournalError as problem:

@@ -25,11 +25,13 @@ from groupstorm.broker.apis.api import (
     NoAnswer,
     Outcome,
     Wait,
+    milliseconds,
 )
 from groupstorm.broker.apis.error_answers import error_answer
 from groupstorm.broker.apis.key_00_produce import API as PRODUCE
 from groupstorm.broker.apis.key_18_api_versions import KEY as API_VERSIONS
 from groupstorm.broker.apis.key_18_api_versions import unsupported_version
+from groupstorm.broker.apis.rights import DENIED, missing_right, sentence_of
 from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.delayed_fetches import DelayedFetches
@@ -52,7 +54,7 @@ from groupstorm.protocol.codec import (
     response_types,
 )
 from groupstorm.protocol.framing import frame as framed
-from groupstorm.protocol.headers import Header, peek, read_header, response_header
+from groupstorm.protocol.headers import peek, read_header, response_header
 from groupstorm.trace.events.coordinator import Event
 
 _FIRST_FLEXIBLE_API_VERSIONS = 3
@@ -125,16 +127,22 @@ class Broker:
         return self._serve(connection, peer, frame, now_ms, self._do)
 
     def _do(self, api: Api, call: Call) -> Outcome:
-        return api.handle(self.state, call)
+        right = missing_right(self.state, api, call)
+        if right is None:
+            return api.handle(self.state, call)
+        return self._refused(api, call, DENIED[right.resource_type], sentence_of(api, right))
 
     def refuse(self, connection: int, peer: Peer, frame: bytes, error: Error, now_ms: int) -> BrokerEffects:
         """Answer a frame with ``error``, without carrying it out."""
 
         def answer(api: Api, call: Call) -> Outcome:
-            response = error_answer(api, self.state, call, error)
-            return NoAnswer() if response is None else Done(response)
+            return self._refused(api, call, error)
 
         return self._serve(connection, peer, frame, now_ms, answer)
+
+    def _refused(self, api: Api, call: Call, error: Error, sentence: str | None = None) -> Outcome:
+        response = error_answer(api, self.state, call, error, sentence)
+        return NoAnswer() if response is None else Done(response)
 
     def refuse_unkept(self, connection: int, peer: Peer, frame: bytes, now_ms: int) -> BrokerEffects:
         """Refuse a frame because its changes could not be written, as Kafka does: KAFKA_STORAGE_ERROR, which
@@ -153,6 +161,7 @@ class Broker:
         if found is None or log is None:
             raise BatchError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}")
         batch = parse_produced(records, PRODUCE.max_version, log.settings.max_message_bytes)
+        self.state.now_ms = now_ms
         appended = log.append(stamped(batch, now_ms) if log.settings.log_append_time else batch)
         self.state.note_append(found, partition, appended)
         collected = BrokerEffects([], [])
@@ -169,6 +178,7 @@ class Broker:
         self, connection: int, peer: Peer, frame: bytes, now_ms: int, handle: _Handle
     ) -> BrokerEffects:
         collected = BrokerEffects([], [])
+        self.state.now_ms = now_ms
         try:
             outcome = self._dispatch(connection, peer, frame, now_ms, handle)
             self._follow_up(now_ms, collected)
@@ -197,6 +207,7 @@ class Broker:
     def fire(self, now_ms: int) -> BrokerEffects:
         """Carry out every timer whose deadline has passed."""
         collected = BrokerEffects([], [])
+        self.state.now_ms = now_ms
         self._take_effects(self._coordinator.fire(now_ms), collected)
         self.state.transactions.fire(now_ms)
         self._check_retention(now_ms)
@@ -299,11 +310,8 @@ class Broker:
         header = read_header(frame, flexible)
         message, _ = decode(frame, header.body_at)
         self._in_flight[connection] = _InFlight(header.correlation_id, types, self._node(peer))
-        return handle(api, self._call(header, peer, message, types, now_ms))
-
-    def _call(self, header: Header, peer: Peer, message: Any, types: ResponseTypes, now_ms: int) -> Call:
-        who = (header.client_id, peer.host, peer.reached_at)
-        return Call(header.version, message, types, *who, now_ms, self._node(peer))
+        who = (header.client_id, peer.host, peer.reached_at, now_ms, self._node(peer), peer.principal)
+        return handle(api, Call(version, message, types, *who, len(frame)))
 
     def _node(self, peer: Peer) -> int:
         return self.state.cluster.nodes[0] if peer.node is None else peer.node
@@ -323,9 +331,9 @@ class Broker:
                 self._answer(connection, response, collected)
             case Encoded(body):
                 self._send(connection, body, collected)
-            case NoAnswer(close):
+            case NoAnswer(close, mute_ms):
                 self.forget(connection)
-                collected.outputs.append(ConnectionOutput(connection, None, close))
+                collected.outputs.append(ConnectionOutput(connection, None, close, mute_ms))
             case Wait():
                 self._fetches.park(connection, outcome)
             case AskCoordinator():
@@ -338,6 +346,8 @@ class Broker:
         in_flight.replies = [None] * in_flight.missing
         if not asked.requests:
             self._answer(connection, asked.finish(()), collected)
+        if self.state.authorizer is not None:
+            self._coordinator.match_only(asked.may_match)
         for question, request in enumerate(asked.requests):
             token = _Token(connection, question)
             error = self._refusal(request, in_flight.node)
@@ -389,10 +399,13 @@ class Broker:
             self.forget(connection)
             collected.outputs.append(ConnectionOutput(connection, None, str(problem)))
             return
-        self._send(connection, body, collected)
+        throttle = getattr(response, "throttle_time", None)
+        self._send(connection, body, collected, milliseconds(throttle) if throttle else 0)
 
-    def _send(self, connection: int, body: Iterable[bytes], collected: BrokerEffects) -> None:
+    def _send(
+        self, connection: int, body: Iterable[bytes], collected: BrokerEffects, mute_ms: int = 0
+    ) -> None:
         in_flight = self._in_flight.pop(connection)
         header_version = in_flight.types.root.__header_schema__.__version__
         header = response_header(in_flight.correlation_id, flexible=header_version > 0)
-        collected.outputs.append(ConnectionOutput(connection, framed([header, *body])))
+        collected.outputs.append(ConnectionOutput(connection, framed([header, *body]), None, mute_ms))

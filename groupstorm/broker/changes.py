@@ -9,6 +9,9 @@ from __future__ import annotations
 import uuid
 from typing import NamedTuple
 
+from groupstorm.broker.authorization.acls import Acl
+from groupstorm.broker.quotas.entities import Entity
+from groupstorm.broker.security.scram import Credential
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (
     GroupMetadataRecord,
@@ -55,6 +58,36 @@ class GroupConfigured(NamedTuple):
     configs: dict[str, str]
 
 
+class AclCreated(NamedTuple):
+    acl: Acl
+
+
+class AclDeleted(NamedTuple):
+    acl: Acl
+
+
+class CredentialAltered(NamedTuple):
+    """``mechanism``: ScramMechanism's number; no credential: it was deleted."""
+
+    user: str
+    mechanism: int
+    credential: Credential | None
+
+
+class BrokerConfigured(NamedTuple):
+    """Of all brokers, if the name is empty."""
+
+    broker: str
+    configs: dict[str, str]
+
+
+class QuotasChanged(NamedTuple):
+    """``values``: None: the quota was removed."""
+
+    entity: Entity
+    values: dict[str, float | None]
+
+
 class BatchAppended(NamedTuple):
     """The batch with its offset in it."""
 
@@ -98,6 +131,11 @@ Change = (
     | TopicDeleted
     | TopicConfigured
     | GroupConfigured
+    | AclCreated
+    | AclDeleted
+    | BrokerConfigured
+    | QuotasChanged
+    | CredentialAltered
     | BatchAppended
     | RecordsDeleted
     | ProducerIdsTaken

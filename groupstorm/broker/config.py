@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from groupstorm.broker.authorization.principals import read_super_users
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _LISTENER = re.compile(
     r"(?:(?P<name>[A-Za-z0-9_]+)://)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+):(?P<port>\d{1,5})"
@@ -81,6 +83,15 @@ class BrokerConfig:
     """After so long a client must authenticate again (KIP-368); 0: never."""
     connection_failed_authentication_delay_ms: int = 100
     """How long the answer to a failed authentication waits."""
+    authorizer_class_name: str | None = None
+    """What decides about access by ACLs; None: every client may do everything."""
+    quota_window_num: int = 11
+    """Over how many windows the rates of client quotas are measured."""
+    quota_window_size_seconds: int = 1
+    super_users: str | None = None
+    """Principals that may do everything, with semicolons between them."""
+    allow_everyone_if_no_acl_found: bool = False
+    """Whether everybody may use a resource about which there is no ACL."""
     advertised_listeners: Advertised | None = None
     """Where clients are sent; None: the address at which they have reached the broker."""
 
@@ -91,6 +102,17 @@ class BrokerConfig:
             name.replace(".", "_"): OPTIONS[name](name, text) for name, text in options.items()
         }
         return dataclasses.replace(cls(), **values)
+
+
+def shown(value: object) -> str:
+    """A value of `BrokerConfig` as Kafka writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Advertised):
+        return f"{value.protocol or 'PLAINTEXT'}://{value.host}:{value.port}"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return "" if value is None else str(value)
 
 
 def _boolean(name: str, text: str) -> bool:
@@ -132,6 +154,17 @@ def _mechanisms(name: str, text: str) -> tuple[str, ...]:
     return mechanisms
 
 
+def _authorizer(name: str, text: str) -> str:
+    if text != STANDARD_AUTHORIZER:
+        raise InputError(f"option {name}={text}: expected {STANDARD_AUTHORIZER}")
+    return text
+
+
+def _principals(name: str, text: str) -> str:
+    read_super_users(name, text)
+    return text
+
+
 #: How each setting is read.
 OPTIONS: dict[str, Callable[[str, str], object]] = {
     "node.id": _integer(0, INT32_MAX),
@@ -160,5 +193,10 @@ OPTIONS: dict[str, Callable[[str, str], object]] = {
     "sasl.server.max.receive.size": _integer(1, INT32_MAX),
     "connections.max.reauth.ms": _integer(0, INT64_MAX),
     "connection.failed.authentication.delay.ms": _integer(0, INT32_MAX),
+    "authorizer.class.name": _authorizer,
+    "quota.window.num": _integer(1, INT32_MAX),
+    "quota.window.size.seconds": _integer(1, INT32_MAX // 1000),
+    "super.users": _principals,
+    "allow.everyone.if.no.acl.found": _boolean,
     "advertised.listeners": _advertised,
 }

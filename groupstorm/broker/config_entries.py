@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import IntEnum
 from typing import NamedTuple
 
-from groupstorm.broker.config import OPTIONS, Advertised, BrokerConfig
+from groupstorm.broker.config import OPTIONS, BrokerConfig
 from groupstorm.broker.config_options import ConfigType, Option
+from groupstorm.broker.dynamic_configs import (
+    ALL_BROKERS,
+    DYNAMIC_OPTIONS,
+    ConfigSource,
+    DynamicConfigs,
+    Synonym,
+)
 from groupstorm.broker.group_configs import GROUP_OPTIONS, broker_value
-from groupstorm.broker.topic_configs import TOPIC_OPTIONS, default_of
+from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer_config import ConsumerConfig
-
-
-class ConfigSource(IntEnum):
-    """DescribeConfigsResponse.ConfigSource."""
-
-    TOPIC = 1
-    STATIC_BROKER = 4
-    DEFAULT = 5
-    GROUP = 8
-
-
-class Synonym(NamedTuple):
-    """One of the sources of a value; the first one with a value counts."""
-
-    name: str
-    value: str
-    source: ConfigSource
 
 
 class Entry(NamedTuple):
@@ -43,42 +32,40 @@ class Entry(NamedTuple):
         return self.synonyms[0].source
 
 
-def topic_entries(configs: Mapping[str, str], broker: BrokerConfig) -> Iterator[Entry]:
+def topic_entries(configs: Mapping[str, str], broker: DynamicConfigs) -> Iterator[Entry]:
     """All configurations of a topic, by name."""
-    defaults = BrokerConfig()
-    return _entries(
-        TOPIC_OPTIONS,
-        configs,
-        ConfigSource.TOPIC,
-        lambda option: (default_of(option, broker), default_of(option, defaults)),
-    )
+
+    def synonyms(name: str, option: Option) -> list[Synonym]:
+        if option.broker is not None:
+            return broker.synonyms(option.broker)
+        return [Synonym(name, option.default, ConfigSource.DEFAULT)]
+
+    return _entries(TOPIC_OPTIONS, configs, ConfigSource.TOPIC, synonyms)
 
 
 def group_entries(configs: Mapping[str, str], consumer: ConsumerConfig) -> Iterator[Entry]:
     """All configurations of a group, by name."""
-    return _entries(
-        GROUP_OPTIONS,
-        configs,
-        ConfigSource.GROUP,
-        lambda option: (broker_value(option, consumer), option.default),
-    )
+
+    def synonyms(name: str, option: Option) -> list[Synonym]:
+        value, found = broker_value(option, consumer), list[Synonym]()
+        if value != option.default and option.broker is not None:
+            found.append(Synonym(option.broker, value, ConfigSource.STATIC_BROKER))
+        return [*found, Synonym(option.broker or name, option.default, ConfigSource.DEFAULT)]
+
+    return _entries(GROUP_OPTIONS, configs, ConfigSource.GROUP, synonyms)
 
 
 def _entries(
     options: Mapping[str, Option],
     configs: Mapping[str, str],
     own: ConfigSource,
-    values: Callable[[Option], tuple[str, str]],
+    synonyms_of: Callable[[str, Option], list[Synonym]],
 ) -> Iterator[Entry]:
-    """``values``: the broker's value of an option, and Kafka's default."""
+    """``synonyms_of``: where the value of an option comes from that the resource does not have."""
     for name, option in options.items():
-        synonyms = []
+        synonyms = synonyms_of(name, option)
         if name in configs:
-            synonyms.append(Synonym(name, configs[name], own))
-        value, default = values(option)
-        if value != default and option.broker is not None:
-            synonyms.append(Synonym(option.broker, value, ConfigSource.STATIC_BROKER))
-        synonyms.append(Synonym(option.broker or name, default, ConfigSource.DEFAULT))
+            synonyms.insert(0, Synonym(name, configs[name], own))
         yield Entry(name, synonyms[0].value, option.kind, False, tuple(synonyms))
 
 
@@ -126,9 +113,16 @@ def _text(value: object) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def broker_entries(broker: BrokerConfig, coordinator: CoordinatorConfig) -> list[Entry]:
-    """The broker's own settings and its group coordinator's; they cannot be changed while it runs."""
+def broker_entries(broker: DynamicConfigs, coordinator: CoordinatorConfig) -> list[Entry]:
+    """The broker's own settings and its group coordinator's, which cannot be changed while it runs."""
     return sorted([*_own_entries(broker), *_coordinator_entries(coordinator)])
+
+
+def entries_of_all_brokers(broker: DynamicConfigs) -> Iterator[Entry]:
+    """The settings that were changed for all brokers."""
+    for name, value in broker.by_broker.get(ALL_BROKERS, {}).items():
+        synonyms = (Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER),)
+        yield Entry(name, value, DYNAMIC_OPTIONS[name].kind, False, synonyms)
 
 
 def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
@@ -139,12 +133,12 @@ def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
     yield from _consumer_entries(coordinator.consumer)
 
 
-def _own_entries(broker: BrokerConfig) -> Iterator[Entry]:
+def _own_entries(broker: DynamicConfigs) -> Iterator[Entry]:
     defaults = BrokerConfig()
     for name in OPTIONS:
-        field = name.replace(".", "_")
-        value, default = getattr(broker, field), getattr(defaults, field)
-        yield _fixed(name, shown(value), shown(default), _kind(default))
+        synonyms = broker.synonyms(name)
+        kind = _kind(getattr(defaults, name.replace(".", "_")))
+        yield Entry(name, synonyms[0].value, kind, name not in DYNAMIC_OPTIONS, tuple(synonyms))
 
 
 def _fixed(name: str, value: str, default: str, kind: ConfigType) -> Entry:
@@ -159,14 +153,3 @@ def _kind(value: object) -> ConfigType:
     if isinstance(value, bool):
         return ConfigType.BOOLEAN
     return ConfigType.LONG if isinstance(value, int) else ConfigType.STRING
-
-
-def shown(value: object) -> str:
-    """A value of `BrokerConfig` as Kafka writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Advertised):
-        return f"{value.protocol or 'PLAINTEXT'}://{value.host}:{value.port}"
-    if isinstance(value, tuple):
-        return ",".join(value)
-    return "" if value is None else str(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from groupstorm.broker.broker import Broker
@@ -33,6 +34,8 @@ class ConnectionServer(Protocol):
 
     def arm(self) -> None: ...
 
+    def call_later(self, delay_s: float, act: Callable[[], None], /) -> None: ...
+
 
 class Connection(asyncio.Protocol):
     """One client. While the broker serves a request of it, the connection is muted: nothing more is read.
@@ -56,6 +59,7 @@ class Connection(asyncio.Protocol):
         self._reading = True
         self._advancing = False
         self._paused = False
+        self._throttled = False
         self._held: ConnectionOutput | None = None
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
@@ -81,7 +85,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_idle(self) -> bool:
         """No request is being served, and the client has read every response."""
-        return not self._in_flight and self._can_write and not self._paused
+        return not self._in_flight and self._can_write and not self._paused and not self._throttled
 
     def pause(self) -> None:
         """Read nothing and send nothing until `resume`."""
@@ -127,12 +131,19 @@ class Connection(asyncio.Protocol):
             self.close(output.close)
             return
         self._in_flight = False
+        if output.mute_ms:
+            self._throttled = True
+            self._server.call_later(output.mute_ms / 1000, self._end_throttling)
         if self._advancing:
             return
         self.used_at_s = self._server.now_s()
         if not self._reading or len(self._frames):
             # later: a round that completes answers thousands of members, and each may have sent more
             asyncio.get_running_loop().call_soon(self._advance)
+
+    def _end_throttling(self) -> None:
+        self._throttled = False
+        self._advance()
 
     def send(self) -> None:
         """Send the responses that were collected while requests were served."""
@@ -163,7 +174,7 @@ class Connection(asyncio.Protocol):
 
     def _serve_frames(self) -> None:
         while self._transport is not None and not self._transport.is_closing():
-            if self._in_flight or not self._can_write or self._paused:
+            if self._in_flight or not self._can_write or self._paused or self._throttled:
                 break
             try:
                 frame = self._frames.next_frame()
@@ -181,7 +192,7 @@ class Connection(asyncio.Protocol):
     def _mute_or_unmute(self) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        wanted = not self._in_flight and self._can_write and not self._paused
+        wanted = not (self._in_flight or self._paused or self._throttled) and self._can_write
         if wanted and not self._reading:
             self._transport.resume_reading()
         elif self._reading and not wanted:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from groupstorm.broker.apis import APIS
-from groupstorm.broker.config import OPTIONS, BrokerConfig
-from groupstorm.broker.config_entries import shown
+from groupstorm.broker.config import OPTIONS, BrokerConfig, shown
 from groupstorm.broker.settings import COORDINATOR_SETTINGS, SETTINGS
 from groupstorm.broker.topic_configs import EFFECTIVE, TOPIC_OPTIONS
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
@@ -15,6 +14,9 @@ from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 SETTING_NOTES: Mapping[str, str] = {
     "advertised.listeners": "where clients are sent, `PROTOCOL://HOST:PORT` or `HOST:PORT`; none: to where "
     "they have reached the broker",
+    "allow.everyone.if.no.acl.found": "whether everybody may use a resource about which there is no ACL",
+    "authorizer.class.name": "`org.apache.kafka.metadata.authorizer.StandardAuthorizer`: clients may do what "
+    "ACLs say, see [below](#who-may-do-what); none: everything",
     "auto.create.topics.enable": "whether a topic that Metadata asks for is created",
     "broker.rack": "the rack of every broker in Metadata",
     "connection.failed.authentication.delay.ms": "how long the answer to a failed authentication waits",
@@ -78,9 +80,12 @@ SETTING_NOTES: Mapping[str, str] = {
     "offsets.retention.check.interval.ms": "how often committed offsets are checked for their age",
     "offsets.retention.minutes": "how long the offsets of an empty group are kept",
     "offsets.topic.num.partitions": "how groups are spread over several brokers",
+    "quota.window.num": "over how many windows the rates of client quotas are measured",
+    "quota.window.size.seconds": "how long each of these windows is",
     "sasl.enabled.mechanisms": "the mechanisms that a client may choose from",
     "sasl.server.max.receive.size": "the largest request of a client that has not authenticated yet",
     "socket.request.max.bytes": "the largest request",
+    "super.users": "who may do everything whatever ACLs say: `User:NAME;User:NAME`",
     "transaction.max.timeout.ms": "the longest timeout that a transactional producer may ask for",
     "transaction.state.log.num.partitions": "how transactional ids are spread over several brokers",
 }

@@ -16,7 +16,7 @@ from groupstorm.broker.broker import Broker
 from groupstorm.broker.loop_thread import LoopThread
 from groupstorm.broker.releases import NEWEST
 from groupstorm.broker.security.connection import connections
-from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity, check_advertised
+from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity, secure
 from groupstorm.broker.shell import Server
 from groupstorm.trace.events.coordinator import Event
 
@@ -60,7 +60,7 @@ class EmbeddedBroker:
         broker's; None: a new one."""
         start_ms = time.time_ns() // 1_000_000
         self.broker: Broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=start_ms)
-        check_advertised(self.broker.state.config, security)
+        secure(self.broker.state, security)
         self.events: list[tuple[int, Event]] = []
         self.closed: list[tuple[str, str]] = []
         self.host = "127.0.0.1"

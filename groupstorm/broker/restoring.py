@@ -7,11 +7,16 @@ from typing import cast
 
 from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.changes import (
+    AclCreated,
+    AclDeleted,
     BatchAppended,
+    BrokerConfigured,
     Change,
     ClusterNamed,
+    CredentialAltered,
     GroupConfigured,
     ProducerIdsTaken,
+    QuotasChanged,
     RecordsDeleted,
     TopicConfigured,
     TopicCreated,
@@ -84,6 +89,26 @@ def _configure_group(state: BrokerState, change: GroupConfigured, _now_ms: int) 
     state.group_configs[change.group] = change.configs
 
 
+def _create_acl(state: BrokerState, change: AclCreated, _now_ms: int) -> None:
+    state.acls.add(change.acl)
+
+
+def _delete_acl(state: BrokerState, change: AclDeleted, _now_ms: int) -> None:
+    state.acls.remove(change.acl)
+
+
+def _alter_credential(state: BrokerState, change: CredentialAltered, _now_ms: int) -> None:
+    state.credentials.alter(*change)
+
+
+def _configure_broker(state: BrokerState, change: BrokerConfigured, _now_ms: int) -> None:
+    state.take_broker_configs(change.broker, change.configs)
+
+
+def _change_quotas(state: BrokerState, change: QuotasChanged, _now_ms: int) -> None:
+    state.quotas.change(change.entity, change.values)
+
+
 def _append(state: BrokerState, change: BatchAppended, _now_ms: int) -> None:
     stored = parse_stored(change.data)
     if stored is None:
@@ -114,6 +139,11 @@ _APPLY = cast(
         TopicDeleted: _delete,
         TopicConfigured: _configure,
         GroupConfigured: _configure_group,
+        AclCreated: _create_acl,
+        AclDeleted: _delete_acl,
+        CredentialAltered: _alter_credential,
+        BrokerConfigured: _configure_broker,
+        QuotasChanged: _change_quotas,
         BatchAppended: _append,
         RecordsDeleted: _delete_records,
         ProducerIdsTaken: _take_producer_ids,
@@ -128,6 +158,14 @@ def snapshot(state: BrokerState, records: Iterable[Record]) -> Iterator[Change]:
     yield ProducerIdsTaken(state.producer_ids.next_id)
     for group, configs in state.group_configs.items():
         yield GroupConfigured(group, configs)
+    for acl in state.acls:
+        yield AclCreated(acl)
+    for altered in state.credentials.altered:
+        yield CredentialAltered(*altered)
+    for entity, quotas in state.quotas:
+        yield QuotasChanged(entity, dict(quotas))
+    for broker, changed in state.dynamic_configs.by_broker.items():
+        yield BrokerConfigured(broker, changed)
     for topic in state.topics:
         yield created(topic)
         for index, log in enumerate(topic.partitions):

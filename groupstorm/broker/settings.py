@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from groupstorm.broker.config import OPTIONS as BROKER_OPTIONS
-from groupstorm.broker.config import BrokerConfig
+from groupstorm.broker.config import STANDARD_AUTHORIZER, BrokerConfig
 from groupstorm.coordinator.config import COMPATIBILITY, CoordinatorConfig
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 from groupstorm.problems import InputError
@@ -29,6 +29,8 @@ COORDINATOR_SETTINGS = (
 
 #: All of them, sorted.
 SETTINGS = tuple(sorted({*BROKER_OPTIONS, *COORDINATOR_SETTINGS}))
+
+_OF_AUTHORIZER = ("super.users", "allow.everyone.if.no.acl.found")
 
 #: Why a setting of Kafka's would do nothing, by the beginning of its name.
 REFUSED: Mapping[str, str] = {
@@ -51,6 +53,12 @@ def read_settings(settings: Mapping[str, str]) -> tuple[BrokerConfig, Coordinato
             raise InputError(f"option {name}: {_reason(name)}")
     broker = BrokerConfig.from_mapping(_only(settings, BROKER_OPTIONS))
     coordinator = CoordinatorConfig.from_mapping(_only(settings, COORDINATOR_OPTIONS))
+    if broker.authorizer_class_name is None:
+        for name in _OF_AUTHORIZER:
+            if name in settings:
+                raise InputError(
+                    f"option {name}: does nothing without authorizer.class.name={STANDARD_AUTHORIZER}"
+                )
     return broker, coordinator
 
 

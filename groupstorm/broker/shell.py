@@ -154,6 +154,10 @@ class Server:
         """The clock that idle connections are measured with."""
         return time.monotonic()
 
+    def call_later(self, delay_s: float, act: Callable[[], None]) -> None:
+        assert self._loop is not None
+        self._loop.call_later(delay_s, act)
+
     def _sweep_idle(self) -> None:
         idle_ms = self.broker.state.config.connections_max_idle_ms
         if idle_ms < 0 or self._loop is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from groupstorm.broker.authorization.principals import ANONYMOUS
 from groupstorm.broker.changes import Change
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.messages import Request
@@ -24,6 +25,8 @@ class Coordinator(Protocol):
     ) -> Effects: ...
 
     def set_group_options(self, group: str, options: Mapping[str, int], /) -> None: ...
+
+    def match_only(self, may_match: Callable[[str], bool] | None, /) -> None: ...
 
     def end_transaction(self, producer_id: int, is_commit: bool, now_ms: int, /) -> Effects: ...
 
@@ -45,11 +48,13 @@ class Coordinator(Protocol):
 
 class Peer(NamedTuple):
     """The client of a connection. ``host``: its address as Java prints it; ``reached_at``: the broker's
-    address as the client sees it; ``node``: the id of that broker, None: the first."""
+    address as the client sees it; ``node``: the id of that broker, None: the first; ``principal``: who it has
+    proved to be."""
 
     host: str
     reached_at: Endpoint
     node: int | None = None
+    principal: str = ANONYMOUS
 
 
 class ConnectionOutput(NamedTuple):
@@ -60,6 +65,8 @@ class ConnectionOutput(NamedTuple):
     payload: bytes | None
     close: str | None = None
     """Why the connection is closed; None: it stays open."""
+    mute_ms: int = 0
+    """How long no further request of the connection is served (KIP-219)."""
 
 
 class BrokerEffects(NamedTuple):

@@ -96,7 +96,7 @@ def serve(
     """
     from groupstorm.broker import console_log, service
     from groupstorm.broker.assembly import make_broker
-    from groupstorm.broker.security.listener import check_advertised
+    from groupstorm.broker.security.listener import secure
     from groupstorm.testing.control import control_beside
 
     listener = ListenerOptions(host, port, listen, tls_cert, tls_key, tls_client_ca, sasl_users, insecure)
@@ -105,7 +105,7 @@ def serve(
 
     def make(journal: Sequence[Change], now_ms: int) -> Broker:
         broker = make_broker(settings, topics, brokers, as_version, journal, now_ms)
-        check_advertised(broker.state.config, security)
+        secure(broker.state, security)
         return broker
 
     console_log.configure()

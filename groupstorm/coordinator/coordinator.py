@@ -235,6 +235,11 @@ class GroupCoordinator:
                 request_refresh(group)
         return self._submit(delete_topics(shard, removed))
 
+    def match_only(self, may_match: Callable[[str], bool] | None) -> None:
+        """Regular expressions that a later request has resolved match only these topics; None: all that there
+        are (GroupMetadataManager.filterTopicDescribeAuthorizedTopics)."""
+        self._shard.may_match = may_match
+
     def set_group_options(self, group: str, options: Mapping[str, int]) -> None:
         """Give one group options of its own (GROUP resources of IncrementalAlterConfigs), all of them at
         once; `InputError` names the option that is wrong."""

@@ -35,6 +35,7 @@ class Shard:
         "config",
         "group_options",
         "groups",
+        "may_match",
         "member_ids",
         "now_ms",
         "offsets",
@@ -68,6 +69,8 @@ class Shard:
         self.group_options = GroupOptions(config.consumer)
         #: Regular expressions to resolve after this call, by group.
         self.background: list[tuple[str, tuple[str, ...]]] = []
+        #: Which topics regular expressions may match; None: every one.
+        self.may_match: Callable[[str], bool] | None = None
         self.offsets = Offsets()
         self.pending_offsets = PendingOffsets()
         #: The last written record of each group, which another coordinator would read. Kept only with

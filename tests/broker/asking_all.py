@@ -45,6 +45,63 @@ def consumer_heartbeat(driver: Driver, version: int) -> Any:
     )
 
 
+#: A filter that finds every rule.
+ANY_ACL = {
+    "resource_type_filter": 1,
+    "resource_name_filter": None,
+    "pattern_type_filter": 1,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": 1,
+    "permission_type": 1,
+}
+_ACL = {
+    "resource_type": 2,
+    "resource_name": "orders",
+    "resource_pattern_type": 3,
+    "principal": "User:alice",
+    "host": "*",
+    "operation": 3,
+    "permission_type": 3,
+}
+
+
+def create_acls(driver: Driver, version: int) -> Any:
+    created = wire.structure(wire.CREATE_ACLS, version, "AclCreation", **_ACL)
+    return driver.ask(wire.CREATE_ACLS, version, creations=(created,))
+
+
+def delete_acls(driver: Driver, version: int) -> Any:
+    found = wire.structure(wire.DELETE_ACLS, version, "DeleteAclsFilter", **ANY_ACL)
+    return driver.ask(wire.DELETE_ACLS, version, filters=(found,))
+
+
+def alter_scram(driver: Driver, version: int) -> Any:
+    fields = {
+        "name": "alice",
+        "mechanism": 1,
+        "iterations": 4096,
+        "salt": b"salt",
+        "salted_password": b"p" * 32,
+    }
+    upserted = wire.structure(wire.ALTER_SCRAM, version, "ScramCredentialUpsertion", **fields)
+    return driver.ask(wire.ALTER_SCRAM, version, deletions=(), upsertions=(upserted,))
+
+
+def replace_configs(driver: Driver, version: int) -> Any:
+    config = wire.structure(wire.ALTER_CONFIGS, version, "AlterableConfig", name="retention.ms", value="5")
+    fields = {"resource_type": 2, "resource_name": "orders", "configs": (config,)}
+    resource = wire.structure(wire.ALTER_CONFIGS, version, "AlterConfigsResource", **fields)
+    return driver.ask(wire.ALTER_CONFIGS, version, resources=(resource,))
+
+
+def alter_quotas(driver: Driver, version: int) -> Any:
+    entity = wire.structure(wire.ALTER_QUOTAS, version, "EntityData", entity_type="user", entity_name="alice")
+    op = wire.structure(wire.ALTER_QUOTAS, version, "OpData", key="producer_byte_rate", value=1000.0)
+    entry = wire.structure(wire.ALTER_QUOTAS, version, "EntryData", entity=(entity,), ops=(op,))
+    return driver.ask(wire.ALTER_QUOTAS, version, entries=(entry,), validate_only=False)
+
+
 #: By API: asks in a version and returns what is answered.
 ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.PRODUCE: produce,
@@ -72,6 +129,18 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.ADD_OFFSETS_TO_TXN: lambda driver, version: TransactionalProducer(driver).add_offsets(version),
     wire.END_TXN: lambda driver, version: TransactionalProducer(driver).end(version),
     wire.TXN_OFFSET_COMMIT: lambda driver, version: TransactionalProducer(driver).commit_offset(version),
+    wire.CREATE_ACLS: create_acls,
+    wire.DESCRIBE_ACLS: simply(wire.DESCRIBE_ACLS, **ANY_ACL),
+    wire.DELETE_ACLS: delete_acls,
+    wire.ALTER_SCRAM: alter_scram,
+    wire.ALTER_QUOTAS: alter_quotas,
+    wire.DESCRIBE_QUOTAS: lambda driver, version: (
+        alter_quotas(driver, 1) and driver.ask(wire.DESCRIBE_QUOTAS, version, components=(), strict=False)
+    ),
+    wire.ALTER_CONFIGS: replace_configs,
+    wire.DESCRIBE_SCRAM: lambda driver, version: (
+        alter_scram(driver, 0) and driver.ask(wire.DESCRIBE_SCRAM, version, users=None)
+    ),
     wire.DESCRIBE_CONFIGS: describe_configs,
     wire.CREATE_PARTITIONS: lambda driver, version: create_partitions(driver, version, 4),
     wire.DELETE_GROUPS: simply(wire.DELETE_GROUPS, groups_names=("none",)),

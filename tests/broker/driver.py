@@ -31,6 +31,8 @@ class Driver:
         self.now_ms = 1000
         self.answers: dict[int, Any] = {}
         self.closed: dict[int, str] = {}
+        #: How long quotas mute connections.
+        self.muted_ms: dict[int, int] = {}
         self.events: list[Any] = []
         self._connections = itertools.count(1)
         self._asked: dict[int, tuple[int, int]] = {}
@@ -57,7 +59,7 @@ class Driver:
 
     def collect(self, effects: Any) -> None:
         self.events.extend(effects.events)
-        for connection, payload, close in effects.outputs:
+        for connection, payload, close, mute_ms in effects.outputs:
             assert connection not in self.answers, "answered twice"
             assert connection not in self.closed, "answered after it was closed"
             if payload is not None:
@@ -66,3 +68,5 @@ class Driver:
                 self.answers[connection] = message
             if close is not None:
                 self.closed[connection] = close
+            if mute_ms:
+                self.muted_ms[connection] = mute_ms

@@ -53,7 +53,7 @@ def test_advertised_listeners(text: str, endpoint: Advertised) -> None:
         ("group.initial.rebalance.delay.ms", "soon", "group.initial.rebalance.delay.ms"),
         ("num.partition", "3", "did you mean num.partitions"),
         ("group.initial.rebalance.delay", "3", "did you mean group.initial.rebalance.delay.ms"),
-        ("zookeeper.connect", "localhost", "accepted are advertised.listeners, auto.create"),
+        ("zookeeper.connect", "localhost", "accepted are advertised.listeners, allow.everyone"),
     ],
 )
 def test_wrong_settings_are_named_with_what_was_expected(name: str, value: str, expected: str) -> None:

@@ -7,11 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+from groupstorm.broker.authorization.acls import Acl
+from groupstorm.broker.authorization.authorizer import Acls, Authorizer
 from groupstorm.broker.changes import (
+    AclCreated,
+    AclDeleted,
     BatchAppended,
+    BrokerConfigured,
     Change,
+    CredentialAltered,
     GroupConfigured,
     ProducerIdsTaken,
+    QuotasChanged,
     RecordsDeleted,
     TopicConfigured,
     TopicCreated,
@@ -20,10 +27,16 @@ from groupstorm.broker.changes import (
 )
 from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
+from groupstorm.broker.dynamic_configs import DynamicConfigs
 from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
 from groupstorm.broker.log.partition import Appended, PartitionLog
 from groupstorm.broker.log.topics import Topic, Topics
 from groupstorm.broker.producer_ids import ProducerIds
+from groupstorm.broker.quotas.client_quotas import Client, ClientQuotas
+from groupstorm.broker.quotas.entities import Entity
+from groupstorm.broker.quotas.rates import Windows
+from groupstorm.broker.security.credentials import Credentials
+from groupstorm.broker.security.scram import Credential
 from groupstorm.broker.transactions import Marker, Partition, Transactions
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.config import CoordinatorConfig
@@ -55,6 +68,15 @@ class Call(NamedTuple):
     now_ms: int
     node: int
     """Which of the brokers was asked."""
+    principal: str
+    """Who the client is: ``User:alice``"""
+    size_bytes: int
+    """Of the whole request."""
+
+    @property
+    def client(self) -> Client:
+        """Whose quotas count."""
+        return Client(self.principal.partition(":")[2], self.client_id, self.node)
 
 
 @dataclass(slots=True)
@@ -80,14 +102,26 @@ class BrokerState:
     """Topics that are new or have grown, and which the group coordinator does not know yet."""
     changed_groups: list[str] = field(default_factory=list)
     """Groups whose configurations the group coordinator does not know yet."""
+    dynamic_configs: DynamicConfigs = field(init=False)
+    """What has changed ``config``."""
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
+    acls: Acls = field(default_factory=Acls)
+    credentials: Credentials = field(default_factory=Credentials)
+    quotas: ClientQuotas = field(init=False)
+    now_ms: int = 0
+    """The time of this step."""
+    authorizer: Authorizer | None = None
+    """Decides by ``acls``; None: every client may do everything."""
 
     @property
     def cluster(self) -> Cluster:
         return self.topics.cluster
 
     def __post_init__(self) -> None:
+        self.dynamic_configs = DynamicConfigs(self.config)
+        windows = Windows(self.config.quota_window_num, self.config.quota_window_size_seconds * 1000)
+        self.quotas = ClientQuotas(windows)
         self.transactions = Transactions(self.take_producer_id, self.config.transaction_max_timeout_ms)
         slots = self.config.max_incremental_fetch_session_cache_slots
         for node in self.cluster.nodes:
@@ -137,10 +171,39 @@ class BrokerState:
         self.topics.configure(topic, configs)
         self.changes.append(TopicConfigured(topic.name, dict(configs)))
 
+    def configure_broker(self, broker: str, configs: Mapping[str, str]) -> None:
+        """``broker``: its name, `ALL_BROKERS` for all; the configurations have been checked."""
+        self.take_broker_configs(broker, configs)
+        self.changes.append(BrokerConfigured(broker, dict(configs)))
+
+    def take_broker_configs(self, broker: str, configs: Mapping[str, str]) -> None:
+        self.dynamic_configs.by_broker[broker] = dict(configs)
+        self.config = self.dynamic_configs.effective()
+        self.topics.take_settings(self.config)
+
     def configure_group(self, group: str, configs: Mapping[str, str]) -> None:
         self.group_configs[group] = dict(configs)
         self.changes.append(GroupConfigured(group, dict(configs)))
         self.changed_groups.append(group)
+
+    def create_acl(self, acl: Acl) -> None:
+        """Add a rule, unless it is there already (AclControlManager.createAcls)."""
+        if acl not in self.acls:
+            self.acls.add(acl)
+            self.changes.append(AclCreated(acl))
+
+    def delete_acl(self, acl: Acl) -> None:
+        self.acls.remove(acl)
+        self.changes.append(AclDeleted(acl))
+
+    def alter_credential(self, user: str, mechanism: int, credential: Credential | None) -> None:
+        self.credentials.alter(user, mechanism, credential)
+        self.changes.append(CredentialAltered(user, mechanism, credential))
+
+    def change_quotas(self, entity: Entity, values: dict[str, float | None]) -> None:
+        """Set quotas of an entity, or remove those without a value."""
+        self.quotas.change(entity, values)
+        self.changes.append(QuotasChanged(entity, values))
 
     def delete_records(self, topic: Topic, partition: int, before_offset: int) -> None:
         log = topic.partitions[partition]
@@ -200,9 +263,11 @@ class Encoded(NamedTuple):
 
 
 class NoAnswer(NamedTuple):
-    """Nothing is sent (acks=0). ``close``: why the connection is closed instead, or None."""
+    """Nothing is sent (acks=0). ``close``: why the connection is closed instead, or None; ``mute_ms``: how
+    long the client's quota mutes it."""
 
     close: str | None = None
+    mute_ms: int = 0
 
 
 class AskCoordinator(NamedTuple):
@@ -210,6 +275,8 @@ class AskCoordinator(NamedTuple):
 
     requests: Sequence[messages.Request]
     finish: Callable[[Sequence[Any]], KioMessage]
+    may_match: Callable[[str], bool] | None = None
+    """Whether a regular expression of the client's group may match a topic; None: it may match each."""
 
 
 class Wait(NamedTuple):
@@ -237,11 +304,6 @@ class Api:
     handle: Handler
     advertised_min_version: int | None = None
     """The lowest version in ApiVersions, if another one."""
-
-
-def authorized_operations(asked: bool, operations: Sequence[int]) -> int:
-    """The bit field of AclOperation codes: without an authorizer everything is allowed."""
-    return sum(1 << code for code in operations) if asked else NO_AUTHORIZED_OPERATIONS
 
 
 def timestamp(time_ms: int | None) -> datetime.datetime | None:

@@ -27,7 +27,7 @@ class _Items(NamedTuple):
     """An array of the response with one item for each item of an array of the request.
 
     ``copied``: field of the response -> field of the request; ``inner``: the items that carry the error, if
-    these do not.
+    these do not; ``echoed``: items within these that are as in the request.
     """
 
     field: str
@@ -36,6 +36,7 @@ class _Items(NamedTuple):
     copied: Mapping[str, str]
     inner: _Items | None = None
     error_field: str = "error_code"
+    echoed: _Items | None = None
 
 
 _TOPIC = {"name": "name", "topic_id": "topic_id"}
@@ -68,6 +69,12 @@ _ITEMS: Mapping[int, tuple[_Items, ...]] = MappingProxyType(
             ),
         ),
         3: (_Items("topics", "MetadataResponseTopic", "topics", _TOPIC),),
+        8: (
+            _Items(
+                *("topics", "OffsetCommitResponseTopic", "topics", _TOPIC),
+                _Items("partitions", "OffsetCommitResponsePartition", "partitions", _INDEX),
+            ),
+        ),
         10: (_Items("coordinators", "Coordinator", "coordinator_keys", {"key": _ITEM}),),
         19: (_Items("topics", "CreatableTopicResult", "topics", {"name": "name"}),),
         20: (
@@ -107,9 +114,28 @@ _ITEMS: Mapping[int, tuple[_Items, ...]] = MappingProxyType(
                 _Items("partitions", "TxnOffsetCommitResponsePartition", "partitions", _INDEX),
             ),
         ),
+        30: (_Items("results", "AclCreationResult", "creations", {}),),
+        31: (_Items("filter_results", "DeleteAclsFilterResult", "filters", {}),),
         32: (_Items("results", "DescribeConfigsResult", "resources", _RESOURCE),),
+        33: (_Items("responses", "AlterConfigsResourceResponse", "resources", _RESOURCE),),
         37: (_Items("results", "CreatePartitionsTopicResult", "topics", {"name": "name"}),),
         44: (_Items("responses", "AlterConfigsResourceResponse", "resources", _RESOURCE),),
+        49: (
+            _Items(
+                *("entries", "EntryData", "entries", {}),
+                echoed=_Items(
+                    "entity",
+                    "EntityData",
+                    "entity",
+                    {"entity_type": "entity_type", "entity_name": "entity_name"},
+                ),
+            ),
+        ),
+        50: (_Items("results", "DescribeUserScramCredentialsResult", "users", {}),),
+        51: (
+            _Items("results", "AlterUserScramCredentialsResult", "deletions", {"user": "name"}),
+            _Items("results", "AlterUserScramCredentialsResult", "upsertions", {"user": "name"}),
+        ),
         75: (_Items("topics", "DescribeTopicPartitionsResponseTopic", "topics", {"name": "name"}),),
     }
 )
@@ -124,8 +150,10 @@ PRODUCE, FETCH, LIST_GROUPS = 0, 1, 16
 _FIRST_FETCH_WITHOUT_ITEMS = 13
 
 
-def error_answer(api: Api, state: BrokerState, call: Call, error: Error) -> Any:
+def error_answer(api: Api, state: BrokerState, call: Call, error: Error, sentence: str | None = None) -> Any:
     """The response to a request that is not carried out; None if Kafka sends none (Produce with acks=0).
+
+    ``sentence``: about the error, where the response has a field for one.
 
     Metadata of all topics has no place for an error before version 13: that response is empty.
     """
@@ -136,16 +164,18 @@ def error_answer(api: Api, state: BrokerState, call: Call, error: Error) -> Any:
         return outcome.finish([_refusal(request, error) for request in outcome.requests])
     if api.key == PRODUCE and call.message.acks == 0:
         return None
-    values: dict[str, Any] = {"error_code": error, "session_id": getattr(call.message, "session_id", 0)}
+    errors = {"error_code": error, "error_message": sentence}
+    values: dict[str, Any] = {**errors, "session_id": getattr(call.message, "session_id", 0)}
     has_items = not (api.key == FETCH and call.version >= _FIRST_FETCH_WITHOUT_ITEMS)
     for items in _ITEMS.get(api.key, ()) if has_items else ():
         if hasattr(call.message, items.asked):
-            values[items.field] = _answered(call, items, call.message, error)
+            answered = _answered(call, items, call.message, errors)
+            values[items.field] = (*values.get(items.field, ()), *answered)
     return _filled(call, call.types.root.__name__, values)
 
 
 #: Their handlers ask the group coordinator and do nothing else.
-_ASKING_THE_COORDINATOR = frozenset((8, 9, 11, 12, 13, 14, 15, 42, 47, 68, 69))
+_ASKING_THE_COORDINATOR = frozenset((9, 11, 12, 13, 14, 15, 42, 47, 69))
 
 
 def _refusal(request: messages.Request, error: Error) -> Any:
@@ -153,17 +183,19 @@ def _refusal(request: messages.Request, error: Error) -> Any:
     return error_response(request, error)
 
 
-def _answered(call: Call, items: _Items, asked: Any, error: Error) -> tuple[Any, ...]:
+def _answered(call: Call, items: _Items, asked: Any, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     answers = []
     for item in getattr(asked, items.asked) or ():
         values = {
             field: item if source == _ITEM else getattr(item, source, None)
             for field, source in items.copied.items()
         }
-        if items.inner is None:
-            values[items.error_field] = error
-        else:
-            values[items.inner.field] = _answered(call, items.inner, item, error)
+        if items.echoed is not None:
+            values[items.echoed.field] = _answered(call, items.echoed, item, {})
+        if items.inner is None and errors:
+            values |= {**errors, items.error_field: errors["error_code"]}
+        elif items.inner is not None:
+            values[items.inner.field] = _answered(call, items.inner, item, errors)
         answers.append(_filled(call, items.structure, values))
     return tuple(answers)
 

@@ -8,6 +8,8 @@
 * acks=-1 and 1 are the same: replicas are never behind. min.insync.replicas above the number of replicas
   is NOT_ENOUGH_REPLICAS for acks=-1.
 * Transactional batches must belong to the producer's open transaction (KIP-98, KIP-890).
+* A producer needs WRITE on each topic, and for transactional records on its transactional id.
+* A producer above its quota is answered at once, with the time for which its connection is muted (KIP-219).
 * Batches are checked (magic, length, crc32c, sequence of idempotent producers) and never decoded.
 """
 
@@ -17,10 +19,14 @@ from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, NoAnswer, timestamp
 from groupstorm.broker.apis.lookup import find_log, find_topic, same_topic
-from groupstorm.broker.log.batches import Batch, BatchError, parse_produced, stamped
+from groupstorm.broker.apis.rights import may
+from groupstorm.broker.authorization.acls import Operation, ResourceType
+from groupstorm.broker.log.batches import Batch, BatchError, parse_produced, says_transactional, stamped
 from groupstorm.broker.log.partition import NO_OFFSET
 from groupstorm.broker.log.topics import Topic
+from groupstorm.broker.quotas.entities import PRODUCER_BYTE_RATE
 from groupstorm.coordinator.errors import Error
+from groupstorm.protocol.codec.shape import MILLISECOND
 
 _ALL = -1
 _ACKS = (_ALL, 0, 1)
@@ -40,9 +46,10 @@ class _Written(NamedTuple):
 def handle(state: BrokerState, call: Call) -> Done | NoAnswer:
     message = call.message
     errors: set[Error] = set()
+    refused = _transaction_error(state, call)
     responses = []
     for asked in message.topic_data:
-        topic, error = find_topic(state.topics, asked)
+        topic, error = find_topic(state, call, asked) if refused is Error.NONE else (None, refused)
         written = []
         for partition in asked.partition_data:
             result = _write(state, call, topic, error, partition)
@@ -51,13 +58,27 @@ def handle(state: BrokerState, call: Call) -> Done | NoAnswer:
         responses.append(
             call.types.make("TopicProduceResponse", partition_responses=tuple(written), **same_topic(asked))
         )
+    throttle_ms = state.quotas.record(PRODUCER_BYTE_RATE, call.client, call.size_bytes, call.now_ms)
     if message.acks == 0:
         failed = sorted(error.name for error in errors if error is not Error.NONE)
-        return NoAnswer(f"a producer with acks=0 met {', '.join(failed)}" if failed else None)
-    return Done(call.types.response(responses=tuple(responses)))
+        return NoAnswer(f"a producer with acks=0 met {', '.join(failed)}" if failed else None, throttle_ms)
+    return Done(call.types.response(responses=tuple(responses), throttle_time=throttle_ms * MILLISECOND))
 
 
 API = Api(0, "Produce", 3, 13, handle, advertised_min_version=0)
+
+
+def _transaction_error(state: BrokerState, call: Call) -> Error:
+    """The error of a request with transactional records whose producer may not use its transactional id."""
+    if state.authorizer is None or not any(
+        says_transactional(partition.records)
+        for topic in call.message.topic_data
+        for partition in topic.partition_data
+    ):
+        return Error.NONE
+    name = call.message.transactional_id
+    known = name is not None and may(state, call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name)
+    return Error.NONE if known else Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def _write(state: BrokerState, call: Call, topic: Topic | None, error: Error, partition: Any) -> _Written:

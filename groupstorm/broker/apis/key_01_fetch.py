@@ -6,6 +6,9 @@
   new leaders.
 * A fetch waits up to max_wait_ms for min_bytes (DelayedFetch). With an error in any partition it does not
   wait.
+* A consumer needs READ on each topic. A fetch does not end earlier because of a topic that its client may not
+  read, unless it is about nothing else (KafkaApis.handleFetchRequest).
+* Above its quota a client gets an empty response, with the time for which its connection is muted (KIP-219).
 * Records of a partition without any are empty, never null: librdkafka rejects null (KAFKA-18646).
 * The first batch of a response may exceed the limits (KIP-74).
 """
@@ -15,10 +18,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, Wait, milliseconds
 from groupstorm.broker.apis.lookup import NO_EPOCH, find_log, find_topic
+from groupstorm.broker.apis.rights import may_on_cluster
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -29,10 +34,15 @@ from groupstorm.broker.fetch_sessions import (
 )
 from groupstorm.broker.log.batches import last_offset
 from groupstorm.broker.log.partition import NO_OFFSET, PartitionLog
+from groupstorm.broker.quotas.entities import CONSUMER_BYTE_RATE
 from groupstorm.coordinator.errors import Error
+from groupstorm.protocol.codec import encoder
+from groupstorm.protocol.codec.shape import MILLISECOND
 
 _READ_COMMITTED = 1
 _NO_REPLICA = -1
+#: In front of a response; its size counts with it.
+_LENGTH_BYTES = 4
 _FIRST_WITH_TOPIC_IDS = 13
 
 
@@ -45,6 +55,10 @@ class _Asked:
     log: PartitionLog | None
     error: Error
     committed_only: bool
+
+    @property
+    def is_denied(self) -> bool:
+        return self.error is Error.TOPIC_AUTHORIZATION_FAILED
 
     def present_error(self) -> Error:
         """The error now: retention, or a deletion, may have come while the fetch has waited."""
@@ -67,16 +81,20 @@ def handle(state: BrokerState, call: Call) -> Done | Wait:
         return Done(call.types.response(error_code=error, session_id=NO_SESSION, responses=()))
     wanted = _wanted(call) if session is None else session.partitions
     asked = [_ask(state, call, key, partition) for key, partition in wanted.items()]
-    max_bytes = min(call.message.max_bytes, state.config.fetch_max_bytes)
+    max_bytes, min_bytes = _limits(state, call)
     max_wait_ms = milliseconds(call.message.max_wait)
 
     def is_ready() -> bool:
-        return _is_ready(asked, call.message.min_bytes)
+        return _is_ready(asked, min_bytes)
 
     def finish() -> Any:
-        return _response(call, asked, max_bytes, session, is_full)
+        reads = _read(asked, max_bytes)
+        throttle_ms = _throttle_ms(state, call, reads, is_full)
+        if throttle_ms:
+            return _throttled(state, call, session, is_full, throttle_ms)
+        return _response(call, reads, session, is_full)
 
-    if max_wait_ms <= 0 or not asked or is_ready():
+    if max_wait_ms <= 0 or all(one.is_denied for one in asked) or is_ready():
         return Done(finish())
     logs = [one.log for one in asked if one.log is not None]
     return Wait(call.now_ms + max_wait_ms, logs, is_ready, finish)
@@ -139,7 +157,9 @@ class _Named:
 
 
 def _ask(state: BrokerState, call: Call, key: PartitionKey, partition: Any) -> _Asked:
-    topic, error = find_topic(state.topics, _Named(key[0]), "topic")
+    topic, error = find_topic(state, call, _Named(key[0]), "topic")
+    if _is_replica(call) and not may_on_cluster(state, call, Operation.CLUSTER_ACTION):
+        topic, error = None, Error.TOPIC_AUTHORIZATION_FAILED
     log = None
     if topic is not None:
         epoch = getattr(partition, "current_leader_epoch", NO_EPOCH)
@@ -147,9 +167,17 @@ def _ask(state: BrokerState, call: Call, key: PartitionKey, partition: Any) -> _
     return _Asked(key, partition, log, error, call.message.isolation_level == _READ_COMMITTED)
 
 
+def _is_replica(call: Call) -> bool:
+    """Whether a broker asks: since version 15 it says so in a structure of its own."""
+    asker: Any = getattr(call.message, "replica_state", call.message)
+    return bool(asker.replica_id != _NO_REPLICA)
+
+
 def _is_ready(asked: list[_Asked], min_bytes: int) -> bool:
     available = 0
     for one in asked:
+        if one.is_denied:
+            continue
         if one.log is None or one.present_error() is not Error.NONE:
             return True
         wanted = one.partition
@@ -159,22 +187,69 @@ def _is_ready(asked: list[_Asked], min_bytes: int) -> bool:
     return available >= min_bytes
 
 
-def _response(
-    call: Call, asked: list[_Asked], max_bytes: int, session: FetchSession | None, is_full: bool
-) -> Any:
-    topics: dict[Any, list[Any]] = {}
-    left = max_bytes
-    anything = False
+def _limits(state: BrokerState, call: Call) -> tuple[int, int]:
+    """The most and the fewest bytes that this fetch returns. A quota allows no more than fit into all of its
+    windows."""
+    most = min(call.message.max_bytes, state.config.fetch_max_bytes)
+    by_quota = state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client)
+    if by_quota is not None and by_quota < most:
+        most = int(by_quota)
+    return most, min(call.message.min_bytes, most)
+
+
+class _Read(NamedTuple):
+    """What a partition has for the response."""
+
+    asked: _Asked
+    error: Error
+    records: list[bytes]
+    data: bytes
+
+
+def _read(asked: list[_Asked], max_bytes: int) -> list[_Read]:
+    reads, left, anything = [], max_bytes, False
     for one in asked:
         error = one.present_error()
         records: list[bytes] = []
         if error is Error.NONE and one.log is not None:
             limit = min(one.partition.partition_max_bytes, left)
-            until = one.until()
-            records = one.log.read(one.partition.fetch_offset, limit, not anything, until)
+            records = one.log.read(one.partition.fetch_offset, limit, not anything, one.until())
         data = b"".join(records)
         anything = anything or bool(data)
         left = max(0, left - len(data))
+        reads.append(_Read(one, error, records, data))
+    return reads
+
+
+def _throttle_ms(state: BrokerState, call: Call, reads: list[_Read], is_full: bool) -> int:
+    """For how long the client's quota wants nothing to be sent; the bytes of the response count otherwise."""
+    if state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is None or _is_replica(call):
+        return 0
+    shown = reads if is_full else [one for one in reads if one.data or one.error is not Error.NONE]
+    size_bytes = _LENGTH_BYTES + sum(map(len, encoder(call.types.root)(_response(call, shown, None, True))))
+    row = (CONSUMER_BYTE_RATE, call.client, size_bytes, state.now_ms)
+    throttle_ms = state.quotas.record(*row)
+    if throttle_ms:
+        state.quotas.take_back(*row)
+    return throttle_ms
+
+
+def _throttled(
+    state: BrokerState, call: Call, session: FetchSession | None, is_full: bool, throttle_ms: int
+) -> Any:
+    """An empty response: it begins no session, and a session that there is goes on
+    (FetchContext.getThrottledResponse)."""
+    session_id = NO_SESSION if session is None or is_full else session.session_id
+    if session is not None and is_full:
+        state.sessions[call.node].end(session.session_id)
+    return call.types.response(
+        throttle_time=throttle_ms * MILLISECOND, error_code=Error.NONE, session_id=session_id, responses=()
+    )
+
+
+def _response(call: Call, reads: list[_Read], session: FetchSession | None, is_full: bool) -> Any:
+    topics: dict[Any, list[Any]] = {}
+    for one, error, records, data in reads:
         has_changed = _has_changed(session, one, error, data)
         if is_full or has_changed:
             topics.setdefault(one.key[0], []).append(_partition(call, one, error, data, records))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.lookup import NO_EPOCH, find_log
+from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_led
 from groupstorm.broker.log.partition import (
     LEADER_EPOCH,
     NO_OFFSET,
@@ -21,7 +21,6 @@ from groupstorm.broker.log.partition import (
     PartitionLog,
     TimedOffset,
 )
-from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
 
 _LATEST = -1
@@ -45,24 +44,14 @@ _NONE_FOUND = TimedOffset(NO_TIMESTAMP, NO_OFFSET)
 
 
 def handle(state: BrokerState, call: Call) -> Done:
-    topics = tuple(
-        call.types.make(
-            "ListOffsetsTopicResponse",
-            name=topic.name,
-            partitions=tuple(
-                _partition(state, call, partition, state.topics.get(topic.name))
-                for partition in topic.partitions
-            ),
-        )
-        for topic in call.message.topics
-    )
+    topics = answer_partitions(state, call, "ListOffsetsTopicResponse", _partition)
     return Done(call.types.response(topics=topics))
 
 
 API = Api(2, "ListOffsets", 1, 11, handle)
 
 
-def _partition(state: BrokerState, call: Call, asked: Any, topic: Topic | None) -> Any:
+def _partition(state: BrokerState, call: Call, topic: Found, asked: Any) -> Any:
     error, found = _look_up(state, call, asked, topic)
     return call.types.make(
         "ListOffsetsPartitionResponse",
@@ -74,9 +63,9 @@ def _partition(state: BrokerState, call: Call, asked: Any, topic: Topic | None) 
     )
 
 
-def _look_up(state: BrokerState, call: Call, asked: Any, topic: Topic | None) -> tuple[Error, TimedOffset]:
+def _look_up(state: BrokerState, call: Call, asked: Any, topic: Found) -> tuple[Error, TimedOffset]:
     epoch = getattr(asked, "current_leader_epoch", NO_EPOCH)
-    log, error = find_log(state, call, topic, asked.partition_index, epoch)
+    log, error = find_led(state, call, topic, asked.partition_index, epoch)
     if log is None:
         return error, _NONE_FOUND
     if asked.timestamp < 0 and call.version < _FIRST_VERSION.get(asked.timestamp, call.version + 1):

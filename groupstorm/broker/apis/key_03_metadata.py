@@ -8,6 +8,9 @@
   id that nobody has is UNKNOWN_TOPIC_ID.
 * A topic that is created on demand is answered UNKNOWN_TOPIC_OR_PARTITION this once, as in Kafka, which
   creates it meanwhile (DefaultAutoTopicCreationManager); clients ask again.
+* Topics that the client may not describe are left out of all topics. If they are named, the answer is
+  TOPIC_AUTHORIZATION_FAILED whether or not there is one: by name without the id, by id without the name. A
+  topic is created on demand for those who may create topics, or this one.
 * The encoded answer is kept until the topics change: a hundred topics of a hundred partitions take
   longer to build than to write.
 """
@@ -16,31 +19,40 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Encoded, authorized_operations
+from groupstorm.broker.apis.api import NO_AUTHORIZED_OPERATIONS, Api, BrokerState, Call, Encoded
+from groupstorm.broker.apis.rights import (
+    authorized_operations,
+    cluster_operations,
+    may,
+    may_on_cluster,
+    topic_error,
+)
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.log.topics import Topic, TopicError, check_name
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import encoder
 
-#: AclOperation codes that exist for a topic and for the cluster (AclEntry.supportedOperations).
-TOPIC_OPERATIONS = (3, 4, 5, 6, 7, 8, 10, 11)
-CLUSTER_OPERATIONS = (5, 7, 8, 9, 10, 11, 12)
+#: Versions that may name a topic by its id.
+_FIRST_BY_ID = 12
 _ANSWERS_KEPT = 64
 #: Of all kept answers; 100,000 topics are answered with 6 MB, and the key takes as much.
 _BYTES_KEPT = 8 * 1024 * 1024
-#: A kept answer's version, address, number of changes of the topics, request and topics.
+#: A kept answer's version, address, number of changes of the topics, the cluster's operations, and topics.
 _Key = tuple[object, ...]
 _CHANGES = 2
 
 
 def handle(state: BrokerState, call: Call) -> Encoded:
     found = list(_find(state, call))
-    key = (call.version, call.reached_at, state.topics.changes, _asked_for(call.message), tuple(found))
+    cluster_asked = getattr(call.message, "include_cluster_authorized_operations", False)
+    operations = cluster_operations(state, call, cluster_asked)
+    key = (call.version, call.reached_at, state.topics.changes, operations, tuple(found))
     body = state.metadata_cache.get(key)
     if body is None:
-        body = [b"".join(encoder(call.types.root)(_response(state, call, found)))]
+        body = [b"".join(encoder(call.types.root)(_response(state, call, found, operations)))]
         _keep(state.metadata_cache, key, body)
     return Encoded(body)
 
@@ -58,66 +70,80 @@ def _keep(kept: dict[_Key, list[bytes]], key: _Key, body: list[bytes]) -> None:
         kept[key] = body
 
 
-#: A topic's name, its id, and the error.
-_Found = tuple[str | None, uuid.UUID | None, Error]
+class _Found(NamedTuple):
+    """A topic of the answer."""
 
-
-def _asked_for(message: Any) -> tuple[bool, bool]:
-    return (
-        getattr(message, "include_cluster_authorized_operations", False),
-        getattr(message, "include_topic_authorized_operations", False),
-    )
+    name: str | None
+    topic_id: uuid.UUID | None
+    error: Error
+    operations: int = NO_AUTHORIZED_OPERATIONS
 
 
 def _find(state: BrokerState, call: Call) -> Iterator[_Found]:
     asked = call.message.topics
     if asked is None or (call.version == 0 and not asked):
-        yield from ((topic.name, topic.topic_id, Error.NONE) for topic in state.topics)
+        yield from (
+            _known(state, call, topic)
+            for topic in state.topics
+            if topic_error(state, call, topic.name) is Error.NONE
+        )
         return
+    for one in asked:
+        topic_id = getattr(one, "topic_id", None)
+        yield _by_id(state, call, topic_id) if one.name is None else _by_name(state, call, one.name)
+
+
+def _known(state: BrokerState, call: Call, topic: Topic) -> _Found:
+    asked = getattr(call.message, "include_topic_authorized_operations", False)
+    operations = authorized_operations(state, call, asked, ResourceType.TOPIC, topic.name)
+    return _Found(topic.name, topic.topic_id, Error.NONE, operations)
+
+
+def _by_id(state: BrokerState, call: Call, topic_id: uuid.UUID | None) -> _Found:
+    if call.version < _FIRST_BY_ID:
+        return _Found("", topic_id, Error.INVALID_REQUEST)  # 10 and 11 have the field, Kafka never served it
+    topic = state.topics.get_by_id(topic_id)
+    if topic is None:
+        return _Found(None, topic_id, Error.UNKNOWN_TOPIC_ID)
+    error = topic_error(state, call, topic.name)
+    return _known(state, call, topic) if error is Error.NONE else _Found(None, topic_id, error)
+
+
+def _by_name(state: BrokerState, call: Call, name: str) -> _Found:
+    error = topic_error(state, call, name)
+    if error is not Error.NONE:
+        return _Found(name, None, error)
+    topic = state.topics.get(name)
+    if topic is not None:
+        return _known(state, call, topic)
     may_create = state.config.auto_create_topics_enable and getattr(
         call.message, "allow_auto_topic_creation", True
     )
-    for one in asked:
-        topic_id = getattr(one, "topic_id", None)
-        if one.name is None:
-            yield _by_id(state, call.version, topic_id)
-        else:
-            yield _by_name(state, one.name, may_create)
-
-
-def _by_id(state: BrokerState, version: int, topic_id: uuid.UUID | None) -> _Found:
-    topic = state.topics.get_by_id(topic_id)
-    if topic is not None and version >= 12:
-        return topic.name, topic.topic_id, Error.NONE
-    if version >= 12:
-        return None, topic_id, Error.UNKNOWN_TOPIC_ID
-    return "", topic_id, Error.INVALID_REQUEST  # 10 and 11 have the field but Kafka never served it
-
-
-def _by_name(state: BrokerState, name: str, may_create: bool) -> _Found:
-    topic = state.topics.get(name)
-    if topic is not None:
-        return name, topic.topic_id, Error.NONE
+    if may_create and not (
+        may_on_cluster(state, call, Operation.CREATE)
+        or may(state, call, Operation.CREATE, ResourceType.TOPIC, name)
+    ):
+        return _Found(name, None, Error.TOPIC_AUTHORIZATION_FAILED)
     try:
         check_name(name)
         if may_create:
             config = state.config
             replicas = min(config.default_replication_factor, len(state.cluster.nodes))
             state.create_topic(name, config.num_partitions, replicas)
-        return name, None, Error.UNKNOWN_TOPIC_OR_PARTITION
+        error = Error.UNKNOWN_TOPIC_OR_PARTITION
     except TopicError as problem:
-        return name, None, problem.error
+        error = problem.error
+    asked = getattr(call.message, "include_topic_authorized_operations", False)
+    return _Found(name, None, error, authorized_operations(state, call, asked, ResourceType.TOPIC, name))
 
 
-def _response(state: BrokerState, call: Call, found: list[_Found]) -> Any:
-    cluster_asked, topics_asked = _asked_for(call.message)
-    operations = authorized_operations(topics_asked, TOPIC_OPERATIONS)
+def _response(state: BrokerState, call: Call, found: list[_Found], operations: int) -> Any:
     return call.types.response(
         brokers=tuple(_broker(state, call, node) for node in state.cluster.nodes),
         cluster_id=state.cluster_id,
         controller_id=state.cluster.controller,
-        topics=tuple(_topic(state, call, one, operations) for one in found),
-        cluster_authorized_operations=authorized_operations(cluster_asked, CLUSTER_OPERATIONS),
+        topics=tuple(_topic(state, call, one) for one in found),
+        cluster_authorized_operations=operations,
         error_code=Error.NONE,
     )
 
@@ -133,8 +159,8 @@ def _broker(state: BrokerState, call: Call, node: int) -> Any:
     )
 
 
-def _topic(state: BrokerState, call: Call, found: _Found, operations: int) -> Any:
-    name, topic_id, error = found
+def _topic(state: BrokerState, call: Call, found: _Found) -> Any:
+    name, topic_id, error, operations = found
     topic = None if error is not Error.NONE else state.topics.get_by_id(topic_id)
     return call.types.make(
         "MetadataResponseTopic",

@@ -25,7 +25,7 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
     refused: dict[tuple[int, int], Error] = {}
     offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
     for index, asked in enumerate(message.topics):
-        topic, error = find_topic(state.topics, asked)
+        topic, error = find_topic(state, call, asked)
         names.append(None if topic is None else topic.name)
         for partition in asked.partitions:
             if topic is None or topic.partition(partition.partition_index) is None:

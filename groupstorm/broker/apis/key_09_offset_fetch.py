@@ -6,6 +6,8 @@
   topic ids instead of names.
 * Partitions that do not exist are asked for like others: they have no offset, -1. An unknown topic id
   is UNKNOWN_TOPIC_ID.
+* A client needs DESCRIBE on the group and on each topic. Topics that it may not describe are left out of all
+  offsets of a group.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.rights import group_error, topic_error
 from groupstorm.coordinator import messages
+from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 
 _FIRST_WITH_GROUP_ERROR = 2
@@ -38,12 +42,14 @@ class _Topic(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """One group of the request, and the partitions that are answered without the coordinator."""
+    """One group of the request, and what is answered without the coordinator: the whole group with
+    ``error``, or some of its topics."""
 
     group: str
     topics: Sequence[Any] | None
     request: messages.OffsetFetch
-    unknown: tuple[_Topic, ...]
+    refused: tuple[_Topic, ...]
+    error: Error = Error.NONE
 
 
 def handle(state: BrokerState, call: Call) -> AskCoordinator:
@@ -51,24 +57,27 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator:
     questions = [_question(state, call, group) for group in groups]
 
     def finish(answers: Sequence[messages.OffsetFetchResponse]) -> Any:
-        return _response(state, call, list(zip(questions, answers, strict=True)))
+        given = iter(answers)
+        answered = [(one, next(given) if one.error is Error.NONE else _denied(one)) for one in questions]
+        return _response(state, call, answered)
 
-    return AskCoordinator([question.request for question in questions], finish)
+    return AskCoordinator([one.request for one in questions if one.error is Error.NONE], finish)
 
 
 API = Api(9, "OffsetFetch", 1, 10, handle)
 
 
 def _question(state: BrokerState, call: Call, group: Any) -> _Question:
-    unknown: list[_Topic] = []
+    refused: list[_Topic] = []
     wanted: dict[str, tuple[int, ...]] | None = None
     if group.topics is not None:
         wanted = {}
         for asked in group.topics:
             name = _name(state, call, asked)
-            if name is None:
-                partitions = _all(asked.partition_indexes, Error.UNKNOWN_TOPIC_ID)
-                unknown.append(_Topic("", asked.topic_id, partitions))
+            error = Error.UNKNOWN_TOPIC_ID if name is None else topic_error(state, call, name)
+            if name is None or error is not Error.NONE:
+                partitions = _all(asked.partition_indexes, error)
+                refused.append(_Topic(name or "", getattr(asked, "topic_id", None), partitions))
             else:
                 wanted[name] = (*wanted.get(name, ()), *asked.partition_indexes)
     request = messages.OffsetFetch(
@@ -79,7 +88,14 @@ def _question(state: BrokerState, call: Call, group: Any) -> _Question:
         member_epoch=getattr(group, "member_epoch", messages.NO_GENERATION),
         require_stable=getattr(call.message, "require_stable", False),
     )
-    return _Question(group.group_id, group.topics, request, tuple(unknown))
+    error = group_error(state, call, group.group_id)
+    return _Question(group.group_id, group.topics, request, tuple(refused), error)
+
+
+def _denied(question: _Question) -> messages.OffsetFetchResponse:
+    response = error_response(question.request, question.error)
+    assert isinstance(response, messages.OffsetFetchResponse)
+    return response
 
 
 def _name(state: BrokerState, call: Call, asked: Any) -> str | None:
@@ -122,16 +138,26 @@ def _response(
             for asked in question.topics or ()
         )
     else:
-        topics = _topics(state, call, _of_answer(answer))
+        topics = _all_topics(state, call, question, answer)
     return call.types.response(
         error_code=answer.error, topics=_structures(call, topics, "OffsetFetchResponseTopic")
     )
 
 
+def _all_topics(
+    state: BrokerState, call: Call, question: _Question, answer: messages.OffsetFetchResponse
+) -> tuple[_Topic, ...]:
+    """The coordinator's answer and the refused topics; of all offsets only those that the client may see."""
+    if answer.error is not Error.NONE:
+        return ()
+    topics = _topics(state, call, _of_answer(answer))
+    if question.topics is None:
+        return tuple(one for one in topics if topic_error(state, call, one.name) is Error.NONE)
+    return (*topics, *question.refused)
+
+
 def _group(state: BrokerState, call: Call, question: _Question, answer: messages.OffsetFetchResponse) -> Any:
-    topics: tuple[_Topic, ...] = ()
-    if answer.error is Error.NONE:
-        topics = (*_topics(state, call, _of_answer(answer)), *question.unknown)
+    topics = _all_topics(state, call, question, answer)
     return call.types.make(
         "OffsetFetchResponseGroup",
         group_id=question.group,

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import SENTENCES, group_error, may
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator.errors import Error
 
 _GROUP, _TRANSACTION = 0, 1
@@ -32,6 +34,13 @@ def handle(state: BrokerState, call: Call) -> Done:
 API = Api(10, "FindCoordinator", 0, 6, handle)
 
 
+def _error(state: BrokerState, call: Call, key_type: int, key: str) -> Error:
+    if key_type == _GROUP:
+        return group_error(state, call, key)
+    known = may(state, call, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key)
+    return Error.NONE if known else Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
 def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str, Any]:
     if key_type not in (_GROUP, _TRANSACTION):
         sentence = f"key type {key_type}: only coordinators of groups and of transactions are emulated"
@@ -42,7 +51,11 @@ def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str
             "host": "",
             "port": -1,
         }
-    # From version 4 on Kafka leaves the message of a success empty, before it says NONE.
+    error = _error(state, call, key_type, key)
+    if error is not Error.NONE:
+        sentence = SENTENCES[error] if call.version < _FIRST_BATCHED_VERSION else ""
+        return {"error_code": error, "error_message": sentence, "node_id": _NO_NODE, "host": "", "port": -1}
+    # From version 4 on Kafka leaves the message empty, before it says NONE.
     message = "NONE" if call.version < _FIRST_BATCHED_VERSION else ""
     coordinators = state.cluster.groups if key_type == _GROUP else state.cluster.transactions
     node = coordinators.node_of(key)

@@ -3,15 +3,19 @@
 * v0 has no rebalance timeout: the session timeout stands for it. v4: MEMBER_ID_REQUIRED (KIP-394).
   v5: group.instance.id (KIP-345). v7: the protocol's type in the response, and a null protocol name;
   before, an empty name. v8: the reason. v9: skip_assignment (KIP-814).
+* A join to a group of the newer protocol may have regular expressions of other members resolved: they match
+  the topics that the client may describe.
 * A JoinGroup that waits for the round mutes its connection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, milliseconds
+from groupstorm.broker.apis.rights import may_describe_topic
 from groupstorm.coordinator import messages
 
 _FIRST_NULLABLE_PROTOCOL = 7
@@ -38,13 +42,13 @@ def read_join(message: Any, version: int, client_id: str, client_host: str = "")
     )
 
 
-def handle(_state: BrokerState, call: Call) -> AskCoordinator:
+def handle(state: BrokerState, call: Call) -> AskCoordinator:
     request = read_join(call.message, call.version, call.client_id, call.client_host)
 
     def finish(answers: Sequence[messages.JoinGroupResponse]) -> Any:
         return _response(call, answers[0])
 
-    return AskCoordinator((request,), finish)
+    return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
 
 
 API = Api(11, "JoinGroup", 0, 9, handle)

@@ -10,34 +10,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import (
-    Api,
-    AskCoordinator,
-    BrokerState,
-    Call,
-    authorized_operations,
-)
+from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.rights import authorized_operations, group_error
+from groupstorm.broker.authorization.acls import ResourceType
 from groupstorm.coordinator import messages
+from groupstorm.coordinator.error_responses import error_response
+from groupstorm.coordinator.errors import Error
 
-#: AclOperation codes of a group: read, delete, describe, describe and alter configs.
-GROUP_OPERATIONS = (3, 6, 8, 10, 11)
 
-
-def handle(_state: BrokerState, call: Call) -> AskCoordinator:
+def handle(state: BrokerState, call: Call) -> AskCoordinator:
     requests = [messages.DescribeGroup(group, call.version) for group in call.message.groups]
-    asked = getattr(call.message, "include_authorized_operations", False)
-    operations = authorized_operations(asked, GROUP_OPERATIONS)
+    errors = [group_error(state, call, request.group) for request in requests]
 
     def finish(answers: Sequence[messages.DescribeGroupResponse]) -> Any:
-        return call.types.response(groups=tuple(_group(call, answer, operations) for answer in answers))
+        denied = [
+            error_response(request, error)
+            for request, error in zip(requests, errors, strict=True)
+            if error is not Error.NONE
+        ]
+        return call.types.response(groups=tuple(_group(state, call, one) for one in (*denied, *answers)))
 
-    return AskCoordinator(requests, finish)
+    allowed = [one for one, error in zip(requests, errors, strict=True) if error is Error.NONE]
+    return AskCoordinator(allowed, finish)
 
 
 API = Api(15, "DescribeGroups", 0, 6, handle)
 
 
-def _group(call: Call, answer: messages.DescribeGroupResponse, operations: int) -> Any:
+def _group(state: BrokerState, call: Call, answer: Any) -> Any:
+    asked = getattr(call.message, "include_authorized_operations", False) and answer.error is Error.NONE
     members = tuple(
         call.types.make(
             "DescribedGroupMember",
@@ -59,5 +60,5 @@ def _group(call: Call, answer: messages.DescribeGroupResponse, operations: int) 
         protocol_type=answer.protocol_type,
         protocol_data=answer.protocol,
         members=members,
-        authorized_operations=operations,
+        authorized_operations=authorized_operations(state, call, asked, ResourceType.GROUP, answer.group),
     )

@@ -1,6 +1,7 @@
 """ListGroups (key 16), versions 0-5. v4: filter by state (KIP-518). v5: filter by type (KIP-848).
 
-Each broker lists the groups that it coordinates.
+Each broker lists the groups that it coordinates and that the client may describe, all to a client that may
+describe the cluster.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.rights import group_error, may_on_cluster
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
+from groupstorm.coordinator.errors import Error
 
 
 def handle(state: BrokerState, call: Call) -> AskCoordinator:
@@ -18,6 +22,8 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator:
         types=tuple(getattr(call.message, "types_filter", ())),
         version=call.version,
     )
+
+    sees_all = may_on_cluster(state, call, Operation.DESCRIBE)
 
     def finish(answers: Sequence[messages.ListGroupsResponse]) -> Any:
         answer = answers[0]
@@ -31,6 +37,7 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator:
             )
             for one in answer.groups
             if state.coordinates_group(call, one.group)
+            and (sees_all or group_error(state, call, one.group) is Error.NONE)
         )
         return call.types.response(error_code=answer.error, groups=groups)
 

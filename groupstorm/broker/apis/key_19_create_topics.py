@@ -2,6 +2,8 @@
 
 * v4: -1 partitions or replicas ask for the broker's defaults. v5: the answer holds numbers of
   partitions and replicas, and the configuration. v7: the topic id.
+* A client needs CREATE on the cluster or on the topic. It sees partitions, replicas and configuration of what
+  it has created only if it may describe the topic's configurations.
 * The checks are those of ReplicationControlManager and LogConfig. Replicas are names only: every partition is
   there once, and its leader never fails.
 """
@@ -12,6 +14,8 @@ from collections import Counter
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import may, topic_error
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.config_entries import topic_entries
 from groupstorm.broker.config_options import ConfigError, check
 from groupstorm.broker.log.topics import Topic, TopicError
@@ -29,6 +33,9 @@ def handle(state: BrokerState, call: Call) -> Done:
         try:
             if times_asked[asked.name] > 1:
                 raise TopicError(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
+            error = topic_error(state, call, asked.name)
+            if error is not Error.NONE:
+                raise TopicError(error, "Authorization failed.")
             results.append(_created(state, call, asked, *_create(state, call, asked)))
         except TopicError as problem:
             results.append(_refused(call, asked, problem))
@@ -103,11 +110,22 @@ def _configs(asked: Any) -> dict[str, str]:
 def _created(
     state: BrokerState, call: Call, asked: Any, topic: Topic | None, partitions: int, factor: int
 ) -> Any:
+    topic_id = None if topic is None else topic.topic_id
+    if not may(state, call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, asked.name):
+        return call.types.make(
+            "CreatableTopicResult",
+            name=asked.name,
+            topic_id=topic_id,
+            error_code=Error.NONE,
+            error_message=None,
+            topic_config_error_code=Error.TOPIC_AUTHORIZATION_FAILED,
+            configs=(),
+        )
     configs = _configs(asked)
     return call.types.make(
         "CreatableTopicResult",
         name=asked.name,
-        topic_id=None if topic is None else topic.topic_id,
+        topic_id=topic_id,
         error_code=Error.NONE,
         error_message=None,
         num_partitions=partitions,
@@ -121,7 +139,7 @@ def _created(
                 config_source=entry.source,
                 is_sensitive=False,
             )
-            for entry in topic_entries(configs, state.config)
+            for entry in topic_entries(configs, state.dynamic_configs)
         )
         if call.version >= _FIRST_WITH_CONFIGS
         else (),

@@ -2,6 +2,8 @@
 
 * v3: TOPIC_DELETION_DISABLED has a name of its own; before, INVALID_REQUEST. v5: error messages. v6: topics
   may be named by id (KIP-516).
+* A client needs DELETE on the cluster or on the topic. Without it, an answer to an id has the topic's name
+  only for those who may describe the topic (ControllerApis.deleteTopics).
 * The broker deletes the records at once, and with them the offsets that groups have committed for them.
 """
 
@@ -11,6 +13,8 @@ from collections import Counter
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import SENTENCES, may, topic_error
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
 
@@ -28,7 +32,7 @@ def handle(state: BrokerState, call: Call) -> Done:
             error = Error.INVALID_REQUEST
         if topic is not None and error is Error.NONE:
             state.delete_topic(topic)
-        responses.append(_response(call, name, topic_id, topic, error))
+        responses.append(_response(state, call, name, topic_id, topic, error))
     return Done(call.types.response(responses=tuple(responses)))
 
 
@@ -47,19 +51,33 @@ def _find(state: BrokerState, call: Call, name: str | None, topic_id: Any) -> tu
         return None, Error.TOPIC_DELETION_DISABLED if told else Error.INVALID_REQUEST
     if (name is None) == (topic_id is None):
         return None, Error.INVALID_REQUEST
-    if name is not None:
-        topic = state.topics.get(name)
-        return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_OR_PARTITION
-    topic = state.topics.get_by_id(topic_id)
-    return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_ID
+    if name is None:
+        topic = state.topics.get_by_id(topic_id)
+        return topic, Error.UNKNOWN_TOPIC_ID if topic is None else topic_error(state, call, topic.name)
+    topic = state.topics.get(name)
+    if topic is None and may(state, call, Operation.DESCRIBE, ResourceType.TOPIC, name):
+        return None, Error.UNKNOWN_TOPIC_OR_PARTITION
+    error = topic_error(state, call, name)
+    if topic is None and error is Error.NONE:
+        error = Error.UNKNOWN_TOPIC_OR_PARTITION
+    return topic, error
 
 
-def _response(call: Call, name: str | None, topic_id: Any, topic: Topic | None, error: Error) -> Any:
-    known = topic is not None and error is Error.NONE
+def _response(
+    state: BrokerState, call: Call, name: str | None, topic_id: Any, topic: Topic | None, error: Error
+) -> Any:
+    known = topic is not None and (
+        error is Error.NONE
+        or (
+            error is Error.TOPIC_AUTHORIZATION_FAILED
+            and name is None
+            and may(state, call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+        )
+    )
     return call.types.make(
         "DeletableTopicResult",
         name=topic.name if topic is not None and known else name,
         topic_id=topic.topic_id if topic is not None and known else topic_id,
         error_code=error,
-        error_message=None if error is Error.NONE else error.name,
+        error_message=None if error is Error.NONE else SENTENCES.get(error, error.name),
     )

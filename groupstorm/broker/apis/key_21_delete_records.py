@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.lookup import answer_partitions, find_log
-from groupstorm.broker.log.topics import Topic
+from groupstorm.broker.apis.lookup import Found, answer_partitions, find_led
 from groupstorm.coordinator.errors import Error
 
 _HIGH_WATERMARK = -1
@@ -21,8 +20,8 @@ def handle(state: BrokerState, call: Call) -> Done:
 API = Api(21, "DeleteRecords", 0, 2, handle)
 
 
-def _partition(state: BrokerState, call: Call, topic: Topic | None, asked: Any) -> Any:
-    error, low_watermark = _delete(state, call, topic, asked)
+def _partition(state: BrokerState, call: Call, found: Found, asked: Any) -> Any:
+    error, low_watermark = _delete(state, call, found, asked)
     return call.types.make(
         "DeleteRecordsPartitionResult",
         partition_index=asked.partition_index,
@@ -31,9 +30,10 @@ def _partition(state: BrokerState, call: Call, topic: Topic | None, asked: Any) 
     )
 
 
-def _delete(state: BrokerState, call: Call, topic: Topic | None, asked: Any) -> tuple[Error, int]:
+def _delete(state: BrokerState, call: Call, found: Found, asked: Any) -> tuple[Error, int]:
     """UnifiedLog.maybeIncrementLogStartOffset, Partition.deleteRecordsOnLeader."""
-    log, error = find_log(state, call, topic, asked.partition_index)
+    topic, _ = found
+    log, error = find_led(state, call, found, asked.partition_index)
     if topic is None or log is None:
         return error, _NO_OFFSET
     if "delete" not in topic.configs.get("cleanup.policy", "delete"):

@@ -1,6 +1,7 @@
 """InitProducerId (key 22), versions 0-6.
 
 * Without a transactional id every request gets a new producer id with epoch 0 (KIP-98).
+* Without one, a producer needs IDEMPOTENT_WRITE on the cluster or WRITE on any topic (KIP-679).
 * v3: a producer that recovers names what it had (KIP-360). v4: PRODUCER_FENCED; before,
   INVALID_PRODUCER_EPOCH. v6: two-phase commit (KIP-939), which is refused as a broker refuses it that has it
   disabled.
@@ -9,6 +10,7 @@
 from __future__ import annotations
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, milliseconds
+from groupstorm.broker.apis.rights import may_write_anywhere
 from groupstorm.broker.transactions import NONE, Producer
 from groupstorm.coordinator.errors import Error
 
@@ -40,6 +42,8 @@ def _init(state: BrokerState, call: Call) -> Producer:
         return Producer(Error.INVALID_REQUEST)
     transactional_id = message.transactional_id
     if transactional_id is None:
+        if not may_write_anywhere(state, call):
+            return Producer(Error.CLUSTER_AUTHORIZATION_FAILED)
         return Producer(Error.NONE, state.take_producer_id(), 0)
     if not state.coordinates_transactions(call, transactional_id):
         return Producer(Error.NOT_COORDINATOR)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.lookup import NO_EPOCH, answer_partitions, find_log
+from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_led
 from groupstorm.broker.log.partition import LEADER_EPOCH, NO_OFFSET
-from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
 
 
@@ -22,8 +21,8 @@ def handle(state: BrokerState, call: Call) -> Done:
 API = Api(23, "OffsetForLeaderEpoch", 2, 4, handle)
 
 
-def _partition(state: BrokerState, call: Call, topic: Topic | None, asked: Any) -> Any:
-    log, error = find_log(state, call, topic, asked.partition, asked.current_leader_epoch)
+def _partition(state: BrokerState, call: Call, found: Found, asked: Any) -> Any:
+    log, error = find_led(state, call, found, asked.partition, asked.current_leader_epoch)
     is_known = error is Error.NONE and log is not None and asked.leader_epoch == LEADER_EPOCH
     return call.types.make(
         "EpochEndOffset",

@@ -2,8 +2,10 @@
 
 * v0-3: one producer, before it writes to partitions for the first time in its transaction (KIP-98). v2:
   PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
-* v4-5: brokers among each other, several transactions at once, or verification only (KIP-890).
-* If one partition does not exist, none is added: the others are OPERATION_NOT_ATTEMPTED.
+* v4-5: brokers among each other, several transactions at once, or verification only (KIP-890). They need
+  CLUSTER_ACTION; before, a producer needs WRITE on its transactional id and on each topic.
+* If one partition does not exist or may not be written, none is added: the others are
+  OPERATION_NOT_ATTEMPTED.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import may, may_on_cluster, topic_error
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.transactions import Partition
 from groupstorm.coordinator.errors import Error
 
@@ -21,9 +25,18 @@ _FIRST_SAYING_FENCED = 2
 def handle(state: BrokerState, call: Call) -> Done:
     message = call.message
     if call.version < _FIRST_BATCHED_VERSION:
-        who = (message.v3_and_below_transactional_id, message.v3_and_below_producer_id)
-        errors = _add(state, call, *who, message.v3_and_below_producer_epoch, message.v3_and_below_topics)
+        errors = _denied(state, call) or _add(
+            state,
+            call,
+            message.v3_and_below_transactional_id,
+            message.v3_and_below_producer_id,
+            message.v3_and_below_producer_epoch,
+            message.v3_and_below_topics,
+        )
         return Done(call.types.response(results_by_topic_v3_and_below=_topics(call, errors)))
+    if not may_on_cluster(state, call, Operation.CLUSTER_ACTION):
+        error = Error.CLUSTER_AUTHORIZATION_FAILED
+        return Done(call.types.response(error_code=error, results_by_transaction=()))
     results = tuple(
         call.types.make(
             "AddPartitionsToTxnResult",
@@ -36,6 +49,24 @@ def handle(state: BrokerState, call: Call) -> Done:
 
 
 API = Api(24, "AddPartitionsToTxn", 0, 5, handle)
+
+
+def _denied(state: BrokerState, call: Call) -> dict[Partition, Error]:
+    """The errors of a producer that may not use its transactional id or one of the topics; {} if it may."""
+    partitions = _partitions(call.message.v3_and_below_topics)
+    name = call.message.v3_and_below_transactional_id
+    if not may(state, call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
+        return dict.fromkeys(partitions, Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    errors = {topic: topic_error(state, call, topic) for topic, _ in partitions}
+    if not any(errors.values()):
+        return {}
+    return {row: errors[row[0]] or _unadded(state, row) for row in partitions}
+
+
+def _unadded(state: BrokerState, row: Partition) -> Error:
+    """The error of a partition of a request that fails because of some partition."""
+    is_known = state.topics.partition(*row) is not None
+    return Error.OPERATION_NOT_ATTEMPTED if is_known else Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _transaction(state: BrokerState, call: Call, one: Any) -> dict[Partition, Error]:
@@ -55,10 +86,8 @@ def _add(
     partitions = _partitions(topics)
     if not state.coordinates_transactions(call, transactional_id):
         return dict.fromkeys(partitions, Error.NOT_COORDINATOR)
-    unknown = {row for row in partitions if state.topics.partition(*row) is None}
-    if unknown:
-        told = {True: Error.UNKNOWN_TOPIC_OR_PARTITION, False: Error.OPERATION_NOT_ATTEMPTED}
-        return {row: told[row in unknown] for row in partitions}
+    if any(state.topics.partition(*row) is None for row in partitions):
+        return {row: _unadded(state, row) for row in partitions}
     who = (transactional_id, producer_id, epoch)
     error = state.transactions.add_partitions(*who, partitions, call.now_ms)
     if error is Error.PRODUCER_FENCED and call.version < _FIRST_SAYING_FENCED:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done
+from groupstorm.broker.apis.lookup import find_topic
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 
@@ -23,10 +24,13 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
     errors: dict[tuple[str, int], Error] = {}
     offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
     for topic in message.topics:
+        found, error = find_topic(state, call, topic)
         for partition in topic.partitions:
             key = (topic.name, partition.partition_index)
-            errors[key] = Error.NONE
-            if state.topics.partition(*key) is None:
+            errors[key] = error
+            if found is None:
+                continue
+            if found.partition(partition.partition_index) is None:
                 errors[key] = Error.UNKNOWN_TOPIC_OR_PARTITION
                 continue
             offsets.setdefault(topic.name, {})[partition.partition_index] = messages.CommittedOffset(

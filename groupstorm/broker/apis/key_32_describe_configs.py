@@ -5,20 +5,27 @@ v1: synonyms, the places that a value may come from (KIP-226). v3: types and doc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import SENTENCES, group_error, may_on_cluster, topic_error
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.config_entries import (
     Entry,
     broker_entries,
+    entries_of_all_brokers,
     group_entries,
     topic_entries,
 )
+from groupstorm.broker.dynamic_configs import ALL_BROKERS
 from groupstorm.coordinator.errors import Error
 
 #: ConfigResource.Type
 TOPIC, BROKER, GROUP = 2, 4, 32
+#: Brokers, their loggers, and client metrics: who may do something with them may do it with the cluster.
+_OF_CLUSTER = (BROKER, 8, 16)
 
 
 class ResourceError(ValueError):
@@ -27,6 +34,29 @@ class ResourceError(ValueError):
     def __init__(self, error: Error, sentence: str) -> None:
         super().__init__(sentence)
         self.error = error
+
+
+def check_rights(state: BrokerState, call: Call, kind: int, name: str, on_brokers: Operation) -> None:
+    """Raises ResourceError if the client may not do this to the configurations of the resource."""
+    error = Error.NONE
+    if kind == TOPIC:
+        error = topic_error(state, call, name)
+    elif kind == GROUP:
+        error = group_error(state, call, name)
+    elif kind in _OF_CLUSTER and not may_on_cluster(state, call, on_brokers):
+        error = Error.CLUSTER_AUTHORIZATION_FAILED
+    if error is not Error.NONE:
+        raise ResourceError(error, SENTENCES[error])
+
+
+def broker_of(state: BrokerState, call: Call, name: str) -> str:
+    """The name of a resource that is this broker, or all of them. Raises ResourceError for another one."""
+    if name and not re.fullmatch(r"[+-]?[0-9]{1,10}", name):
+        raise ResourceError(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if name and int(name) != call.node:
+        sentence = f"Unexpected broker id, expected {call.node}, but received {name}"
+        raise ResourceError(Error.INVALID_REQUEST, sentence)
+    return str(int(name)) if name else ALL_BROKERS
 
 
 def handle(state: BrokerState, call: Call) -> Done:
@@ -41,6 +71,7 @@ def _result(state: BrokerState, call: Call, asked: Any) -> Any:
     error, sentence, entries = Error.NONE, "", list[Entry]()
     try:
         names = asked.configuration_keys
+        check_rights(state, call, asked.resource_type, asked.resource_name, Operation.DESCRIBE_CONFIGS)
         entries = [entry for entry in _entries(state, call, asked) if names is None or entry.name in names]
     except ResourceError as problem:
         error, sentence = problem.error, str(problem)
@@ -60,13 +91,13 @@ def _entries(state: BrokerState, call: Call, asked: Any) -> Iterable[Entry]:
         topic = state.topics.get(name)
         if topic is None:
             raise ResourceError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]} does not exist")
-        return topic_entries(topic.configs, state.config)
+        return topic_entries(topic.configs, state.dynamic_configs)
     if kind == GROUP:
         return group_entries(state.group_configs.get(name, {}), state.coordinator_config.consumer)
     if kind == BROKER:
-        if name and name != str(call.node):
-            raise ResourceError(Error.INVALID_REQUEST, f"broker {name[:20]} is asked about itself alone")
-        return broker_entries(state.config, state.coordinator_config) if name else ()
+        if not broker_of(state, call, name):
+            return entries_of_all_brokers(state.dynamic_configs)
+        return broker_entries(state.dynamic_configs, state.coordinator_config)
     raise ResourceError(Error.INVALID_REQUEST, f"resources of type {kind} are not served")
 
 

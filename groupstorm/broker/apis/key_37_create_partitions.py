@@ -9,6 +9,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.key_19_create_topics import assigned_replicas
+from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.topics import TopicError
 from groupstorm.coordinator.errors import Error
 
@@ -21,7 +22,9 @@ def handle(state: BrokerState, call: Call) -> Done:
         try:
             if times[asked.name] > 1:
                 raise TopicError(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
-            _grow(state, call, asked)
+            error = topic_error(state, call, asked.name)
+            if error is Error.NONE:
+                _grow(state, call, asked)
         except TopicError as problem:
             error, sentence = problem.error, str(problem)
         result = call.types.make(

@@ -6,17 +6,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.rights import group_error
 from groupstorm.coordinator import messages
+from groupstorm.coordinator.errors import Error
 
 
-def handle(_state: BrokerState, call: Call) -> AskCoordinator:
+def handle(state: BrokerState, call: Call) -> AskCoordinator:
     names = tuple(dict.fromkeys(call.message.groups_names))
-    requests = [messages.DeleteGroup(name, call.client_id) for name in names]
+    errors = {name: group_error(state, call, name) for name in names}
+    allowed = [name for name, error in errors.items() if error is Error.NONE]
+    requests = [messages.DeleteGroup(name, call.client_id) for name in allowed]
 
     def finish(answers: Sequence[messages.DeleteGroupResponse]) -> Any:
+        decided = {name: answer.error for name, answer in zip(allowed, answers, strict=True)}
         results = tuple(
-            call.types.make("DeletableGroupResult", group_id=name, error_code=answer.error)
-            for name, answer in zip(names, answers, strict=True)
+            call.types.make("DeletableGroupResult", group_id=name, error_code=decided.get(name, error))
+            for name, error in errors.items()
         )
         return call.types.response(results=results)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done
+from groupstorm.broker.apis.lookup import find_topic
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 
@@ -18,11 +19,12 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
     errors: dict[tuple[str, int], Error] = {}
     wanted: dict[str, tuple[int, ...]] = {}
     for topic in call.message.topics:
+        found, error = find_topic(state, call, topic)
         for one in topic.partitions:
-            known = state.topics.partition(topic.name, one.partition_index) is not None
-            errors[topic.name, one.partition_index] = (
-                Error.NONE if known else Error.UNKNOWN_TOPIC_OR_PARTITION
-            )
+            known = found is not None and found.partition(one.partition_index) is not None
+            if found is not None and not known:
+                error = Error.UNKNOWN_TOPIC_OR_PARTITION
+            errors[topic.name, one.partition_index] = Error.NONE if known else error
             if known:
                 wanted[topic.name] = (*wanted.get(topic.name, ()), one.partition_index)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, authorized_operations
-from groupstorm.broker.apis.key_03_metadata import CLUSTER_OPERATIONS
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import cluster_operations
 from groupstorm.coordinator.errors import Error
 
 _BROKERS = 1
@@ -27,7 +27,7 @@ def handle(state: BrokerState, call: Call) -> Done:
         cluster_id=state.cluster_id,
         controller_id=state.cluster.controller if known else _NO_NODE,
         brokers=tuple(_broker(state, call, node) for node in state.cluster.nodes) if known else (),
-        cluster_authorized_operations=authorized_operations(asked, CLUSTER_OPERATIONS),
+        cluster_authorized_operations=cluster_operations(state, call, asked),
     )
     return Done(response)
 

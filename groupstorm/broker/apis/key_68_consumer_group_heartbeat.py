@@ -1,16 +1,22 @@
 """ConsumerGroupHeartbeat (key 68), versions 0-1 (KIP-848).
 
 * v1: the member draws its id itself; regular expressions.
+* A member needs READ on its group and DESCRIBE on each topic to which it subscribes by name. Regular
+  expressions that are resolved because of a heartbeat match the topics that its client may describe.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, milliseconds
+from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done, milliseconds
+from groupstorm.broker.apis.rights import may_describe_topic, topic_error
 from groupstorm.coordinator import messages
+from groupstorm.coordinator.error_responses import error_response
+from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec.shape import MILLISECOND
 
 #: What a request's topic id of zeros is to kio.
@@ -35,7 +41,7 @@ def read_group_heartbeat(message: Any, version: int, client_id: str) -> messages
     )
 
 
-def handle(_state: BrokerState, call: Call) -> AskCoordinator:
+def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
     read = read_group_heartbeat(call.message, call.version, call.client_id)
     request = read._replace(client_host=call.client_host)
 
@@ -50,7 +56,15 @@ def handle(_state: BrokerState, call: Call) -> AskCoordinator:
             assignment=None if answer.assignment is None else _assignment(call, answer.assignment),
         )
 
-    return AskCoordinator((request,), finish)
+    if any(topic_error(state, call, name) is not Error.NONE for name in request.topics or ()):
+        return Done(finish([_refused(request)]))
+    return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
+
+
+def _refused(request: messages.ConsumerGroupHeartbeat) -> messages.ConsumerGroupHeartbeatResponse:
+    response = error_response(request, Error.TOPIC_AUTHORIZATION_FAILED)
+    assert isinstance(response, messages.ConsumerGroupHeartbeatResponse)
+    return response
 
 
 def _owned(listed: Any) -> tuple[tuple[uuid.UUID, tuple[int, ...]], ...] | None:

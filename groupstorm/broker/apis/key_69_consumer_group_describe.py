@@ -1,6 +1,7 @@
 """ConsumerGroupDescribe (key 69), versions 0-1 (KIP-848).
 
 * v1: which protocol each member speaks.
+* A client needs DESCRIBE on the group and on each topic of which a member has partitions.
 """
 
 from __future__ import annotations
@@ -8,37 +9,50 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import (
-    Api,
-    AskCoordinator,
-    BrokerState,
-    Call,
-    authorized_operations,
-)
-from groupstorm.broker.apis.key_15_describe_groups import GROUP_OPERATIONS
+from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.rights import authorized_operations, group_error, topic_error
+from groupstorm.broker.authorization.acls import ResourceType
 from groupstorm.coordinator import messages
+from groupstorm.coordinator.error_responses import error_response
+from groupstorm.coordinator.errors import Error
 
 _FIRST_MEMBER_TYPE = 1
 _CLASSIC, _CONSUMER = 0, 1
+_HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 
 
 def handle(state: BrokerState, call: Call) -> AskCoordinator:
     requests = [messages.DescribeConsumerGroup(group, call.version) for group in call.message.group_ids]
-    operations = authorized_operations(call.message.include_authorized_operations, GROUP_OPERATIONS)
+    errors = [group_error(state, call, request.group) for request in requests]
 
     def finish(answers: Sequence[messages.DescribeConsumerGroupResponse]) -> Any:
-        groups = tuple(_group(state, call, answer, operations) for answer in answers)
-        return call.types.response(groups=groups)
+        denied = [
+            error_response(request, error)
+            for request, error in zip(requests, errors, strict=True)
+            if error is not Error.NONE
+        ]
+        seen = (answer if _may_see(state, call, answer) else _hidden(answer) for answer in answers)
+        return call.types.response(groups=tuple(_group(state, call, one) for one in (*denied, *seen)))
 
-    return AskCoordinator(requests, finish)
+    allowed = [one for one, error in zip(requests, errors, strict=True) if error is Error.NONE]
+    return AskCoordinator(allowed, finish)
 
 
 API = Api(69, "ConsumerGroupDescribe", 0, 1, handle)
 
 
-def _group(
-    state: BrokerState, call: Call, answer: messages.DescribeConsumerGroupResponse, operations: int
-) -> Any:
+def _may_see(state: BrokerState, call: Call, answer: messages.DescribeConsumerGroupResponse) -> bool:
+    topics = {topic for member in answer.members for topic in (*member.assignment, *member.target)}
+    return all(topic_error(state, call, topic) is Error.NONE for topic in topics)
+
+
+def _hidden(answer: messages.DescribeConsumerGroupResponse) -> messages.DescribeConsumerGroupResponse:
+    error = Error.TOPIC_AUTHORIZATION_FAILED
+    return messages.DescribeConsumerGroupResponse(error, answer.group, error_message=_HIDDEN_TOPICS)
+
+
+def _group(state: BrokerState, call: Call, answer: Any) -> Any:
+    asked = call.message.include_authorized_operations and answer.error is Error.NONE
     return call.types.make(
         "DescribedGroup",
         error_code=answer.error,
@@ -49,7 +63,7 @@ def _group(
         assignment_epoch=answer.assignment_epoch,
         assignor_name=answer.assignor,
         members=tuple(_member(state, call, member) for member in answer.members),
-        authorized_operations=operations,
+        authorized_operations=authorized_operations(state, call, asked, ResourceType.GROUP, answer.group),
     )
 
 

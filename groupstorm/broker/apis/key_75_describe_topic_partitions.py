@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, authorized_operations
-from groupstorm.broker.apis.key_03_metadata import TOPIC_OPERATIONS
+from groupstorm.broker.apis.api import NO_AUTHORIZED_OPERATIONS, Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import authorized_operations, topic_error
+from groupstorm.broker.authorization.acls import ResourceType
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
@@ -18,6 +19,9 @@ def handle(state: BrokerState, call: Call) -> Done:
     cursor = call.message.cursor
     start, first = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
     named = {topic.name for topic in call.message.topics} or {topic.name for topic in state.topics}
+    denied = {name for name in named if topic_error(state, call, name) is not Error.NONE}
+    hidden = [name for name in sorted(denied) if call.message.topics]
+    named -= denied
     left = max(1, min(call.message.response_partition_limit, _MOST))
     topics, next_cursor = [], None
     for name in sorted(name for name in named if name >= start):
@@ -26,22 +30,36 @@ def handle(state: BrokerState, call: Call) -> Done:
             break
         topic = state.topics.get(name)
         if topic is None:
-            topics.append(_topic(call, name, None, range(0)))
+            topics.append(_topic(state, call, name, None, range(0)))
             continue
         begin = max(0, first) if name == start else 0
         numbers = range(begin, min(len(topic.partitions), begin + left))
         left -= len(numbers)
-        topics.append(_topic(call, name, topic, numbers))
+        topics.append(_topic(state, call, name, topic, numbers))
         if numbers.stop < len(topic.partitions):
             next_cursor = call.types.make("Cursor", topic_name=name, partition_index=numbers.stop)
             break
+    topics += [_denied(call, name) for name in hidden]
     return Done(call.types.response(topics=tuple(topics), next_cursor=next_cursor))
 
 
 API = Api(75, "DescribeTopicPartitions", 0, 0, handle)
 
 
-def _topic(call: Call, name: str, topic: Topic | None, numbers: range) -> Any:
+def _denied(call: Call, name: str) -> Any:
+    """The topics that the client may not describe come last, whether or not there are any."""
+    return call.types.make(
+        "DescribeTopicPartitionsResponseTopic",
+        error_code=Error.TOPIC_AUTHORIZATION_FAILED,
+        name=name,
+        topic_id=None,
+        is_internal=False,
+        partitions=(),
+        topic_authorized_operations=NO_AUTHORIZED_OPERATIONS,
+    )
+
+
+def _topic(state: BrokerState, call: Call, name: str, topic: Topic | None, numbers: range) -> Any:
     return call.types.make(
         "DescribeTopicPartitionsResponseTopic",
         error_code=Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_OR_PARTITION,
@@ -49,7 +67,7 @@ def _topic(call: Call, name: str, topic: Topic | None, numbers: range) -> Any:
         topic_id=None if topic is None else topic.topic_id,
         is_internal=topic is not None and topic.is_internal,
         partitions=() if topic is None else tuple(_partition(call, topic, number) for number in numbers),
-        topic_authorized_operations=authorized_operations(topic is not None, TOPIC_OPERATIONS),
+        topic_authorized_operations=authorized_operations(state, call, True, ResourceType.TOPIC, name),
     )
 
 

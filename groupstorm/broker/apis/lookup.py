@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from groupstorm.broker.apis.api import BrokerState, Call
+from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.partition import LEADER_EPOCH, PartitionLog
-from groupstorm.broker.log.topics import Topic, Topics
+from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
 
 NO_EPOCH = -1
 
+#: What `find_topic` returns.
+Found: TypeAlias = tuple[Topic | None, Error]
 
-def find_topic(topics: Topics, asked: Any, name_field: str = "name") -> tuple[Topic | None, Error]:
-    """The topic of a part of a request, and the error if there is none.
+
+def find_topic(state: BrokerState, call: Call, asked: Any, name_field: str = "name") -> Found:
+    """The topic of a part of a request, and the error if there is none, or if the client may not use it.
 
     ``asked`` has either ``topic_id`` or the field that holds a name, as its version has it.
     """
     name = getattr(asked, name_field, None)
     if name is None:
-        topic = topics.get_by_id(asked.topic_id)
-        return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_ID
-    topic = topics.get(name)
+        topic = state.topics.get_by_id(asked.topic_id)
+        if topic is None:
+            return None, Error.UNKNOWN_TOPIC_ID
+        error = topic_error(state, call, topic.name)
+        return topic if error is Error.NONE else None, error
+    error = topic_error(state, call, name)
+    if error is not Error.NONE:
+        return None, error
+    topic = state.topics.get(name)
     return topic, Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -30,7 +40,7 @@ def answer_partitions(
     state: BrokerState,
     call: Call,
     structure: str,
-    answer: Callable[[BrokerState, Call, Topic | None, Any], Any],
+    answer: Callable[[BrokerState, Call, Found, Any], Any],
     name_field: str = "name",
 ) -> tuple[Any, ...]:
     """A ``structure`` for each topic of a request, and in it ``answer`` to each of its partitions."""
@@ -38,13 +48,17 @@ def answer_partitions(
         call.types.make(
             structure,
             **{name_field: getattr(asked, name_field)},
-            partitions=tuple(
-                answer(state, call, state.topics.get(getattr(asked, name_field)), partition)
-                for partition in asked.partitions
-            ),
+            partitions=tuple(answer(state, call, found, partition) for partition in asked.partitions),
         )
         for asked in call.message.topics
+        for found in (find_topic(state, call, asked, name_field),)
     )
+
+
+def find_led(state: BrokerState, call: Call, found: Found, partition: int, epoch: int = NO_EPOCH) -> Led:
+    """`find_log` of a topic that `find_topic` has found."""
+    topic, error = found
+    return Led(None, error) if topic is None else find_log(state, call, topic, partition, epoch)
 
 
 class Led(NamedTuple):

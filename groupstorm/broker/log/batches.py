@@ -97,6 +97,14 @@ class Batch(NamedTuple):
         return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
 
 
+def says_transactional(records: bytes | None) -> bool:
+    """Whether the first batch calls itself transactional, whatever else may be wrong with it."""
+    if records is None or len(records) < HEADER_BYTES:
+        return False
+    header = _RawHeader._make(_HEADER.unpack_from(records))
+    return header.magic == _MAGIC and bool(header.attributes & _TRANSACTIONAL)
+
+
 def parse_stored(records: bytes) -> tuple[Batch, int] | None:
     """The first batch of ``records``, as `placed_at` has written it, and its base offset; None if the batch
     is incomplete: the end of a file that was being written."""

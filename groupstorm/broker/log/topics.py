@@ -209,6 +209,12 @@ class Topics:
             log.is_gone = True
         self.changes += 1
 
+    def take_settings(self, broker: BrokerConfig) -> None:
+        """The broker's settings have changed: those of topics that have none of their own change, too."""
+        self._broker = broker
+        for topic in self:
+            topic.settings.update(topic.configs, broker)
+
     def configure(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Replace the topic's configurations; they have been checked."""
         topic.configs.clear()

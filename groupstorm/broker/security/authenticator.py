@@ -25,7 +25,7 @@ from groupstorm.broker.security.scram import (
     NotAuthenticated,
     SaslExchange,
 )
-from groupstorm.broker.security.users import Users
+from groupstorm.broker.security.users import KnownUsers
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import CodecError, decoder, encoder, request_type, response_types
 from groupstorm.protocol.framing import frame as framed
@@ -77,7 +77,7 @@ class Authenticator:
     """The authenticator of one connection. `receive` takes each frame; a frame may be up to `max_bytes`
     long."""
 
-    def __init__(self, users: Users, config: BrokerConfig) -> None:
+    def __init__(self, users: KnownUsers, config: BrokerConfig) -> None:
         self._users = users
         self._config = config
         self._state = AuthenticatorState.HANDSHAKE_OR_VERSIONS_REQUEST

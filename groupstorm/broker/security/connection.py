@@ -7,9 +7,11 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
+from groupstorm.broker.authorization.principals import user
 from groupstorm.broker.connection import Connection, ConnectionServer
 from groupstorm.broker.security.authenticator import Authenticator, Pass, Refuse, Reply, Verdict
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity, tls_reason
+from groupstorm.broker.security.subject import subject_of
 from groupstorm.broker.security.tls import TlsTransport
 from groupstorm.broker.surface import ConnectionOutput
 
@@ -33,8 +35,12 @@ class SecuredConnection(Connection):
         super().__init__(server, number, node)
         self._context = security.tls
         self._tls: TlsTransport | None = None
-        self._config = server.broker.state.config
-        self._authenticator = None if security.users is None else Authenticator(security.users, self._config)
+        self._is_named = security.users is not None
+        state = server.broker.state
+        self._config = state.config
+        self._authenticator = (
+            None if security.users is None else Authenticator(state.credentials, self._config)
+        )
         self._set_frame_limit()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -56,13 +62,25 @@ class SecuredConnection(Connection):
 
     def _receive_frame(self, frame: bytes) -> None:
         if self._authenticator is None:
+            self._name_by_certificate()
             super()._receive_frame(frame)
             return
         verdict = self._authenticator.receive(frame, int(self._server.now_s() * 1000))
         self._set_frame_limit()
+        if self._authenticator.username is not None:
+            self._peer = self._peer._replace(principal=user(self._authenticator.username))
         if self._authenticator.is_open:
             self._authenticator = None
         self._carry_out(verdict, frame)
+
+    def _name_by_certificate(self) -> None:
+        """The client is the subject of its certificate, unless it has proved to be somebody by SASL."""
+        if self._tls is None or self._is_named:
+            return
+        self._is_named = True
+        certificate = self._tls.client_certificate
+        if certificate is not None:
+            self._peer = self._peer._replace(principal=user(subject_of(certificate)))
 
     def _carry_out(self, verdict: Verdict, frame: bytes) -> None:
         match verdict:

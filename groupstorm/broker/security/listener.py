@@ -8,6 +8,7 @@ import ssl
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.security.users import Users
 from groupstorm.problems import InputError
@@ -89,6 +90,15 @@ def is_loopback(host: str) -> bool:
         return False
     addresses = [ipaddress.ip_address(str(address[0]).partition("%")[0]) for *_, address in found]
     return all(address.is_loopback for address in addresses)
+
+
+def secure(state: BrokerState, security: ListenerSecurity) -> None:
+    """Let the brokers of this state know the users of their listeners.
+
+    Raises InputError if advertised.listeners names another protocol than the listener's.
+    """
+    check_advertised(state.config, security)
+    state.credentials.users = security.users or Users({})
 
 
 def check_advertised(config: BrokerConfig, security: ListenerSecurity) -> None:

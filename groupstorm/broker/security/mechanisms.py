@@ -13,7 +13,7 @@ from groupstorm.broker.security.scram import (
     SaslExchange,
     scram,
 )
-from groupstorm.broker.security.users import Users
+from groupstorm.broker.security.users import KnownUsers
 
 #: Mechanism -> hash.
 SCRAM_HASHES: Mapping[str, str] = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -21,7 +21,7 @@ _NONCE_BYTES = 18
 _PLAIN_TOKENS = 3
 
 
-def plain(users: Users) -> SaslExchange:
+def plain(users: KnownUsers) -> SaslExchange:
     """One message, ``authzid NUL user NUL password``. Refusals have the words of PlainSaslServer."""
     said = (yield b"").decode(errors="replace")
     tokens = said.split("\0", _PLAIN_TOKENS)
@@ -40,8 +40,8 @@ def plain(users: Users) -> SaslExchange:
     return Authenticated(username, b"")
 
 
-def _scram_with(hash_name: str) -> Callable[[Users], SaslExchange]:
-    def begin(users: Users) -> SaslExchange:
+def _scram_with(hash_name: str) -> Callable[[KnownUsers], SaslExchange]:
+    def begin(users: KnownUsers) -> SaslExchange:
         nonce = base64.b64encode(os.urandom(_NONCE_BYTES)).decode()
         return scram(lambda name: users.credential(name, hash_name), nonce)
 
@@ -49,7 +49,7 @@ def _scram_with(hash_name: str) -> Callable[[Users], SaslExchange]:
 
 
 #: By name; the strongest first.
-MECHANISMS: Mapping[str, Callable[[Users], SaslExchange]] = {
+MECHANISMS: Mapping[str, Callable[[KnownUsers], SaslExchange]] = {
     **{name: _scram_with(SCRAM_HASHES[name]) for name in ("SCRAM-SHA-512", "SCRAM-SHA-256")},
     "PLAIN": plain,
 }

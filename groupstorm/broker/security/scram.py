@@ -63,6 +63,11 @@ class Credential(NamedTuple):
 def make_credential(hash_name: str, password: str, salt: bytes, iterations: int = ITERATIONS) -> Credential:
     """As ScramFormatter.generateCredential. Passwords are used as they are, without SASLprep."""
     salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, iterations)
+    return credential_of_salted(hash_name, salt, iterations, salted)
+
+
+def credential_of_salted(hash_name: str, salt: bytes, iterations: int, salted: bytes) -> Credential:
+    """The credential of a password that a client has salted."""
     client_key = hmac.digest(salted, b"Client Key", hash_name)
     stored_key = hashlib.new(hash_name, client_key).digest()
     return Credential(hash_name, salt, iterations, stored_key, hmac.digest(salted, b"Server Key", hash_name))

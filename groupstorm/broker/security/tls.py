@@ -48,6 +48,11 @@ class TlsTransport(asyncio.Transport):
             self._flush()
         return b"".join(said)
 
+    @property
+    def client_certificate(self) -> bytes | None:
+        """The certificate (DER) that the client has shown, once both have shaken hands."""
+        return self._tls.getpeercert(binary_form=True) if self._shaken_hands else None
+
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self.is_closing():
             return

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hmac
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from groupstorm.broker.security.scram import Credential, make_credential
 from groupstorm.problems import InputError
@@ -27,6 +28,14 @@ def is_password(password: str) -> bool:
     return bool(password) and "\0" not in password
 
 
+class KnownUsers(Protocol):
+    """What the mechanisms ask about users."""
+
+    def has(self, name: str, password: str, /) -> bool: ...
+
+    def credential(self, name: str, hash_name: str, /) -> Credential | None: ...
+
+
 class Users:
     """Names and passwords. SCRAM's credentials are made when they are first asked for, with a salt each."""
 
@@ -36,6 +45,10 @@ class Users:
 
     def __len__(self) -> int:
         return len(self._passwords)
+
+    @property
+    def names(self) -> Collection[str]:
+        return self._passwords.keys()
 
     def has(self, name: str, password: str) -> bool:
         """Whether that is the user's password. A wrong password and an unknown user take as long."""

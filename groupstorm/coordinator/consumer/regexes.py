@@ -8,7 +8,7 @@ TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -97,12 +97,17 @@ def problem_of(regex: str) -> str | None:
     return str(pattern) if isinstance(pattern, _Invalid) else None
 
 
-def resolve(topics: Topics, regexes: Iterable[str], now_ms: int) -> dict[str, ResolvedRegex]:
-    """The topics that each expression matches; none for one that RE2 does not take."""
+def resolve(
+    topics: Topics, regexes: Iterable[str], now_ms: int, may_match: Callable[[str], bool] | None = None
+) -> dict[str, ResolvedRegex]:
+    """The topics that each expression matches; none for one that RE2 does not take. ``may_match``: which
+    topics it may match, None: every one."""
     found = {}
     for regex in hash_order(regexes):
         pattern = _compiled(regex)
         names = () if isinstance(pattern, _Invalid) else topics.by_name
         matched = [name for name in names if pattern.fullmatch(name)]
+        if may_match is not None:
+            matched = [name for name in matched if may_match(name)]
         found[regex] = ResolvedRegex(frozenset(matched), topics.version, now_ms)
     return found

@@ -17,7 +17,7 @@ def resolve_regexes(shard: Shard, name: str, regexes: tuple[str, ...]) -> Write 
     group = shard.consumer_group(name)
     if group is None:
         return None
-    records = take_resolved(shard, group, resolve(shard.topics, regexes, shard.now_ms))
+    records = take_resolved(shard, group, resolve(shard.topics, regexes, shard.now_ms, shard.may_match))
     return (
         write_records(shard, name, records, AppendCause.REGEXES_RESOLVED, why=Cause.RESOLVED)
         if records

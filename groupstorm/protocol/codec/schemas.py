@@ -71,8 +71,8 @@ class ResponseTypes:
         return getattr(self._module, name)
 
     def response(self, **values: Any) -> Any:
-        """The response itself; it is never throttled."""
-        return self.make(self.root.__name__, throttle_time=NO_THROTTLE, **values)
+        """The response itself; without ``throttle_time`` it is not throttled."""
+        return self.make(self.root.__name__, **{"throttle_time": NO_THROTTLE, **values})
 
 
 @cache

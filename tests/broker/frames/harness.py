@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -131,6 +131,9 @@ class World:
 
     def now_s(self) -> float:
         return self.now_ms / 1000
+
+    def call_later(self, _delay_s: float, _act: Callable[[], None], /) -> None:
+        """Each connection sends one request: it would wait for nothing."""
 
     def arm(self) -> None:
         """`advance` looks at the deadlines."""

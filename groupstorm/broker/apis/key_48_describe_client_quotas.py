@@ -1,0 +1,37 @@
+"""DescribeClientQuotas (key 48), versions 0-1: the quotas that a filter finds (KIP-546).
+
+Needs DESCRIBE_CONFIGS on the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.quotas.entities import Component, Entity, QuotaError, check_filter
+from groupstorm.coordinator.errors import Error
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    message = call.message
+    components = [Component(one.entity_type, one.match_type, one.match) for one in message.components]
+    try:
+        check_filter(components)
+    except QuotaError as problem:
+        return Done(call.types.response(error_code=problem.error, error_message=str(problem), entries=None))
+    found = state.quotas.found(components, message.strict)
+    entries = tuple(_entry(call, entity, values) for entity, values in found.items())
+    return Done(call.types.response(error_code=Error.NONE, error_message=None, entries=entries))
+
+
+API = Api(48, "DescribeClientQuotas", 0, 1, handle)
+
+
+def _entry(call: Call, entity: Entity, values: Mapping[str, float]) -> Any:
+    make = call.types.make
+    return make(
+        "EntryData",
+        entity=tuple(make("EntityData", entity_type=kind, entity_name=name) for kind, name in entity),
+        values=tuple(make("ValueData", key=key, value=value) for key, value in values.items()),
+    )

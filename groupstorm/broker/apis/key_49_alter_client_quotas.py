@@ -1,0 +1,56 @@
+"""AlterClientQuotas (key 49), versions 0-1: quotas are set and removed (KIP-546).
+
+Needs ALTER_CONFIGS on the cluster. Quotas of bytes have an effect; the others are checked, kept and
+described.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.quotas.entities import Entity, QuotaError, check_entity, check_value
+from groupstorm.coordinator.errors import Error
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    asked = [
+        ({part.entity_type: part.entity_name for part in entry.entity}, entry.ops)
+        for entry in call.message.entries
+    ]
+    times = Counter(frozenset(parts.items()) for parts, _ in asked)
+    entries = []
+    for parts, ops in {frozenset(parts.items()): (parts, ops) for parts, ops in asked}.values():
+        error, sentence = Error.NONE, None
+        try:
+            if times[frozenset(parts.items())] > 1 or len({op.key for op in ops}) < len(ops):
+                named = ", ".join(f"{kind}={name}" for kind, name in parts.items())
+                sentence = f"Ignoring duplicate entity ClientQuotaEntity(entries={{{named}}})"
+                raise QuotaError(Error.INVALID_REQUEST, sentence)
+            _alter(state, call, check_entity(parts), ops)
+        except QuotaError as problem:
+            error, sentence = problem.error, str(problem)
+        entries.append(_entry(call, parts, error, sentence))
+    return Done(call.types.response(entries=tuple(entries)))
+
+
+API = Api(49, "AlterClientQuotas", 0, 1, handle)
+
+
+def _alter(state: BrokerState, call: Call, entity: Entity, ops: Any) -> None:
+    for op in ops:
+        if not op.remove:
+            check_value(entity, op.key, op.value)
+    if ops and not call.message.validate_only:
+        state.change_quotas(entity, {op.key: None if op.remove else op.value for op in ops})
+
+
+def _entry(call: Call, parts: dict[str, str | None], error: Error, sentence: str | None) -> Any:
+    make = call.types.make
+    return make(
+        "EntryData",
+        error_code=error,
+        error_message=sentence,
+        entity=tuple(make("EntityData", entity_type=kind, entity_name=name) for kind, name in parts.items()),
+    )

@@ -1,0 +1,43 @@
+"""DescribeUserScramCredentials (key 50), version 0: mechanisms and iterations, never keys (KIP-554).
+
+Needs DESCRIBE on the cluster. No users, or null, ask for all (ScramImage.describe).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.coordinator.errors import Error
+
+
+def handle(state: BrokerState, call: Call) -> Done:
+    asked = [one.name for one in call.message.users or ()] or state.credentials.names()
+    times = Counter(asked)
+    results = tuple(_result(state, call, name, times[name] > 1) for name in times)
+    return Done(call.types.response(error_code=Error.NONE, error_message=None, results=results))
+
+
+API = Api(50, "DescribeUserScramCredentials", 0, 0, handle)
+
+
+def _result(state: BrokerState, call: Call, name: str, is_repeated: bool) -> Any:
+    make = call.types.make
+    error, sentence, iterations = Error.NONE, None, state.credentials.iterations_of(name)
+    if is_repeated:
+        error = Error.DUPLICATE_RESOURCE
+        sentence = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
+    elif not iterations:
+        error = Error.RESOURCE_NOT_FOUND
+        sentence = f"Attempt to describe a user credential that does not exist: {name}"
+    infos = iterations.items() if error is Error.NONE else ()
+    return make(
+        "DescribeUserScramCredentialsResult",
+        user=name,
+        error_code=error,
+        error_message=sentence,
+        credential_infos=tuple(
+            make("CredentialInfo", mechanism=mechanism, iterations=count) for mechanism, count in infos
+        ),
+    )

@@ -1,0 +1,96 @@
+"""The settings that can change while the brokers run (DynamicBrokerConfig, KIP-226).
+
+An administrator sets one for a broker, or for all of them (the broker without a name). The broker's own value
+counts before the one of all, and this before what the brokers were started with. Several brokers of one
+process share their settings: only those of all brokers can change there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from groupstorm.broker.config import INT32_MAX, OPTIONS, BrokerConfig, shown
+from groupstorm.broker.config_options import ConfigType, Option, check, integer, long
+
+#: The name of all brokers.
+ALL_BROKERS = ""
+
+#: The settings that Kafka can change as well, and which have an effect here.
+DYNAMIC_OPTIONS: Mapping[str, Option] = {
+    "log.retention.bytes": long(-1, -1),
+    "log.retention.ms": long(604_800_000, -1),
+    "max.connections": integer(INT32_MAX),
+    "message.max.bytes": integer(1_048_588),
+    "sasl.enabled.mechanisms": Option(
+        ConfigType.LIST,
+        "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        values=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+    ),
+}
+
+
+class ConfigSource(IntEnum):
+    """DescribeConfigsResponse.ConfigSource."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    GROUP = 8
+
+
+class Synonym(NamedTuple):
+    """One of the sources of a value; the first one with a value counts."""
+
+    name: str
+    value: str
+    source: ConfigSource
+
+
+def check_dynamic(name: str, value: str) -> str:
+    """The checked value of one of `DYNAMIC_OPTIONS`. Raises ConfigError with Kafka's message."""
+    return check(DYNAMIC_OPTIONS, "broker", name, value)
+
+
+class DynamicConfigs:
+    """``static``: what the brokers were started with."""
+
+    def __init__(self, static: BrokerConfig) -> None:
+        self._static = static
+        #: By the broker's name.
+        self.by_broker: dict[str, dict[str, str]] = {}
+
+    def effective(self) -> BrokerConfig:
+        """The settings that count."""
+        values: dict[str, Any] = {
+            name.replace(".", "_"): OPTIONS[name](name, self.synonyms(name)[0].value)
+            for _, configs in self._counting()
+            for name in configs
+        }
+        return dataclasses.replace(self._static, **values)
+
+    def _counting(self) -> list[tuple[str, dict[str, str]]]:
+        """The changes of this broker, then those of all."""
+        names = (str(self._static.node_id), ALL_BROKERS)
+        return [(name, self.by_broker[name]) for name in names if name in self.by_broker]
+
+    def synonyms(self, name: str) -> list[Synonym]:
+        """Where the value of a setting may come from; the first one counts."""
+        found = [
+            Synonym(name, configs[name], _source(broker))
+            for broker, configs in self._counting()
+            if name in configs
+        ]
+        field = name.replace(".", "_")
+        value, default = shown(getattr(self._static, field)), shown(getattr(BrokerConfig(), field))
+        if value != default:
+            found.append(Synonym(name, value, ConfigSource.STATIC_BROKER))
+        return [*found, Synonym(name, default, ConfigSource.DEFAULT)]
+
+
+def _source(broker: str) -> ConfigSource:
+    return ConfigSource.DYNAMIC_DEFAULT_BROKER if broker == ALL_BROKERS else ConfigSource.DYNAMIC_BROKER

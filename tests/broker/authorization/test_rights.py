@@ -1,0 +1,77 @@
+"""What each API needs, and what its answers say without that, as Kafka 4.3.1 has answered.
+
+`python -m tests.broker.authorization` records `golden/`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from groupstorm.broker.apis import APIS
+from groupstorm.broker.apis.rights import OF_REQUEST, ON_GROUP, ON_TOPIC
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from tests.broker import wire
+from tests.broker.authorization.__main__ import RECORDED, as_lines, golden, heard_from_kafka
+from tests.broker.authorization.brokers import AUTHORIZER, Emulator, prepare
+from tests.broker.authorization.playing import AUTHORIZATION_ERRORS, Heard, Probe, codes_of, play
+from tests.broker.authorization.probes import PROBES
+
+
+def heard_from_emulator(probes: Sequence[Probe]) -> list[Heard]:
+    emulator = Emulator()
+    prepare(emulator, emulator.topic_ids)
+    return list(play(emulator, probes, emulator.topic_ids))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_answers_are_those_of_kafka(name: str) -> None:
+    expected = golden(name).read_text("utf-8").splitlines()
+    heard = as_lines(heard_from_emulator(RECORDED[name])).splitlines()
+    assert len(heard) == len(expected)
+    for ours, theirs in zip(heard, expected, strict=True):
+        assert json.loads(ours) == json.loads(theirs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECORDED)
+def test_kafka_still_answers_as_recorded(name: str) -> None:
+    try:
+        heard = asyncio.run(heard_from_kafka(RECORDED[name]))
+    except BrokerUnavailable as missing:
+        pytest.skip(str(missing))
+    assert as_lines(heard) == golden(name).read_text("utf-8")
+
+
+def test_every_api_that_needs_rights_is_refused_without_them() -> None:
+    refused = {probe.api_key for probe in RECORDED["rights"] if probe.name in _refused()}
+    shortened = {wire.LIST_GROUPS}  # groups that the client may not describe are left out
+    assert {*OF_REQUEST, *ON_TOPIC, *ON_GROUP} & set(APIS) - shortened <= refused
+
+
+def _refused() -> set[str]:
+    """The probes that Kafka has answered with an error of authorization."""
+    heard = map(json.loads, golden("rights").read_text("utf-8").splitlines())
+    return {
+        name for name, _, _, answer in heard if set(codes_of(answer)) & set(AUTHORIZATION_ERRORS) - {42, 54}
+    }
+
+
+def test_without_an_authorizer_everybody_may_do_everything() -> None:
+    emulator = Emulator({})
+    prepare(emulator, emulator.topic_ids)
+    rightless = [probe._replace(rights=((),)) for probe in PROBES if "ACL" not in probe.name]
+    codes = {
+        code for heard in play(emulator, rightless, emulator.topic_ids) for code in codes_of(heard.answer)
+    }
+    assert codes & {29, 30, 31, 53} == set()
+    assert 0 in codes
+
+
+def test_an_authorizer_without_super_users_lets_nobody_in() -> None:
+    emulator = Emulator({name: value for name, value in AUTHORIZER.items() if name != "super.users"})
+    with pytest.raises(AssertionError):
+        prepare(emulator, emulator.topic_ids)

@@ -1,0 +1,184 @@
+"""Real clients with and without rights, above their quotas, and as administrators of both."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from groupstorm.broker.embedded import EmbeddedBroker
+from groupstorm.broker.security.listener import ListenerSecurity
+from groupstorm.broker.security.users import Users
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.jars import kafka_jars
+from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
+from groupstorm.javaruntime import runtimes
+from tests.broker.authorization.playing import creation
+from tests.broker.wire import ALTER_QUOTAS, CREATE_ACLS, RawClient, structure
+from tests.client_libraries.authorized import CONSUMING, PASSWORD, PRODUCING, USER, confluent_options
+from tests.client_libraries.conftest import checked
+from tests.client_libraries.members import GROUP, TOPIC
+
+ADMIN = "admin"
+OPTIONS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": f"User:{ADMIN}",
+}
+#: How each library calls the errors.
+TOPIC_DENIED = {
+    "aiokafka": "TopicAuthorizationFailedError",
+    "confluent-kafka": "TOPIC_AUTHORIZATION_FAILED",
+    "kafka-python": "TopicAuthorizationFailedError",
+}
+GROUP_DENIED = {
+    "aiokafka": "GroupAuthorizationFailedError",
+    "confluent-kafka": "GROUP_AUTHORIZATION_FAILED",
+    "kafka-python": "GroupAuthorizationFailedError",
+}
+
+
+@pytest.fixture
+def secured() -> Iterator[EmbeddedBroker]:
+    security = ListenerSecurity(users=Users({ADMIN: PASSWORD, USER: PASSWORD}))
+    with EmbeddedBroker(OPTIONS, {TOPIC: 1}, security=security) as broker:
+        yield broker
+
+
+def allow(broker: EmbeddedBroker, *rights: str) -> None:
+    """Give the user these rights, as `creation` reads them."""
+    with RawClient((broker.host, broker.port)) as client:
+        assert client.ask(17, 1, mechanism="PLAIN").error_code == 0
+        token = f"\0{ADMIN}\0{PASSWORD}".encode()
+        assert client.ask(36, 2, auth_bytes=token).error_code == 0
+        acls = tuple(structure(CREATE_ACLS, 3, "AclCreation", **creation(right)) for right in rights)
+        results = client.ask(CREATE_ACLS, 3, creations=acls).results
+        assert [one.error_code for one in results] == [0] * len(rights)
+
+
+def test_a_producer_learns_that_it_may_not_write(library: str, secured: EmbeddedBroker) -> None:
+    assert PRODUCING[library](secured.address) == TOPIC_DENIED[library]
+    allow(secured, f"WRITE TOPIC {TOPIC}")
+    assert PRODUCING[library](secured.address) == ""
+
+
+def test_a_consumer_learns_which_right_it_lacks(library: str, secured: EmbeddedBroker) -> None:
+    allow(secured, f"WRITE TOPIC {TOPIC}", f"DESCRIBE TOPIC {TOPIC}")
+    assert PRODUCING[library](secured.address) == ""
+    assert CONSUMING[library](secured.address) == GROUP_DENIED[library]
+    allow(secured, f"READ GROUP {GROUP[:3]}*")
+    assert CONSUMING[library](secured.address) == TOPIC_DENIED[library]
+    allow(secured, f"READ TOPIC {TOPIC}")
+    assert CONSUMING[library](secured.address) == ""
+
+
+def test_librdkafka_administers_acls_and_credentials(secured: EmbeddedBroker) -> None:
+    checked("confluent-kafka")
+    from confluent_kafka import KafkaException, admin
+
+    boss = admin.AdminClient(confluent_options(secured.address, ADMIN))
+    literal = admin.ResourcePatternType.LITERAL
+    allowing = (admin.AclOperation.READ, admin.AclPermissionType.ALLOW)
+    rule = admin.AclBinding(admin.ResourceType.TOPIC, TOPIC, literal, f"User:{USER}", "*", *allowing)
+    boss.create_acls([rule])[rule].result()
+    everything = admin.AclBindingFilter(
+        admin.ResourceType.ANY,
+        None,
+        admin.ResourcePatternType.ANY,
+        None,
+        None,
+        admin.AclOperation.ANY,
+        admin.AclPermissionType.ANY,
+    )
+    assert boss.describe_acls(everything).result() == [rule]
+    alice = admin.AdminClient(confluent_options(secured.address))
+    with pytest.raises(KafkaException, match="Request CreateAcls needs ALTER permission"):
+        alice.create_acls([rule])[rule].result()
+    assert alice.describe_acls(everything).result() == [], "librdkafka does not look at the error"
+    assert boss.delete_acls([everything])[everything].result() == [rule]
+    info = admin.ScramCredentialInfo(admin.ScramMechanism.SCRAM_SHA_256, 8192)
+    change = admin.UserScramCredentialUpsertion("bob", info, PASSWORD.encode())
+    boss.alter_user_scram_credentials([change])["bob"].result()
+    assert (
+        TOPIC
+        not in admin.AdminClient(confluent_options(secured.address, "bob")).list_topics(timeout=10).topics
+    )
+    assert TOPIC in boss.list_topics(timeout=10).topics
+
+
+def test_librdkafka_tells_its_application_that_it_is_throttled() -> None:
+    checked("confluent-kafka")
+    from confluent_kafka import Producer
+
+    with EmbeddedBroker({}, {TOPIC: 1}) as broker:
+        set_quota(broker, 100_000)
+        throttled: list[float] = []
+        settings = {"bootstrap.servers": broker.address, "linger.ms": 0, "batch.size": 60_000}
+        producer = Producer(settings | {"throttle_cb": lambda event: throttled.append(event.throttle_time)})
+        began_s = time.monotonic()
+        for _ in range(24):
+            producer.produce(TOPIC, bytes(50_000))
+        assert producer.flush(30) == 0
+        assert throttled
+        assert time.monotonic() - began_s > 0.2
+        assert broker.closed == []
+
+
+def set_quota(broker: EmbeddedBroker, bytes_per_second: float) -> None:
+    entity = structure(ALTER_QUOTAS, 1, "EntityData", entity_type="user", entity_name="ANONYMOUS")
+    op = structure(ALTER_QUOTAS, 1, "OpData", key="producer_byte_rate", value=bytes_per_second)
+    entry = structure(ALTER_QUOTAS, 1, "EntryData", entity=(entity,), ops=(op,))
+    with RawClient((broker.host, broker.port)) as client:
+        (answer,) = client.ask(ALTER_QUOTAS, 1, entries=(entry,), validate_only=False).entries
+        assert answer.error_code == 0
+
+
+def run_tool(broker: EmbeddedBroker, folder: Path, tool: str, *arguments: str) -> str:
+    """What one of Kafka's commands prints, as the administrator."""
+    java = next((runtime.java for runtime in runtimes(MINIMUM_JAVA, [])), None)
+    if java is None:
+        pytest.skip(f"needs Java {MINIMUM_JAVA} or newer (Debian: apt install openjdk-17-jre-headless)")
+    try:
+        jars = kafka_jars()
+    except BrokerUnavailable as missing:
+        pytest.skip(str(missing))
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    configuration = folder / "admin.properties"
+    configuration.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f'sasl.jaas.config={module} required username="{ADMIN}" password="{PASSWORD}";\n'
+    )
+    command = [str(java), "-cp", f"{jars}/*", tool, "--bootstrap-server", broker.address]
+    done = subprocess.run(
+        [*command, "--command-config", str(configuration), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_kafka_acls_and_kafka_configs(secured: EmbeddedBroker, tmp_path: Path) -> None:
+    acls, configs = "org.apache.kafka.tools.AclCommand", "kafka.admin.ConfigCommand"
+    added = ("--add", "--allow-principal", f"User:{USER}", "--producer", "--topic", TOPIC)
+    run_tool(secured, tmp_path, acls, *added)
+    listed = run_tool(secured, tmp_path, acls, "--list")
+    for operation in ("WRITE", "CREATE", "DESCRIBE"):
+        assert f"(principal=User:{USER}, host=*, operation={operation}, permissionType=ALLOW)" in listed
+    user = ("--entity-type", "users", "--entity-name", "bob")
+    scram = "SCRAM-SHA-256=[iterations=8192,password=secret]"
+    run_tool(secured, tmp_path, configs, "--alter", *user, "--add-config", scram)
+    run_tool(secured, tmp_path, configs, "--alter", *user, "--add-config", "producer_byte_rate=1000")
+    described = run_tool(secured, tmp_path, configs, "--describe", *user)
+    assert "SCRAM-SHA-256=iterations=8192" in described
+    assert "producer_byte_rate=1000.0" in described
+    broker = ("--entity-type", "brokers", "--entity-name", "1")
+    run_tool(secured, tmp_path, configs, "--alter", *broker, "--add-config", "message.max.bytes=5000")
+    assert "message.max.bytes=5000" in run_tool(secured, tmp_path, configs, "--describe", *broker)
+    assert secured.closed == []
