@@ -34,6 +34,7 @@ from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.delayed_fetches import DelayedFetches
 from groupstorm.broker.log.batches import BatchError, parse_produced, stamped
+from groupstorm.broker.log.validation import check_records
 from groupstorm.broker.releases import NEWEST
 from groupstorm.broker.restoring import changed_transaction, snapshot
 from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
@@ -153,6 +154,7 @@ class Broker:
         if found is None or log is None:
             raise BatchError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}")
         batch = parse_produced(records, PRODUCE.max_version, log.settings.max_message_bytes)
+        check_records(batch, log.settings, f"{topic}-{partition}", now_ms)
         appended = log.append(stamped(batch, now_ms) if log.settings.log_append_time else batch)
         self.state.note_append(found, partition, appended)
         collected = BrokerEffects([], [])

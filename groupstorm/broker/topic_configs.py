@@ -11,9 +11,18 @@ from collections.abc import Mapping
 from groupstorm.broker.config import INT64_MAX, BrokerConfig
 from groupstorm.broker.config_options import ConfigType, Option, flag, integer, long
 
-#: These have an effect: on retention, on the batches that are accepted, on their timestamps.
+#: These have an effect: on retention and compaction, on the batches that are accepted, on their timestamps.
 EFFECTIVE = frozenset(
-    ("retention.bytes", "retention.ms", "max.message.bytes", "message.timestamp.type", "min.insync.replicas")
+    (
+        "cleanup.policy",
+        "max.message.bytes",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms",
+        "message.timestamp.type",
+        "min.insync.replicas",
+        "retention.bytes",
+        "retention.ms",
+    )
 )
 
 TOPIC_OPTIONS: Mapping[str, Option] = {
@@ -59,11 +68,15 @@ class LogSettings:
     """The configurations that a partition's log reads at every append."""
 
     __slots__ = (
+        "is_compacted",
+        "is_deleted",
         "log_append_time",
         "max_message_bytes",
         "min_insync_replicas",
         "retention_bytes",
         "retention_ms",
+        "timestamp_after_max_ms",
+        "timestamp_before_max_ms",
     )
 
     def __init__(self, retention_bytes: int = -1, retention_ms: int = -1) -> None:
@@ -72,18 +85,30 @@ class LogSettings:
         self.max_message_bytes = 1_048_588
         self.log_append_time = False
         self.min_insync_replicas = 1
+        self.is_compacted = False
+        self.is_deleted = True
+        self.timestamp_before_max_ms = INT64_MAX
+        self.timestamp_after_max_ms = INT64_MAX
 
     def update(self, configs: Mapping[str, str], broker: BrokerConfig) -> None:
         """Take the topic's configurations, and for all others the broker's settings."""
 
+        def text(name: str) -> str:
+            return configs.get(name) or default_of(TOPIC_OPTIONS[name], broker)
+
         def number(name: str) -> int:
-            return int(configs.get(name) or default_of(TOPIC_OPTIONS[name], broker))
+            return int(text(name))
 
         self.retention_bytes = number("retention.bytes")
         self.retention_ms = number("retention.ms")
         self.max_message_bytes = number("max.message.bytes")
         self.min_insync_replicas = number("min.insync.replicas")
         self.log_append_time = configs.get("message.timestamp.type") == "LogAppendTime"
+        policies = {policy.strip() for policy in text("cleanup.policy").split(",")}
+        self.is_compacted = "compact" in policies
+        self.is_deleted = "delete" in policies
+        self.timestamp_before_max_ms = number("message.timestamp.before.max.ms")
+        self.timestamp_after_max_ms = number("message.timestamp.after.max.ms")
 
 
 def default_of(option: Option, broker: BrokerConfig) -> str:

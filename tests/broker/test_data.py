@@ -50,7 +50,7 @@ OPTIONS = {"group.initial.rebalance.delay.ms": "0"}
 class Kept(Driver):
     """A driver that keeps the changes of its broker, and can restart the broker from them."""
 
-    def __init__(self, changes: list[Change] | None = None, now_ms: int = 1_000) -> None:
+    def __init__(self, changes: list[Change] | None = None, now_ms: int = 1_700_000_000_000) -> None:
         super().__init__(OPTIONS, {} if changes else {"orders": 3})
         if changes is not None:
             self.broker = make_broker(OPTIONS, {}, journal=changes, now_ms=now_ms)

@@ -39,12 +39,20 @@ _ZSTD_FIRST_PRODUCE_VERSION = 7
 NO_PRODUCER_ID = -1
 
 
-class BatchError(ValueError):
-    """Records that a broker refuses with ``error``."""
+class RecordError(NamedTuple):
+    """Why one record of a batch is refused (KIP-467)."""
 
-    def __init__(self, error: Error, sentence: str) -> None:
+    batch_index: int
+    message: str
+
+
+class BatchError(ValueError):
+    """Records that a broker refuses with ``error``; ``record_errors``: those of single records."""
+
+    def __init__(self, error: Error, sentence: str, record_errors: tuple[RecordError, ...] = ()) -> None:
         super().__init__(sentence)
         self.error = error
+        self.record_errors = record_errors
 
 
 class _RawHeader(NamedTuple):
