@@ -35,6 +35,7 @@ from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.delayed_fetches import DelayedFetches
 from groupstorm.broker.log.batches import BatchError, parse_produced, stamped
 from groupstorm.broker.log.validation import check_records
+from groupstorm.broker.maintenance import LogMaintenance
 from groupstorm.broker.releases import NEWEST
 from groupstorm.broker.restoring import changed_transaction, snapshot
 from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
@@ -110,7 +111,7 @@ class Broker:
         self.state = state
         self.loaded = loaded
         self._apis = apis_of(release)
-        self._retention_check_ms: int | None = None
+        self._maintenance = LogMaintenance(state)
         self._coordinator = coordinator
         self._in_flight: dict[int, _InFlight] = {}
         self._fetches = DelayedFetches()
@@ -192,7 +193,7 @@ class Broker:
             self._coordinator.next_deadline(),
             self._fetches.next_deadline(),
             self.state.transactions.next_deadline(),
-            self._retention_check_ms,
+            self._maintenance.next_deadline(),
         )
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
@@ -201,7 +202,7 @@ class Broker:
         collected = BrokerEffects([], [])
         self._take_effects(self._coordinator.fire(now_ms), collected)
         self.state.transactions.fire(now_ms)
-        self._check_retention(now_ms)
+        self._maintenance.fire(now_ms)
         self._follow_up(now_ms, collected)
         self._wake_fetches(collected)
         for connection, response in self._fetches.expire(now_ms):
@@ -281,17 +282,9 @@ class Broker:
             self._coordinator.set_group_options(group, options)
         state.changed_groups = []
 
-    def _check_retention(self, now_ms: int) -> None:
-        """Every log.retention.check.interval.ms, from the first request on."""
-        if self._retention_check_ms is None or now_ms < self._retention_check_ms:
-            return
-        self._retention_check_ms = now_ms + self.state.config.log_retention_check_interval_ms
-        self.state.expire_records(now_ms)
-
     def _dispatch(self, connection: int, peer: Peer, frame: bytes, now_ms: int, handle: _Handle) -> Outcome:
         api_key, version = peek(frame)
-        if self._retention_check_ms is None:
-            self._retention_check_ms = now_ms + self.state.config.log_retention_check_interval_ms
+        self._maintenance.begin(now_ms)
         api = self._apis.get(api_key)
         if api is None:
             raise CodecError(f"API key {api_key} is not served")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import uuid
 from typing import NamedTuple
 
+from groupstorm.broker.log.partition import LogState
+from groupstorm.broker.log.transactions import AbortedTransaction
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (
     GroupMetadataRecord,
@@ -63,6 +65,39 @@ class BatchAppended(NamedTuple):
     data: bytes
 
 
+class BatchRewritten(NamedTuple):
+    """Compaction has put this batch in the place of the one with its base offset."""
+
+    name: str
+    partition: int
+    data: bytes
+
+
+class BatchesRemoved(NamedTuple):
+    """Compaction has removed the batches that begin at these offsets."""
+
+    name: str
+    partition: int
+    base_offsets: tuple[int, ...]
+
+
+class LogCleaned(NamedTuple):
+    """Compaction is done up to this offset. ``aborted``: the aborted transactions that still have batches."""
+
+    name: str
+    partition: int
+    first_dirty_offset: int
+    aborted: tuple[AbortedTransaction, ...]
+
+
+class LogKept(NamedTuple):
+    """The part of a log that its batches, which are in front of this change, do not tell."""
+
+    name: str
+    partition: int
+    state: LogState
+
+
 class RecordsDeleted(NamedTuple):
     """The log begins at this offset."""
 
@@ -99,6 +134,10 @@ Change = (
     | TopicConfigured
     | GroupConfigured
     | BatchAppended
+    | BatchRewritten
+    | BatchesRemoved
+    | LogCleaned
+    | LogKept
     | RecordsDeleted
     | ProducerIdsTaken
     | TransactionChanged

@@ -8,9 +8,13 @@ from typing import cast
 from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.changes import (
     BatchAppended,
+    BatchesRemoved,
+    BatchRewritten,
     Change,
     ClusterNamed,
     GroupConfigured,
+    LogCleaned,
+    LogKept,
     ProducerIdsTaken,
     RecordsDeleted,
     TopicConfigured,
@@ -91,6 +95,23 @@ def _append(state: BrokerState, change: BatchAppended, _now_ms: int) -> None:
     _log(state, change.name, change.partition).restore(*stored)
 
 
+def _rewrite(state: BrokerState, change: BatchRewritten, _now_ms: int) -> None:
+    _log(state, change.name, change.partition).rewrite(change.data)
+
+
+def _remove(state: BrokerState, change: BatchesRemoved, _now_ms: int) -> None:
+    _log(state, change.name, change.partition).remove(change.base_offsets)
+
+
+def _end_cleaning(state: BrokerState, change: LogCleaned, _now_ms: int) -> None:
+    log = _log(state, change.name, change.partition)
+    log.end_cleaning(change.first_dirty_offset, change.aborted)
+
+
+def _keep(state: BrokerState, change: LogKept, _now_ms: int) -> None:
+    _log(state, change.name, change.partition).take_state(change.state)
+
+
 def _delete_records(state: BrokerState, change: RecordsDeleted, _now_ms: int) -> None:
     _log(state, change.name, change.partition).begin_at(change.before_offset)
 
@@ -115,6 +136,10 @@ _APPLY = cast(
         TopicConfigured: _configure,
         GroupConfigured: _configure_group,
         BatchAppended: _append,
+        BatchRewritten: _rewrite,
+        BatchesRemoved: _remove,
+        LogCleaned: _end_cleaning,
+        LogKept: _keep,
         RecordsDeleted: _delete_records,
         ProducerIdsTaken: _take_producer_ids,
         TransactionChanged: _change_transaction,
@@ -131,10 +156,10 @@ def snapshot(state: BrokerState, records: Iterable[Record]) -> Iterator[Change]:
     for topic in state.topics:
         yield created(topic)
         for index, log in enumerate(topic.partitions):
-            for data in log.batches():
+            for data in log.batches.all_data():
                 yield BatchAppended(topic.name, index, data)
-            if log.start_offset:
-                yield RecordsDeleted(topic.name, index, log.start_offset)
+            if log.end_offset:
+                yield LogKept(topic.name, index, log.state())
     for transaction in state.transactions:
         yield changed_transaction(transaction)
     yield from records

@@ -215,5 +215,5 @@ def _aborted(call: Call, asked: _Asked, log: PartitionLog | None, batches: list[
     offset, until = asked.partition.fetch_offset, last_offset(batches[-1]) + 1
     return tuple(
         call.types.make("AbortedTransaction", producer_id=one.producer_id, first_offset=one.first_offset)
-        for one in log.aborted(offset, until)
+        for one in log.transactions.aborted_between(offset, until)
     )

@@ -14,10 +14,10 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.lookup import NO_EPOCH, find_log
+from groupstorm.broker.log.columns import NO_TIMESTAMP
 from groupstorm.broker.log.partition import (
     LEADER_EPOCH,
     NO_OFFSET,
-    NO_TIMESTAMP,
     PartitionLog,
     TimedOffset,
 )

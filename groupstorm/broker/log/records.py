@@ -30,12 +30,15 @@ class Stamp(NamedTuple):
 
 
 class KeyedRecord(NamedTuple):
-    """A record of a batch, without its headers. ``value`` None: a tombstone."""
+    """A record of a batch. ``value`` None: a tombstone."""
 
     timestamp_ms: int
     offset_delta: int
     key: bytes | None
     value: bytes | None
+    attributes: int
+    behind_offset: bytes
+    """Its bytes behind the offset's: key, value and headers."""
 
 
 def keyed_records(batch: bytes, records: bytes) -> Iterator[KeyedRecord]:
@@ -49,8 +52,8 @@ def keyed_records(batch: bytes, records: bytes) -> Iterator[KeyedRecord]:
         try:
             size, start = _varint(records, at)
             delta_ms, at = _varint(records, start + 1)
-            offset_delta, at = _varint(records, at)
-            key, at = _nullable_bytes(records, at)
+            offset_delta, behind = _varint(records, at)
+            key, at = _nullable_bytes(records, behind)
             value, _ = _nullable_bytes(records, at)
         except IndexError as problem:
             raise ValueError(f"the records of a batch end at {len(records)}, within a record") from problem
@@ -58,7 +61,7 @@ def keyed_records(batch: bytes, records: bytes) -> Iterator[KeyedRecord]:
         if not start < at <= len(records):
             raise ValueError(f"a record of {size} bytes at {start}, with {len(records) - start} bytes left")
         stamp_ms = max_ms if attributes & _LOG_APPEND_TIME else base_ms + delta_ms
-        yield KeyedRecord(stamp_ms, offset_delta, key, value)
+        yield KeyedRecord(stamp_ms, offset_delta, key, value, records[start], records[behind:at])
 
 
 def _nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
