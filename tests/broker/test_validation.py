@@ -29,7 +29,7 @@ def refused_records(answer: Any) -> list[tuple[int, str]]:
 
 
 def without_key() -> str:
-    return "Compacted topic cannot accept message without key in topic partition orders-0."
+    return "Compacted topic cannot accept message without key in topic partition orders-0"
 
 
 @pytest.mark.parametrize("version", versions(wire.PRODUCE))

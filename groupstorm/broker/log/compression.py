@@ -107,6 +107,13 @@ def _pack_snappy(library: Any, records: bytes) -> bytes:
     return bytes(packed)
 
 
+def _pack_lz4(library: Any, records: bytes) -> bytes:
+    """Kafka reads independent blocks only (KIP-57)."""
+    packer = library.lz4.Compressor(content_checksum=False, block_linked=False)
+    packer.compress(records)
+    return bytes(packer.finish())
+
+
 def _into_growing(module: Any, problem: type[Exception], records: bytes) -> bytes:
     """Unpack into more and more room: the packed bytes do not have to say how much they need."""
     room_bytes = max(_LEAST_ROOM_BYTES, _LEAST_RATIO * len(records))
@@ -127,6 +134,6 @@ _READERS: Mapping[int, Callable[[Any, bytes], bytes]] = {
 }
 _WRITERS: Mapping[int, Callable[[Any, bytes], bytes]] = {
     _SNAPPY: _pack_snappy,
-    _LZ4: lambda library, records: bytes(library.lz4.compress(records)),
+    _LZ4: _pack_lz4,
     _ZSTD: lambda library, records: bytes(library.zstd.compress(records)),
 }

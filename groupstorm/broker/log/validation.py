@@ -54,7 +54,7 @@ def _refused(
     for index, record in enumerate(records):
         stamp_ms = record.timestamp_ms
         if settings.is_compacted and record.key is None:
-            sentence = f"Compacted topic cannot accept message without key in topic partition {partition}."
+            sentence = f"Compacted topic cannot accept message without key in topic partition {partition}"
             yield Error.INVALID_RECORD, RecordError(index, sentence)
         elif (
             not settings.log_append_time and stamp_ms != _NO_TIMESTAMP and not first_ms <= stamp_ms <= last_ms
