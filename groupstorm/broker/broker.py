@@ -239,9 +239,10 @@ class Broker:
         moved = [one for one in self._coordinator.groups if partition_of(one) == partition_of(group)]
         self._take_effects(self._coordinator.move(moved, now_ms), collected)
 
-    def snapshot(self) -> Iterable[Change]:
-        """The changes that a new journal begins with."""
-        return snapshot(self.state, self._coordinator.snapshot())
+    def snapshot(self, in_file: bool = False) -> Iterable[Change]:
+        """The changes that a new journal begins with; ``in_file``: those of a checkpoint of the journal,
+        without the batches that are in its file."""
+        return snapshot(self.state, self._coordinator.snapshot(), in_file)
 
     def _with_changes(self, collected: BrokerEffects) -> BrokerEffects:
         if not self.state.changes and not self.state.transactions.changed:

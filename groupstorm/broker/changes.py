@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from typing import NamedTuple
 
+from groupstorm.broker.log.columns import IN_MEMORY
 from groupstorm.broker.log.partition import LogState
 from groupstorm.broker.log.transactions import AbortedTransaction
 from groupstorm.coordinator.consumer.records import ConsumerRecord
@@ -58,19 +59,23 @@ class GroupConfigured(NamedTuple):
 
 
 class BatchAppended(NamedTuple):
-    """The batch with its offset in it."""
+    """The batch with its offset in it. ``position``: of the data in the journal that it was read from; the
+    journal does not hold it."""
 
     name: str
     partition: int
     data: bytes
+    position: int = IN_MEMORY
 
 
 class BatchRewritten(NamedTuple):
-    """Compaction has put this batch in the place of the one with its base offset."""
+    """Compaction has put this batch in the place of the one with its base offset. ``position``: as of
+    `BatchAppended`."""
 
     name: str
     partition: int
     data: bytes
+    position: int = IN_MEMORY
 
 
 class BatchesRemoved(NamedTuple):
@@ -96,6 +101,22 @@ class LogKept(NamedTuple):
     name: str
     partition: int
     state: LogState
+
+
+class BatchesKept(NamedTuple):
+    """In a checkpoint: where each batch of a log is in the journal. ``columns``: `Columns` as bytes."""
+
+    name: str
+    partition: int
+    columns: bytes
+
+
+class CheckpointTaken(NamedTuple):
+    """The first change of a checkpoint: how many bytes of the journal its state comes from, and the checksum
+    of the last of them."""
+
+    journal_bytes: int
+    checksum: int
 
 
 class RecordsDeleted(NamedTuple):
@@ -138,6 +159,8 @@ Change = (
     | BatchesRemoved
     | LogCleaned
     | LogKept
+    | BatchesKept
+    | CheckpointTaken
     | RecordsDeleted
     | ProducerIdsTaken
     | TransactionChanged

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.log.cleanable import Cleanable
+from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
 
 
@@ -27,6 +28,8 @@ class LogMaintenance:
         self._state = state
         self._retention_check_ms: int | None = None
         self._cleaning_ms = 0
+        #: Logs that could not be read (LogCleanerManager.markPartitionUncleanable).
+        self._uncleanable: set[PartitionLog] = set()
 
     def begin(self, now_ms: int) -> None:
         """Note a request."""
@@ -42,7 +45,7 @@ class LogMaintenance:
         return min(self._retention_check_ms, self._cleaning_ms)
 
     def fire(self, now_ms: int) -> None:
-        """Raises OSError if the file of the records cannot be read."""
+        """Do what is due. A log whose file cannot be read is not compacted again."""
         if self._retention_check_ms is None:
             return
         if now_ms >= self._retention_check_ms:
@@ -54,7 +57,10 @@ class LogMaintenance:
                 self._cleaning_ms = now_ms + self._state.config.log_cleaner_backoff_ms
                 return
             # requests that have come meanwhile are served before the next log
-            self._state.clean_log(*filthiest, now_ms)
+            try:
+                self._state.clean_log(*filthiest, now_ms)
+            except OSError:
+                self._uncleanable.add(filthiest.topic.partitions[filthiest.partition])
 
     def _filthiest(self, now_ms: int) -> _Filthy | None:
         """The log that is due, the one with most dirty bytes for its size
@@ -63,6 +69,6 @@ class LogMaintenance:
         for topic in self._state.topics.compacted.values():
             for index, log in enumerate(topic.partitions):
                 part = log.cleanable(now_ms)
-                if part.is_due(topic.settings):
+                if part.is_due(topic.settings) and log not in self._uncleanable:
                     due.append(_Filthy(topic, index, part))
         return max(due, key=lambda one: one.part.dirty_ratio, default=None)

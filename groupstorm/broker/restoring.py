@@ -8,9 +8,11 @@ from typing import cast
 from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.changes import (
     BatchAppended,
+    BatchesKept,
     BatchesRemoved,
     BatchRewritten,
     Change,
+    CheckpointTaken,
     ClusterNamed,
     GroupConfigured,
     LogCleaned,
@@ -25,6 +27,7 @@ from groupstorm.broker.changes import (
 )
 from groupstorm.broker.journal import JournalError
 from groupstorm.broker.log.batches import parse_stored
+from groupstorm.broker.log.columns import Columns
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
 from groupstorm.broker.transactions import Transaction, TransactionState
@@ -92,11 +95,11 @@ def _append(state: BrokerState, change: BatchAppended, _now_ms: int) -> None:
     stored = parse_stored(change.data)
     if stored is None:
         raise ValueError("it is no whole record batch")
-    _log(state, change.name, change.partition).restore(*stored)
+    _log(state, change.name, change.partition).restore(*stored, change.position)
 
 
 def _rewrite(state: BrokerState, change: BatchRewritten, _now_ms: int) -> None:
-    _log(state, change.name, change.partition).rewrite(change.data)
+    _log(state, change.name, change.partition).rewrite(change.data, change.position)
 
 
 def _remove(state: BrokerState, change: BatchesRemoved, _now_ms: int) -> None:
@@ -106,6 +109,10 @@ def _remove(state: BrokerState, change: BatchesRemoved, _now_ms: int) -> None:
 def _end_cleaning(state: BrokerState, change: LogCleaned, _now_ms: int) -> None:
     log = _log(state, change.name, change.partition)
     log.end_cleaning(change.first_dirty_offset, change.aborted)
+
+
+def _keep_batches(state: BrokerState, change: BatchesKept, _now_ms: int) -> None:
+    _log(state, change.name, change.partition).take_batches(Columns.from_bytes(change.columns))
 
 
 def _keep(state: BrokerState, change: LogKept, _now_ms: int) -> None:
@@ -140,6 +147,8 @@ _APPLY = cast(
         BatchesRemoved: _remove,
         LogCleaned: _end_cleaning,
         LogKept: _keep,
+        BatchesKept: _keep_batches,
+        CheckpointTaken: lambda _state, _change, _now_ms: None,
         RecordsDeleted: _delete_records,
         ProducerIdsTaken: _take_producer_ids,
         TransactionChanged: _change_transaction,
@@ -147,8 +156,12 @@ _APPLY = cast(
 )
 
 
-def snapshot(state: BrokerState, records: Iterable[Record]) -> Iterator[Change]:
-    """The changes from an empty state to this one; ``records`` are the group coordinator's."""
+def snapshot(state: BrokerState, records: Iterable[Record], in_file: bool = False) -> Iterator[Change]:
+    """The changes from an empty state to this one; ``records`` are the group coordinator's.
+
+    ``in_file``: all batches are in the journal's file, and stay there. Raises OSError if a batch is in the
+    file and cannot be read.
+    """
     yield ClusterNamed(state.cluster_id)
     yield ProducerIdsTaken(state.producer_ids.next_id)
     for group, configs in state.group_configs.items():
@@ -156,8 +169,11 @@ def snapshot(state: BrokerState, records: Iterable[Record]) -> Iterator[Change]:
     for topic in state.topics:
         yield created(topic)
         for index, log in enumerate(topic.partitions):
-            for data in log.batches.all_data():
-                yield BatchAppended(topic.name, index, data)
+            if in_file and len(log.batches):
+                yield BatchesKept(topic.name, index, log.batches.columns.to_bytes())
+            elif not in_file:
+                for data in log.batches.all_data():
+                    yield BatchAppended(topic.name, index, data)
             if log.end_offset:
                 yield LogKept(topic.name, index, log.state())
     for transaction in state.transactions:

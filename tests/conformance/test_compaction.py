@@ -1,4 +1,4 @@
-"""Compacted topics on the emulator and on Kafka: the batches that are left, and the records that are refused."""
+"""Compacted topics on the emulator and on Kafka: the batches that are left, the records that are refused."""
 
 from __future__ import annotations
 

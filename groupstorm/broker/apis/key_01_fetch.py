@@ -171,7 +171,10 @@ def _response(
         if error is Error.NONE and one.log is not None:
             limit = min(one.partition.partition_max_bytes, left)
             until = one.until()
-            records = one.log.read(one.partition.fetch_offset, limit, not anything, until)
+            try:
+                records = one.log.read(one.partition.fetch_offset, limit, not anything, until)
+            except OSError:
+                error = Error.KAFKA_STORAGE_ERROR
         data = b"".join(records)
         anything = anything or bool(data)
         left = max(0, left - len(data))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from groupstorm.broker.log.batches import read_header
@@ -17,7 +18,7 @@ IN_MEMORY = -1
 class RecordFile(Protocol):
     """The file into which a broker writes its batches (`serve --data`)."""
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_batch(self, position: int, size: int) -> bytes:
         """Raises OSError if the file does not give so many bytes."""
 
 
@@ -30,7 +31,7 @@ class RecordStore:
     def read(self, position: int, size: int) -> bytes:
         """Raises OSError."""
         assert self.file is not None, "a batch has a position in a file that is not there"
-        return self.file.read(position, size)
+        return self.file.read_batch(position, size)
 
 
 class Columns(NamedTuple):
@@ -43,9 +44,27 @@ class Columns(NamedTuple):
     positions: array[int]
     sizes: array[int]
 
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Columns:
+        """What `to_bytes` has written. Raises ValueError."""
+        size, rest = divmod(len(data), len(cls._fields))
+        columns = cls(*(array("q") for _ in cls._fields))
+        if rest or size % columns.sizes.itemsize:
+            raise ValueError(f"{len(data)} bytes are no {len(columns)} columns")
+        for number, column in enumerate(columns):
+            column.frombytes(data[number * size : (number + 1) * size])
+            if sys.byteorder == "big":
+                column.byteswap()
+        return columns
 
-def no_batches() -> Columns:
-    return Columns(*(array("q") for _ in Columns._fields))
+    def to_bytes(self) -> bytes:
+        """Column after column, little-endian."""
+        if sys.byteorder == "little":
+            return b"".join(column.tobytes() for column in self)
+        swapped = [column[:] for column in self]
+        for column in swapped:
+            column.byteswap()
+        return b"".join(column.tobytes() for column in swapped)
 
 
 class LogBatches:
@@ -54,7 +73,7 @@ class LogBatches:
     __slots__ = ("_data", "_store", "columns")
 
     def __init__(self, store: RecordStore) -> None:
-        self.columns = no_batches()
+        self.columns = Columns.from_bytes(b"")
         #: None: in the file.
         self._data: list[bytes | None] = []
         self._store = store
@@ -108,6 +127,11 @@ class LogBatches:
         if index is not None:
             self.columns.positions[index] = position
             self._data[index] = None
+
+    def place_all(self, positions: Sequence[int]) -> None:
+        """The bytes of all batches are in the file now, at these positions."""
+        self.columns.positions[:] = array("q", positions)
+        self._data = [None] * len(self)
 
     def replace(self, index: int, data: bytes, position: int = IN_MEMORY) -> None:
         """Put another batch with the same offsets in the place of this one."""
