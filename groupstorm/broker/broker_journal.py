@@ -47,7 +47,7 @@ class BrokerJournal:
         """
         self._broker, kept = self._read(make_broker, now_ms)
         topics = self._broker.state.topics
-        goes_on = self._directory.go_on(sum(log.size_bytes for topic in topics for log in topic.partitions))
+        goes_on = self._directory.go_on(self._live_bytes())
         topics.store.file = self._directory
         if goes_on:
             made = [created(topic) for topic in topics if topic.topic_id not in kept]
@@ -110,13 +110,22 @@ class BrokerJournal:
         self._on_failure()
 
     def _shorten(self) -> None:
-        """The journal is complete as it is: if a shorter one cannot be written, the broker goes on."""
+        """Write a new journal if that makes it much shorter. The journal is complete as it is: if another one
+        cannot be written, the broker goes on."""
         assert self._broker is not None
+        if not self._directory.is_much_longer_than(self._live_bytes()):
+            self._directory.put_off_rewriting()
+            return
         try:
             self._place_all(self._directory.rewrite(self._broker.snapshot()))
         except OutputError as problem:
             self._directory.put_off_rewriting()
             self._on_warning(f"{problem}: the journal stays as long as it is")
+
+    def _live_bytes(self) -> int:
+        """Of all records."""
+        assert self._broker is not None
+        return sum(log.size_bytes for topic in self._broker.state.topics for log in topic.partitions)
 
     def _place_all(self, positions: Mapping[PartitionName, Sequence[int]]) -> None:
         assert self._broker is not None

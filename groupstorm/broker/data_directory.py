@@ -30,7 +30,7 @@ _NEW = "journal.new"
 _CHECKPOINT = "checkpoint"
 _NEW_CHECKPOINT = "checkpoint.new"
 _LOCK = "lock"
-#: The journal is written anew as soon as it has grown by so much and has doubled.
+#: The journal is written anew if it is longer than what there is by so much, and twice as long.
 _COMPACT_AFTER_BYTES = 64 * 1024 * 1024
 #: The most of a snapshot that goes into one frame.
 _CHANGES_PER_FRAME = 1000
@@ -74,8 +74,10 @@ class DataDirectory:
             raise InputError(f"--data {folder}: another process serves from it") from problem
 
     def read(self, use_checkpoint: bool = True) -> Iterator[Change]:
-        """All written changes; none in a new folder. Batches have their positions, for `read_batch`. Bytes behind the last whole frame are left out: they were being written
-        when the process ended, and no client has the answer.
+        """All written changes; none in a new folder. Batches have their positions, for `read_batch`.
+
+        Bytes behind the last whole frame are left out: they were being written when the process ended, and no
+        client has the answer.
 
         ``use_checkpoint``: begin with the checkpoint, if there is one of this journal.
 
@@ -145,7 +147,6 @@ class DataDirectory:
 
         Raises OutputError.
         """
-        compact_at = live_bytes + max(live_bytes, _COMPACT_AFTER_BYTES)
         if not self._whole_bytes:
             return False
         try:
@@ -153,8 +154,9 @@ class DataDirectory:
             os.ftruncate(self._journal, self._whole_bytes)
         except OSError as problem:
             raise self._unwritten(problem) from problem
-        self._size, self._compact_at = self._whole_bytes, compact_at
-        return self._whole_bytes < compact_at
+        self._size = self._whole_bytes
+        self.put_off_rewriting()
+        return not self.is_much_longer_than(live_bytes)
 
     def rewrite(self, changes: Iterable[Change]) -> dict[PartitionName, array[int]]:
         """Begin a new journal with these changes, in place of the old one. Return the positions of its
@@ -205,8 +207,12 @@ class DataDirectory:
 
     @property
     def wants_rewriting(self) -> bool:
-        """Whether a snapshot would be much shorter than the journal."""
+        """Whether it is time to see if a snapshot would be much shorter than the journal."""
         return self._size >= self._compact_at
+
+    def is_much_longer_than(self, live_bytes: int) -> bool:
+        """Whether the journal is so much longer than the records that there are."""
+        return self._size >= live_bytes + max(live_bytes, _COMPACT_AFTER_BYTES)
 
     def put_off_rewriting(self) -> None:
         """Want it again when as much more has been written as for the first time."""
