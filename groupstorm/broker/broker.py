@@ -36,6 +36,8 @@ from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.delayed_fetches import DelayedFetches
 from groupstorm.broker.log.batches import BatchError, parse_produced, stamped
+from groupstorm.broker.log.validation import check_records
+from groupstorm.broker.maintenance import LogMaintenance
 from groupstorm.broker.releases import NEWEST
 from groupstorm.broker.restoring import changed_transaction, snapshot
 from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
@@ -111,7 +113,7 @@ class Broker:
         self.state = state
         self.loaded = loaded
         self._apis = apis_of(release)
-        self._retention_check_ms: int | None = None
+        self._maintenance = LogMaintenance(state)
         self._coordinator = coordinator
         self._in_flight: dict[int, _InFlight] = {}
         self._fetches = DelayedFetches()
@@ -161,6 +163,7 @@ class Broker:
         if found is None or log is None:
             raise BatchError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}")
         batch = parse_produced(records, PRODUCE.max_version, log.settings.max_message_bytes)
+        check_records(batch, log.settings, f"{topic}-{partition}", now_ms)
         self.state.now_ms = now_ms
         appended = log.append(stamped(batch, now_ms) if log.settings.log_append_time else batch)
         self.state.note_append(found, partition, appended)
@@ -200,7 +203,7 @@ class Broker:
             self._coordinator.next_deadline(),
             self._fetches.next_deadline(),
             self.state.transactions.next_deadline(),
-            self._retention_check_ms,
+            self._maintenance.next_deadline(),
         )
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
@@ -210,7 +213,7 @@ class Broker:
         self.state.now_ms = now_ms
         self._take_effects(self._coordinator.fire(now_ms), collected)
         self.state.transactions.fire(now_ms)
-        self._check_retention(now_ms)
+        self._maintenance.fire(now_ms)
         self._follow_up(now_ms, collected)
         self._wake_fetches(collected)
         for connection, response in self._fetches.expire(now_ms):
@@ -247,9 +250,10 @@ class Broker:
         moved = [one for one in self._coordinator.groups if partition_of(one) == partition_of(group)]
         self._take_effects(self._coordinator.move(moved, now_ms), collected)
 
-    def snapshot(self) -> Iterable[Change]:
-        """The changes that a new journal begins with."""
-        return snapshot(self.state, self._coordinator.snapshot())
+    def snapshot(self, in_file: bool = False) -> Iterable[Change]:
+        """The changes that a new journal begins with; ``in_file``: those of a checkpoint of the journal,
+        without the batches that are in its file."""
+        return snapshot(self.state, self._coordinator.snapshot(), in_file)
 
     def _with_changes(self, collected: BrokerEffects) -> BrokerEffects:
         if not self.state.changes and not self.state.transactions.changed:
@@ -290,17 +294,9 @@ class Broker:
             self._coordinator.set_group_options(group, options)
         state.changed_groups = []
 
-    def _check_retention(self, now_ms: int) -> None:
-        """Every log.retention.check.interval.ms, from the first request on."""
-        if self._retention_check_ms is None or now_ms < self._retention_check_ms:
-            return
-        self._retention_check_ms = now_ms + self.state.config.log_retention_check_interval_ms
-        self.state.expire_records(now_ms)
-
     def _dispatch(self, connection: int, peer: Peer, frame: bytes, now_ms: int, handle: _Handle) -> Outcome:
         api_key, version = peek(frame)
-        if self._retention_check_ms is None:
-            self._retention_check_ms = now_ms + self.state.config.log_retention_check_interval_ms
+        self._maintenance.begin(now_ms)
         api = self._apis.get(api_key)
         if api is None:
             raise CodecError(f"API key {api_key} is not served")

@@ -6,17 +6,19 @@ therefore answers nothing more and ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change, TopicCreated
-from groupstorm.broker.data_directory import DataDirectory
+from groupstorm.broker.data_directory import DataDirectory, PartitionName
+from groupstorm.broker.log.batches import read_header
 from groupstorm.broker.restoring import created
-from groupstorm.problems import OutputError
+from groupstorm.problems import InputError, OutputError
 
 #: Makes a broker of the changes that an earlier one has written, and of the time in ms since 1970.
-MakeBroker = Callable[[Sequence[Change], int], Broker]
+MakeBroker = Callable[[Iterable[Change], int], Broker]
 
 
 class BrokerJournal:
@@ -34,7 +36,8 @@ class BrokerJournal:
         self._on_failure = on_failure
         self._on_warning = on_warning
         self._broker: Broker | None = None
-        self._problem: OutputError | None = None
+        self._problem: OutputError | InputError | None = None
+        self._unread_bytes = 0
 
     def restart(self, make_broker: MakeBroker, now_ms: int) -> Broker:
         """Make the broker that goes on from the journal. The journal goes on too, with the topics that the
@@ -42,46 +45,125 @@ class BrokerJournal:
 
         Raises InputError if the journal is damaged, and OutputError.
         """
-        changes = self._directory.read()
-        self._broker = make_broker(changes, now_ms)
+        self._broker, kept = self._read(make_broker, now_ms)
         topics = self._broker.state.topics
-        if self._directory.go_on(sum(log.size_bytes for topic in topics for log in topic.partitions)):
-            kept = {one.topic_id for one in changes if isinstance(one, TopicCreated)}
+        goes_on = self._directory.go_on(self._live_bytes())
+        topics.store.file = self._directory
+        if goes_on:
             made = [created(topic) for topic in topics if topic.topic_id not in kept]
             if made:
                 self._directory.append(made)
         else:
-            self._directory.rewrite(self._broker.snapshot())
+            self._place_all(self._directory.rewrite(self._broker.snapshot()))
+        self._unread_bytes = self._directory.checkpointed_bytes if goes_on else 0
+        if self._directory.wants_checkpoint:
+            self.checkpoint()
         return self._broker
+
+    def _read(self, make_broker: MakeBroker, now_ms: int) -> tuple[Broker, set[uuid.UUID]]:
+        """The broker, and the topics of the journal. Raises InputError."""
+        try:
+            return self._made(make_broker, now_ms, use_checkpoint=True)
+        except InputError:
+            if not self._directory.checkpointed_bytes:
+                raise
+        # the journal itself decides
+        return self._made(make_broker, now_ms, use_checkpoint=False)
+
+    def _made(
+        self, make_broker: MakeBroker, now_ms: int, use_checkpoint: bool
+    ) -> tuple[Broker, set[uuid.UUID]]:
+        kept: set[uuid.UUID] = set()
+
+        def changes() -> Iterator[Change]:
+            for change in self._directory.read(use_checkpoint):
+                if isinstance(change, TopicCreated):
+                    kept.add(change.topic_id)
+                yield change
+
+        return make_broker(changes(), now_ms), kept
 
     def add(self, changes: Sequence[Change]) -> bool:
         """Write the changes of one step; False: the step must not be answered."""
         if self._problem is not None:
             return False
         try:
-            self._directory.append(changes)
+            placed = self._directory.append(changes)
         except OutputError as problem:
-            self._problem = problem
-            self._on_failure()
+            self.fail(problem)
             return False
+        assert self._broker is not None
+        topics = self._broker.state.topics
+        for change, position in placed:
+            log = topics.partition(change.name, change.partition)
+            if log is not None:  # it may be gone again, with its topic
+                log.batches.place(read_header(change.data).base_offset, position)
         if self._directory.wants_rewriting:
             self._shorten()
+        if self._directory.wants_checkpoint:
+            self.checkpoint()
         return True
 
+    def fail(self, problem: OutputError | InputError) -> None:
+        """End the broker."""
+        self._problem = problem
+        self._on_failure()
+
     def _shorten(self) -> None:
-        """The journal is complete as it is: if a shorter one cannot be written, the broker goes on."""
+        """Write a new journal if that makes it much shorter. The journal is complete as it is: if another one
+        cannot be written, the broker goes on."""
         assert self._broker is not None
+        if not self._directory.is_much_longer_than(self._live_bytes()):
+            self._directory.put_off_rewriting()
+            return
         try:
-            self._directory.rewrite(self._broker.snapshot())
+            self._place_all(self._directory.rewrite(self._broker.snapshot()))
         except OutputError as problem:
             self._directory.put_off_rewriting()
             self._on_warning(f"{problem}: the journal stays as long as it is")
+
+    def _live_bytes(self) -> int:
+        """Of all records."""
+        assert self._broker is not None
+        return sum(log.size_bytes for topic in self._broker.state.topics for log in topic.partitions)
+
+    def _place_all(self, positions: Mapping[PartitionName, Sequence[int]]) -> None:
+        assert self._broker is not None
+        for name, of_log in positions.items():
+            log = self._broker.state.topics.partition(*name)
+            assert log is not None
+            log.batches.place_all(of_log)
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint, so that a restart need not read the journal in front of it. Without one the
+        restart takes longer: if it cannot be written, the broker goes on."""
+        if self._broker is None or self._problem is not None or self._directory.is_checkpointed:
+            return
+        try:
+            self._directory.write_checkpoint(self._broker.snapshot(in_file=True))
+        except OutputError as problem:
+            self._directory.put_off_checkpoint()
+            self._on_warning(f"{problem}: the next start reads more of the journal")
+
+    def check_unread(self, is_ended: Callable[[], bool]) -> InputError | None:
+        """Look at the part of the journal that the restart has not read; return its damage, for `fail`. For a
+        thread of its own; returns early if ``is_ended()``."""
+        if not self._unread_bytes:
+            return None
+        try:
+            self._directory.check_frames(self._unread_bytes, is_ended)
+        except InputError as problem:
+            return problem
+        return None
 
     def close(self) -> None:
         self._directory.close()
 
     def check(self) -> None:
-        """Raises OutputError if the broker has ended because its journal could not be written."""
+        """Raises OutputError if the broker has ended because its journal could not be written, and InputError
+        if it has ended because the journal is damaged."""
+        if isinstance(self._problem, InputError):
+            raise self._problem
         if self._problem is not None:
             raise OutputError(
                 f"{self._problem}: the broker has ended; the journal holds all that was answered"

@@ -10,6 +10,9 @@ import uuid
 from typing import NamedTuple
 
 from groupstorm.broker.authorization.acls import Acl
+from groupstorm.broker.log.columns import IN_MEMORY
+from groupstorm.broker.log.partition import LogState
+from groupstorm.broker.log.transactions import AbortedTransaction
 from groupstorm.broker.quotas.entities import Entity
 from groupstorm.broker.security.scram import Credential
 from groupstorm.coordinator.consumer.records import ConsumerRecord
@@ -89,11 +92,64 @@ class QuotasChanged(NamedTuple):
 
 
 class BatchAppended(NamedTuple):
-    """The batch with its offset in it."""
+    """The batch with its offset in it. ``position``: of the data in the journal that it was read from; the
+    journal does not hold it."""
 
     name: str
     partition: int
     data: bytes
+    position: int = IN_MEMORY
+
+
+class BatchRewritten(NamedTuple):
+    """Compaction has put this batch in the place of the one with its base offset. ``position``: as of
+    `BatchAppended`."""
+
+    name: str
+    partition: int
+    data: bytes
+    position: int = IN_MEMORY
+
+
+class BatchesRemoved(NamedTuple):
+    """Compaction has removed the batches that begin at these offsets."""
+
+    name: str
+    partition: int
+    base_offsets: tuple[int, ...]
+
+
+class LogCleaned(NamedTuple):
+    """Compaction is done up to this offset. ``aborted``: the aborted transactions that still have batches."""
+
+    name: str
+    partition: int
+    first_dirty_offset: int
+    aborted: tuple[AbortedTransaction, ...]
+
+
+class LogKept(NamedTuple):
+    """The part of a log that its batches, which are in front of this change, do not tell."""
+
+    name: str
+    partition: int
+    state: LogState
+
+
+class BatchesKept(NamedTuple):
+    """In a checkpoint: where each batch of a log is in the journal. ``columns``: `Columns` as bytes."""
+
+    name: str
+    partition: int
+    columns: bytes
+
+
+class CheckpointTaken(NamedTuple):
+    """The first change of a checkpoint: how many bytes of the journal its state comes from, and the checksum
+    of the last of them."""
+
+    journal_bytes: int
+    checksum: int
 
 
 class RecordsDeleted(NamedTuple):
@@ -137,6 +193,12 @@ Change = (
     | QuotasChanged
     | CredentialAltered
     | BatchAppended
+    | BatchRewritten
+    | BatchesRemoved
+    | LogCleaned
+    | LogKept
+    | BatchesKept
+    | CheckpointTaken
     | RecordsDeleted
     | ProducerIdsTaken
     | TransactionChanged

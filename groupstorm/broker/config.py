@@ -19,6 +19,7 @@ INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+CLEANUP_POLICIES = ("compact", "delete")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _LISTENER = re.compile(
     r"(?:(?P<name>[A-Za-z0-9_]+)://)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+):(?P<port>\d{1,5})"
@@ -44,11 +45,23 @@ class BrokerConfig:
     """Partitions of a topic that is created on demand, or without a number."""
     message_max_bytes: int = 1_048_588
     """The largest record batch."""
+    log_cleaner_backoff_ms: int = 15_000
+    """How long until compacted topics are looked at again if none of them was due."""
+    log_cleaner_delete_retention_ms: int = 86_400_000
+    log_cleaner_max_compaction_lag_ms: int = INT64_MAX
+    log_cleaner_min_cleanable_ratio: float = 0.5
+    log_cleaner_min_compaction_lag_ms: int = 0
+    log_cleanup_policy: tuple[str, ...] = ("delete",)
+    log_message_timestamp_after_max_ms: int = 3_600_000
+    log_message_timestamp_before_max_ms: int = INT64_MAX
     log_retention_bytes: int = -1
     """Per partition: the oldest batches beyond this size are dropped; -1 keeps all."""
     log_retention_ms: int = 604_800_000
     """Batches whose newest record is older are dropped; -1 keeps all."""
     log_retention_check_interval_ms: int = 300_000
+    log_roll_ms: int = 604_800_000
+    log_segment_bytes: int = 1_073_741_824
+    """The newest batches, at most so many bytes, are not compacted."""
     default_replication_factor: int = 1
     """Of topics that are created on demand, or without a number."""
     delete_topic_enable: bool = True
@@ -131,6 +144,21 @@ def _integer(least: int, most: int) -> Callable[[str, str], int]:
     return parse
 
 
+def _ratio(name: str, text: str) -> float:
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,19})?", text.strip()) and float(text) <= 1:
+        return float(text)
+    raise InputError(f"option {name}={text}: expected a number from 0 to 1")
+
+
+def _policies(name: str, text: str) -> tuple[str, ...]:
+    policies = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    if not set(policies) <= set(CLEANUP_POLICIES):
+        raise InputError(
+            f"option {name}={text}: expected {' or '.join(CLEANUP_POLICIES)}, or both with a comma"
+        )
+    return policies
+
+
 def _text(name: str, text: str) -> str:
     if not text:
         raise InputError(f"option {name}: expected a text that is not empty")
@@ -172,9 +200,19 @@ OPTIONS: dict[str, Callable[[str, str], object]] = {
     "auto.create.topics.enable": _boolean,
     "num.partitions": _integer(1, INT32_MAX),
     "message.max.bytes": _integer(0, INT32_MAX),
+    "log.cleaner.backoff.ms": _integer(0, INT64_MAX),
+    "log.cleaner.delete.retention.ms": _integer(0, INT64_MAX),
+    "log.cleaner.max.compaction.lag.ms": _integer(1, INT64_MAX),
+    "log.cleaner.min.cleanable.ratio": _ratio,
+    "log.cleaner.min.compaction.lag.ms": _integer(0, INT64_MAX),
+    "log.cleanup.policy": _policies,
+    "log.message.timestamp.after.max.ms": _integer(0, INT64_MAX),
+    "log.message.timestamp.before.max.ms": _integer(0, INT64_MAX),
     "log.retention.bytes": _integer(-1, INT64_MAX),
     "log.retention.ms": _integer(-1, INT64_MAX),
     "log.retention.check.interval.ms": _integer(1, INT64_MAX),
+    "log.roll.ms": _integer(1, INT64_MAX),
+    "log.segment.bytes": _integer(1_048_576, INT32_MAX),
     "default.replication.factor": _integer(1, 2**15 - 1),
     "delete.topic.enable": _boolean,
     "fetch.max.bytes": _integer(1024, INT32_MAX),

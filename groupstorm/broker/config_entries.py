@@ -152,4 +152,6 @@ def _fixed(name: str, value: str, default: str, kind: ConfigType) -> Entry:
 def _kind(value: object) -> ConfigType:
     if isinstance(value, bool):
         return ConfigType.BOOLEAN
+    if isinstance(value, float):
+        return ConfigType.DOUBLE
     return ConfigType.LONG if isinstance(value, int) else ConfigType.STRING

@@ -1,28 +1,48 @@
-"""The folder of `serve --data`: one journal, locked while a broker serves from the folder.
+"""The folder of `serve --data`: one journal and a checkpoint of it, locked while a broker serves from it.
 
 The changes of a step are written before a client gets its answer. They are handed to the operating system
 and not forced onto the disk: the changes survive the end of the process, by a kill too, but not a power
-failure.
+failure. The journal is also the file that record batches are read from.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
-from collections.abc import Callable, Iterable
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from typing import TypeAlias
 
-from groupstorm.broker.changes import Change
-from groupstorm.broker.journal import JournalError, decode, encode
+import crc32c
+
+from groupstorm.broker.changes import BatchAppended, BatchRewritten, Change
+from groupstorm.broker.checkpoint import RECOGNISED_BYTES, read_checkpoint, write_checkpoint
+from groupstorm.broker.config import INT32_MAX
+from groupstorm.broker.journal import Bytes, Frame, JournalError, JournalReader, check_frames, frame
+from groupstorm.broker.log.batches import parse_stored
 from groupstorm.problems import InputError, OutputError
 
 _JOURNAL = "journal"
 _NEW = "journal.new"
+_CHECKPOINT = "checkpoint"
+_NEW_CHECKPOINT = "checkpoint.new"
 _LOCK = "lock"
-#: The journal is written anew as soon as it has grown by so much and has doubled.
+#: The journal is written anew if it is longer than what there is by so much, and twice as long.
 _COMPACT_AFTER_BYTES = 64 * 1024 * 1024
-#: Changes of a snapshot that go into one frame.
+#: The most of a snapshot that goes into one frame.
 _CHANGES_PER_FRAME = 1000
+_FRAME_BYTES = 8 * 1024 * 1024
+#: A frame's length has four bytes; a request has a tenth of this at most, unless its limit was raised.
+_STEP_BYTES = 1024 * 1024 * 1024
+#: A checkpoint is written when so much is behind the one before, and so many times its size.
+_CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
+_CHECKPOINT_RATIO = 4
+
+#: Of a topic, and a number.
+PartitionName: TypeAlias = tuple[str, int]
 
 
 class DataDirectory:
@@ -40,6 +60,8 @@ class DataDirectory:
         self._compact_at = 0
         self._size = 0
         self._whole_bytes = 0
+        self._checkpointed_bytes = 0
+        self._checkpoint_size = 0
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -51,28 +73,73 @@ class DataDirectory:
             os.close(self._lock)
             raise InputError(f"--data {folder}: another process serves from it") from problem
 
-    def read(self) -> list[Change]:
-        """All written changes; [] in a new folder. Bytes behind the last whole frame are left out: they were
-        being written when the process ended, and no client has the answer.
+    def read(self, use_checkpoint: bool = True) -> Iterator[Change]:
+        """All written changes; none in a new folder. Batches have their positions, for `read_batch`.
+
+        Bytes behind the last whole frame are left out: they were being written when the process ended, and no
+        client has the answer.
+
+        ``use_checkpoint``: begin with the checkpoint, if there is one of this journal.
 
         Raises InputError if the journal is damaged in front of a whole frame, or if it has none: `rewrite`
         puts no journal in place that is not whole.
         """
         path = self.folder / _JOURNAL
         try:
-            data = path.read_bytes() if path.exists() else b""
-            changes, end = decode(data)
+            data: Bytes = b""
+            if path.exists() and path.stat().st_size:
+                with path.open("rb") as file:
+                    data = mmap(file.fileno(), 0, access=ACCESS_READ)
+            checkpoint = self._read_checkpoint(data) if use_checkpoint else None
         except OSError as problem:
             raise self._unusable(problem) from problem
+        changes, self._checkpointed_bytes = checkpoint or ((), 0)
+        yield from changes
+        yield from self._read_journal(data)
+
+    def _read_checkpoint(self, journal: Bytes) -> tuple[Sequence[Change], int] | None:
+        path = self.folder / _CHECKPOINT
+        if not path.exists():
+            return None
+        data = path.read_bytes()
+        self._checkpoint_size = len(data)
+        return read_checkpoint(data, journal)
+
+    def _read_journal(self, data: Bytes) -> Iterator[Change]:
+        """The changes behind the checkpoint."""
+        reader = JournalReader(data, self._checkpointed_bytes, in_file=True)
+        try:
+            yield from reader.changes()
         except JournalError as problem:
-            raise InputError(f"--data {self.folder}: {_JOURNAL}: {problem}") from problem
-        self._whole_bytes = end
+            raise self._damaged(problem) from problem
+        self._whole_bytes = end = reader.end
         if data and not end:
             raise InputError(f"--data {self.folder}: {_JOURNAL}: no whole frame is in its {len(data)} bytes")
         if end < len(data):
             cut = f"the last {len(data) - end} bytes are no whole frame and are cut off, {end} are kept"
             self._on_warning(f"--data {self.folder}: {_JOURNAL}: {cut}")
-        return changes
+
+    @property
+    def checkpointed_bytes(self) -> int:
+        """The beginning of the journal that the checkpoint stands for: `read` has not looked at it."""
+        return self._checkpointed_bytes
+
+    def check_frames(self, end: int, is_ended: Callable[[], bool]) -> None:
+        """Look at the frames in front of ``end``; another thread may write to the journal. Returns early if
+        ``is_ended()``.
+
+        Raises InputError if a frame is damaged.
+        """
+        try:
+            with (
+                (self.folder / _JOURNAL).open("rb") as file,
+                mmap(file.fileno(), 0, access=ACCESS_READ) as data,
+            ):
+                check_frames(data, end, is_ended)
+        except OSError as problem:
+            raise self._unusable(problem) from problem
+        except JournalError as problem:
+            raise self._damaged(problem) from problem
 
     def go_on(self, live_bytes: int) -> bool:
         """Write behind the journal that was read, without its cut-off end. False: there is none, or a new
@@ -80,29 +147,37 @@ class DataDirectory:
 
         Raises OutputError.
         """
-        compact_at = live_bytes + max(live_bytes, _COMPACT_AFTER_BYTES)
-        if not self._whole_bytes or self._whole_bytes >= compact_at:
+        if not self._whole_bytes:
             return False
         try:
-            self._journal = os.open(self.folder / _JOURNAL, os.O_WRONLY | os.O_APPEND)
+            self._journal = os.open(self.folder / _JOURNAL, os.O_RDWR | os.O_APPEND)
             os.ftruncate(self._journal, self._whole_bytes)
         except OSError as problem:
             raise self._unwritten(problem) from problem
-        self._size, self._compact_at = self._whole_bytes, compact_at
-        return True
+        self._size = self._whole_bytes
+        self.put_off_rewriting()
+        return not self.is_much_longer_than(live_bytes)
 
-    def rewrite(self, changes: Iterable[Change]) -> None:
-        """Begin a new journal with these changes, in place of the old one.
+    def rewrite(self, changes: Iterable[Change]) -> dict[PartitionName, array[int]]:
+        """Begin a new journal with these changes, in place of the old one. Return the positions of its
+        batches, in the order of the changes; there is no checkpoint of it yet.
 
         Raises OutputError: then the old journal is as it was, and nothing is left of the new one.
         """
         path = self.folder / _NEW
         try:
-            journal = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+            journal = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
         except OSError as problem:
             raise self._unwritten(problem) from problem
+        size = 0
+        positions: dict[PartitionName, array[int]] = {}
         try:
-            size = sum(_write(journal, frame) for frame in _frames(changes))
+            for one in _frames(changes):
+                for change, at in one.batches:
+                    positions.setdefault((change.name, change.partition), array("q")).append(size + at)
+                size += _write(journal, one.data)
+            # a checkpoint must not be read with another journal
+            (self.folder / _CHECKPOINT).unlink(missing_ok=True)
             os.replace(path, self.folder / _JOURNAL)
         except OSError as problem:
             os.close(journal)
@@ -112,27 +187,89 @@ class DataDirectory:
             os.close(self._journal)
         self._journal, self._size = journal, size
         self._compact_at = size + max(size, _COMPACT_AFTER_BYTES)
+        self._checkpointed_bytes = self._checkpoint_size = 0
+        return positions
 
-    def append(self, changes: Iterable[Change]) -> None:
-        """Write the changes of one step. Raises OutputError."""
+    def append(self, changes: Iterable[Change]) -> list[tuple[BatchAppended | BatchRewritten, int]]:
+        """Write the changes of one step. Return the positions of its batches.
+
+        A step with more than `_STEP_BYTES` is a compaction's: each of its changes may be the last one.
+        Raises OutputError.
+        """
+        positions = []
         try:
-            self._size += _write(self._journal, encode(changes))
+            for one in _frames(changes, _STEP_BYTES, INT32_MAX):
+                positions += [(change, self._size + at) for change, at in one.batches]
+                self._size += _write(self._journal, one.data)
         except OSError as problem:
             raise self._unwritten(problem) from problem
+        return positions
 
     @property
     def wants_rewriting(self) -> bool:
-        """Whether a snapshot would be much shorter than the journal."""
+        """Whether it is time to see if a snapshot would be much shorter than the journal."""
         return self._size >= self._compact_at
+
+    def is_much_longer_than(self, live_bytes: int) -> bool:
+        """Whether the journal is so much longer than the records that there are."""
+        return self._size >= live_bytes + max(live_bytes, _COMPACT_AFTER_BYTES)
 
     def put_off_rewriting(self) -> None:
         """Want it again when as much more has been written as for the first time."""
         self._compact_at = self._size + _COMPACT_AFTER_BYTES
 
+    @property
+    def wants_checkpoint(self) -> bool:
+        """Whether so much has been written behind the checkpoint that a restart would take long. A checkpoint
+        of many small batches is large: it is written less often."""
+        behind = max(_CHECKPOINT_AFTER_BYTES, _CHECKPOINT_RATIO * self._checkpoint_size)
+        return self._size - self._checkpointed_bytes >= behind
+
+    @property
+    def is_checkpointed(self) -> bool:
+        """Whether nothing has been written behind the checkpoint."""
+        return self._size == self._checkpointed_bytes
+
+    def write_checkpoint(self, changes: Iterable[Change]) -> None:
+        """``changes``: from an empty state to the present one, without the batches, which are in the journal.
+
+        The journal reaches the disk before the checkpoint does. Raises OutputError: then there is the old
+        checkpoint, or none.
+        """
+        path = self.folder / _NEW_CHECKPOINT
+        try:
+            os.fdatasync(self._journal)
+            with path.open("wb") as file:
+                tail = os.pread(self._journal, RECOGNISED_BYTES, max(0, self._size - RECOGNISED_BYTES))
+                data = write_checkpoint(changes, self._size, crc32c.crc32c(tail))
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(path, self.folder / _CHECKPOINT)
+        except OSError as problem:
+            path.unlink(missing_ok=True)
+            raise self._unwritten(problem) from problem
+        self._checkpointed_bytes, self._checkpoint_size = self._size, len(data)
+
+    def put_off_checkpoint(self) -> None:
+        """Want one again when as much more has been written."""
+        self._checkpointed_bytes = self._size
+
     def close(self) -> None:
         if self._journal >= 0:
             os.close(self._journal)
+        self._journal = -1
         os.close(self._lock)
+
+    def read_batch(self, position: int, size: int) -> bytes:
+        """A batch of the journal. Raises OSError if it cannot be read, or is damaged."""
+        data = os.pread(self._journal, size, position)
+        if len(data) < size or parse_stored(data) is None:
+            raise OSError(errno.EIO, f"the batch at byte {position} of the journal is damaged")
+        return data
+
+    def _damaged(self, problem: JournalError) -> InputError:
+        return InputError(f"--data {self.folder}: {_JOURNAL}: {problem}")
 
     def _unusable(self, problem: OSError) -> InputError:
         return InputError(f"--data {self.folder}: cannot be used: {problem.strerror or problem}")
@@ -141,15 +278,20 @@ class DataDirectory:
         return OutputError(f"--data {self.folder}: cannot be written: {problem.strerror or problem}")
 
 
-def _frames(changes: Iterable[Change]) -> Iterable[bytes]:
-    frame: list[Change] = []
+def _frames(
+    changes: Iterable[Change], most_bytes: int = _FRAME_BYTES, most_changes: int = _CHANGES_PER_FRAME
+) -> Iterator[Frame]:
+    """At least one change in each."""
+    pending: list[Change] = []
+    size = 0
     for change in changes:
-        frame.append(change)
-        if len(frame) >= _CHANGES_PER_FRAME:
-            yield encode(frame)
-            frame = []
-    if frame:
-        yield encode(frame)
+        pending.append(change)
+        size += len(change.data) if isinstance(change, BatchAppended | BatchRewritten) else 0
+        if len(pending) >= most_changes or size >= most_bytes:
+            yield frame(pending)
+            pending, size = [], 0
+    if pending:
+        yield frame(pending)
 
 
 def _write(descriptor: int, data: bytes) -> int:

@@ -10,11 +10,17 @@ from groupstorm.broker.changes import (
     AclCreated,
     AclDeleted,
     BatchAppended,
+    BatchesKept,
+    BatchesRemoved,
+    BatchRewritten,
     BrokerConfigured,
     Change,
+    CheckpointTaken,
     ClusterNamed,
     CredentialAltered,
     GroupConfigured,
+    LogCleaned,
+    LogKept,
     ProducerIdsTaken,
     QuotasChanged,
     RecordsDeleted,
@@ -26,6 +32,7 @@ from groupstorm.broker.changes import (
 )
 from groupstorm.broker.journal import JournalError
 from groupstorm.broker.log.batches import parse_stored
+from groupstorm.broker.log.columns import Columns
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
 from groupstorm.broker.transactions import Transaction, TransactionState
@@ -113,7 +120,28 @@ def _append(state: BrokerState, change: BatchAppended, _now_ms: int) -> None:
     stored = parse_stored(change.data)
     if stored is None:
         raise ValueError("it is no whole record batch")
-    _log(state, change.name, change.partition).restore(*stored)
+    _log(state, change.name, change.partition).restore(*stored, change.position)
+
+
+def _rewrite(state: BrokerState, change: BatchRewritten, _now_ms: int) -> None:
+    _log(state, change.name, change.partition).rewrite(change.data, change.position)
+
+
+def _remove(state: BrokerState, change: BatchesRemoved, _now_ms: int) -> None:
+    _log(state, change.name, change.partition).remove(change.base_offsets)
+
+
+def _end_cleaning(state: BrokerState, change: LogCleaned, _now_ms: int) -> None:
+    log = _log(state, change.name, change.partition)
+    log.end_cleaning(change.first_dirty_offset, change.aborted)
+
+
+def _keep_batches(state: BrokerState, change: BatchesKept, _now_ms: int) -> None:
+    _log(state, change.name, change.partition).take_batches(Columns.from_bytes(change.columns))
+
+
+def _keep(state: BrokerState, change: LogKept, _now_ms: int) -> None:
+    _log(state, change.name, change.partition).take_state(change.state)
 
 
 def _delete_records(state: BrokerState, change: RecordsDeleted, _now_ms: int) -> None:
@@ -145,6 +173,12 @@ _APPLY = cast(
         BrokerConfigured: _configure_broker,
         QuotasChanged: _change_quotas,
         BatchAppended: _append,
+        BatchRewritten: _rewrite,
+        BatchesRemoved: _remove,
+        LogCleaned: _end_cleaning,
+        LogKept: _keep,
+        BatchesKept: _keep_batches,
+        CheckpointTaken: lambda _state, _change, _now_ms: None,
         RecordsDeleted: _delete_records,
         ProducerIdsTaken: _take_producer_ids,
         TransactionChanged: _change_transaction,
@@ -152,10 +186,32 @@ _APPLY = cast(
 )
 
 
-def snapshot(state: BrokerState, records: Iterable[Record]) -> Iterator[Change]:
-    """The changes from an empty state to this one; ``records`` are the group coordinator's."""
+def snapshot(state: BrokerState, records: Iterable[Record], in_file: bool = False) -> Iterator[Change]:
+    """The changes from an empty state to this one; ``records`` are the group coordinator's.
+
+    ``in_file``: all batches are in the journal's file, and stay there. Raises OSError if a batch is in the
+    file and cannot be read.
+    """
     yield ClusterNamed(state.cluster_id)
     yield ProducerIdsTaken(state.producer_ids.next_id)
+    yield from _administered(state)
+    for topic in state.topics:
+        yield created(topic)
+        for index, log in enumerate(topic.partitions):
+            if in_file and len(log.batches):
+                yield BatchesKept(topic.name, index, log.batches.columns.to_bytes())
+            elif not in_file:
+                for data in log.batches.all_data():
+                    yield BatchAppended(topic.name, index, data)
+            if log.end_offset:
+                yield LogKept(topic.name, index, log.state())
+    for transaction in state.transactions:
+        yield changed_transaction(transaction)
+    yield from records
+
+
+def _administered(state: BrokerState) -> Iterator[Change]:
+    """Configurations, access control, credentials and quotas."""
     for group, configs in state.group_configs.items():
         yield GroupConfigured(group, configs)
     for acl in state.acls:
@@ -166,16 +222,6 @@ def snapshot(state: BrokerState, records: Iterable[Record]) -> Iterator[Change]:
         yield QuotasChanged(entity, dict(quotas))
     for broker, changed in state.dynamic_configs.by_broker.items():
         yield BrokerConfigured(broker, changed)
-    for topic in state.topics:
-        yield created(topic)
-        for index, log in enumerate(topic.partitions):
-            for data in log.batches():
-                yield BatchAppended(topic.name, index, data)
-            if log.start_offset:
-                yield RecordsDeleted(topic.name, index, log.start_offset)
-    for transaction in state.transactions:
-        yield changed_transaction(transaction)
-    yield from records
 
 
 def created(topic: Topic) -> TopicCreated:

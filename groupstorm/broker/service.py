@@ -100,7 +100,7 @@ async def _serve(
         await _listen(server, options)
         _follow_signals(server, ended)
         on_ready(server.endpoints)
-        await _serve_until(ended, server, traces, companion)
+        await _serve_until(ended, server, traces, companion, journal)
     if journal is not None:
         journal.check()
     for trace in traces:
@@ -134,16 +134,32 @@ async def _listen(server: Server, options: ServeOptions) -> None:
 
 
 async def _serve_until(
-    ended: asyncio.Event, server: Server, traces: Sequence[BrokerTrace], companion: Companion
+    ended: asyncio.Event,
+    server: Server,
+    traces: Sequence[BrokerTrace],
+    companion: Companion,
+    journal: BrokerJournal | None,
 ) -> None:
     rotation = asyncio.ensure_future(_rotate_regularly(traces)) if traces else None
+    check = None if journal is None else asyncio.ensure_future(_check_unread(journal, ended))
     try:
         async with companion(server):
             await ended.wait()
     finally:
         if rotation is not None:
             rotation.cancel()
+        if journal is not None:
+            journal.checkpoint()  # of the groups with their members, who are about to be answered
         await server.stop()
+        if check is not None:
+            await check
+
+
+async def _check_unread(journal: BrokerJournal, ended: asyncio.Event) -> None:
+    """Meanwhile the broker serves: the restart has not waited for it."""
+    problem = await asyncio.to_thread(journal.check_unread, ended.is_set)
+    if problem is not None:
+        journal.fail(problem)
 
 
 async def _rotate_regularly(traces: Sequence[BrokerTrace]) -> None:

@@ -52,8 +52,8 @@ class Server:
         make_connection: MakeConnection = Connection,
     ) -> None:
         """``on_changes`` keeps the changes of a step before a client gets its answer; ``start_ms``: the
-        broker's time when it starts, in milliseconds since 1970 if anything is kept over a restart;
-        ``make_connection``: see `security.connection`."""
+        broker's time when it starts, in milliseconds since 1970 if clients produce or anything is kept over a
+        restart; ``make_connection``: see `security.connection`."""
         self.broker = broker
         self.on_close = on_close
         self.connections: dict[int, Connection] = {}

@@ -11,20 +11,37 @@ from collections.abc import Mapping
 from groupstorm.broker.config import INT64_MAX, BrokerConfig
 from groupstorm.broker.config_options import ConfigType, Option, flag, integer, long
 
-#: These have an effect: on retention, on the batches that are accepted, on their timestamps.
+#: These have an effect: on retention and compaction, on the batches that are accepted, on their timestamps.
 EFFECTIVE = frozenset(
-    ("retention.bytes", "retention.ms", "max.message.bytes", "message.timestamp.type", "min.insync.replicas")
+    (
+        "cleanup.policy",
+        "delete.retention.ms",
+        "max.compaction.lag.ms",
+        "max.message.bytes",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms",
+        "message.timestamp.type",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "min.insync.replicas",
+        "retention.bytes",
+        "retention.ms",
+        "segment.bytes",
+        "segment.ms",
+    )
 )
 
 TOPIC_OPTIONS: Mapping[str, Option] = {
-    "cleanup.policy": Option(ConfigType.LIST, "delete", values=("compact", "delete")),
+    "cleanup.policy": Option(
+        ConfigType.LIST, "delete", values=("compact", "delete"), broker="log.cleanup.policy"
+    ),
     "compression.gzip.level": Option(ConfigType.INT, "-1", -1, 9),
     "compression.lz4.level": Option(ConfigType.INT, "9", 1, 17),
     "compression.type": Option(
         ConfigType.STRING, "producer", values=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
     ),
     "compression.zstd.level": Option(ConfigType.INT, "3", -131072, 22),
-    "delete.retention.ms": long(86_400_000),
+    "delete.retention.ms": long(86_400_000, broker="log.cleaner.delete.retention.ms"),
     "file.delete.delay.ms": long(60_000),
     "flush.messages": long(INT64_MAX, 1),
     "flush.ms": long(INT64_MAX),
@@ -33,13 +50,15 @@ TOPIC_OPTIONS: Mapping[str, Option] = {
     "leader.replication.throttled.replicas": Option(ConfigType.LIST, ""),
     "local.retention.bytes": long(-2, -2),
     "local.retention.ms": long(-2, -2),
-    "max.compaction.lag.ms": long(INT64_MAX, 1),
+    "max.compaction.lag.ms": long(INT64_MAX, 1, broker="log.cleaner.max.compaction.lag.ms"),
     "max.message.bytes": integer(1_048_588, broker="message.max.bytes"),
-    "message.timestamp.after.max.ms": long(3_600_000),
-    "message.timestamp.before.max.ms": long(INT64_MAX),
+    "message.timestamp.after.max.ms": long(3_600_000, broker="log.message.timestamp.after.max.ms"),
+    "message.timestamp.before.max.ms": long(INT64_MAX, broker="log.message.timestamp.before.max.ms"),
     "message.timestamp.type": Option(ConfigType.STRING, "CreateTime", values=("CreateTime", "LogAppendTime")),
-    "min.cleanable.dirty.ratio": Option(ConfigType.DOUBLE, "0.5", 0, 1),
-    "min.compaction.lag.ms": long(0),
+    "min.cleanable.dirty.ratio": Option(
+        ConfigType.DOUBLE, "0.5", 0, 1, broker="log.cleaner.min.cleanable.ratio"
+    ),
+    "min.compaction.lag.ms": long(0, broker="log.cleaner.min.compaction.lag.ms"),
     "min.insync.replicas": integer(1, 1),
     "preallocate": flag(default=False),
     "remote.log.copy.disable": flag(default=False),
@@ -47,10 +66,10 @@ TOPIC_OPTIONS: Mapping[str, Option] = {
     "remote.storage.enable": flag(default=False),
     "retention.bytes": long(-1, -1, broker="log.retention.bytes"),
     "retention.ms": long(604_800_000, -1, broker="log.retention.ms"),
-    "segment.bytes": integer(1_073_741_824, 14),
+    "segment.bytes": integer(1_073_741_824, 1_048_576, broker="log.segment.bytes"),
     "segment.index.bytes": integer(10_485_760, 4),
     "segment.jitter.ms": long(0),
-    "segment.ms": long(604_800_000, 1),
+    "segment.ms": long(604_800_000, 1, broker="log.roll.ms"),
     "unclean.leader.election.enable": flag(default=False),
 }
 
@@ -59,11 +78,21 @@ class LogSettings:
     """The configurations that a partition's log reads at every append."""
 
     __slots__ = (
+        "delete_retention_ms",
+        "is_compacted",
+        "is_deleted",
         "log_append_time",
+        "longest_segment_ms",
+        "max_compaction_lag_ms",
         "max_message_bytes",
+        "min_cleanable_dirty_ratio",
+        "min_compaction_lag_ms",
         "min_insync_replicas",
         "retention_bytes",
         "retention_ms",
+        "segment_bytes",
+        "timestamp_after_max_ms",
+        "timestamp_before_max_ms",
     )
 
     def __init__(self, retention_bytes: int = -1, retention_ms: int = -1) -> None:
@@ -72,22 +101,49 @@ class LogSettings:
         self.max_message_bytes = 1_048_588
         self.log_append_time = False
         self.min_insync_replicas = 1
+        self.is_compacted = False
+        self.is_deleted = True
+        self.min_cleanable_dirty_ratio = 0.5
+        self.min_compaction_lag_ms = 0
+        self.max_compaction_lag_ms = INT64_MAX
+        self.delete_retention_ms = 86_400_000
+        self.segment_bytes = 1_073_741_824
+        self.longest_segment_ms = 604_800_000
+        self.timestamp_before_max_ms = INT64_MAX
+        self.timestamp_after_max_ms = INT64_MAX
 
     def update(self, configs: Mapping[str, str], broker: BrokerConfig) -> None:
         """Take the topic's configurations, and for all others the broker's settings."""
 
+        def text(name: str) -> str:
+            return configs.get(name) or default_of(TOPIC_OPTIONS[name], broker)
+
         def number(name: str) -> int:
-            return int(configs.get(name) or default_of(TOPIC_OPTIONS[name], broker))
+            return int(text(name))
 
         self.retention_bytes = number("retention.bytes")
         self.retention_ms = number("retention.ms")
         self.max_message_bytes = number("max.message.bytes")
         self.min_insync_replicas = number("min.insync.replicas")
         self.log_append_time = configs.get("message.timestamp.type") == "LogAppendTime"
+        policies = {policy.strip() for policy in text("cleanup.policy").split(",")}
+        self.is_compacted = "compact" in policies
+        self.is_deleted = "delete" in policies
+        self.min_cleanable_dirty_ratio = float(text("min.cleanable.dirty.ratio"))
+        self.min_compaction_lag_ms = number("min.compaction.lag.ms")
+        self.max_compaction_lag_ms = number("max.compaction.lag.ms")
+        self.delete_retention_ms = number("delete.retention.ms")
+        self.segment_bytes = number("segment.bytes")
+        self.longest_segment_ms = number("segment.ms")
+        if self.is_compacted:  # LogConfig.maxSegmentMs: the active segment is not compacted
+            self.longest_segment_ms = min(self.longest_segment_ms, self.max_compaction_lag_ms)
+        self.timestamp_before_max_ms = number("message.timestamp.before.max.ms")
+        self.timestamp_after_max_ms = number("message.timestamp.after.max.ms")
 
 
 def default_of(option: Option, broker: BrokerConfig) -> str:
     """The value of an option that is not configured: the broker's setting, or Kafka's default."""
     if option.broker is None:
         return option.default
-    return str(getattr(broker, option.broker.replace(".", "_")))
+    value = getattr(broker, option.broker.replace(".", "_"))
+    return ",".join(value) if isinstance(value, tuple) else str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -103,7 +103,7 @@ def serve(
     endpoint, address_option, security = read_listener(listener, brokers)
     settings, topics = _settings(setting or []), _topics(topic or [])
 
-    def make(journal: Sequence[Change], now_ms: int) -> Broker:
+    def make(journal: Iterable[Change], now_ms: int) -> Broker:
         broker = make_broker(settings, topics, brokers, as_version, journal, now_ms)
         secure(broker.state, security)
         return broker

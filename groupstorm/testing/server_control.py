@@ -168,7 +168,11 @@ class ServerControl:
         log = self._server.broker.state.topics.partition(topic, partition)
         assert log is not None
         until = log.last_stable_offset if committed_only else None
-        aborted = log.aborted(log.start_offset, log.last_stable_offset) if committed_only else ()
+        aborted = (
+            log.transactions.aborted_between(log.start_offset, log.last_stable_offset)
+            if committed_only
+            else ()
+        )
         found, _ = decoded(
             TopicPartition(topic, partition),
             log.start_offset,

@@ -25,10 +25,11 @@ class Driver:
         brokers: int = 1,
         release: str = NEWEST,
     ) -> None:
-        self.broker = make_broker(options or {}, topics or {}, brokers, release)
+        #: The time of the batches that `wire.batch` makes.
+        self.now_ms = 1_700_000_000_000
+        self.broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=self.now_ms)
         #: Which of the brokers is asked; None: the first.
         self.node: int | None = None
-        self.now_ms = 1000
         self.answers: dict[int, Any] = {}
         self.closed: dict[int, str] = {}
         #: How long quotas mute connections.

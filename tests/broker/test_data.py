@@ -50,7 +50,7 @@ OPTIONS = {"group.initial.rebalance.delay.ms": "0"}
 class Kept(Driver):
     """A driver that keeps the changes of its broker, and can restart the broker from them."""
 
-    def __init__(self, changes: list[Change] | None = None, now_ms: int = 1_000) -> None:
+    def __init__(self, changes: list[Change] | None = None, now_ms: int = 1_700_000_000_000) -> None:
         super().__init__(OPTIONS, {} if changes else {"orders": 3})
         if changes is not None:
             self.broker = make_broker(OPTIONS, {}, journal=changes, now_ms=now_ms)
@@ -216,6 +216,11 @@ def test_changes_that_do_not_fit_are_one_sentence() -> None:
 # the folder
 
 
+def written(directory: DataDirectory) -> list[Change]:
+    """Without the positions of batches."""
+    return [one._replace(position=-1) if isinstance(one, BatchAppended) else one for one in directory.read()]
+
+
 def test_a_folder_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
     first = DataDirectory(tmp_path, pytest.fail)
     with pytest.raises(InputError, match="another process serves from it"):
@@ -226,10 +231,10 @@ def test_a_folder_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
 
 def test_a_journal_is_written_anew_and_goes_on(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path / "new", pytest.fail)
-    assert directory.read() == []
+    assert written(directory) == []
     directory.rewrite(CHANGES[:1])
     directory.append(CHANGES[1:])
-    assert directory.read() == CHANGES
+    assert written(directory) == CHANGES
     assert not directory.wants_rewriting
     directory.close()
     assert sorted(os.listdir(tmp_path / "new")) == ["journal", "lock"]
@@ -249,6 +254,7 @@ def test_a_restart_goes_on_with_the_journal_behind_its_whole_part(tmp_path: Path
     before = (tmp_path / "journal").read_bytes()
     (tmp_path / "journal").write_bytes(before + b"torn")
     journal, second = restarted({"orders": 3, "more": 1})
+    of_second = list(second.snapshot())
     journal.close()
     after = (tmp_path / "journal").read_bytes()
     assert after.startswith(before), "nothing is written a second time"
@@ -256,9 +262,9 @@ def test_a_restart_goes_on_with_the_journal_behind_its_whole_part(tmp_path: Path
     assert isinstance(change, TopicCreated)
     assert change.name == "more"
     journal, third = restarted({})
+    assert list(third.snapshot()) == of_second
     journal.close()
     assert (tmp_path / "journal").read_bytes() == after
-    assert list(third.snapshot()) == list(second.snapshot())
     assert third.state.cluster_id == first.state.cluster_id
     assert len(said) == 1
 
@@ -275,7 +281,7 @@ def test_a_restart_writes_the_journal_anew_if_that_makes_it_much_shorter(
     journal = BrokerJournal(tmp_path, lambda: pytest.fail("it can be written"), pytest.fail)
     journal.restart(lambda changes, now_ms: make_broker({}, {}, brokers=2, journal=changes), 0)
     journal.close()
-    (*_, last) = DataDirectory(tmp_path, pytest.fail).read()
+    (*_, last) = written(DataDirectory(tmp_path, pytest.fail))
     assert (tmp_path / "journal").stat().st_size < 1_000
     assert last == TopicCreated("orders", uuid.UUID(int=3), 0, ((1, 2), (2, 1)), {})
 
@@ -285,13 +291,13 @@ def test_a_damaged_journal_is_refused_with_one_line(tmp_path: Path) -> None:
     frame[20] ^= 1
     (tmp_path / "journal").write_bytes(bytes(frame) + encode(CHANGES))
     with pytest.raises(InputError, match="journal: the frame at byte 0 is damaged"):
-        DataDirectory(tmp_path, pytest.fail).read()
+        written(DataDirectory(tmp_path, pytest.fail))
 
 
 def test_a_file_that_is_no_journal_is_refused_and_not_cut_off(tmp_path: Path) -> None:
     (tmp_path / "journal").write_bytes(b"some notes")
     with pytest.raises(InputError, match="journal: no whole frame is in its 10 bytes"):
-        DataDirectory(tmp_path, pytest.fail).read()
+        written(DataDirectory(tmp_path, pytest.fail))
     assert (tmp_path / "journal").read_bytes() == b"some notes"
 
 
@@ -314,7 +320,7 @@ def test_a_tail_that_is_no_whole_frame_is_cut_off_with_one_line(tmp_path: Path) 
         (tmp_path / "journal").write_bytes(first + tail)
         said: list[str] = []
         directory = DataDirectory(tmp_path, said.append)
-        assert directory.read() == CHANGES[:1], tail
+        assert written(directory) == CHANGES[:1], tail
         (line,) = said
         assert line.endswith(
             f"journal: the last {len(tail)} bytes are no whole frame and are cut off, {len(first)} are kept"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 
 
-def append(log: PartitionLog, count: int = 1, size: int = 1, **fields: int) -> int:
+def append(log: PartitionLog, count: int = 1, size: int = 1, **fields: Any) -> int:
     batch = parse_produced(wire.batch([b"x" * size] * count, **fields), 8, 1_000_000)
     return log.append(batch).base_offset
 

@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -85,24 +86,35 @@ def milliseconds(number: int) -> datetime.timedelta:
 
 
 def batch(
-    values: list[bytes],
+    values: Sequence[bytes | None],
     *,
+    keys: Sequence[bytes | None] = (),
     producer_id: int = -1,
     epoch: int = -1,
     sequence: int = -1,
     attributes: int = 0,
     timestamp_ms: int = 1_700_000_000_000,
+    stamps_ms: Sequence[int] = (),
     count: int | None = None,
 ) -> bytes:
-    """A record batch of magic 2 with these values, written from the format's description alone."""
-    records = b"".join(_record(offset, value) for offset, value in enumerate(values))
+    """A record batch of magic 2 with these values, written from the format's description alone.
+
+    ``keys``: of the records; without them no record has one. ``stamps_ms``: of the records; without them all
+    have ``timestamp_ms``.
+    """
+    stamps_ms = stamps_ms or [timestamp_ms] * len(values)
+    rows = zip(stamps_ms, keys or [None] * len(values), values, strict=True)
+    records = b"".join(
+        _record(stamp_ms - stamps_ms[0], offset, key, value)
+        for offset, (stamp_ms, key, value) in enumerate(rows)
+    )
     count = len(values) if count is None else count
     covered = struct.pack(
         ">hiqqqhii",
         attributes,
         count - 1,
-        timestamp_ms,
-        timestamp_ms,
+        stamps_ms[0] if stamps_ms else timestamp_ms,
+        max(stamps_ms, default=timestamp_ms),
         producer_id,
         epoch,
         sequence,
@@ -112,13 +124,17 @@ def batch(
     return struct.pack(">qiibI", 0, len(covered) + 9, -1, 2, crc32c.crc32c(covered)) + covered
 
 
-def _record(offset: int, value: bytes) -> bytes:
-    body = b"\x00" + _zigzag(0) + _zigzag(offset) + _zigzag(-1) + _zigzag(len(value)) + value + _zigzag(0)
+def _record(delta_ms: int, offset: int, key: bytes | None, value: bytes | None) -> bytes:
+    body = b"\x00" + _zigzag(delta_ms) + _zigzag(offset) + _nullable(key) + _nullable(value) + _zigzag(0)
     return _zigzag(len(body)) + body
 
 
+def _nullable(data: bytes | None) -> bytes:
+    return _zigzag(-1) if data is None else _zigzag(len(data)) + data
+
+
 def _zigzag(number: int) -> bytes:
-    value = (number << 1) ^ (number >> 31)
+    value = (number << 1) ^ (number >> 63)
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

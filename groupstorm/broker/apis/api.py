@@ -13,10 +13,13 @@ from groupstorm.broker.changes import (
     AclCreated,
     AclDeleted,
     BatchAppended,
+    BatchesRemoved,
+    BatchRewritten,
     BrokerConfigured,
     Change,
     CredentialAltered,
     GroupConfigured,
+    LogCleaned,
     ProducerIdsTaken,
     QuotasChanged,
     RecordsDeleted,
@@ -29,6 +32,7 @@ from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.dynamic_configs import DynamicConfigs
 from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
+from groupstorm.broker.log.cleanable import Cleanable
 from groupstorm.broker.log.partition import Appended, PartitionLog
 from groupstorm.broker.log.topics import Topic, Topics
 from groupstorm.broker.producer_ids import ProducerIds
@@ -218,6 +222,20 @@ class BrokerState:
                 if log.expire(now_ms):
                     self.appended.append(log)
                     self.changes.append(RecordsDeleted(topic.name, partition, log.start_offset))
+
+    def clean_log(self, topic: Topic, partition: int, part: Cleanable, now_ms: int) -> None:
+        """Compact this part of a log. Raises OSError."""
+        log = topic.partitions[partition]
+        removed, rewritten, aborted = log.clean(part, now_ms)
+        where = (topic.name, partition)
+        for data in rewritten.values():
+            log.rewrite(data)
+            self.changes.append(BatchRewritten(*where, data))
+        if removed:
+            log.remove(removed)
+            self.changes.append(BatchesRemoved(*where, tuple(removed)))
+        log.end_cleaning(part.end_offset, aborted)
+        self.changes.append(LogCleaned(*where, part.end_offset, tuple(aborted)))
 
     def offsets_partition(self, group: str) -> Partition:
         """The partition of the offsets topic that holds a group's offsets."""

@@ -1,6 +1,7 @@
 """Produce (key 0), versions 3-13, advertised from 0 (see ApiVersions).
 
-* v3: record batches of magic 2, one per partition. v7: zstd. v8: an error message per partition.
+* v3: record batches of magic 2, one per partition. v7: zstd. v8: an error message per partition, and one per
+  refused record (KIP-467).
   v12: producers of transaction version 2 add partitions to their transaction by writing to them (KIP-890).
   v13: topic ids instead of names.
 * acks=0 has no response. If something fails, Kafka closes the connection: only so does such a producer learn
@@ -10,7 +11,8 @@
 * Transactional batches must belong to the producer's open transaction (KIP-98, KIP-890).
 * A producer needs WRITE on each topic, and for transactional records on its transactional id.
 * A producer above its quota is answered at once, with the time for which its connection is muted (KIP-219).
-* Batches are checked (magic, length, crc32c, sequence of idempotent producers) and never decoded.
+* Batches are checked (magic, length, crc32c, sequence of idempotent producers). Only the checks of
+  `log.validation` look at records.
 """
 
 from __future__ import annotations
@@ -21,15 +23,24 @@ from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, NoAnswer, t
 from groupstorm.broker.apis.lookup import find_log, find_topic, same_topic
 from groupstorm.broker.apis.rights import may
 from groupstorm.broker.authorization.acls import Operation, ResourceType
-from groupstorm.broker.log.batches import Batch, BatchError, parse_produced, says_transactional, stamped
+from groupstorm.broker.log.batches import (
+    Batch,
+    BatchError,
+    RecordError,
+    parse_produced,
+    says_transactional,
+    stamped,
+)
 from groupstorm.broker.log.partition import NO_OFFSET
 from groupstorm.broker.log.topics import Topic
+from groupstorm.broker.log.validation import check_records
 from groupstorm.broker.quotas.entities import PRODUCER_BYTE_RATE
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec.shape import MILLISECOND
 
 _ALL = -1
 _ACKS = (_ALL, 0, 1)
+_FIRST_WITH_RECORD_ERRORS = 8
 #: KIP-890: TRANSACTION_ABORTABLE is known, and partitions are added by writing.
 _FIRST_TRANSACTION_ABORTABLE = 11
 _FIRST_ADDING_PARTITIONS = 12
@@ -41,6 +52,7 @@ class _Written(NamedTuple):
     log_start_offset: int = NO_OFFSET
     sentence: str | None = None
     log_append_time_ms: int | None = None
+    record_errors: tuple[RecordError, ...] = ()
 
 
 def handle(state: BrokerState, call: Call) -> Done | NoAnswer:
@@ -95,11 +107,12 @@ def _write(state: BrokerState, call: Call, topic: Topic | None, error: Error, pa
         batch = parse_produced(partition.records, call.version, log.settings.max_message_bytes)
         if batch.is_transactional:
             _check_transaction(state, call, batch, (topic.name, partition.index))
+        check_records(batch, log.settings, f"{topic.name}-{partition.index}", call.now_ms)
         if log.settings.log_append_time:
             batch = stamped(batch, call.now_ms)
         appended = log.append(batch)
     except BatchError as problem:
-        return _Written(problem.error, sentence=str(problem))
+        return _Written(problem.error, sentence=str(problem), record_errors=problem.record_errors)
     state.note_append(topic, partition.index, appended)
     log_append_time_ms = call.now_ms if log.settings.log_append_time else None
     return _Written(Error.NONE, appended.base_offset, log.start_offset, None, log_append_time_ms)
@@ -132,6 +145,9 @@ def _partition_response(call: Call, index: int, written: _Written) -> Any:
         base_offset=written.base_offset,
         log_append_time=timestamp(written.log_append_time_ms),
         log_start_offset=written.log_start_offset,
-        record_errors=(),
+        record_errors=tuple(
+            call.types.make("BatchIndexAndErrorMessage", batch_index=at, batch_index_error_message=message)
+            for at, message in (written.record_errors if call.version >= _FIRST_WITH_RECORD_ERRORS else ())
+        ),
         error_message=written.sentence,
     )

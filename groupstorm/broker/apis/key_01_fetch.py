@@ -213,7 +213,11 @@ def _read(asked: list[_Asked], max_bytes: int) -> list[_Read]:
         records: list[bytes] = []
         if error is Error.NONE and one.log is not None:
             limit = min(one.partition.partition_max_bytes, left)
-            records = one.log.read(one.partition.fetch_offset, limit, not anything, one.until())
+            until = one.until()
+            try:
+                records = one.log.read(one.partition.fetch_offset, limit, not anything, until)
+            except OSError:
+                error = Error.KAFKA_STORAGE_ERROR
         data = b"".join(records)
         anything = anything or bool(data)
         left = max(0, left - len(data))
@@ -290,5 +294,5 @@ def _aborted(call: Call, asked: _Asked, log: PartitionLog | None, batches: list[
     offset, until = asked.partition.fetch_offset, last_offset(batches[-1]) + 1
     return tuple(
         call.types.make("AbortedTransaction", producer_id=one.producer_id, first_offset=one.first_offset)
-        for one in log.aborted(offset, until)
+        for one in log.transactions.aborted_between(offset, until)
     )

@@ -14,10 +14,10 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_led
+from groupstorm.broker.log.columns import NO_TIMESTAMP
 from groupstorm.broker.log.partition import (
     LEADER_EPOCH,
     NO_OFFSET,
-    NO_TIMESTAMP,
     PartitionLog,
     TimedOffset,
 )
@@ -71,10 +71,14 @@ def _look_up(state: BrokerState, call: Call, asked: Any, topic: Found) -> tuple[
     if asked.timestamp < 0 and call.version < _FIRST_VERSION.get(asked.timestamp, call.version + 1):
         return Error.UNSUPPORTED_VERSION, _NONE_FOUND
     committed_only = getattr(call.message, "isolation_level", 0) == _READ_COMMITTED
-    return Error.NONE, _find(asked.timestamp, log, committed_only)
+    try:
+        return Error.NONE, _find(asked.timestamp, log, committed_only)
+    except OSError:
+        return Error.KAFKA_STORAGE_ERROR, _NONE_FOUND
 
 
 def _find(timestamp_ms: int, log: PartitionLog, committed_only: bool) -> TimedOffset:
+    """Raises OSError."""
     end_offset = log.last_stable_offset if committed_only else log.end_offset
     if timestamp_ms >= 0 or timestamp_ms == _MAX_TIMESTAMP:
         found = log.at_timestamp(timestamp_ms) if timestamp_ms >= 0 else log.at_max_timestamp()

@@ -13,41 +13,53 @@ from typing import NamedTuple
 
 import crc32c
 
+from groupstorm.broker.log.records import keyed_records
 from groupstorm.coordinator.errors import Error
 
 HEADER_BYTES = 61
 LENGTH_END = 12
 """The batch's length counts from here on."""
 
-_HEADER = struct.Struct(">qiibIhiqqqhii")
+HEADER = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_COVERED = struct.Struct(">qiibI")
 _COVERED = struct.Struct(">hiqqqhii")
 _MAGIC = 2
 _CRC_AT = 17
-_CRC_STARTS = 21
+CRC_STARTS = 21
 _MAX_TIMESTAMP_AT = 35
-#: In a marker: behind the batch's header, the record's five numbers and the key's version.
-_MARKER_KIND_AT = HEADER_BYTES + 7
+#: In a marker's key, behind its version.
+_MARKER_KIND = slice(2, 4)
 _COMMIT_KIND = b"\0\1"
 _LOG_APPEND_TIME = 0x08
 _PLACED = struct.Struct(">qii")
-_COMPRESSION_MASK = 0x07
+COMPRESSION_MASK = 0x07
 _ZSTD = 4
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
+HAS_DELETE_HORIZON = 0x40
 _ZSTD_FIRST_PRODUCE_VERSION = 7
 NO_PRODUCER_ID = -1
 
 
-class BatchError(ValueError):
-    """Records that a broker refuses with ``error``."""
+class RecordError(NamedTuple):
+    """Why one record of a batch is refused (KIP-467)."""
 
-    def __init__(self, error: Error, sentence: str) -> None:
+    batch_index: int
+    message: str
+
+
+class BatchError(ValueError):
+    """Records that a broker refuses with ``error``; ``record_errors``: those of single records."""
+
+    def __init__(self, error: Error, sentence: str, record_errors: tuple[RecordError, ...] = ()) -> None:
         super().__init__(sentence)
         self.error = error
+        self.record_errors = record_errors
 
 
-class _RawHeader(NamedTuple):
+class RawHeader(NamedTuple):
+    """All fields of a batch's header."""
+
     base_offset: int
     length: int
     leader_epoch: int
@@ -61,6 +73,27 @@ class _RawHeader(NamedTuple):
     producer_epoch: int
     base_sequence: int
     count_of_records: int
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def compression(self) -> int:
+        return self.attributes & COMPRESSION_MASK
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on compaction may remove the batch's tombstones, or its marker (KIP-534)."""
+        return self.base_timestamp_ms if self.attributes & HAS_DELETE_HORIZON else None
 
 
 class Batch(NamedTuple):
@@ -85,11 +118,11 @@ class Batch(NamedTuple):
     @property
     def is_commit_marker(self) -> bool:
         """Whether this control batch commits (ControlRecordType)."""
-        return self.data[_MARKER_KIND_AT : _MARKER_KIND_AT + 2] == _COMMIT_KIND
+        return is_commit_marker(self.data)
 
     @property
     def compression(self) -> int:
-        return self.attributes & _COMPRESSION_MASK
+        return self.attributes & COMPRESSION_MASK
 
     @property
     def last_sequence(self) -> int:
@@ -101,8 +134,19 @@ def says_transactional(records: bytes | None) -> bool:
     """Whether the first batch calls itself transactional, whatever else may be wrong with it."""
     if records is None or len(records) < HEADER_BYTES:
         return False
-    header = _RawHeader._make(_HEADER.unpack_from(records))
+    header = RawHeader._make(HEADER.unpack_from(records))
     return header.magic == _MAGIC and bool(header.attributes & _TRANSACTIONAL)
+
+
+def read_header(data: bytes) -> RawHeader:
+    """The header of a batch that is whole."""
+    return RawHeader._make(HEADER.unpack_from(data))
+
+
+def is_commit_marker(data: bytes) -> bool:
+    """Whether a control batch that has its marker commits (ControlRecordType)."""
+    (marker,) = keyed_records(data, data[HEADER_BYTES:])
+    return (marker.key or b"")[_MARKER_KIND] == _COMMIT_KIND
 
 
 def parse_stored(records: bytes) -> tuple[Batch, int] | None:
@@ -110,12 +154,12 @@ def parse_stored(records: bytes) -> tuple[Batch, int] | None:
     is incomplete: the end of a file that was being written."""
     if len(records) < HEADER_BYTES:
         return None
-    header = _RawHeader._make(_HEADER.unpack_from(records))
+    header = RawHeader._make(HEADER.unpack_from(records))
     size = LENGTH_END + header.length
     if header.magic != _MAGIC or not HEADER_BYTES <= size <= len(records):
         return None
     data = records[:size]
-    if crc32c.crc32c(memoryview(data)[_CRC_STARTS:]) != header.crc:
+    if crc32c.crc32c(memoryview(data)[CRC_STARTS:]) != header.crc:
         return None
     return _batch(data, header), header.base_offset
 
@@ -140,9 +184,9 @@ def stamped(batch: Batch, now_ms: int) -> Batch:
     """The batch with the broker's time, for topics whose message.timestamp.type is LogAppendTime
     (DefaultRecordBatch.setMaxTimestamp)."""
     attributes = batch.attributes | _LOG_APPEND_TIME
-    covered = bytearray(memoryview(batch.data)[_CRC_STARTS:])
+    covered = bytearray(memoryview(batch.data)[CRC_STARTS:])
     struct.pack_into(">h", covered, 0, attributes)
-    struct.pack_into(">q", covered, _MAX_TIMESTAMP_AT - _CRC_STARTS, now_ms)
+    struct.pack_into(">q", covered, _MAX_TIMESTAMP_AT - CRC_STARTS, now_ms)
     head = batch.data[:_CRC_AT] + struct.pack(">I", crc32c.crc32c(covered))
     return batch._replace(data=head + bytes(covered), attributes=attributes, max_timestamp_ms=now_ms)
 
@@ -157,7 +201,7 @@ def parse_produced(records: bytes | None, produce_version: int, max_bytes: int) 
         raise BatchError(Error.INVALID_RECORD, "a produce request carries one record batch per partition")
     if len(records) < HEADER_BYTES:
         raise BatchError(Error.CORRUPT_MESSAGE, f"a record batch of {len(records)} bytes is too short")
-    header = _RawHeader._make(_HEADER.unpack_from(records))
+    header = RawHeader._make(HEADER.unpack_from(records))
     magic, length = header.magic, header.length
     if magic != _MAGIC:
         raise BatchError(Error.INVALID_RECORD, f"record batches have magic {_MAGIC}, not {magic}")
@@ -168,14 +212,14 @@ def parse_produced(records: bytes | None, produce_version: int, max_bytes: int) 
         raise BatchError(Error.INVALID_RECORD, "a produce request carries only one batch per partition")
     if size > max_bytes:
         raise BatchError(Error.MESSAGE_TOO_LARGE, f"a record batch of {size} bytes, allowed are {max_bytes}")
-    if crc32c.crc32c(memoryview(records)[_CRC_STARTS:]) != header.crc:
+    if crc32c.crc32c(memoryview(records)[CRC_STARTS:]) != header.crc:
         raise BatchError(Error.CORRUPT_MESSAGE, "the checksum of a record batch is wrong")
     batch = _batch(records, header)
     _check_header(batch, header.base_offset, header.count_of_records, produce_version)
     return batch
 
 
-def _batch(data: bytes, header: _RawHeader) -> Batch:
+def _batch(data: bytes, header: RawHeader) -> Batch:
     return Batch(
         data,
         header.attributes,
@@ -208,8 +252,7 @@ def _check_header(batch: Batch, base_offset: int, count: int, produce_version: i
 
 def last_offset(placed: bytes) -> int:
     """The offset of the last record of a batch in a log."""
-    header = _RawHeader._make(_HEADER.unpack_from(placed))
-    return header.base_offset + header.last_offset_delta
+    return read_header(placed).last_offset
 
 
 def placed_at(batch: Batch, offset: int, leader_epoch: int) -> bytes:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from groupstorm.broker.log.batches import Batch, marker_batch, placed_at
-from groupstorm.broker.log.producers import Producers
+from groupstorm.broker.log.batches import Batch, marker_batch, placed_at, read_header
+from groupstorm.broker.log.cleanable import Cleanable, cleanable
+from groupstorm.broker.log.cleaning import Cleaned, clean
+from groupstorm.broker.log.columns import (
+    IN_MEMORY,
+    NO_TIMESTAMP,
+    Columns,
+    LogBatches,
+    RecordStore,
+)
+from groupstorm.broker.log.producers import KeptProducer, Producers
 from groupstorm.broker.log.records import first_record_since, record_of_max_timestamp
+from groupstorm.broker.log.segments import Segments
+from groupstorm.broker.log.transactions import AbortedTransaction, PartitionTransactions
 from groupstorm.broker.topic_configs import LogSettings
 
 #: Partitions never change their leaders.
 LEADER_EPOCH = 0
-NO_TIMESTAMP = -1
 NO_OFFSET = -1
 
 
@@ -24,15 +33,6 @@ class TimedOffset(NamedTuple):
     offset: int
 
 
-class AbortedTransaction(NamedTuple):
-    """Consumers of committed records drop this producer's records between these offsets; the last one is the
-    marker's."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-
-
 class Appended(NamedTuple):
     """The place of a batch. ``data``: its bytes with that offset; None if it is a repetition."""
 
@@ -40,27 +40,37 @@ class Appended(NamedTuple):
     data: bytes | None
 
 
+class LogState(NamedTuple):
+    """The part of a log that its batches do not tell."""
+
+    start_offset: int
+    end_offset: int
+    first_dirty_offset: int
+    segments: tuple[int, ...]
+    producers: tuple[KeptProducer, ...]
+    open_transactions: tuple[tuple[int, int], ...]
+    aborted: tuple[AbortedTransaction, ...]
+
+
 class PartitionLog:
     """Batches in the order of their offsets. The end offset is that of the next record, as in Kafka."""
 
-    __slots__ = ("_aborted", "_base_offsets", "_batches", "_last_offsets", "_max_timestamps_ms",
-                 "_open_transactions", "end_offset", "is_gone", "producers", "settings", "size_bytes",
-                 "start_offset")  # fmt: skip
+    __slots__ = ("_segments", "batches", "end_offset", "first_dirty_offset", "is_gone", "producers",
+                 "settings", "size_bytes", "start_offset", "transactions")  # fmt: skip
 
-    def __init__(self, settings: LogSettings | None = None) -> None:
+    def __init__(self, settings: LogSettings | None = None, store: RecordStore | None = None) -> None:
         self.settings = settings or LogSettings()
         self.start_offset = 0
         self.end_offset = 0
         self.size_bytes = 0
+        #: Compaction has seen everything in front of it.
+        self.first_dirty_offset = 0
         self.producers = Producers()
+        self.transactions = PartitionTransactions()
+        self.batches = LogBatches(store or RecordStore())
         #: The topic has been deleted; a waiting fetch may still hold this log.
         self.is_gone = False
-        self._batches: list[bytes] = []
-        self._base_offsets: list[int] = []
-        self._last_offsets: list[int] = []
-        self._max_timestamps_ms: list[int] = []
-        self._open_transactions: dict[int, int] = {}
-        self._aborted: list[AbortedTransaction] = []
+        self._segments = Segments()
 
     def append(self, batch: Batch) -> Appended:
         """Append a batch; for a repetition, return the old offset and append nothing.
@@ -77,20 +87,19 @@ class PartitionLog:
         """Append the control batch that ends a producer's transaction in this partition."""
         return self._append(marker_batch(producer_id, producer_epoch, is_commit, now_ms))
 
-    def restore(self, batch: Batch, base_offset: int) -> None:
-        """Append a batch of the journal at its offset. The log begins with the first one."""
-        if not self._batches:
+    def restore(self, batch: Batch, base_offset: int, position: int = IN_MEMORY) -> None:
+        """Append a batch of the journal at its offset; ``position``: where its bytes are in the file. The log
+        begins with the first one."""
+        if not self.batches:
             self.start_offset = max(self.start_offset, base_offset)
         self.end_offset = base_offset
-        self._append(batch)
+        self._append(batch, position)
 
-    def _append(self, batch: Batch) -> Appended:
+    def _append(self, batch: Batch, position: int = IN_MEMORY) -> Appended:
         base_offset = self.end_offset
         data = placed_at(batch, base_offset, LEADER_EPOCH)
-        self._batches.append(data)
-        self._base_offsets.append(base_offset)
-        self._last_offsets.append(base_offset + batch.last_offset_delta)
-        self._max_timestamps_ms.append(batch.max_timestamp_ms)
+        self._segments.appending(base_offset, len(data), batch.max_timestamp_ms, self.settings)
+        self.batches.append(data, position)
         self.end_offset = base_offset + batch.last_offset_delta + 1
         self.size_bytes += len(data)
         self._note_producer(batch, base_offset)
@@ -100,45 +109,101 @@ class PartitionLog:
     def _note_producer(self, batch: Batch, base_offset: int) -> None:
         if batch.is_control:
             self.producers.transaction_ended(batch.producer_id, batch.producer_epoch)
-            first = self._open_transactions.pop(batch.producer_id, None)
-            if first is not None and not batch.is_commit_marker:
-                self._aborted.append(AbortedTransaction(batch.producer_id, first, base_offset))
-            return
-        self.producers.appended(batch, base_offset)
-        if batch.is_transactional:
-            self._open_transactions.setdefault(batch.producer_id, base_offset)
+        else:
+            self.producers.appended(batch, base_offset)
+        self.transactions.appended(batch, base_offset)
 
     @property
     def last_stable_offset(self) -> int:
-        """The end of committed reads: the first offset of the earliest open transaction, or the end
-        offset."""
-        return min(self._open_transactions.values(), default=self.end_offset)
+        """See `PartitionTransactions.last_stable_offset`."""
+        return self.transactions.last_stable_offset(self.end_offset)
 
-    def aborted(self, offset: int, until: int) -> list[AbortedTransaction]:
-        """The aborted transactions with records from ``offset`` to before ``until``, in the order of their
-        markers (LogSegment.collectAbortedTxns)."""
-        return [one for one in self._aborted if one.last_offset >= offset and one.first_offset < until]
+    def state(self) -> LogState:
+        """For the journal, behind the log's batches."""
+        return LogState(
+            self.start_offset,
+            self.end_offset,
+            self.first_dirty_offset,
+            tuple(self._segments.bases),
+            self.producers.kept(),
+            tuple(self.transactions.open.items()),
+            tuple(self.transactions.aborted),
+        )
+
+    def take_state(self, state: LogState) -> None:
+        """Of the journal; the batches are there already."""
+        self.start_offset, self.end_offset = state.start_offset, state.end_offset
+        self.first_dirty_offset = state.first_dirty_offset
+        self._segments.restore(state.segments, self.batches)
+        self.producers.restore(state.producers)
+        self.transactions.restore(state.open_transactions, state.aborted)
+
+    def take_batches(self, columns: Columns) -> None:
+        """Batches that are in the file, of an empty log whose state follows."""
+        self.batches.extend(columns)
+        self.size_bytes = sum(columns.sizes)
+
+    # compaction
+
+    def cleanable(self, now_ms: int) -> Cleanable:
+        """The part that may be compacted now."""
+        first_dirty_offset = max(self.first_dirty_offset, self.start_offset)
+        segments, stable = self._segments.bases, self.last_stable_offset
+        return cleanable(self.batches, segments, first_dirty_offset, stable, self.settings, now_ms)
+
+    def clean(self, part: Cleanable, now_ms: int) -> Cleaned:
+        """Find what compaction changes; `remove`, `rewrite` and `end_cleaning` change it. Raises OSError."""
+        last_records = self.producers.last_records()
+        return clean(
+            self.batches,
+            part,
+            self.transactions.aborted,
+            last_records,
+            self.settings.delete_retention_ms,
+            now_ms,
+        )
+
+    def remove(self, base_offsets: Collection[int]) -> None:
+        """Remove the batches that begin at these offsets. The log begins and ends where it did."""
+        self.batches.remove(frozenset(base_offsets))
+        self.size_bytes = sum(self.batches.columns.sizes)
+
+    def rewrite(self, data: bytes, position: int = IN_MEMORY) -> None:
+        """Put a batch in the place of the one with its base offset. Raises LookupError if there is none."""
+        base_offset = read_header(data).base_offset
+        index = self.batches.index_of(base_offset)
+        if index is None:
+            raise LookupError(f"no batch begins at {base_offset}")
+        self.size_bytes += len(data) - self.batches.columns.sizes[index]
+        self.batches.replace(index, data, position)
+
+    def end_cleaning(self, first_dirty_offset: int, aborted: Iterable[AbortedTransaction]) -> None:
+        self.first_dirty_offset = first_dirty_offset
+        self.transactions.aborted = [*aborted]
+        self._segments.merge(first_dirty_offset)
+
+    # retention
 
     def _retain_bytes(self) -> None:
         """Drop the oldest batches beyond retention.bytes, never the last one."""
-        if self.settings.retention_bytes < 0:
+        if self.settings.retention_bytes < 0 or not self.settings.is_deleted:
             return
         left, dropped = self.size_bytes, 0
-        while left > self.settings.retention_bytes and dropped < len(self._batches) - 1:
-            left -= len(self._batches[dropped])
+        sizes = self.batches.columns.sizes
+        while left > self.settings.retention_bytes and dropped < len(sizes) - 1:
+            left -= sizes[dropped]
             dropped += 1
         self._drop(dropped)
 
     def expire(self, now_ms: int) -> bool:
         """Drop the oldest batches whose newest record is older than retention.ms, and those beyond
-        retention.bytes, which may have been lowered. Return whether any was dropped."""
+        retention.bytes, which may have been lowered, if the cleanup.policy says so. Return whether any was
+        dropped."""
         start_offset, dropped = self.start_offset, 0
         before_ms = now_ms - self.settings.retention_ms
-        while (
-            self.settings.retention_ms >= 0
-            and dropped < len(self._batches)
-            and self._max_timestamps_ms[dropped] < before_ms
-        ):
+        stamps_ms = self.batches.columns.max_timestamps_ms
+        expires = self.settings.is_deleted and self.settings.retention_ms >= 0
+        while expires and dropped < len(stamps_ms) and stamps_ms[dropped] < before_ms:
             dropped += 1
         self._drop(dropped)
         self._retain_bytes()
@@ -148,8 +213,8 @@ class PartitionLog:
         """Begin the log at ``offset`` (DeleteRecords)."""
         if offset <= self.start_offset:
             return
-        self._drop(bisect_left(self._last_offsets, offset))
-        self.start_offset = offset
+        self._drop(self.batches.holding(offset))
+        self._begin_at(offset)
 
     def begin_at(self, offset: int) -> None:
         """Begin an empty log at this offset."""
@@ -159,37 +224,43 @@ class PartitionLog:
     def _drop(self, count: int) -> None:
         if not count:
             return
-        self.size_bytes -= sum(map(len, self._batches[:count]))
-        self.start_offset = max(self.start_offset, self._last_offsets[count - 1] + 1)
-        for column in (self._batches, self._base_offsets, self._last_offsets, self._max_timestamps_ms):
-            del column[:count]
-        self._aborted = [one for one in self._aborted if one.last_offset >= self.start_offset]
+        self.size_bytes -= self.batches.size_of(0, count)
+        start_offset = self.batches.columns.last_offsets[count - 1] + 1
+        self.batches.drop(count)
+        self._begin_at(max(self.start_offset, start_offset))
+
+    def _begin_at(self, offset: int) -> None:
+        self.start_offset = offset
+        self._segments.begin_at(offset)
+        self.transactions.begin_at(offset)
+
+    # reading
 
     def read(self, offset: int, max_bytes: int, at_least_one: bool, until: int | None = None) -> list[bytes]:
         """Whole batches from the one that holds ``offset``, at most ``max_bytes`` of them.
 
         ``at_least_one``: read the first batch whatever its size, so that a consumer with smaller limits makes
-        progress (KIP-74). ``until``: the offset before which to stop.
+        progress (KIP-74). ``until``: the offset before which to stop. Raises OSError.
         """
         taken: list[bytes] = []
         left = max_bytes
         for index in self._range(offset, until):
-            batch = self._batches[index]
-            if len(batch) > left and (taken or not at_least_one):
+            size = self.batches.columns.sizes[index]
+            if size > left and (taken or not at_least_one):
                 break
-            taken.append(batch)
-            left -= len(batch)
+            taken.append(self.batches.data(index))
+            left -= size
         return taken
 
     def _range(self, offset: int, until: int | None) -> range:
-        end = len(self._batches) if until is None else bisect_left(self._base_offsets, until)
-        return range(bisect_left(self._last_offsets, offset), end)
+        end = len(self.batches) if until is None else self.batches.from_base(until)
+        return range(self.batches.holding(offset), end)
 
     def readable_bytes(self, offset: int, max_bytes: int, until: int | None = None) -> int:
         """The bytes from ``offset`` on, counted up to ``max_bytes``."""
         total = 0
         for index in self._range(offset, until):
-            total += len(self._batches[index])
+            total += self.batches.columns.sizes[index]
             if total >= max_bytes:
                 return max_bytes
         return total
@@ -198,29 +269,27 @@ class PartitionLog:
         """Whether a consumer may fetch from here. At the end offset it waits."""
         return self.start_offset <= offset <= self.end_offset
 
-    def batches(self) -> Sequence[bytes]:
-        """All batches, in order."""
-        return self._batches
-
     def at_timestamp(self, timestamp_ms: int) -> TimedOffset:
         """The first record of that time or later (UnifiedLog.fetchOffsetByTimestamp).
 
-        For a batch with snappy, lz4 or zstd the answer is its first offset, which is never behind the right
-        one.
+        For a batch that cannot be opened the answer is its first offset, which is never behind the right one.
+        Raises OSError.
         """
-        for index, max_timestamp_ms in enumerate(self._max_timestamps_ms):
+        columns = self.batches.columns
+        for index, max_timestamp_ms in enumerate(columns.max_timestamps_ms):
             if max_timestamp_ms < timestamp_ms:
                 continue
-            found = first_record_since(self._batches[index], timestamp_ms, self.start_offset)
+            found = first_record_since(self.batches.data(index), timestamp_ms, self.start_offset)
             if found is not None:
-                return TimedOffset(found.timestamp_ms, self._base_offsets[index] + found.offset_delta)
+                return TimedOffset(found.timestamp_ms, columns.base_offsets[index] + found.offset_delta)
         return TimedOffset(NO_TIMESTAMP, NO_OFFSET)
 
     def at_max_timestamp(self) -> TimedOffset:
-        """The record with the highest timestamp, the earliest of several (KIP-734)."""
-        if not self._batches:
+        """The record with the highest timestamp, the earliest of several (KIP-734). Raises OSError."""
+        columns = self.batches.columns
+        highest = max(columns.max_timestamps_ms, default=NO_TIMESTAMP)
+        if highest == NO_TIMESTAMP:
             return TimedOffset(NO_TIMESTAMP, NO_OFFSET)
-        highest = max(self._max_timestamps_ms)
-        index = self._max_timestamps_ms.index(highest)
-        delta = record_of_max_timestamp(self._batches[index])
-        return TimedOffset(highest, self._base_offsets[index] + delta)
+        index = columns.max_timestamps_ms.index(highest)
+        delta = record_of_max_timestamp(self.batches.data(index))
+        return TimedOffset(highest, columns.base_offsets[index] + delta)

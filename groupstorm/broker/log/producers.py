@@ -6,6 +6,7 @@ The rules are those of ProducerStateManager, ProducerStateEntry and ProducerAppe
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,16 +20,36 @@ BATCHES_KEPT = 5
 PRODUCERS_KEPT = 10_000
 
 
-class _Appended(NamedTuple):
+class AppendedBatch(NamedTuple):
     base_sequence: int
     last_sequence: int
     base_offset: int
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + ((self.last_sequence - self.base_sequence) & 0x7FFF_FFFF)
+
+
+class KeptProducer(NamedTuple):
+    """A producer as the journal holds it."""
+
+    producer_id: int
+    epoch: int
+    batches: tuple[AppendedBatch, ...]
+
+
+class LastRecord(NamedTuple):
+    """Where compaction finds the state of a producer: the offset of its last record, or None if its epoch is
+    that of a marker."""
+
+    offset: int | None
+    epoch: int
 
 
 @dataclass(slots=True)
 class _Producer:
     epoch: int
-    batches: deque[_Appended] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))
+    batches: deque[AppendedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))
 
 
 class Producers:
@@ -36,6 +57,24 @@ class Producers:
 
     def __init__(self) -> None:
         self._producers: dict[int, _Producer] = {}
+
+    def kept(self) -> tuple[KeptProducer, ...]:
+        """All producers, the most recent last."""
+        return tuple(
+            KeptProducer(number, one.epoch, tuple(one.batches)) for number, one in self._producers.items()
+        )
+
+    def restore(self, kept: Iterable[KeptProducer]) -> None:
+        self._producers = {
+            one.producer_id: _Producer(one.epoch, deque(one.batches, maxlen=BATCHES_KEPT)) for one in kept
+        }
+
+    def last_records(self) -> dict[int, LastRecord]:
+        """Of each producer (UnifiedLog.lastRecordsOfActiveProducers)."""
+        return {
+            number: LastRecord(one.batches[-1].last_offset if one.batches else None, one.epoch)
+            for number, one in self._producers.items()
+        }
 
     def repeated(self, batch: Batch) -> int | None:
         """The offset of this batch if it is one of the producer's last batches, or None."""
@@ -81,7 +120,7 @@ class Producers:
         producer = self._producers.pop(batch.producer_id, None)
         if producer is None or producer.epoch != batch.producer_epoch:
             producer = _Producer(batch.producer_epoch)
-        producer.batches.append(_Appended(batch.base_sequence, batch.last_sequence, base_offset))
+        producer.batches.append(AppendedBatch(batch.base_sequence, batch.last_sequence, base_offset))
         self._producers[batch.producer_id] = producer  # most recent last
         self._forget_the_oldest()
 

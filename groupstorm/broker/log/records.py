@@ -1,4 +1,4 @@
-"""The records inside a batch: their timestamps, if it has no compression or gzip, and their keys and values.
+"""The records inside a batch: their timestamps, keys and values.
 
 A record (DefaultRecord): length, attributes, timestamp delta, offset delta, key, value, headers; the numbers
 are zigzag varints. A broker reads only the first four.
@@ -7,17 +7,15 @@ are zigzag varints. A broker reads only the first four.
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from groupstorm.broker.log.compression import UnpackError, unpack
 
 _HEAD = struct.Struct(">21xhiqq14xi")
 _RECORDS_AT = 61
 _COMPRESSION_MASK = 0x07
-_GZIP = 1
 _LOG_APPEND_TIME = 0x08
-#: The most that is unpacked to look for a timestamp: a batch may unpack to any size.
-_MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 #: The most records of a batch among which a timestamp is looked for: a second of CPU.
 _MAX_RECORDS = 1_000_000
 #: Attributes, deltas of timestamp and offset, lengths of key and value, number of headers.
@@ -32,12 +30,15 @@ class Stamp(NamedTuple):
 
 
 class KeyedRecord(NamedTuple):
-    """A record of a batch, without its headers. ``value`` None: a tombstone."""
+    """A record of a batch. ``value`` None: a tombstone."""
 
     timestamp_ms: int
     offset_delta: int
     key: bytes | None
     value: bytes | None
+    attributes: int
+    behind_offset: bytes
+    """Its bytes behind the offset's: key, value and headers."""
 
 
 def keyed_records(batch: bytes, records: bytes) -> Iterator[KeyedRecord]:
@@ -51,8 +52,8 @@ def keyed_records(batch: bytes, records: bytes) -> Iterator[KeyedRecord]:
         try:
             size, start = _varint(records, at)
             delta_ms, at = _varint(records, start + 1)
-            offset_delta, at = _varint(records, at)
-            key, at = _nullable_bytes(records, at)
+            offset_delta, behind = _varint(records, at)
+            key, at = _nullable_bytes(records, behind)
             value, _ = _nullable_bytes(records, at)
         except IndexError as problem:
             raise ValueError(f"the records of a batch end at {len(records)}, within a record") from problem
@@ -60,7 +61,7 @@ def keyed_records(batch: bytes, records: bytes) -> Iterator[KeyedRecord]:
         if not start < at <= len(records):
             raise ValueError(f"a record of {size} bytes at {start}, with {len(records) - start} bytes left")
         stamp_ms = max_ms if attributes & _LOG_APPEND_TIME else base_ms + delta_ms
-        yield KeyedRecord(stamp_ms, offset_delta, key, value)
+        yield KeyedRecord(stamp_ms, offset_delta, key, value, records[start], records[behind:at])
 
 
 def _nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
@@ -74,7 +75,7 @@ def _nullable_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 class _UnreadableError(ValueError):
-    """Records of another compression, damaged ones, or too many."""
+    """Records that cannot be unpacked, damaged ones, or too many."""
 
 
 def first_record_since(batch: bytes, timestamp_ms: int, start_offset: int) -> Stamp | None:
@@ -103,15 +104,18 @@ def record_of_max_timestamp(batch: bytes) -> int:
 
 def _stamps(batch: bytes) -> Iterator[Stamp]:
     """Raises _UnreadableError. The header's number of records is a client's word: a record takes
-    `_LEAST_RECORD_BYTES` and has its place as its offset, as in LogValidator."""
-    attributes, _, base_ms, max_ms, count = _HEAD.unpack_from(batch)
-    if attributes & _LOG_APPEND_TIME:
+    `_LEAST_RECORD_BYTES`, and offsets grow. Compaction leaves gaps between them, or no record at all."""
+    attributes, last_delta, base_ms, max_ms, count = _HEAD.unpack_from(batch)
+    if attributes & _LOG_APPEND_TIME and count:
         yield Stamp(max_ms, 0)
         return
-    records = _unpacked(batch[_RECORDS_AT:], attributes & _COMPRESSION_MASK)
-    if not 0 < count <= min(len(records) // (_LEAST_RECORD_BYTES + 1), _MAX_RECORDS):
+    try:
+        records = unpack(batch[_RECORDS_AT:], attributes & _COMPRESSION_MASK) if count else b""
+    except UnpackError as problem:
+        raise _UnreadableError(str(problem)) from problem
+    if not 0 <= count <= min(len(records) // (_LEAST_RECORD_BYTES + 1), _MAX_RECORDS):
         raise _UnreadableError(f"{count} records in {len(records)} bytes")
-    at = 0
+    at, before = 0, -1
     for place in range(count):
         try:
             size, start = _varint(records, at)
@@ -119,22 +123,10 @@ def _stamps(batch: bytes) -> Iterator[Stamp]:
             offset_delta, _ = _varint(records, after)
         except IndexError as problem:
             raise _UnreadableError(f"the records end within record {place}") from problem
-        if size < _LEAST_RECORD_BYTES or offset_delta != place:
+        if size < _LEAST_RECORD_BYTES or not before < offset_delta <= last_delta:
             raise _UnreadableError(f"record {place} has {size} bytes and offset {offset_delta}")
         yield Stamp(base_ms + delta_ms, offset_delta)
-        at = start + size
-
-
-def _unpacked(records: bytes, compression: int) -> bytes:
-    """Raises _UnreadableError."""
-    if compression == 0:
-        return records
-    if compression != _GZIP:
-        raise _UnreadableError(f"compression {compression}")
-    try:
-        return zlib.decompressobj(wbits=31).decompress(records, _MAX_UNPACKED_BYTES)
-    except zlib.error as problem:
-        raise _UnreadableError(str(problem)) from problem
+        at, before = start + size, offset_delta
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

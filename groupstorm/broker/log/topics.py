@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
+from groupstorm.broker.log.columns import RecordStore
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.topic_configs import LogSettings
 from groupstorm.coordinator.errors import Error
@@ -82,6 +83,10 @@ class Topics:
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[uuid.UUID, Topic] = {}
         self._by_collision_key: dict[str, str] = {}
+        #: The topics whose cleanup.policy has compact, by name.
+        self.compacted: dict[str, Topic] = {}
+        #: Of the batches of all logs.
+        self.store = RecordStore()
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self._by_name.values())
@@ -139,7 +144,7 @@ class Topics:
         topic = Topic(
             name, self._new_topic_id(), [], list(replicas or ()), self._created, dict(configs or {}), settings
         )
-        settings.update(topic.configs, self._broker)
+        self._take_settings(topic)
         self._created += 1
         self._by_name[name] = topic
         self._by_id[topic.topic_id] = topic
@@ -195,7 +200,7 @@ class Topics:
         for index in range(len(topic.replicas), partitions):
             topic.replicas.append(self.cluster.replicas(topic.number, index, replication_factor))
         more = partitions - len(topic.partitions)
-        topic.partitions.extend(PartitionLog(topic.settings) for _ in range(more))
+        topic.partitions.extend(PartitionLog(topic.settings, self.store) for _ in range(more))
         self._partitions += more
         self.changes += 1
 
@@ -204,6 +209,7 @@ class Topics:
         del self._by_name[topic.name]
         del self._by_id[topic.topic_id]
         del self._by_collision_key[_collision_key(topic.name)]
+        self.compacted.pop(topic.name, None)
         self._partitions -= len(topic.partitions)
         for log in topic.partitions:
             log.is_gone = True
@@ -219,7 +225,14 @@ class Topics:
         """Replace the topic's configurations; they have been checked."""
         topic.configs.clear()
         topic.configs.update(configs)
+        self._take_settings(topic)
+
+    def _take_settings(self, topic: Topic) -> None:
         topic.settings.update(topic.configs, self._broker)
+        if topic.settings.is_compacted:
+            self.compacted[topic.name] = topic
+        else:
+            self.compacted.pop(topic.name, None)
 
 
 def _collision_key(name: str) -> str:

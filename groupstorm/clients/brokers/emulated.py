@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -20,7 +21,9 @@ async def emulated(
     def emit(_time_us: int, events: Sequence[Event]) -> None:
         on_events(events)
 
-    server = Server(make_broker(options, {}), emit, lambda *_: None)
+    start_ms = time.time_ns() // 1_000_000
+    broker = make_broker(options, {}, now_ms=start_ms)
+    server = Server(broker, emit, lambda *_: None, start_ms=start_ms)
     endpoint = await server.start("127.0.0.1", 0)
     try:
         yield RunningBroker("emulator", (endpoint,), emits_events=True)

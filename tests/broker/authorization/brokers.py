@@ -84,7 +84,8 @@ class Emulator:
 
     def __init__(self, settings: Mapping[str, str] = AUTHORIZER) -> None:
         self.broker: Broker = make_broker({**SETTINGS, **settings}, {})
-        self.now_ms = 1000
+        #: The time of the batches that `wire.batch` makes.
+        self.now_ms = 1_700_000_000_000
         self._connection = 0
 
     def ask(self, name: str, api_key: int, version: int, body: Any) -> Any:

@@ -1,0 +1,74 @@
+"""What a broker does with its logs by itself: retention, and compaction, each with its interval.
+
+Kafka: LogManager.cleanupLogs, and one thread of LogCleaner.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from groupstorm.broker.apis.api import BrokerState
+from groupstorm.broker.log.cleanable import Cleanable
+from groupstorm.broker.log.partition import PartitionLog
+from groupstorm.broker.log.topics import Topic
+
+
+class _Filthy(NamedTuple):
+    """A log that is due for compaction."""
+
+    topic: Topic
+    partition: int
+    part: Cleanable
+
+
+class LogMaintenance:
+    """The intervals begin with the first request."""
+
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
+        self._retention_check_ms: int | None = None
+        self._cleaning_ms = 0
+        #: Logs that could not be read (LogCleanerManager.markPartitionUncleanable).
+        self._uncleanable: set[PartitionLog] = set()
+
+    def begin(self, now_ms: int) -> None:
+        """Note a request."""
+        if self._retention_check_ms is None:
+            self._retention_check_ms = now_ms + self._state.config.log_retention_check_interval_ms
+            self._cleaning_ms = now_ms + self._state.config.log_cleaner_backoff_ms
+
+    def next_deadline(self) -> int | None:
+        """When to call `fire`, in ms; there is nothing to compact without a topic whose cleanup.policy says
+        so."""
+        if self._retention_check_ms is None or not self._state.topics.compacted:
+            return self._retention_check_ms
+        return min(self._retention_check_ms, self._cleaning_ms)
+
+    def fire(self, now_ms: int) -> None:
+        """Do what is due. A log whose file cannot be read is not compacted again."""
+        if self._retention_check_ms is None:
+            return
+        if now_ms >= self._retention_check_ms:
+            self._retention_check_ms = now_ms + self._state.config.log_retention_check_interval_ms
+            self._state.expire_records(now_ms)
+        if now_ms >= self._cleaning_ms and self._state.topics.compacted:
+            filthiest = self._filthiest(now_ms)
+            if filthiest is None:
+                self._cleaning_ms = now_ms + self._state.config.log_cleaner_backoff_ms
+                return
+            # requests that have come meanwhile are served before the next log
+            try:
+                self._state.clean_log(*filthiest, now_ms)
+            except OSError:
+                self._uncleanable.add(filthiest.topic.partitions[filthiest.partition])
+
+    def _filthiest(self, now_ms: int) -> _Filthy | None:
+        """The log that is due, the one with most dirty bytes for its size
+        (LogCleanerManager.grabFilthiestCompactedLog)."""
+        due = []
+        for topic in self._state.topics.compacted.values():
+            for index, log in enumerate(topic.partitions):
+                part = log.cleanable(now_ms)
+                if part.is_due(topic.settings) and log not in self._uncleanable:
+                    due.append(_Filthy(topic, index, part))
+        return max(due, key=lambda one: one.part.dirty_ratio, default=None)

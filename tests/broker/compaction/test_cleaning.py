@@ -1,0 +1,292 @@
+"""What compaction keeps of a log, case by case (Kafka's Cleaner)."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.broker.log.batches import parse_stored, read_header
+from groupstorm.broker.log.compression import pack
+from groupstorm.broker.log.partition import PartitionLog
+from tests.broker import wire
+from tests.broker.compaction.reading import NOW_MS, Read, append, clean, compacted_log, offsets, read
+from tests.broker.frames.requests import checked
+
+DAY_MS = 86_400_000
+TRANSACTIONAL = 0x10
+
+
+def test_the_newest_record_of_each_key_stays_at_its_offset() -> None:
+    log = compacted_log()
+    append(log, (b"a", b"1"), (b"b", b"1"), (b"a", b"2"))
+    append(log, (b"c", b"1"), (b"b", b"2"))
+    append(log, (b"d", b"1"))
+    assert clean(log)
+    assert [*read(log)] == [
+        Read(2, b"a", b"2"),
+        Read(3, b"c", b"1"),
+        Read(4, b"b", b"2"),
+        Read(5, b"d", b"1"),
+    ]
+    assert (log.start_offset, log.end_offset) == (0, 6)
+    assert log.size_bytes == sum(map(len, log.batches.all_data()))
+
+
+def test_the_active_segment_is_not_compacted() -> None:
+    log = compacted_log()
+    append(log, (b"a", b"1"))
+    append(log, (b"a", b"2"), (b"a", b"3"))
+    assert clean(log)
+    assert offsets(log) == [0, 1, 2], "the newer records of the key are in the active segment"
+    append(log, (b"b", b"1"))
+    assert clean(log)
+    assert offsets(log) == [2, 3]
+    assert not clean(log), "nothing is dirty"
+
+
+def test_a_batch_keeps_its_place_and_its_numbers() -> None:
+    log = compacted_log()
+    append(log, (b"a", b"1"), (b"b", b"1"), (b"a", b"2"), (b"b", b"2"), producer_id=7, epoch=3, sequence=40)
+    append(log, (b"a", b"3"), producer_id=7, epoch=3, sequence=44)
+    append(log, (b"c", b"1"))
+    clean(log)
+    (data, *_) = log.batches.all_data()
+    stored = parse_stored(data)
+    assert stored is not None, "length and checksum are right"
+    header = read_header(data)
+    assert (header.base_offset, header.last_offset, header.count_of_records) == (0, 3, 1)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, 40)
+    assert stored[0].last_sequence == 43
+
+
+@pytest.mark.parametrize("compression", [1, 2, 3, 4])
+def test_a_compressed_batch_is_packed_again(compression: int) -> None:
+    if compression > 1:
+        pytest.importorskip("cramjam", reason="snappy, lz4 and zstd: pip install cramjam")
+    log = compacted_log()
+    append_packed(log, wire.batch([b"1", b"2"], keys=[b"a", b"b"]), compression)
+    append_packed(log, wire.batch([b"3"], keys=[b"b"]), compression)
+    append(log, (b"c", b"1"))
+    assert clean(log)
+    assert [*read(log)] == [Read(0, b"a", b"1"), Read(2, b"b", b"3"), Read(3, b"c", b"1")]
+    assert read_header(log.batches.data(0)).compression == compression
+
+
+def append_packed(log: PartitionLog, data: bytes, compression: int, damage: bytes = b"") -> None:
+    records = pack(data[61:], compression) + damage
+    header = data[:8] + (61 - 12 + len(records)).to_bytes(4, "big") + data[12:61]
+    stored = parse_stored(checked(header[:22] + bytes((header[22] | compression,)) + header[23:] + records))
+    assert stored is not None
+    log.append(stored[0])
+
+
+def test_a_batch_that_cannot_be_opened_stays_and_replaces_no_record() -> None:
+    log = compacted_log()
+    append(log, (b"a", b"1"))
+    data = wire.batch([b"2"], keys=[b"a"])
+    unreadable = checked(data[:22] + bytes((data[22] | 1,)) + data[23:])  # gzip, as the header says
+    stored = parse_stored(unreadable)
+    assert stored is not None
+    log.append(stored[0])
+    append(log, (b"b", b"1"))
+    assert clean(log)
+    assert [read_header(one).base_offset for one in log.batches.all_data()] == [0, 1, 2]
+    assert log.batches.data(1)[16:] == unreadable[16:]
+
+
+def test_records_without_a_key_go() -> None:
+    """A topic that becomes a compacted one may have some; Cleaner counts them as invalid."""
+    log = compacted_log()
+    append(log, (None, b"1"), (b"a", b"1"))
+    append(log, (b"b", b"1"))
+    clean(log)
+    assert offsets(log) == [1, 2]
+
+
+# tombstones
+
+
+def test_a_tombstone_stays_for_delete_retention_ms_behind_the_first_pass() -> None:
+    log = compacted_log(delete_retention_ms=1000)
+    append(log, (b"a", b"1"), (b"b", b"1"))
+    append(log, (b"a", None), now_ms=NOW_MS - 5 * DAY_MS)
+    append(log, (b"c", b"1"))
+    clean(log, NOW_MS)
+    assert [*read(log)] == [
+        Read(1, b"b", b"1"),
+        Read(2, b"a", None, NOW_MS - 5 * DAY_MS),
+        Read(3, b"c", b"1"),
+    ], "its own timestamp does not count, and stays"
+    assert read_header(log.batches.data(1)).delete_horizon_ms == NOW_MS + 1000
+    append(log, (b"d", b"1"))
+    clean(log, NOW_MS + 999)
+    assert offsets(log) == [1, 2, 3, 4]
+    append(log, (b"e", b"1"))
+    clean(log, NOW_MS + 1000)
+    assert offsets(log) == [1, 3, 4, 5]
+
+
+def test_a_horizon_is_of_the_batch_and_does_not_move() -> None:
+    """KIP-534: the batch's records keep their timestamps, whose base is the horizon now."""
+    log = compacted_log(delete_retention_ms=1000)
+    append(log, (b"a", None), (b"b", b"1"), (b"c", None), now_ms=NOW_MS - 7)
+    append(log, (b"d", b"1"))
+    clean(log, NOW_MS)
+    append(log, (b"c", b"2"))
+    append(log, (b"d", b"2"))
+    clean(log, NOW_MS + 500)
+    assert read_header(log.batches.data(0)).delete_horizon_ms == NOW_MS + 1000
+    assert [*read(log)][:2] == [Read(0, b"a", None, NOW_MS - 7), Read(1, b"b", b"1", NOW_MS - 7)]
+    assert read_header(log.batches.data(0)).max_timestamp_ms == NOW_MS - 7
+
+
+# batches without records
+
+
+def test_the_last_batch_of_a_producer_stays_without_records() -> None:
+    log = compacted_log()
+    for sequence in range(3):
+        append(log, (b"a", b"%d" % sequence), producer_id=7, epoch=0, sequence=sequence)
+    append(log, (b"a", b"new"), producer_id=8, epoch=0, sequence=0)
+    append(log, (b"b", b"1"))
+    clean(log)
+    assert [
+        (read_header(one).base_offset, read_header(one).count_of_records) for one in log.batches.all_data()
+    ] == [
+        (2, 0),
+        (3, 1),
+        (4, 1),
+    ]
+    assert offsets(log) == [3, 4]
+    assert append(log, (b"a", b"2"), producer_id=7, epoch=0, sequence=2) == 2, "a repetition"
+    assert append(log, (b"b", b"2"), producer_id=7, epoch=0, sequence=3) == 5
+    append(log, (b"c", b"1"))
+    clean(log)
+    assert [read_header(one).base_offset for one in log.batches.all_data()] == [3, 5, 6], (
+        "the producer went on"
+    )
+
+
+def test_the_last_batch_of_a_pass_stays_without_records() -> None:
+    """So that the last offset in front of the dirty part is not lost. Here an aborted transaction's."""
+    log = compacted_log()
+    append(log, (b"a", b"1"))
+    append(log, (b"b", b"1"), producer_id=7, epoch=0, sequence=0, attributes=TRANSACTIONAL)
+    log.append_marker(7, 0, is_commit=False, now_ms=NOW_MS)
+    append(log, (b"c", b"1"))
+    clean(log)
+    assert [read_header(one).base_offset for one in log.batches.all_data()] == [0, 1, 2, 3]
+    assert [read_header(one).count_of_records for one in log.batches.all_data()] == [1, 0, 1, 1]
+
+
+def test_an_empty_batch_has_no_time() -> None:
+    log = compacted_log()
+    append(log, (b"a", b"1"), producer_id=7, epoch=0, sequence=0, now_ms=NOW_MS + 50)
+    append(log, (b"a", b"2"), now_ms=NOW_MS + 10)
+    append(log, (b"b", b"1"), now_ms=NOW_MS + 20)
+    clean(log)
+    assert read_header(log.batches.data(0)).count_of_records == 0
+    assert log.at_timestamp(NOW_MS + 30).offset == -1
+    assert log.at_timestamp(NOW_MS)[:] == (NOW_MS + 10, 1)
+    assert log.at_max_timestamp()[:] == (NOW_MS + 20, 2)
+
+
+def test_offsets_by_time_count_the_records_that_are_left() -> None:
+    log = compacted_log()
+    data = wire.batch([b"1", b"2", b"3"], keys=[b"a", b"b", b"a"], stamps_ms=[NOW_MS, NOW_MS + 1, NOW_MS + 2])
+    stored = parse_stored(data)
+    assert stored is not None
+    log.append(stored[0])
+    append(log, (b"b", b"2"), now_ms=NOW_MS + 9)
+    append(log, (b"c", b"2"), now_ms=NOW_MS + 8)
+    clean(log)
+    assert offsets(log) == [2, 3, 4]
+    assert log.at_timestamp(NOW_MS)[:] == (NOW_MS + 2, 2)
+    assert log.at_max_timestamp()[:] == (NOW_MS + 9, 3)
+
+
+def test_a_fetch_within_a_gap_begins_behind_it() -> None:
+    log = compacted_log()
+    for number in range(5):
+        append(log, (b"a", b"%d" % number))
+    append(log, (b"b", b"1"))
+    clean(log)
+    assert offsets(log) == [4, 5]
+    for offset in range(5):
+        assert read_header(log.read(offset, 10**6, at_least_one=True)[0]).base_offset == 4
+    assert log.has_offset(0)
+
+
+# transactions
+
+
+def transaction(log: PartitionLog, is_commit: bool, *records: tuple[bytes, bytes], epoch: int = 0) -> None:
+    append(log, *records, producer_id=7, epoch=epoch, sequence=0, attributes=TRANSACTIONAL)
+    log.append_marker(7, epoch, is_commit, NOW_MS)
+
+
+def test_records_of_aborted_transactions_go_and_replace_no_others() -> None:
+    log = compacted_log()
+    append(log, (b"a", b"1"))
+    transaction(log, False, (b"a", b"aborted"), epoch=0)
+    transaction(log, True, (b"b", b"committed"), epoch=1)
+    append(log, (b"c", b"1"))
+    before = [*read(log, committed_only=True)]
+    clean(log)
+    assert [*read(log, committed_only=True)] == before
+    assert offsets(log) == [0, 3, 5]
+
+
+def test_a_marker_stays_until_a_pass_has_met_no_batch_of_its_transaction() -> None:
+    """And from then on for delete.retention.ms. Its entry among the aborted transactions ends with its
+    batches: it would hide the records that the producer writes next."""
+    log = compacted_log(delete_retention_ms=1000)
+    transaction(log, False, (b"a", b"aborted"), epoch=0)
+    transaction(log, True, (b"a", b"kept"), epoch=1)
+    append(log, (b"b", b"0"))
+    clean(log, NOW_MS)
+    assert base_offsets(log) == [1, 2, 3, 4], "the marker at 1, whose transaction had a batch at 0"
+    assert len(log.transactions.aborted) == 1
+    append(log, (b"b", b"1"))
+    clean(log, NOW_MS + 1)
+    assert base_offsets(log) == [1, 2, 3, 4, 5]
+    assert read_header(log.batches.data(0)).delete_horizon_ms == NOW_MS + 1001
+    assert log.transactions.aborted == []
+    append(log, (b"b", b"2"))
+    clean(log, NOW_MS + 1001)
+    assert base_offsets(log) == [2, 3, 5, 6]
+    assert [one.value for one in read(log, committed_only=True)] == [b"kept", b"1", b"2"]
+    transaction(log, False, (b"a", b"2"), epoch=2)
+    assert len(log.transactions.aborted) == 1
+
+
+def base_offsets(log: PartitionLog) -> list[int]:
+    return [read_header(one).base_offset for one in log.batches.all_data()]
+
+
+def test_an_open_transaction_ends_the_part_that_is_compacted() -> None:
+    log = compacted_log()
+    append(log, (b"a", b"1"))
+    append(log, (b"a", b"2"))
+    append(log, (b"a", b"3"), producer_id=7, epoch=0, sequence=0, attributes=TRANSACTIONAL)
+    append(log, (b"a", b"4"))
+    append(log, (b"a", b"5"))
+    clean(log)
+    assert offsets(log) == [1, 2, 3, 4]
+    log.append_marker(7, 0, is_commit=True, now_ms=NOW_MS)
+    append(log, (b"b", b"1"))
+    clean(log)
+    assert offsets(log) == [4, 6]
+
+
+def test_the_marker_keeps_the_epoch_of_a_producer_without_records() -> None:
+    """KIP-890: the marker has the next epoch, and the producer has written nothing with it."""
+    log = compacted_log(delete_retention_ms=0)
+    append(log, (b"a", b"1"), producer_id=7, epoch=0, sequence=0, attributes=TRANSACTIONAL)
+    log.append_marker(7, 1, is_commit=True, now_ms=NOW_MS)
+    append(log, (b"a", b"2"))
+    append(log, (b"b", b"1"))
+    for number in range(4):
+        clean(log, NOW_MS + number)
+        append(log, (b"b", b"%d" % number))
+    assert base_offsets(log)[0] == 1
+    assert read_header(log.batches.data(0)).is_control
