@@ -14,11 +14,23 @@ import pytest
 from groupstorm.broker.apis import APIS
 from groupstorm.broker.apis.rights import OF_REQUEST, ON_GROUP, ON_TOPIC
 from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.protocol.codec import request_type
 from tests.broker import wire
 from tests.broker.authorization.__main__ import RECORDED, as_lines, golden, heard_from_kafka
 from tests.broker.authorization.brokers import AUTHORIZER, Emulator, prepare
-from tests.broker.authorization.playing import AUTHORIZATION_ERRORS, Heard, Probe, codes_of, play
-from tests.broker.authorization.probes import PROBES
+from tests.broker.authorization.playing import (
+    ADMIN,
+    AUTHORIZATION_ERRORS,
+    USER,
+    Heard,
+    Probe,
+    built,
+    codes_of,
+    give,
+    must_ask,
+    play,
+)
+from tests.broker.authorization.probes import PROBES, heartbeat
 
 
 def heard_from_emulator(probes: Sequence[Probe]) -> list[Heard]:
@@ -69,6 +81,22 @@ def test_without_an_authorizer_everybody_may_do_everything() -> None:
     }
     assert codes & {29, 30, 31, 53} == set()
     assert 0 in codes
+
+
+def test_a_regular_expression_matches_the_topics_that_its_member_may_describe() -> None:
+    emulator = Emulator()
+    prepare(emulator, emulator.topic_ids)
+    give(emulator, ["READ GROUP patterns", "DESCRIBE TOPIC ord*"])
+    joins = heartbeat("patterns", subscribed_topic_names=None, subscribed_topic_regex=".*")
+    assigned = set[str]()
+    for name in (USER, ADMIN):
+        body = built(request_type(wire.CONSUMER_GROUP_HEARTBEAT, 1), joins, {})
+        assert emulator.ask(name, wire.CONSUMER_GROUP_HEARTBEAT, 1, body).error_code == 0
+        described = must_ask(emulator, wire.CONSUMER_GROUP_DESCRIBE, 1, {"group_ids": ("patterns",)})
+        (member,) = described.groups[0].members
+        assigned |= {one.topic_name for one in member.target_assignment.topic_partitions}
+    assert "hidden" not in assigned
+    assert "orders" in assigned
 
 
 def test_an_authorizer_without_super_users_lets_nobody_in() -> None:
