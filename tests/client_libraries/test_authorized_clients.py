@@ -21,6 +21,7 @@ from tests.broker.wire import ALTER_QUOTAS, CREATE_ACLS, RawClient, structure
 from tests.client_libraries.authorized import CONSUMING, PASSWORD, PRODUCING, USER, confluent_options
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import GROUP, TOPIC
+from tests.conformance.programs.building import ProgramUnavailable, franz_go_secured
 
 ADMIN = "admin"
 OPTIONS = {
@@ -125,6 +126,45 @@ def test_librdkafka_tells_its_application_that_it_is_throttled() -> None:
         assert throttled
         assert time.monotonic() - began_s > 0.2
         assert broker.closed == []
+
+
+def franz_go(what: str, **options: str) -> list[list[str]]:
+    """The words of each line that franz-go's program says, without repetitions of a line."""
+    try:
+        program = franz_go_secured()
+    except ProgramUnavailable as missing:
+        pytest.skip(str(missing))
+    words = [f"{name.replace('_', '.')}={value}" for name, value in options.items()]
+    done = subprocess.run(
+        [str(program), what, *words], capture_output=True, text=True, timeout=60, check=True
+    )
+    return [line.split("\t") for line in dict.fromkeys(done.stdout.splitlines())]
+
+
+@pytest.mark.slow
+def test_franz_go_learns_which_right_it_lacks(secured: EmbeddedBroker) -> None:
+    who = {"bootstrap_servers": secured.address, "user": USER, "password": PASSWORD}
+    named = who | {"topic": TOPIC, "group": GROUP}
+    assert franz_go("produce", **named) == [["error", "TOPIC_AUTHORIZATION_FAILED"]]
+    allow(secured, f"WRITE TOPIC {TOPIC}")
+    assert franz_go("produce", **named) == [["done"]]
+    assert franz_go("consume", **named) == [["error", "GROUP_AUTHORIZATION_FAILED"]]
+    allow(secured, f"READ GROUP {GROUP}")
+    assert franz_go("consume", **named) == [["error", "TOPIC_AUTHORIZATION_FAILED"]]
+    allow(secured, f"READ TOPIC {TOPIC}")
+    assert franz_go("consume", **named) == [["done"]]
+
+
+@pytest.mark.slow
+def test_franz_go_waits_as_long_as_it_is_throttled() -> None:
+    with EmbeddedBroker({}, {TOPIC: 1}) as broker:
+        set_quota(broker, 20_000)
+        began_s = time.monotonic()
+        said = franz_go("produce", bootstrap_servers=broker.address, topic=TOPIC, records="6", bytes="50000")
+        assert said[-1] == ["done"]
+        throttled = [line for line in said if line[0] == "throttled"]
+        assert {line[2] for line in throttled} == {"true"}, "from the response on"
+        assert time.monotonic() - began_s > sum(int(line[1]) for line in throttled[:-1]) / 1000
 
 
 def set_quota(broker: EmbeddedBroker, bytes_per_second: float) -> None:

@@ -14,11 +14,22 @@ import pytest
 from groupstorm.broker.apis import APIS
 from groupstorm.broker.apis.rights import OF_REQUEST, ON_GROUP, ON_TOPIC
 from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.protocol.codec import request_type
 from tests.broker import wire
 from tests.broker.authorization.__main__ import RECORDED, as_lines, golden, heard_from_kafka
 from tests.broker.authorization.brokers import AUTHORIZER, Emulator, prepare
-from tests.broker.authorization.playing import AUTHORIZATION_ERRORS, Heard, Probe, codes_of, play
-from tests.broker.authorization.probes import PROBES
+from tests.broker.authorization.playing import (
+    AUTHORIZATION_ERRORS,
+    USER,
+    Heard,
+    Probe,
+    built,
+    codes_of,
+    give,
+    must_ask,
+    play,
+)
+from tests.broker.authorization.probes import PROBES, heartbeat
 
 
 def heard_from_emulator(probes: Sequence[Probe]) -> list[Heard]:
@@ -69,6 +80,22 @@ def test_without_an_authorizer_everybody_may_do_everything() -> None:
     }
     assert codes & {29, 30, 31, 53} == set()
     assert 0 in codes
+
+
+@pytest.mark.parametrize(("described", "expected"), [("ord*", {"orders"}), ("*", {"orders", "hidden"})])
+def test_a_regular_expression_matches_the_topics_that_its_member_may_describe(
+    described: str, expected: set[str]
+) -> None:
+    emulator = Emulator()
+    prepare(emulator, emulator.topic_ids)
+    give(emulator, ["READ GROUP patterns", f"DESCRIBE TOPIC {described}"])
+    for _ in range(2):  # the first one has the expression resolved
+        joins = heartbeat("patterns", subscribed_topic_names=None, subscribed_topic_regex=".*")
+        body = built(request_type(wire.CONSUMER_GROUP_HEARTBEAT, 1), joins, {})
+        assert emulator.ask(USER, wire.CONSUMER_GROUP_HEARTBEAT, 1, body).error_code == 0
+    groups = must_ask(emulator, wire.CONSUMER_GROUP_DESCRIBE, 1, {"group_ids": ("patterns",)}).groups
+    (member,) = groups[0].members
+    assert {one.topic_name for one in member.target_assignment.topic_partitions} == expected
 
 
 def test_an_authorizer_without_super_users_lets_nobody_in() -> None:

@@ -20,7 +20,7 @@ from groupstorm.broker.surface import BrokerEffects, Peer
 from groupstorm.protocol.codec import decoder, response_types
 from tests.broker.frames.requests import TOPICS, topic_id
 
-#: A broker whose state stays small whatever is asked of it.
+#: A broker whose state stays small whatever is asked of it. Its clients may do everything, and have ACLs.
 OPTIONS = {
     "group.initial.rebalance.delay.ms": "0",
     "groupstorm.max.groups": "60",
@@ -28,6 +28,8 @@ OPTIONS = {
     "groupstorm.max.partitions": "600",
     "log.retention.bytes": "200000",
     "socket.request.max.bytes": "1000000",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
 }
 #: CPU seconds that one frame may take.
 MOST_CPU_S = 10.0

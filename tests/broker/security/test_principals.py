@@ -76,7 +76,7 @@ SUBJECTS: dict[tuple[str, ...], str] = {
     ("CN=a, b",): "CN=a\\, b",
     ("CN= x ",): "CN=\\ x\\ ",
     ("CN=#x",): "CN=\\#x",
-    ('CN=a+b"c\\d<e>f;g\\=h',): 'CN=a\\+b\\"c\\\\d\\<e\\>f\\;g=h',
+    ('CN=a+b"c\\d<e>f;g=h',): 'CN=a\\+b\\"c\\\\d\\<e\\>f\\;g\\=h',
     ("CN=zoë π",): "CN=zoë π",
     ("O=x", "+OU=y", "CN=z"): "CN=z,O=x+OU=y",
     ("EMAIL=a@b",): "1.2.840.113549.1.9.1=#1603614062",

@@ -68,18 +68,28 @@ def java_member() -> Java:
 @cache
 def franz_go_member() -> Path:
     """franz-go's consumer (`franz_go/main.go`). Raises ProgramUnavailable."""
+    return _franz_go("franz-go", ".")
+
+
+@cache
+def franz_go_secured() -> Path:
+    """franz-go as a user (`franz_go/secured/main.go`). Raises ProgramUnavailable."""
+    return _franz_go("franz-go-secured", "secured")
+
+
+def _franz_go(name: str, package: str) -> Path:
     go = next((found for place in _GO_PLACES if (found := shutil.which(place))), None)
     if go is None:
         raise ProgramUnavailable(
             "Go builds the franz-go consumer: install it (Debian: apt install golang-go)"
         )
     module = SOURCES / "franz_go"
-    files = [module / name for name in ("main.go", "go.mod", "go.sum")]
+    files = [module / file for file in (f"{package}/main.go", "go.mod", "go.sum")]
 
     def build_into(folder: Path) -> list[str]:
-        return [go, "-C", str(module), "build", "-o", str(folder / "member"), "."]
+        return [go, "-C", str(module), "build", "-o", str(folder / "member"), f"./{package}"]
 
-    return _built("franz-go", files, build_into) / "member"
+    return _built(name, files, build_into) / "member"
 
 
 def _built(name: str, sources: Iterable[Path], command: Callable[[Path], list[str]]) -> Path:

@@ -99,6 +99,9 @@ class SingleMemberCoordinator:
     def set_group_options(self, _group: str, _options: Mapping[str, int], /) -> None:
         pass
 
+    def match_only(self, _may_match: Callable[[str], bool] | None, /) -> None:
+        """Its member subscribes by names."""
+
     def end_transaction(self, _producer_id: int, _is_commit: bool, _now_ms: int, /) -> Effects:
         return Effects([], [], [])
 
