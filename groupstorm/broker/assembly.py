@@ -49,6 +49,7 @@ def make_broker(
         range(config.node_id, config.node_id + brokers),
         config.offsets_topic_num_partitions,
         config.transaction_state_log_num_partitions,
+        config.broker_rack,
     )
     state = BrokerState(
         config,
@@ -85,6 +86,9 @@ def _check_brokers(config: BrokerConfig, brokers: int, release: str) -> None:
         raise InputError(f"{brokers} brokers: expected 1 to {BROKERS_MAX}, with ids below {INT32_MAX}")
     if release not in RELEASES:
         raise InputError(f"version {release} of Kafka: expected one of {', '.join(RELEASES)}")
+    if len(config.broker_rack) not in (0, 1, brokers):
+        racks = ",".join(config.broker_rack)
+        raise InputError(f"option broker.rack={racks}: {len(config.broker_rack)} racks for {brokers} broker(s)")
     advertised = config.advertised_listeners
     if advertised is not None and advertised.port + brokers > PORTS:
         raise InputError(

@@ -6,7 +6,8 @@ cluster.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 from groupstorm.javahash import signed, string_hash
 from groupstorm.protocol.endpoints import Endpoint
@@ -55,8 +56,12 @@ class Cluster:
         nodes: Sequence[int] = (1,),
         group_partitions: int = DEFAULT_PARTITIONS,
         transaction_partitions: int = DEFAULT_PARTITIONS,
+        racks: Sequence[str] = (),
     ) -> None:
+        """``racks``: one of each broker, one of all, or none."""
         self.nodes = tuple(nodes)
+        self._racks = dict(zip(self.nodes, racks * len(self.nodes) if len(racks) == 1 else racks, strict=False))
+        self._by_rack = _alternating(self.nodes, self._racks)
         #: The ports of the brokers that listen already.
         self.ports: dict[int, int] = {}
         self.groups = Coordinators(self.nodes, group_partitions)
@@ -76,7 +81,39 @@ class Cluster:
             return Endpoint(advertised.host, advertised.port + self.nodes.index(node))
         return Endpoint(reached_at.host, self.ports.get(node, reached_at.port))
 
+    def rack(self, node: int) -> str | None:
+        """The rack of a broker, as Metadata names it."""
+        return self._racks.get(node)
+
     def replicas(self, first: int, partition: int, count: int) -> tuple[int, ...]:
-        """``count`` brokers for a partition, the leader in front; topics begin at different ones."""
+        """``count`` brokers for a partition, the leader in front; topics begin at different ones.
+
+        With racks, brokers of different ones stand behind each other, so that the replicas of a partition are in
+        as many racks as there are (KIP-36, StripedReplicaPlacer).
+        """
         size = len(self.nodes)
-        return tuple(self.nodes[(first + partition + step) % size] for step in range(count))
+        leader = self.nodes[(first + partition) % size]
+        at = self._by_rack.index(leader)
+        others = [self._by_rack[(at + step) % size] for step in range(1, size)]
+        spread = _other_racks_first(leader, others, self._racks)
+        return (leader, *spread[: count - 1])
+
+
+def _alternating(nodes: Sequence[int], racks: Mapping[int, str]) -> list[int]:
+    """One broker of each rack in turn, as long as the rack has more."""
+    of_rack: dict[str | None, list[int]] = {}
+    for node in nodes:
+        of_rack.setdefault(racks.get(node), []).append(node)
+    rounds = zip_longest(*of_rack.values())
+    return [node for one_each in rounds for node in one_each if node is not None]
+
+
+def _other_racks_first(leader: int, others: Sequence[int], racks: Mapping[int, str]) -> list[int]:
+    """The other brokers; the first of each rack stand in front of the rest."""
+    seen = {racks.get(leader)}
+    first: list[int] = []
+    rest: list[int] = []
+    for node in others:
+        (rest if racks.get(node) in seen else first).append(node)
+        seen.add(racks.get(node))
+    return first + rest

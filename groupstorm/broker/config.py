@@ -39,7 +39,8 @@ class BrokerConfig:
 
     node_id: int = 1
     """The id under which the broker appears in Metadata."""
-    broker_rack: str | None = None
+    broker_rack: tuple[str, ...] = ()
+    """Of all brokers, or one of each."""
     auto_create_topics_enable: bool = True
     num_partitions: int = 1
     """Partitions of a topic that is created on demand, or without a number."""
@@ -159,10 +160,11 @@ def _policies(name: str, text: str) -> tuple[str, ...]:
     return policies
 
 
-def _text(name: str, text: str) -> str:
-    if not text:
-        raise InputError(f"option {name}: expected a text that is not empty")
-    return text
+def _racks(name: str, text: str) -> tuple[str, ...]:
+    racks = tuple(part.strip() for part in text.split(","))
+    if not all(racks):
+        raise InputError(f"option {name}={text}: expected one rack, or one of each broker, none of them empty")
+    return racks
 
 
 def _advertised(name: str, text: str) -> Advertised:
@@ -196,7 +198,7 @@ def _principals(name: str, text: str) -> str:
 #: How each setting is read.
 OPTIONS: dict[str, Callable[[str, str], object]] = {
     "node.id": _integer(0, INT32_MAX),
-    "broker.rack": _text,
+    "broker.rack": _racks,
     "auto.create.topics.enable": _boolean,
     "num.partitions": _integer(1, INT32_MAX),
     "message.max.bytes": _integer(0, INT32_MAX),

@@ -239,7 +239,11 @@ class DataDirectory:
         path = self.folder / _NEW_CHECKPOINT
         try:
             os.fdatasync(self._journal)
-            with path.open("wb") as file:
+            file = path.open("wb")
+        except OSError as problem:
+            raise self._unwritten(problem) from problem
+        try:
+            with file:
                 tail = os.pread(self._journal, RECOGNISED_BYTES, max(0, self._size - RECOGNISED_BYTES))
                 data = write_checkpoint(changes, self._size, crc32c.crc32c(tail))
                 file.write(data)

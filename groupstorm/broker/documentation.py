@@ -18,7 +18,7 @@ SETTING_NOTES: Mapping[str, str] = {
     "authorizer.class.name": "`org.apache.kafka.metadata.authorizer.StandardAuthorizer`: clients may do what "
     "ACLs say, see [below](#who-may-do-what); none: everything",
     "auto.create.topics.enable": "whether a topic that Metadata asks for is created",
-    "broker.rack": "the rack of every broker in Metadata",
+    "broker.rack": "the rack of all brokers, or `RACK,RACK,...`: of each in order",
     "connection.failed.authentication.delay.ms": "how long the answer to a failed authentication waits",
     "connections.max.idle.ms": "a connection without requests is closed after so long; negative: never",
     "connections.max.reauth.ms": "after so long a client must authenticate again; 0: never",

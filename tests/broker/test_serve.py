@@ -26,10 +26,10 @@ DEADLINE_S = 20
 
 @contextmanager
 def serving(
-    *arguments: str, folder: Path | None = None
+    *arguments: str, folder: Path | None = None, module: str = "groupstorm"
 ) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
-    """The process and its address; ``folder``: its working directory."""
-    command = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", *arguments]
+    """The process and its address; ``folder``: its working directory; ``module``: the command's."""
+    command = [sys.executable, "-m", module, "serve", "--port", "0", *arguments]
     pipe = subprocess.PIPE
     path = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(command, text=True, cwd=folder, env=path, stdout=pipe, stderr=pipe)

@@ -42,7 +42,7 @@ def test_advertised_listeners(text: str, endpoint: Advertised) -> None:
         ("num.partitions", "three", "an integer from 1"),
         ("num.partitions", "\u0661", "an integer from 1"),
         ("auto.create.topics.enable", "yes", "true or false"),
-        ("broker.rack", "", "not empty"),
+        ("broker.rack", "", "none of them empty"),
         ("advertised.listeners", "kafka", "HOST:PORT"),
         ("advertised.listeners", "kafka:0", "HOST:PORT"),
         ("advertised.listeners", "a:1,b:2", "HOST:PORT"),

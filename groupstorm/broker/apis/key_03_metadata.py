@@ -155,7 +155,7 @@ def _broker(state: BrokerState, call: Call, node: int) -> Any:
         node_id=node,
         host=endpoint.host,
         port=endpoint.port,
-        rack=state.config.broker_rack,
+        rack=state.cluster.rack(node),
     )
 
 

@@ -42,6 +42,6 @@ def _broker(state: BrokerState, call: Call, node: int) -> Any:
         broker_id=node,
         host=endpoint.host,
         port=endpoint.port,
-        rack=state.config.broker_rack,
+        rack=state.cluster.rack(node),
         is_fenced=False,
     )

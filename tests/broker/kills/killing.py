@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import signal
 import struct
+import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END
 from groupstorm.broker.log.records import keyed_records
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
-from tests.broker.kills.load import FIRST, PLAIN, SECOND, TOPIC, Acknowledged, under_load
+from tests.broker.kills.load import FIRST, PLAIN, SECOND, TOPIC, Acknowledged, Address, under_load
 from tests.broker.test_serve import DEADLINE_S, serving
 from tests.broker.wire import RawClient, milliseconds, structure
 
@@ -35,19 +37,21 @@ def kill_repeatedly(folder: Path, count: int, seed: int) -> Iterator[Acknowledge
         data = folder / f"data-{first}"
         for _ in range(min(KILLS_PER_FOLDER, count - first)):
             live_and_die(data, told, draw.uniform(0, LONGEST_LIFE_S))
-        with serving(*_arguments(data)) as (_, address), RawClient(address) as client:
+        with _serving(data) as (_, address), RawClient(address) as client:
             check(client, told)
         yield told
 
 
-def _arguments(data: Path) -> tuple[str, ...]:
-    at_once = "group.initial.rebalance.delay.ms=0"
-    return ("--data", str(data), "--topic", f"{TOPIC}:3", "--set", at_once)
+def _serving(data: Path) -> AbstractContextManager[tuple[subprocess.Popen[str], Address]]:
+    """A broker that writes checkpoints often: a kill meets every part of that."""
+    at_once = ("--set", "group.initial.rebalance.delay.ms=0")
+    options = ("--data", str(data), "--topic", f"{TOPIC}:3", *at_once)
+    return serving(*options, module="tests.broker.kills.often")
 
 
 def live_and_die(data: Path, told: Acknowledged, life_s: float) -> None:
     """One life of the broker: check what was acknowledged before, serve under load, be killed."""
-    with serving(*_arguments(data)) as (process, address):
+    with _serving(data) as (process, address):
         with RawClient(address) as client:
             check(client, told)
         threads = under_load(address, told)
