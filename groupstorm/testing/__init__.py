@@ -8,6 +8,7 @@ from groupstorm.testing.broker import BrokerUnderTest as Broker
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.groups import GroupTimeout, GroupView, MemberView
 from groupstorm.testing.groups import GroupUnderTest as Group
+from groupstorm.testing.ledger import Ledger, LedgerFailed
 from groupstorm.testing.secured import secured
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "Group",
     "GroupTimeout",
     "GroupView",
+    "Ledger",
+    "LedgerFailed",
     "MemberView",
     "Security",
     "secured",

@@ -158,6 +158,11 @@ class EmulatedBroker(BrokerUnderTest):
     def trace(self) -> Sequence[dict[str, Any]]:
         return self._embedded.call(self._control.trace)
 
+    @property
+    def started_us(self) -> int:
+        """When the clock of `events` began, on that of `time.monotonic_ns`, in microseconds."""
+        return self._embedded.server.started_us
+
     def fail(
         self,
         api: str,
