@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -71,9 +72,11 @@ class Ledger:
         self._source = source_of(broker, self._group, self._exactly_once)
         self._start_us = now_us()
         self._wall_us = time.time_ns() // 1000 - self._start_us
+        self._numbering = threading.Lock()
         self._inputs: dict[tuple[str, int], Input] = {}
         self._numbers: dict[int, Input] = {}
         self._processings: dict[object, Processing] = {}
+        self._last_ended: dict[str, Moment] = {}
         self._assigned: list[Assigned] = []
         self._started: list[Started] = []
         self._incidents: list[Incident] = []
@@ -95,11 +98,13 @@ class Ledger:
         ``value``: makes the value of a record from its number. The other arguments are those of
         `Broker.produce`. Raises InputError.
         """
-        first = len(self._numbers)
-        values = [value(one) for one in range(first, first + number("count", count, 1))]
-        before_us = now_us()
-        places = self._broker.produce(topic, *values, key=key, partition=partition, headers=headers)
-        self._add(places, Moment(before_us, now_us()))
+        number("count", count, 1)
+        with self._numbering:
+            first = len(self._numbers)
+            values = [value(one) for one in range(first, first + count)]
+            before_us = now_us()
+            places = self._broker.produce(topic, *values, key=key, partition=partition, headers=headers)
+            self._add(places, Moment(before_us, now_us()))
         return places
 
     def expect(self, places: Iterable[Produced]) -> None:
@@ -107,7 +112,8 @@ class Ledger:
 
         Call it as soon as they are written. Raises InputError if one of them is counted already.
         """
-        self._add(tuple(places), exactly(now_us()))
+        with self._numbering:
+            self._add(tuple(places), exactly(now_us()))
 
     def _add(self, places: tuple[Produced, ...], at: Moment) -> None:
         for place in places:
@@ -139,11 +145,22 @@ class Ledger:
         self._processings[key] = one._replace(ended=exactly(now_us()), is_complete=True)
 
     def processed(self, record: Any, *, by: str = "service", at: Moment | None = None) -> None:
-        """An instance has processed a record, now or within ``at``. See `processing`. Raises InputError."""
-        partition, offset = self._place(record)
-        text("by", by)
-        when = exactly(now_us()) if at is None else at
-        self._processings[object()] = Processing(when, when, partition, offset, by, is_complete=True)
+        """An instance has processed a record, now or within ``at``; when it began is not known. See
+        `processing`. Raises InputError."""
+        place = self._place(record)
+        ended = exactly(now_us()) if at is None else at
+        one = self._ended(place, ended, text("by", by), self._last_ended.get(by))
+        self._last_ended[by] = ended
+        self._processings[object()] = one
+
+    def _ended(self, place: tuple[str, int], ended: Moment, by: str, previous: Moment | None) -> Processing:
+        """A processing of which only the end is known. It began behind the ``previous`` one of the instance,
+        if that does one thing at a time, and not before the record was there."""
+        begun_us = self._inputs[place].at.earliest_us if place in self._inputs else self._start_us
+        if previous is not None and self._ordered:
+            begun_us = max(begun_us, previous.earliest_us)
+        begun = Moment(min(begun_us, ended.earliest_us), ended.latest_us)
+        return Processing(begun, ended, *place, by, is_complete=True)
 
     def assigned(self, partitions: Iterable[Any], *, by: str = "service") -> None:
         """An instance has got these partitions: call it in the listener of rebalances. The emulator tells the
@@ -169,17 +186,16 @@ class Ledger:
         for record in sorted(self._broker.records(topic, committed_only=True), key=lambda one: one.timestamp):
             found = output_of(record, number_of)
             place = self._numbered(found.number, f"{record.topic}-{record.partition}, offset {record.offset}")
-            since_us = record.timestamp * 1000 - self._wall_us
-            ended = Moment(since_us, since_us + 999)  # timestamps are milliseconds
-            begun_us = place.at.earliest_us
-            if (
-                found.by and self._ordered and found.by in previous
-            ):  # an instance that does one thing at a time
-                begun_us = max(begun_us, previous[found.by].earliest_us)
+            ended = self.at_wall_ms(record.timestamp)
+            one = self._ended(place[1:3], ended, found.by, previous.get(found.by) if found.by else None)
             previous[found.by] = ended
-            begun = Moment(min(begun_us, since_us), ended.latest_us)
-            one = Processing(begun, ended, place.partition, place.offset, found.by, is_complete=True)
             self._processings[record.topic, record.partition, record.offset] = one
+
+    def at_wall_ms(self, wall_ms: float) -> Moment:
+        """The moment of a time in milliseconds since 1970, as records and other processes of this machine
+        have it."""
+        since_us = int(wall_ms * 1000) - self._wall_us
+        return Moment(since_us, since_us + 999)
 
     def _place(self, record: Any) -> tuple[str, int]:
         if isinstance(record, int) and not isinstance(record, bool):
@@ -191,9 +207,17 @@ class Ledger:
         return partition, offset
 
     def _numbered(self, which: int, where: str) -> Input:
+        """The record of this number. A service may be faster than the answer that says where it is."""
         if which not in self._numbers:
-            raise InputError(f"{where}: {which}: there is no record of that number")
+            with self._numbering:
+                if which not in self._numbers:
+                    raise InputError(f"{where}: {which}: there is no record of that number")
         return self._numbers[which]
+
+    @property
+    def processings(self) -> int:
+        """How many processings have been counted so far."""
+        return len(self._processings)
 
     # -- the judge -------------------------------------------------------------------------------
 

@@ -133,8 +133,8 @@ def _told(entry: Entry, numbers: Mapping[tuple[str, int], int]) -> list[tuple[Mo
             return [(at, by, f"gets {partition}")]
         case Started(at, by):
             return [(at, by, "starts")]
-        case Incident(at, by, what):
-            return [(at, "scenario", f"{what} {by}".rstrip())]
+        case Incident(at, _, what):
+            return [(at, "scenario", what)]
         case Processing():
             return _worked(entry, numbers)
 
