@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from groupstorm.chaos.line_pipe import LinePipe
 from groupstorm.problems import InputError
 from groupstorm.storms.live.clock import Spawn
 
-#: The longest line of standard output that is read as JSON.
-_LINE_BYTES = 2**20
 #: So much of the end of a log is searched for its last line.
 _TAIL_BYTES = 4096
 
 
 class ServiceProcess:
-    """One process. What it writes goes into ``log``; ``on_line`` gets the lines of its standard output."""
+    """One process. What it writes goes into ``log``. ``on_line`` gets the lines of its standard output, which
+    then have a file of their own, NAME.stdout.log beside NAME.log."""
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class ServiceProcess:
         self._on_exit = on_exit
         self._spawn = spawn
         self._process: asyncio.subprocess.Process | None = None
+        self._pipe: LinePipe | None = None
         self._is_over = False
         self._must_end = False
 
@@ -46,29 +47,42 @@ class ServiceProcess:
             return
         starting = asyncio.ensure_future(self._begin())
         try:
-            self._process = await asyncio.shield(starting)
+            process = await asyncio.shield(starting)
         except asyncio.CancelledError:  # the run ends while the system starts the process: it must end, too
             self._process = await starting
             await self.ended()
             raise
         except OSError as problem:
             raise InputError(f"--service: {self._words[0]}: {problem.strerror or problem}") from problem
+        self._take(process)
+
+    def _take(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
         if self._must_end:
             self.send(signal.SIGKILL)
-        self._spawn(self._follow(self._process))
+        self._spawn(self._follow(process))
 
     async def _begin(self) -> asyncio.subprocess.Process:
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as log:
-            return await asyncio.create_subprocess_exec(
-                *self._words,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log if self._on_line is None else asyncio.subprocess.PIPE,
-                stderr=log,
-                env=self._environment,
-                start_new_session=True,  # a group of its own: signals of the terminal do not reach it
-                limit=_LINE_BYTES,
-            )
+        pipe = None if self._on_line is None else LinePipe(self.log.with_suffix(".stdout.log"), self._on_line)
+        try:
+            with self.log.open("ab") as log:
+                process = await asyncio.create_subprocess_exec(
+                    *self._words,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log if pipe is None else pipe.write_end,
+                    stderr=log,
+                    env=self._environment,
+                    start_new_session=True,  # a group of its own: signals of the terminal do not reach it
+                )
+        except BaseException:
+            if pipe is not None:
+                pipe.close()
+            raise
+        if pipe is not None:
+            pipe.follow()
+            self._pipe = pipe
+        return process
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the process and to those that it has started."""
@@ -84,31 +98,17 @@ class ServiceProcess:
             await self._process.wait()
 
     def last_line(self) -> str:
-        """The last line that it has written; "" if there is none."""
+        """The last line of its log; "" if there is none."""
         with self.log.open("rb") as log:
             log.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
             lines = log.read().decode(errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     async def _follow(self, process: asyncio.subprocess.Process) -> None:
-        if process.stdout is not None:
-            await self._read(process.stdout)
         code = await process.wait()
         with suppress(ProcessLookupError):  # what it has started and left behind
             os.killpg(process.pid, signal.SIGKILL)
         self._is_over = True
+        if self._pipe is not None:
+            await self._pipe.ended()
         self._on_exit(code)
-
-    async def _read(self, output: asyncio.StreamReader) -> None:
-        assert self._on_line is not None
-        with self.log.open("ab") as log:
-            while True:
-                try:
-                    line = await output.readline()
-                except ValueError:  # longer than a line of ours ever is: the reader has dropped its beginning
-                    continue
-                if not line:
-                    return
-                log.write(line)
-                log.flush()
-                self._on_line(line)

@@ -1,7 +1,7 @@
 """A service of its own process for chaos runs: `python service.py MODE`, with confluent-kafka.
 
-Modes: careful; commits-first; reverses (processes a batch from its end); prints (says on standard output what it
-has processed); transactions; half-transactions (the offsets are in the transaction, the output is not);
+Modes: careful; commits-first; reverses (processes a batch from its end); prints (says on standard output what
+it has processed); transactions; half-transactions (the offsets are in the transaction, the output is not);
 fails (ends after ten records).
 """
 

@@ -202,6 +202,14 @@ class Judge:
             for each in happened
             if since_us < each.at.earliest_us <= until_us and (not each.by or each.by in names)
         ]
+        if not begun:  # what became of the instance that has committed the record without processing it
+            since_us = min((one.at.earliest_us for one in those if isinstance(one, Commit)), default=until_us)
+            later = [
+                each
+                for each in happened
+                if each.at.earliest_us > since_us and (each.by in names or (each.by and not names))
+            ]
+            shown += sorted(later, key=lambda each: each.at)[:1]
         return tuple(dict.fromkeys(shown))
 
 
