@@ -60,7 +60,9 @@ class Cluster:
     ) -> None:
         """``racks``: one of each broker, one of all, or none."""
         self.nodes = tuple(nodes)
-        self._racks = dict(zip(self.nodes, racks * len(self.nodes) if len(racks) == 1 else racks, strict=False))
+        self._racks = dict(
+            zip(self.nodes, racks * len(self.nodes) if len(racks) == 1 else racks, strict=False)
+        )
         self._by_rack = _alternating(self.nodes, self._racks)
         #: The ports of the brokers that listen already.
         self.ports: dict[int, int] = {}

@@ -77,6 +77,11 @@ class Server:
         #: Changes could not be kept: every request is refused until the broker has ended.
         self._has_failed = False
 
+    @property
+    def started_us(self) -> int:
+        """The time of the first event on the clock of `time.monotonic_ns`, in microseconds."""
+        return self._started_ns // 1000
+
     def add_observer(self, observer: OnEvents) -> None:
         """From now on ``observer`` receives every event as well."""
         first = self._on_events

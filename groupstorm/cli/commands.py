@@ -105,6 +105,11 @@ COMMANDS = {
         "fuzz",
         "Draw scenarios with faults, and check that every invariant holds during the faults and after them.",
     ),
+    "chaos": Command(
+        "chaos",
+        "chaos",
+        "Put a service of your own, in any language, through a scenario: has it lost a record?",
+    ),
     "check-assignor": Command(
         "check_assignor",
         "check_assignor",

@@ -65,21 +65,13 @@ class ConsumerProcess(Process, Protocol):
     def disconnect(self, duration_us: int) -> None: ...
 
 
-class ScenarioHost(Protocol):
-    """The world in which a scenario runs."""
+class StepHost(Protocol):
+    """The world in which the steps of a scenario are taken."""
 
     scenario: ResolvedScenario
     settings: Settings
     seed: int
     group: str
-    records: Records
-    invariants: InvariantChecks
-    rate_rows: RecordRateRows
-
-    @property
-    def requests(self) -> Mapping[tuple[str, str | None], int]:
-        """(API, error) -> number of responses."""
-        ...
 
     @property
     def clock(self) -> Timetable: ...
@@ -109,6 +101,27 @@ class ScenarioHost(Protocol):
     @property
     def partitions(self) -> tuple[TopicPartition, ...]: ...
 
+    def group_lags(self) -> list[int]:
+        """The lag of every partition as an autoscaler sees it: from the committed offset to the log's end."""
+        ...
+
+    def committed_records(self) -> int:
+        """Records that the group has committed, over all partitions."""
+        ...
+
+
+class ScenarioHost(StepHost, Protocol):
+    """The world in which a scenario runs, with what its figures and its checks need."""
+
+    records: Records
+    invariants: InvariantChecks
+    rate_rows: RecordRateRows
+
+    @property
+    def requests(self) -> Mapping[tuple[str, str | None], int]:
+        """(API, error) -> number of responses."""
+        ...
+
     @property
     def settled(self) -> bool: ...
 
@@ -129,12 +142,4 @@ class ScenarioHost(Protocol):
 
     def lag(self) -> int:
         """Records that no process has processed yet."""
-        ...
-
-    def group_lags(self) -> list[int]:
-        """The lag of every partition as an autoscaler sees it: from the committed offset to the log's end."""
-        ...
-
-    def committed_records(self) -> int:
-        """Records that the group has committed, over all partitions."""
         ...

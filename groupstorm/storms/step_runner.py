@@ -9,7 +9,7 @@ from groupstorm.storms.deployments.shutdown import Shutdown
 from groupstorm.storms.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.member_names import member_name
 from groupstorm.storms.scenario.steps import Step
-from groupstorm.storms.scenario_host import ConsumerProcess, Process, ScenarioHost
+from groupstorm.storms.scenario_host import ConsumerProcess, Process, StepHost
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
 
@@ -30,7 +30,7 @@ class StepRunner:
     named by ``kind`` and their place.
     """
 
-    def __init__(self, host: ScenarioHost, kind: str = "member") -> None:
+    def __init__(self, host: StepHost, kind: str = "member") -> None:
         self.host = host
         self.pending = 0
         self.handlers: dict[str, Callable[[Step], None]] = {

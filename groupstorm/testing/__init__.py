@@ -9,6 +9,7 @@ from groupstorm.testing.broker import EmulatorOnly
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.groups import GroupTimeout, GroupView, MemberView
 from groupstorm.testing.groups import GroupUnderTest as Group
+from groupstorm.testing.ledger import Ledger, LedgerFailed
 from groupstorm.testing.secured import secured
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "Group",
     "GroupTimeout",
     "GroupView",
+    "Ledger",
+    "LedgerFailed",
     "MemberView",
     "Security",
     "secured",

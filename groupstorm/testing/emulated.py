@@ -159,6 +159,11 @@ class EmulatedBroker(BrokerUnderTest):
     def trace(self) -> Sequence[dict[str, Any]]:
         return self._embedded.call(self._control.trace)
 
+    @property
+    def started_us(self) -> int:
+        """When the clock of `events` began, on that of `time.monotonic_ns`, in microseconds."""
+        return self._embedded.server.started_us
+
     def _armed(self, fault: Fault) -> ArmedFault:
         self._embedded.call(lambda: self._control.add_fault(fault))
         return ArmedFault(

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED
-from groupstorm.storms.scenario_host import ConsumerProcess, Process, ScenarioHost
+from groupstorm.storms.scenario_host import ConsumerProcess, Process, StepHost
 
 #: How often a probe looks whether the process owns a partition (`ready_when: assigned`).
 PROBE_INTERVAL_US = 1_000_000
 
 
-def consumers_of(host: ScenarioHost, process: Process) -> list[ConsumerProcess]:
+def consumers_of(host: StepHost, process: Process) -> list[ConsumerProcess]:
     """The consumer that the process is, or the consumers of a Streams instance's threads."""
     threads = f"{process.name}-StreamThread-"
     return [
@@ -22,7 +22,7 @@ def consumers_of(host: ScenarioHost, process: Process) -> list[ConsumerProcess]:
     ]
 
 
-def partitions_owned(host: ScenarioHost, process: Process) -> int:
+def partitions_owned(host: StepHost, process: Process) -> int:
     """How many partitions the process owns."""
     return sum(len(consumer.work.partitions) for consumer in consumers_of(host, process))
 

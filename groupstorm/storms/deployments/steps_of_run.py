@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from groupstorm.storms.scenario_host import Process, ScenarioHost
+from groupstorm.storms.scenario_host import Process, StepHost
 
 
 class StepsOfRun(Protocol):
     """Starts and stops processes, draws durations, emits what was done (`StepRunner`)."""
 
-    host: ScenarioHost
+    host: StepHost
 
     def begin(self) -> None:
         """Something has begun that a run must wait for."""

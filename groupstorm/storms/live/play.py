@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents, RunningBroker
 from groupstorm.clients.wire.admin import (
@@ -19,15 +18,15 @@ from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
-from groupstorm.storms.live.clock import Spawn
 from groupstorm.storms.live.protocols import BOUNDS, speaks_consumer_protocol
 from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.live.real_clients.parts import client_parts
 from groupstorm.storms.live.real_clients.world import ClientWorld
+from groupstorm.storms.live.tasks import tasks
 from groupstorm.storms.live.world import RealWorld
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.steps import VIRTUAL_STEPS
+from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, refuse_chaos_steps
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
@@ -70,6 +69,7 @@ def play(
         raise InputError(
             "application: streams: Kafka Streams members are emulated in virtual time only, without --on"
         )
+    refuse_chaos_steps(scenario.steps)
     for number, step in enumerate(scenario.steps, start=1):
         if step.do in VIRTUAL_STEPS:
             raise InputError(f"steps: {number}: do: {step.do}: in virtual time only, without --on")
@@ -106,7 +106,7 @@ async def _play(
     async with open_broker(options, on_events) as broker, _cluster(broker) as cluster:
         await _check_options(broker, cluster, options)
         topics = {broker.prefix + name: count for name, count in topic_partitions(scenario.settings).items()}
-        async with _topics(broker, topics, cluster), _tasks() as spawn:
+        async with _topics(broker, topics, cluster), tasks() as spawn:
             if clients is None:
                 world = RealWorld(scenario, broker, cluster, topics, sink, spawn)
                 worlds.append(world)
@@ -137,33 +137,6 @@ async def _check_options(broker: RunningBroker, cluster: ClusterClient, options:
                 f"{name}: {value}: the broker at {broker.address} has {actual[name]}: "
                 f"--set {name}={actual[name]}, or change the broker"
             )
-
-
-@asynccontextmanager
-async def _tasks() -> AsyncIterator[Spawn]:
-    """Tasks that end with the context; an exception in one of them ends all.
-
-    What is cancelled at the end may want to begin something, such as the restart of a process: it may not.
-    """
-    running: set[asyncio.Task[None]] = set()
-    ended = False
-    try:
-        async with asyncio.TaskGroup() as group:
-
-            def spawn(work: Coroutine[Any, Any, None]) -> None:
-                if ended:
-                    work.close()
-                    return
-                task = group.create_task(work)
-                running.add(task)
-                task.add_done_callback(running.discard)
-
-            yield spawn
-            ended = True
-            for task in tuple(running):
-                task.cancel()
-    except BaseExceptionGroup as problems:
-        raise problems.exceptions[0] from None
 
 
 async def _storm(world: RealWorld, progress: Progress | None) -> None:

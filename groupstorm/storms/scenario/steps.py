@@ -119,7 +119,22 @@ STEP_KINDS: tuple[StepKind, ...] = (
         frozenset({"for_ms"}),
     ),
     StepKind("delete-topic", "a topic is deleted, with its records and offsets", frozenset({"topic"})),
+    StepKind("pause-brokers", "chaos: the brokers read and answer nothing for for_ms", frozenset({"for_ms"})),
+    StepKind(
+        "slow-requests",
+        "chaos: for for_ms every request, or every one of api, is served delay_ms later",
+        frozenset({"for_ms", "delay_ms"}),
+        frozenset({"api"}),
+    ),
+    StepKind(
+        "fail-requests",
+        "chaos: the next count requests of api are answered with error",
+        frozenset({"api", "error"}),
+        frozenset({"count"}),
+    ),
 )
+#: Steps of `groupstorm chaos`: faults of the brokers between a service of one's own and its records.
+CHAOS_STEPS = frozenset({"pause-brokers", "slow-requests", "fail-requests"})
 #: Steps for emulated members only.
 COORDINATOR_FAILOVER = "coordinator-failover"
 PARTITION = "partition"
@@ -148,6 +163,10 @@ class Step:
     rack: int = 0
     append_ms: int = 0
     direction: str = ""
+    #: Kafka's names of a kind of request, "" for all, and of an error.
+    api: str = ""
+    error: str = ""
+    delay_ms: int = 0
     #: Of the processes that a rolling restart replaces, in their order: from the end of the old one to the
     #: first poll() of the new one, and from there until that counts as ready. Of the others the settings'
     #: draws hold.
@@ -169,6 +188,8 @@ class Step:
             durations = step.pop(name, ())
             if durations:
                 step[name] = list(durations)
+        if step.get("api") == "":
+            del step["api"]
         if "members" in step:
             step["members"] = "all" if self.members is None else list(self.members)
         return step
@@ -241,11 +262,21 @@ def read_step(
         rack=_rack(f"{where}: rack", written["rack"], settings) if "rack" in fields else 0,
         append_ms=read_time(f"{where}: append_ms", written.get("append_ms", 0), settings),
         direction=_direction(f"{where}: direction", written["direction"]) if "direction" in fields else "",
+        api=_name(f"{where}: api", written.get("api", "")),
+        error=_name(f"{where}: error", written.get("error", "")),
+        delay_ms=read_time(f"{where}: delay_ms", written.get("delay_ms", 0), settings),
         start_ms=_durations(f"{where}: start_ms", written.get("start_ms", [])),
         ready_ms=_durations(f"{where}: ready_ms", written.get("ready_ms", [])),
         settings=dict(written.get("settings", {})),
         release=release,
     )
+
+
+def refuse_chaos_steps(steps: Sequence[Step]) -> None:
+    """Raises InputError for a step that only `groupstorm chaos` takes."""
+    for number, step in enumerate(steps, start=1):
+        if step.do in CHAOS_STEPS:
+            raise InputError(f"steps: {number}: do: {step.do}: a step of groupstorm chaos only")
 
 
 def read_time(where: str, written: Any, settings: Settings) -> int:
@@ -266,6 +297,13 @@ def read_time(where: str, written: Any, settings: Settings) -> int:
 def _whole(where: str, written: Any, least: int, most: int) -> int:
     if isinstance(written, bool) or not isinstance(written, int) or not least <= written <= most:
         raise InputError(f"{where}: {written!r}: expected a whole number from {least} to {most}")
+    return written
+
+
+def _name(where: str, written: Any) -> str:
+    """A name of Kafka's; the broker knows which there are."""
+    if not isinstance(written, str):
+        raise InputError(f"{where}: {written!r}: expected one of Kafka's names")
     return written
 
 

@@ -10,6 +10,7 @@ from groupstorm.assignors.contract import Assignor
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.steps import refuse_chaos_steps
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.settling import GROUP_SETTLES, MOST_ROUNDS, OBSERVED_US, Settling
 from groupstorm.storms.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
@@ -44,8 +45,9 @@ def simulate(
     """Run ``scenario`` in virtual time; every event goes to ``sink``. Returns the run's figures.
 
     ``exact``: every heartbeat is simulated; the trace is the same but takes longer. ``work`` adds up what
-    the assignors cost.
+    the assignors cost. Raises InputError for a step that is not of virtual time.
     """
+    refuse_chaos_steps(scenario.steps)
     accumulator = FiguresAccumulator()
     world, steps = _begin(Environment(scenario, Tee(sink, accumulator), exact, work), assignors)
     with _rare_garbage_collection():

@@ -47,34 +47,38 @@ def kafka_java() -> Java:
     raise ProgramUnavailable(f"Java {MINIMUM_JAVA} or newer is needed (Debian: apt install openjdk-17-jdk)")
 
 
-@cache
 def java_member() -> Java:
     """Kafka's Java consumer (`java/Member.java`). Raises ProgramUnavailable."""
+    return java_program(SOURCES / "java" / "Member.java", "conformance-java")
+
+
+@cache
+def java_program(source: Path, name: str) -> Java:
+    """A program of one file on Kafka's jars, built under this name. Raises ProgramUnavailable."""
     kafka = kafka_java()
     compiler = kafka.java.with_name("javac")
     if not compiler.exists():
         raise ProgramUnavailable(
             f"{kafka.java.parent.parent} has no compiler: install a JDK, not only a runtime"
         )
-    source = SOURCES / "java" / "Member.java"
 
     def compile_into(folder: Path) -> list[str]:
         return [str(compiler), "-cp", kafka.classpath, "-d", str(folder), str(source)]
 
-    classes = _built("java", [source], compile_into)
+    classes = _built(name, [source], compile_into)
     return Java(kafka.java, os.pathsep.join([str(classes), kafka.classpath]))
 
 
 @cache
 def franz_go_member() -> Path:
     """franz-go's consumer (`franz_go/main.go`). Raises ProgramUnavailable."""
-    return _franz_go("franz-go", ".")
+    return _franz_go("conformance-franz-go", ".")
 
 
 @cache
 def franz_go_secured() -> Path:
     """franz-go as a user (`franz_go/secured/main.go`). Raises ProgramUnavailable."""
-    return _franz_go("franz-go-secured", "secured")
+    return _franz_go("conformance-franz-go-secured", "secured")
 
 
 def _franz_go(name: str, package: str) -> Path:
@@ -99,7 +103,7 @@ def _built(name: str, sources: Iterable[Path], command: Callable[[Path], list[st
         )
         if answer.returncode != 0:
             said = (answer.stderr or answer.stdout).strip().splitlines() or ["it said nothing"]
-            raise ProgramUnavailable(f"the {name} member could not be built: {said[-1]}")
+            raise ProgramUnavailable(f"{name} could not be built: {said[-1]}")
 
     content = b"\0".join(source.read_bytes() for source in sources)
-    return built_once(f"conformance-{name}", content, build_into)
+    return built_once(name, content, build_into)

@@ -1,0 +1,55 @@
+"""Which scenarios a service of one's own can be put through."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.problems import InputError
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.steps import CHAOS_STEPS, COORDINATOR_FAILOVER
+from groupstorm.storms.scenario.streams_settings import STREAMS
+
+#: So many instances are processes of their own on this machine.
+INSTANCES_MAX: Final = 50
+#: Steps that are done to processes.
+_PROCESSES: Final = frozenset(
+    {
+        "start",
+        "add",
+        "stop",
+        "crash",
+        "restart",
+        "crash-restart",
+        "rolling-restart",
+        "pause",
+        "disconnect",
+        "reconnect-storm",
+        "canary",
+        "recreate",
+        "blue-green",
+        "autoscale",
+        "drain-node",
+    }
+)
+STEPS: Final = _PROCESSES | CHAOS_STEPS | {COORDINATOR_FAILOVER}
+
+
+def check_scenario(scenario: ResolvedScenario) -> None:
+    """Raises InputError for what only emulated members can do."""
+    settings = scenario.settings
+    if settings.choice("application") == STREAMS:
+        raise InputError("application: streams: expected consumer: a service of your own is a consumer")
+    members = settings.integer("members")
+    if members > INSTANCES_MAX:
+        raise InputError(
+            f"members: {members}: expected at most {INSTANCES_MAX} processes of a service: --instances 3"
+        )
+    for name in ("drain_ms", "gc_pause_ms"):
+        if settings.distribution(name).largest_us:
+            raise InputError(f"{name}: expected 0: a service of your own takes its own time")
+    for number, step in enumerate(scenario.steps, start=1):
+        where = f"steps: {number}: do: {step.do}"
+        if step.do not in STEPS:
+            raise InputError(f"{where}: not for a service of your own: expected {', '.join(sorted(STEPS))}")
+        if step.settings:
+            raise InputError(f"{where}: settings: a service of your own has its own settings")

@@ -1,0 +1,179 @@
+"""The world of a chaos run: processes of a service, a broker, the clock on the wall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.chaos.command import Instance, Service, told
+from groupstorm.chaos.faults import BrokerFaults
+from groupstorm.chaos.instance import ServiceInstance
+from groupstorm.chaos.lines import RecordPlace, read_line
+from groupstorm.chaos.process import ServiceProcess
+from groupstorm.problems import InputError
+from groupstorm.storms.live.clock import RealClock, Spawn
+from groupstorm.storms.member_settings import consumer_config
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.steps import Step
+from groupstorm.storms.scenario.topics import topic_partitions
+from groupstorm.storms.step_runner import StepRunner
+from groupstorm.testing.broker import BrokerUnderTest
+from groupstorm.testing.ledger import Ledger
+from groupstorm.testing.records import Produced
+from groupstorm.trace.events.scenario import StepTaken
+from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.schema import Source
+
+
+class ChaosHost:
+    """A `StepHost` whose processes are those of a service of one's own."""
+
+    def __init__(
+        self,
+        scenario: ResolvedScenario,
+        broker: BrokerUnderTest,
+        ledger: Ledger,
+        service: Service,
+        spawn: Spawn,
+    ) -> None:
+        self.scenario = scenario
+        self.settings = scenario.settings
+        self.seed = scenario.seed
+        self._group = broker.group(service.surroundings.group_id)
+        self.group = self._group.id
+        self.clock = RealClock(spawn)
+        self.spawn = spawn
+        self.consumers: dict[str, ServiceInstance] = {}
+        #: Every instance that there was, with the sentences of those that ended unasked.
+        self.all: list[ServiceInstance] = []
+        self.exits: list[str] = []
+        #: What the broker last said: client id -> partitions, partition -> committed offset.
+        self.owned: Mapping[str, tuple[TopicPartition, ...]] = {}
+        self.committed: Mapping[str, int] = {}
+        self.ends: Mapping[str, int] = {}
+        self.faults = BrokerFaults(broker, self.group, self.clock)
+        self._ledger = ledger
+        self._service = service
+        self._topics = topic_partitions(self.settings)
+
+    # -- what steps need -------------------------------------------------------------------------
+
+    @property
+    def processes(self) -> Mapping[str, ServiceInstance]:
+        """What the steps start and stop."""
+        return self.consumers
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        return tuple(TopicPartition(topic, p) for topic, count in self._topics.items() for p in range(count))
+
+    def new_process(self, index: int, name: str) -> ServiceInstance:
+        config = consumer_config(self.settings, self.group, tuple(self._topics), name, index)
+        instance = ServiceInstance(self, index, name, config.group_instance_id or "")
+        self.consumers[name] = instance
+        self.all.append(instance)
+        return instance
+
+    def use_release(self, number: int) -> None:
+        """Raises InputError: `allowed` has refused steps with settings."""
+        raise InputError(f"settings: release {number}: a service of your own has its own settings")
+
+    def add_partitions(self, topic: str, count: int) -> None:
+        """Raises InputError: `allowed` has refused the step."""
+        raise InputError(f"do: add-partitions: {topic}: {count}: not for a service of your own")
+
+    def trace(self, source: Source, event: TracedEvent) -> None:
+        """What a step does is told in the histories of the ledger."""
+        if source is Source.WORLD and isinstance(event, StepTaken):
+            name = "" if event.member is None else f" {event.member}"
+            self._ledger.incident(f"{event.cause}{name} ({event.detail})", event.member or "")
+
+    def group_lags(self) -> list[int]:
+        return [end - self.committed.get(partition, 0) for partition, end in self.ends.items()]
+
+    def committed_records(self) -> int:
+        return sum(self.committed.values())
+
+    def look(self) -> bool:
+        """Ask the broker who owns what, and what is committed; gives whether the group is settled. Blocks."""
+        view = self._group.view()
+        self.owned = {
+            member.client_id: tuple(_partition(one) for one in member.partitions) for member in view.members
+        }
+        self.committed = self._group.committed()
+        return view.is_settled and bool(view.members)
+
+    # -- what instances need ---------------------------------------------------------------------
+
+    def new_service_process(self, instance: ServiceInstance) -> ServiceProcess:
+        name = instance.name
+        service = self._service
+        values = told(service.surroundings, Instance(instance.index, name, instance.instance_id))
+        return ServiceProcess(
+            service.command.words(values),
+            service.command.environment(values),
+            service.logs / f"{name}.log",
+            (lambda line: self._line(name, line)) if service.reads_lines else None,
+            instance.gone,
+            self.spawn,
+        )
+
+    def cut_off(self, client_id: str, for_us: int) -> None:
+        try:
+            self.faults.cut_off(client_id, for_us)
+        except InputError as problem:
+            hint = "does the service take its client.id from GROUPSTORM_CLIENT_ID?"
+            raise InputError(f"{problem}: {hint}") from problem
+
+    def instance_started(self, instance: ServiceInstance) -> None:
+        self._ledger.started(instance.name)
+
+    def instance_gone(self, instance: ServiceInstance, code: int) -> None:
+        if self.consumers.get(instance.name) is instance:
+            del self.consumers[instance.name]
+        if not instance.is_stopping:
+            said = instance.process.last_line()
+            how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+            sentence = f"{instance.name} ended {how}" + (f": {said}" if said else "")
+            self.exits.append(f"{sentence} ({instance.process.log})")
+            self._ledger.incident(f"{instance.name} has ended {how}", instance.name)
+
+    def _line(self, name: str, line: bytes) -> None:
+        found = read_line(line)
+        if found is None:
+            return
+        at = None if found.at_ms is None else self._ledger.at_wall_ms(found.at_ms)
+        record = Produced(*found.record) if isinstance(found.record, RecordPlace) else found.record
+        self._ledger.processed(record, by=name, at=at)
+
+
+def steps_of(host: ChaosHost) -> StepRunner:
+    """The steps of the scenario on the host's clock, with those that are faults of the brokers."""
+    runner = StepRunner(host, "service")
+    faults = host.faults
+
+    def fault(carry_out: Callable[[Step, Callable[[], None]], None], detail: Callable[[Step], str]) -> Any:
+        def take(step: Step) -> None:
+            runner.begin()
+            runner.emit_step(step.do, None, detail(step))
+            carry_out(step, runner.end)
+
+        return take
+
+    runner.handlers |= {
+        "pause-brokers": fault(faults.pause, lambda step: f"for {step.for_ms} ms"),
+        "slow-requests": fault(
+            faults.slow, lambda step: f"{step.api or 'all'} by {step.delay_ms} ms for {step.for_ms} ms"
+        ),
+        "fail-requests": fault(
+            faults.fail, lambda step: f"the next {step.count} of {step.api}: {step.error}"
+        ),
+        "coordinator-failover": fault(faults.move_coordinator, lambda step: f"for {step.for_ms} ms"),
+    }
+    return runner
+
+
+def _partition(name: str) -> TopicPartition:
+    topic, _, number = name.rpartition("-")
+    return TopicPartition(topic, int(number))

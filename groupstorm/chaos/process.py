@@ -1,0 +1,114 @@
+"""A process of a service, in a process group of its own: started, signalled, and always ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from groupstorm.chaos.line_pipe import LinePipe
+from groupstorm.problems import InputError
+from groupstorm.storms.live.clock import Spawn
+
+#: So much of the end of a log is searched for its last line.
+_TAIL_BYTES = 4096
+
+
+class ServiceProcess:
+    """One process. What it writes goes into ``log``. ``on_line`` gets the lines of its standard output, which
+    then have a file of their own, NAME.stdout.log beside NAME.log."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        on_line: Callable[[bytes], None] | None,
+        on_exit: Callable[[int], None],
+        spawn: Spawn,
+    ) -> None:
+        self.log = log
+        self._words = words
+        self._environment = environment
+        self._on_line = on_line
+        self._on_exit = on_exit
+        self._spawn = spawn
+        self._process: asyncio.subprocess.Process | None = None
+        self._pipe: LinePipe | None = None
+        self._is_over = False
+        self._must_end = False
+
+    async def start(self) -> None:
+        """Raises InputError if the system cannot run the program."""
+        if self._must_end:
+            return
+        starting = asyncio.ensure_future(self._begin())
+        try:
+            process = await asyncio.shield(starting)
+        except asyncio.CancelledError:  # the run ends while the system starts the process: it must end, too
+            self._process = await starting
+            await self.ended()
+            raise
+        except OSError as problem:
+            raise InputError(f"--service: {self._words[0]}: {problem.strerror or problem}") from problem
+        self._take(process)
+
+    def _take(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        if self._must_end:
+            self.send(signal.SIGKILL)
+        self._spawn(self._follow(process))
+
+    async def _begin(self) -> asyncio.subprocess.Process:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        pipe = None if self._on_line is None else LinePipe(self.log.with_suffix(".stdout.log"), self._on_line)
+        try:
+            with self.log.open("ab") as log:
+                process = await asyncio.create_subprocess_exec(
+                    *self._words,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log if pipe is None else pipe.write_end,
+                    stderr=log,
+                    env=self._environment,
+                    start_new_session=True,  # a group of its own: signals of the terminal do not reach it
+                )
+        except BaseException:
+            if pipe is not None:
+                pipe.close()
+            raise
+        if pipe is not None:
+            pipe.follow()
+            self._pipe = pipe
+        return process
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the process and to those that it has started."""
+        if self._process is not None and not self._is_over:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+
+    async def ended(self) -> None:
+        """Kill what is left of it, and wait for its end. It does not start any more."""
+        self._must_end = True
+        self.send(signal.SIGKILL)
+        if self._process is not None:
+            await self._process.wait()
+
+    def last_line(self) -> str:
+        """The last line of its log; "" if there is none."""
+        with self.log.open("rb") as log:
+            log.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
+            lines = log.read().decode(errors="replace").splitlines()
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    async def _follow(self, process: asyncio.subprocess.Process) -> None:
+        code = await process.wait()
+        with suppress(ProcessLookupError):  # what it has started and left behind
+            os.killpg(process.pid, signal.SIGKILL)
+        self._is_over = True
+        if self._pipe is not None:
+            await self._pipe.ended()
+        self._on_exit(code)

@@ -1,0 +1,221 @@
+"""One chaos run: a broker, the service's processes under the scenario's steps, rest, and the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from groupstorm.chaos.allowed import check_scenario
+from groupstorm.chaos.command import Service, ServiceCommand, Surroundings
+from groupstorm.chaos.host import ChaosHost, steps_of
+from groupstorm.chaos.records import NumberedRecords
+from groupstorm.chaos.verdict import Verdict
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.wire.connection import ConnectionLost
+from groupstorm.problems import InputError
+from groupstorm.stoppable import run_stoppable
+from groupstorm.storms.live.tasks import tasks
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.topics import topic_partitions
+from groupstorm.storms.start_and_end import Progress
+from groupstorm.storms.step_runner import StepRunner
+from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP
+from groupstorm.testing.broker import BrokerUnderTest
+from groupstorm.testing.chosen import chosen_broker
+from groupstorm.testing.ledger import Ledger
+
+#: Where a service writes its results, unless its scenario has a topic of this name.
+OUTPUT: Final = "output"
+#: How often the group is asked how far it is.
+LOOK_S: Final = 0.2
+#: So long the number of processed records must not have changed before the run is over.
+QUIET_S: Final = 2.0
+#: How long an instance may take to end after SIGTERM if the scenario has no `termination_grace_ms`.
+GRACE_S: Final = 10.0
+
+
+class Promises(NamedTuple):
+    """What the service promises, see `groupstorm.testing.Ledger`. ``reads_lines``: it says on standard output
+    what it has processed; else it writes records into the output topic."""
+
+    exactly_once: bool
+    ordered: bool
+    notice_s: float
+    reads_lines: bool
+
+
+class ChaosRun(NamedTuple):
+    """``kind``: as for --on; ``logs``: the folder for what the instances write."""
+
+    scenario: ResolvedScenario
+    kind: str
+    command: ServiceCommand
+    promises: Promises
+    logs: Path
+    allow_writes: bool = False
+    client_config: Path | None = None
+
+
+def run_chaos(run: ChaosRun, progress: Progress | None = None) -> Verdict:
+    """Play the scenario with the service's processes and judge it. All processes are ended, whatever happens.
+
+    Raises InputError for a scenario that is not for a service of one's own, a command that cannot be run, and
+    a broker that cannot be reached.
+    """
+    check_scenario(run.scenario)
+    settings = run.scenario.settings
+    topics = topic_partitions(settings)
+    if OUTPUT in topics:
+        raise InputError(f"topics: {OUTPUT}: the service's output topic has this name: expected another one")
+    arguments = {
+        "topics": {**topics, OUTPUT: 1},
+        "settings": {name: settings.integer(name) for name in BROKER_SETTINGS},
+    }
+    found: list[Verdict] = []
+
+    async def main() -> None:
+        found.append(await _run(run, broker, progress))
+
+    try:
+        broker = chosen_broker(
+            run.kind, arguments, allow_writes=run.allow_writes, client_config=run.client_config
+        )
+        with broker:
+            run_stoppable(main)
+    except (BrokerUnavailable, ConnectionLost) as missing:
+        raise InputError(f"--on {run.kind}: {missing}") from missing
+    return found[0]
+
+
+async def _run(run: ChaosRun, broker: BrokerUnderTest, progress: Progress | None) -> Verdict:
+    group = broker.group(GROUP)
+    promises = run.promises
+    topics = tuple(broker.topic(name) for name in topic_partitions(run.scenario.settings))
+    surroundings = Surroundings(broker.bootstrap_servers, group.id, topics, broker.topic(OUTPUT))
+    async with (
+        Ledger(
+            broker,
+            GROUP,
+            exactly_once=promises.exactly_once,
+            ordered=promises.ordered,
+            notice_s=promises.notice_s,
+        ) as ledger,
+        tasks() as spawn,
+    ):
+        service = Service(run.command, surroundings, promises.reads_lines, run.logs)
+        host = ChaosHost(run.scenario, broker, ledger, service, spawn)
+        records = NumberedRecords(host, ledger)
+        phases = _Phases(host, records, ledger, steps_of(host), promises, progress)
+        try:
+            spawn(records.write())
+            await phases.steps()
+            records.end()
+            left = await phases.rest()
+            await phases.stop()
+        finally:
+            host.faults.end()
+            await asyncio.gather(*(instance.process.ended() for instance in host.all))
+        await asyncio.to_thread(phases.read_outputs)
+        report = await asyncio.to_thread(ledger.report)
+        return Verdict(
+            broker.name,
+            report,
+            len(run.scenario.steps),
+            len(host.all),
+            phases.rest_s,
+            left,
+            tuple(host.exits),
+            host.settings.flag("restart_failed"),
+        )
+
+
+class _Phases:
+    """Steps with faults, then rest without faults, then the end of all instances."""
+
+    def __init__(
+        self,
+        host: ChaosHost,
+        records: NumberedRecords,
+        ledger: Ledger,
+        steps: StepRunner,
+        promises: Promises,
+        progress: Progress | None,
+    ) -> None:
+        self._host = host
+        self._records = records
+        self._ledger = ledger
+        self._steps = steps
+        self._promises = promises
+        self._progress = progress
+        #: How long the service took to come to rest after the last step.
+        self.rest_s = 0.0
+
+    async def steps(self) -> None:
+        """Until all steps are done, and no sooner than `least_duration_ms`."""
+        least_us = self._host.settings.integer("least_duration_ms") * 1000
+        while self._steps.pending or self._host.clock.now_us < least_us:
+            await self._look("steps")
+            if not self._steps.pending and self._nobody_is_left():
+                return
+
+    async def rest(self) -> Mapping[str, int] | None:
+        """Until the group is settled and has committed every record, and nothing has been processed for a
+        while: None. Gives the records that are left if it does not come to that in time."""
+        self._host.faults.end()
+        begun_us = self._host.clock.now_us
+        until_us = begun_us + self._host.settings.integer("settle_timeout_ms") * 1000
+        quiet_since_us, seen = begun_us, -1
+        at_rest_us: int | None = None
+        while (now_us := self._host.clock.now_us) < until_us and not self._nobody_is_left():
+            settled = await self._look("settling")
+            processed = await asyncio.to_thread(self._processed)
+            if processed != seen or not settled or self._left():
+                quiet_since_us, seen, at_rest_us = now_us, processed, None
+            elif at_rest_us is None:
+                at_rest_us = now_us
+            elif now_us - quiet_since_us >= QUIET_S * 1_000_000:
+                self.rest_s = (at_rest_us - begun_us) / 1_000_000
+                return None
+        self.rest_s = (self._host.clock.now_us - begun_us) / 1_000_000
+        return self._left()
+
+    async def stop(self) -> None:
+        """SIGTERM to every instance; who does not end in time is killed."""
+        grace_ms = self._host.settings.optional_integer("termination_grace_ms")
+        until_us = self._host.clock.now_us + (GRACE_S * 1_000_000 if grace_ms is None else grace_ms * 1000)
+        for instance in self._host.all:
+            instance.stop()
+        while self._host.consumers and self._host.clock.now_us < until_us:
+            await self._look("stopping")
+
+    def read_outputs(self) -> None:
+        """Count the records of the output topic."""
+        if not self._promises.reads_lines:
+            self._ledger.read_outputs(OUTPUT)
+
+    def _processed(self) -> int:
+        self.read_outputs()
+        return self._ledger.processings
+
+    def _left(self) -> Mapping[str, int]:
+        """The records behind the committed offsets, by partition."""
+        ends, committed = self._records.ends, self._host.committed
+        left = {partition: end - committed.get(partition, 0) for partition, end in sorted(ends.items())}
+        return {partition: count for partition, count in left.items() if count > 0}
+
+    def _nobody_is_left(self) -> bool:
+        """Whether every instance has ended and none will be started again."""
+        waits = self._host.settings.flag("restart_failed")
+        return bool(self._host.all) and not self._host.consumers and not waits
+
+    async def _look(self, phase: str) -> bool:
+        await asyncio.sleep(LOOK_S)
+        if self._progress is not None:
+            self._progress(self._host.clock.now_us, phase)
+        self._host.ends = self._records.ends
+        try:
+            return await asyncio.to_thread(self._host.look)
+        except ConnectionLost:  # the brokers are paused, or their coordinator moves
+            return False

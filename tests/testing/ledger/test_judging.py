@@ -1,0 +1,166 @@
+"""The judge by itself: histories of a few entries, and times that are not known exactly."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.testing.ledger.entries import Assigned, Commit, History, Input, Moment, Processing, exactly
+from groupstorm.testing.ledger.findings import Allowed, Finding, Kind
+from groupstorm.testing.ledger.judging import Judge, Rules
+
+TP = "orders-0"
+
+Entries = list[Processing | Commit | Assigned]
+
+
+def record(offset: int) -> Input:
+    return Input(exactly(0), TP, offset, offset + 100)
+
+
+def work(begun: int, ended: int | None, offset: int, by: str = "a", *, complete: bool = True) -> Processing:
+    end = None if ended is None else exactly(ended)
+    return Processing(exactly(begun), end, TP, offset, by, complete and ended is not None)
+
+
+def commit(at: int | Moment, offset: int) -> Commit:
+    return Commit(exactly(at) if isinstance(at, int) else at, TP, offset, "a")
+
+
+def judged(
+    offsets: int,
+    *entries: Processing | Commit | Assigned,
+    rules: Rules = Rules(notice_us=10),  # noqa: B008  # a NamedTuple does not change
+    knows_owners: bool = True,
+) -> list[Finding]:
+    history = History(
+        0,
+        [record(offset) for offset in range(offsets)],
+        [one for one in entries if isinstance(one, Processing)],
+        [one for one in entries if isinstance(one, Commit)],
+        [one for one in entries if isinstance(one, Assigned)],
+        knows_owners=knows_owners,
+    )
+    return Judge(history, rules).findings()
+
+
+def kinds(found: list[Finding]) -> list[tuple[Kind, int, Allowed | None]]:
+    return [(one.kind, one.offset, one.allowed) for one in found]
+
+
+def test_a_record_that_is_processed_and_committed_is_no_finding() -> None:
+    assert judged(1, work(1, 2, 0), commit(3, 1)) == []
+
+
+def test_a_record_that_nobody_has_processed() -> None:
+    """Lost if the group has committed beyond it."""
+    assert kinds(judged(1)) == [(Kind.UNPROCESSED, 0, None)]
+    assert kinds(judged(1, commit(3, 0))) == [(Kind.UNPROCESSED, 0, None)]
+    assert kinds(judged(1, commit(3, 1))) == [(Kind.LOST, 0, None)]
+
+
+def test_a_record_that_was_broken_off_is_not_processed() -> None:
+    assert kinds(judged(1, work(1, 2, 0, complete=False), commit(3, 1))) == [(Kind.LOST, 0, None)]
+    assert kinds(judged(1, work(1, None, 0), commit(3, 1))) == [(Kind.LOST, 0, None)]
+
+
+def test_while_the_run_goes_on_nothing_is_lost() -> None:
+    going_on = Rules(is_over=False)
+    assert judged(1, rules=going_on) == []
+    assert kinds(judged(1, commit(3, 1), rules=going_on)) == [(Kind.COMMITTED_FIRST, 0, None)]
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"), [(1, [(Kind.COMMITTED_FIRST, 0, None)]), (2, []), (Moment(1, 2), []), (3, [])]
+)
+def test_a_commit_before_the_record_is_done(at: int | Moment, expected: list[object]) -> None:
+    """Only if that is sure: a commit at the same microsecond, or within bounds around it, is none."""
+    assert kinds(judged(1, work(0, 2, 0), commit(at, 1))) == expected
+
+
+def test_a_commit_far_beyond_counts_for_every_record_before_it() -> None:
+    found = judged(3, work(0, 9, 0), work(0, 9, 1), work(0, 9, 2), commit(1, 2))
+    assert kinds(found) == [(Kind.COMMITTED_FIRST, 0, None), (Kind.COMMITTED_FIRST, 1, None)]
+
+
+@pytest.mark.parametrize(
+    ("committed", "allowed"),
+    [
+        (commit(5, 0), Allowed.YES),
+        (commit(5, 1), Allowed.NO),
+        (commit(Moment(4, 12), 1), Allowed.UNKNOWN),
+        (commit(20, 1), Allowed.YES),
+    ],
+)
+def test_a_double_by_the_next_owner(committed: Commit, allowed: Allowed) -> None:
+    """What counts is the offset that is committed when the second instance gets the partition."""
+    got = Assigned(exactly(10), TP, "b")
+    found = judged(1, work(1, 2, 0), committed, got, work(15, 16, 0, "b"), commit(30, 1))
+    assert (Kind.TWICE, 0, allowed) in kinds(found)
+
+
+def test_a_double_of_the_same_stint_counts_from_its_own_beginning() -> None:
+    got = Assigned(exactly(0), TP, "a")
+    first, again = work(1, 2, 0), work(5, 6, 0)
+    assert kinds(judged(1, got, first, again, commit(7, 1))) == [(Kind.TWICE, 0, Allowed.YES)]
+    assert kinds(judged(1, got, first, commit(3, 1), again)) == [(Kind.TWICE, 0, Allowed.NO)]
+
+
+def test_exactly_once_allows_no_double() -> None:
+    found = judged(1, work(1, 2, 0), work(5, 6, 0, "b"), rules=Rules(exactly_once=True), knows_owners=False)
+    assert (Kind.TWICE, 0, Allowed.NEVER) in kinds(found)
+    assert all(one.is_fault for one in found if one.kind is Kind.TWICE)
+
+
+def test_two_at_once() -> None:
+    """`a` goes on after `b` has begun: it may finish the record in hand, and has 10 us to notice."""
+    of_b: Entries = [Assigned(exactly(10), TP, "b"), work(11, 12, 1, "b")]
+    in_hand: Entries = [Assigned(exactly(0), TP, "a"), work(1, 2, 0), work(3, 13, 1)]
+    assert (Kind.TWO_AT_ONCE, 1, Allowed.UNNOTICED) in kinds(judged(4, *in_hand, *of_b))
+    assert (Kind.TWO_AT_ONCE, 1, None) in kinds(judged(4, *in_hand, *of_b, rules=Rules(notice_us=None)))
+    assert (Kind.TWO_AT_ONCE, 2, None) in kinds(judged(4, *in_hand, *of_b, work(24, 25, 2)))
+
+
+def test_an_owner_that_has_got_the_partition_back_is_alone() -> None:
+    back = Assigned(exactly(20), TP, "a")
+    found = judged(
+        3,
+        work(1, 2, 0),
+        commit(3, 1),
+        work(11, 12, 1, "b"),
+        commit(13, 2),
+        back,
+        work(50, 51, 2),
+        commit(52, 3),
+    )
+    assert found == []
+
+
+def test_without_owners_an_instance_at_the_committed_offset_may_have_got_the_partition() -> None:
+    of_a: Entries = [work(1, 2, 0), commit(3, 1), work(50, 51, 2), work(70, 71, 3), commit(72, 4)]
+    of_b = work(11, 12, 1, "b")
+    assert judged(4, *of_a, of_b, commit(13, 2), knows_owners=False) == []
+    assert kinds(judged(4, *of_a, of_b, knows_owners=False)) == [(Kind.TWO_AT_ONCE, 3, None)]
+
+
+def test_a_record_after_one_behind_it() -> None:
+    entries: Entries = [work(1, 2, 1), work(3, 4, 0), commit(5, 2)]
+    assert kinds(judged(2, *entries)) == [(Kind.OUT_OF_ORDER, 0, None)]
+    assert judged(2, *entries, rules=Rules(is_ordered=False)) == []
+
+
+def test_a_rewind_to_the_committed_offset_is_in_order() -> None:
+    entries: Entries = [
+        commit(0, 1),
+        work(1, 2, 2),
+        work(3, 4, 1),
+        work(5, 6, 2),
+        work(7, 8, 0),
+        commit(9, 3),
+    ]
+    found = kinds(judged(3, *entries))
+    assert (Kind.OUT_OF_ORDER, 1, None) not in found
+    assert (Kind.OUT_OF_ORDER, 0, None) in found
+
+
+def test_records_of_unknown_instances_have_no_order() -> None:
+    assert judged(2, work(1, 2, 1, ""), work(3, 4, 0, ""), commit(5, 2)) == []

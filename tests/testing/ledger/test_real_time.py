@@ -1,0 +1,118 @@
+"""The ledger on brokers in real time: the emulator, and Kafka in a JVM (slow)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import pytest
+
+pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.testing import Broker
+from groupstorm.testing.chosen import chosen_broker
+from groupstorm.testing.ledger import Allowed, Kind, Ledger, Report
+from groupstorm.testing.shared import SharedBrokers
+from tests.testing.ledger.services import Service, careful, commits_first, commits_late
+
+RECORDS = 8
+BROKERS = ["emulator", pytest.param("jvm", marks=pytest.mark.slow)]
+PATIENCE_S = 60
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[SharedBrokers]:
+    brokers = SharedBrokers()
+    yield brokers
+    brokers.stop()
+
+
+@pytest.fixture(params=BROKERS)
+async def broker(request: pytest.FixtureRequest, shared: SharedBrokers) -> AsyncIterator[Broker]:
+    settings = {"group.initial.rebalance.delay.ms": 0}
+    arguments = {"topics": {"orders": 2}, "settings": settings}
+    chosen = chosen_broker(request.param, arguments, shared=shared)
+    try:
+        await chosen.__aenter__()
+    except BrokerUnavailable as missing:
+        pytest.skip(str(missing))
+    try:
+        yield chosen
+    finally:
+        await chosen.__aexit__(None, None, None)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def cancelled(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def played(
+    broker: Broker,
+    service: Service,
+    happen: Callable[[Ledger, asyncio.Task[None]], Awaitable[None]],
+    processed: int = RECORDS,
+) -> Report:
+    """The findings if one instance begins, something happens, and another one finishes."""
+    async with Ledger(broker, "billing") as ledger:
+        group = broker.group("billing")
+
+        def start(name: str) -> asyncio.Task[None]:
+            work = service(broker.bootstrap_servers, group.id, broker.topic("orders"), name, ledger)
+            return asyncio.create_task(work)
+
+        ledger.produce("orders", RECORDS)
+        first = start("one")
+        await happen(ledger, first)
+        second = start("two")
+        await group.caught_up("orders", timeout_s=PATIENCE_S)
+        await until(lambda: ledger.report(over=False).processed == processed)
+        await cancelled(first, second)
+        return await asyncio.to_thread(ledger.report)
+
+
+async def nothing(_ledger: Ledger, _one: asyncio.Task[None]) -> None:
+    """Both instances work."""
+
+
+async def test_a_careful_service_has_no_fault(broker: Broker) -> None:
+    report = await played(broker, careful, nothing)
+    assert report.faults == []
+    assert report.processed == RECORDS
+
+
+async def test_a_service_that_commits_first(broker: Broker) -> None:
+    """An instance that ends in the middle of a record has lost it."""
+
+    async def end(ledger: Ledger, one: asyncio.Task[None]) -> None:
+        await until(lambda: bool(ledger.report(over=False).faults))
+        await cancelled(one)
+
+    report = await played(broker, commits_first, end, RECORDS - 1)
+    assert {one.kind for one in report.faults} == {Kind.LOST, Kind.COMMITTED_FIRST}
+    (lost,) = [one for one in report.faults if one.kind is Kind.LOST]
+    story = "\n".join(report.history(lost))
+    assert "one        begins record" in story
+    assert "one        breaks off record" in story
+    assert f"commits {lost.partition} up to offset {lost.offset + 1}" in story
+
+
+async def test_a_service_that_ends_before_its_commit(broker: Broker) -> None:
+    """The record is processed again, and at-least-once allows it."""
+
+    async def end(ledger: Ledger, one: asyncio.Task[None]) -> None:
+        await until(lambda: ledger.report(over=False).processed == 1)
+        await cancelled(one)
+
+    report = await played(broker, commits_late, end)
+    assert report.faults == []
+    assert [one.kind for one in report.findings] == [Kind.TWICE]
+    assert report.findings[0].allowed is Allowed.YES

@@ -1,0 +1,231 @@
+"""The ledger in a simulation: services that keep their records, and services with one planted fault each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+
+from groupstorm.simulation import ScheduleFailed, World, simulate
+from groupstorm.simulation.instances import Instance
+from groupstorm.testing.ledger import Allowed, Kind, Ledger, LedgerFailed, Report
+from tests.testing.ledger.services import (
+    Service,
+    begins_anew,
+    careful,
+    commits_first,
+    commits_late,
+    goes_on,
+    mixes_up,
+)
+
+SETTINGS = {"group.initial.rebalance.delay.ms": 0}
+
+
+Happening = Callable[[World, Instance], Awaitable[object]]
+
+
+async def nothing(_world: World, _one: Instance) -> None:
+    """Nothing goes wrong."""
+
+
+def after(seconds: float, act: Callable[[Instance], object]) -> Happening:
+    """What happens to the first instance so long after the records were written."""
+
+    async def happen(world: World, one: Instance) -> None:
+        await world.run_for(seconds)
+        done = act(one)
+        if isawaitable(done):
+            await done
+
+    return happen
+
+
+async def paused(world: World, one: Instance) -> None:
+    """The first instance stands still for longer than its session lasts."""
+    await world.run_for(1.3)
+    one.pause()
+    await world.run_for(10)
+    one.resume()
+
+
+async def cut_off(world: World, one: Instance) -> None:
+    """The first instance reaches no broker for half a minute."""
+    await world.run_for(2.2)
+    world.partition(one)
+    await world.run_for(30)
+    world.heal(one)
+
+
+def played(service: Service, happen: Happening = nothing, count: int = 12, **rules: Any) -> Report:
+    """The findings if two instances process some records, and something happens to the first instance."""
+    found: list[Report] = []
+
+    async def test(world: World) -> None:
+        async with Ledger(world.broker, "billing", **rules) as ledger:
+            first, _ = [
+                await world.start(
+                    service,
+                    world.bootstrap_servers,
+                    "billing",
+                    "orders",
+                    name,
+                    ledger,
+                    name=name,
+                    restarts=True,
+                )
+                for name in ("one", "two")
+            ]
+            await world.group("billing").stable(members=2, partitions=2)
+            ledger.produce("orders", count)
+            await happen(world, first)
+            await world.run_for(60)
+            found.append(ledger.report())
+
+    simulate(test, topics={"orders": 2}, settings=SETTINGS, failures=())
+    return found[0]
+
+
+def kinds(report: Report) -> set[Kind]:
+    return {one.kind for one in report.faults}
+
+
+def shortest(report: Report, kind: Kind) -> list[str]:
+    """Who did what in the shortest history of a kind, without times."""
+    finding = min((one for one in report.faults if one.kind is kind), key=lambda one: len(one.shown_by))
+    return [" ".join(line.split()[2:]) for line in report.history(finding)]
+
+
+def test_a_careful_service_has_no_fault() -> None:
+    report = played(careful)
+    assert report.findings == ()
+    assert report.lines() == ["12 of 12 records processed; nothing was lost"]
+
+
+def test_a_crash_before_a_commit_doubles_a_record_and_at_least_once_allows_it() -> None:
+    report = played(commits_late, after(0.45, lambda one: one.kill()))
+    assert [(one.kind, one.allowed) for one in report.findings] == [(Kind.TWICE, Allowed.YES)]
+    assert report.lines() == ["12 of 12 records processed, 1 again as at-least-once allows; nothing was lost"]
+
+
+def test_a_record_in_hand_may_be_finished_when_the_partition_has_gone() -> None:
+    """The session of the first instance ends in the middle of a record."""
+    report = played(careful, paused)
+    assert report.faults == []
+    assert {one.allowed for one in report.findings} == {Allowed.YES, Allowed.UNNOTICED}
+
+
+def test_the_ledger_can_be_strict_about_it() -> None:
+    assert kinds(played(careful, paused, notice_s=None)) == {Kind.TWO_AT_ONCE}
+
+
+def test_a_record_that_is_committed_first_has_not_been_processed_yet() -> None:
+    report = played(commits_first)
+    assert kinds(report) == {Kind.COMMITTED_FIRST}
+    assert len(report.faults) == 12
+    assert shortest(report, Kind.COMMITTED_FIRST) == [
+        "ledger puts record 0 into orders-0 at offset 0",
+        "one gets orders-0",
+        "one commits orders-0 up to offset 1",
+        "one begins record 0 (orders-0, offset 0)",
+        "one has processed record 0 (orders-0, offset 0)",
+    ]
+
+
+def test_a_record_that_is_committed_first_is_lost_if_the_instance_dies() -> None:
+    report = played(commits_first, after(0.45, lambda one: one.kill()))
+    assert kinds(report) == {Kind.COMMITTED_FIRST, Kind.LOST}
+    assert shortest(report, Kind.LOST) == [
+        "ledger puts record 2 into orders-0 at offset 1",
+        "one gets orders-0",
+        "one commits orders-0 up to offset 2",
+        "one begins record 2 (orders-0, offset 1)",
+    ]
+
+
+def test_committed_records_are_not_to_be_processed_again() -> None:
+    report = played(begins_anew, after(1, lambda one: one.restart()))
+    assert kinds(report) == {Kind.TWICE}
+    assert {one.allowed for one in report.faults} == {Allowed.NO}
+
+
+def test_records_that_are_processed_at_once_are_done_out_of_order() -> None:
+    report = played(mixes_up)
+    assert kinds(report) == {Kind.OUT_OF_ORDER}
+    assert played(mixes_up, ordered=False).findings == ()
+
+
+def test_an_instance_that_goes_on_processes_beside_the_new_owner() -> None:
+    """It is cut off from the brokers in the middle of a batch, and works on."""
+    report = played(goes_on, cut_off, count=40)
+    assert Kind.TWO_AT_ONCE in kinds(report)
+    begun = [line.split()[0] for line in shortest(report, Kind.TWO_AT_ONCE) if " begins " in line]
+    assert set(begun) == {"one", "two"}
+
+
+def test_the_end_is_not_in_sight_if_the_run_goes_on() -> None:
+    """Records that wait are findings only if nobody will process them any more."""
+
+    async def test(world: World) -> None:
+        async with Ledger(world.broker, "billing") as ledger:
+            ledger.produce("orders", 3)
+            assert ledger.check(over=False).processed == 0
+            with pytest.raises(LedgerFailed, match="not processed: 3 records"):
+                ledger.check()
+
+    simulate(test, topics={"orders": 2}, failures=())
+
+
+@pytest.mark.slow
+def test_no_schedule_of_failures_makes_a_careful_service_lose_records() -> None:
+    async def test(world: World) -> None:
+        async with Ledger(world.broker, "billing") as ledger:
+            for name in ("one", "two"):
+                await world.start(
+                    careful,
+                    world.bootstrap_servers,
+                    "billing",
+                    "orders",
+                    name,
+                    ledger,
+                    name=name,
+                    restarts=True,
+                )
+            for _ in range(20):
+                ledger.produce("orders", 2)
+                await world.run_for(2)
+            await world.run_for(120)
+            ledger.check()
+
+    simulate(test, schedules=12, topics={"orders": 2}, settings=SETTINGS, within_s=40)
+
+
+@pytest.mark.slow
+def test_a_schedule_finds_what_committing_first_loses() -> None:
+    async def test(world: World) -> None:
+        async with Ledger(world.broker, "billing") as ledger:
+            for name in ("one", "two"):
+                await world.start(
+                    commits_first,
+                    world.bootstrap_servers,
+                    "billing",
+                    "orders",
+                    name,
+                    ledger,
+                    name=name,
+                    restarts=True,
+                )
+            for _ in range(20):
+                ledger.produce("orders", 2)
+                await world.run_for(2)
+            await world.run_for(120)
+            report = ledger.report()
+            assert Kind.LOST not in {one.kind for one in report.faults}, "\n".join(report.lines())
+
+    with pytest.raises(ScheduleFailed, match="lost: 1 record") as failed:
+        simulate(test, schedules=20, topics={"orders": 2}, settings=SETTINGS, within_s=40)
+    assert len(failed.value.schedule.happenings) == 1
