@@ -125,6 +125,23 @@ def test_both_variants_are_drawn_and_no_script_fails(chrome: Any, pages: Path) -
     assert problems(chrome) == []
 
 
+def test_a_member_has_the_colour_of_its_partitions_beside_its_name(chrome: Any, pages: Path) -> None:
+    from groupstorm.report.page.palette import OWNERS_LIGHT
+
+    opened(chrome, pages / "both.html")
+    marks = chrome.execute_script(
+        """
+        const lane = scene.lanes.find((one) => one.kind === "members");
+        const pen = lane.canvas.getContext("2d");
+        const high = lane.canvas.height / lane.rows.length;
+        const at = Math.round((LEFT - 8) * (window.devicePixelRatio || 1));
+        const middles = lane.rows.map((row, place) => Math.round((place + 0.5) * high));
+        return middles.map((middle) => [...pen.getImageData(at, middle, 1, 1).data]);
+        """
+    )
+    assert [",".join(map(str, mark[:3])) for mark in marks] == [rgb(colour) for colour in OWNERS_LIGHT[:5]]
+
+
 def test_nothing_is_loaded(chrome: Any, pages: Path) -> None:
     opened(chrome, pages / "both.html")
     assert chrome.execute_script("return performance.getEntriesByType('resource').length") == 0
