@@ -354,8 +354,8 @@ def _pattern(finding: Finding, known: bool) -> dict[str, Any]:
 
 
 def patterns_told(views: Sequence[RunView]) -> list[str]:
-    """Why it rebalanced, in sentences: the costliest patterns of a single run, or of each group of a trace the
-    costliest one. The variants of a comparison have theirs beside their lanes."""
+    """Why it rebalanced, in sentences: the costliest patterns of a single run, or the costliest one of each
+    group of a trace. The variants of a comparison have theirs beside their lanes."""
     if len(views) == 1:
         return [_told(one) for one in views[0].explanation.findings[:PATTERNS_SHOWN]]
     if not _are_groups_of_one_trace(views):
