@@ -212,6 +212,20 @@ def test_filters_choose_partitions_members_and_runs(chrome: Any, pages: Path) ->
     assert problems(chrome) == []
 
 
+def test_rebalances_are_gone_through_from_the_first_one_on(chrome: Any, pages: Path) -> None:
+    opened(chrome, pages / "both.html")
+    begins = chrome.execute_script(
+        "return scene.runs[0].rebalances.map((one) => moment(scene.runs[0], one.from))"
+    )
+    body, said = chrome.find_element("tag name", "body"), chrome.find_element("id", "said")
+    for key, place in (("r", 0), ("r", 1), ("r", 2), ("R", 1), ("0", 1), ("R", -1), ("r", 0)):
+        body.send_keys(key)
+        assert f"rebalance at {begins[place]}:" in said.text
+    chrome.find_element("css selector", "input[data-run=eager]").click()
+    body.send_keys("r")
+    assert said.text == "No rebalance: no run that is shown has one."
+
+
 def test_a_generation_is_found(chrome: Any, pages: Path) -> None:
     opened(chrome, pages / "both.html")
     chrome.execute_script(
