@@ -20,11 +20,9 @@ from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
 from groupstorm.broker.shell import OnEvents, Server
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.trace.directory import ROTATION_S
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.topic import TopicAddress, TopicSink
-
-#: Every event is readable in the trace within this time.
-TRACE_ROTATION_S = 2.0
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
@@ -164,7 +162,7 @@ async def _check_unread(journal: BrokerJournal, ended: asyncio.Event) -> None:
 
 async def _rotate_regularly(traces: Sequence[BrokerTrace]) -> None:
     while True:
-        await asyncio.sleep(TRACE_ROTATION_S)
+        await asyncio.sleep(ROTATION_S)
         for trace in traces:
             trace.rotate()
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +31,7 @@ from groupstorm.cli.options import (
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_command, print_grid, print_paragraph, print_progress, shape
 from groupstorm.cli.requiring import check_all_meet, requirements_of
+from groupstorm.cli.run_sinks import RunSinks, run_sinks, with_progress
 from groupstorm.cli.trace_to import TraceToOption
 from groupstorm.figures import compare_answer
 from groupstorm.figures.reasons import reasons_sentences
@@ -45,8 +45,6 @@ from groupstorm.storms.run_names import folder_stem, free_folder
 from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.storms.several import Order, run_all
 from groupstorm.storms.start_and_end import Progress
-from groupstorm.trace.rows import TraceSink
-from groupstorm.trace.writer import Tee
 
 if TYPE_CHECKING:
     from groupstorm.clients.brokers import BrokerKind
@@ -71,6 +69,14 @@ def run(
         int, typer.Option("--seeds", min=1, help="Run this many seeds, from --seed on, in parallel.")
     ] = 1,
     log: Annotated[bool, typer.Option("--log", help="Log every event to standard error.")] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace",
+            metavar="DIR",
+            help="Write the trace into files of this folder, too: each can be read while the run goes on.",
+        ),
+    ] = None,
     trace_to: TraceToOption = None,
     on: OnOption = None,
     with_library: WithOption = None,
@@ -87,7 +93,12 @@ def run(
     """
     chosen_shape = shape(as_json, as_csv, as_markdown)
     kind = broker_kind(on, allow_writes, exact, client_config)
-    one_run_only = (("--log", log), ("--trace-to", trace_to is not None), ("--on", kind is not None))
+    one_run_only = (
+        ("--log", log),
+        ("--trace", trace is not None),
+        ("--trace-to", trace_to is not None),
+        ("--on", kind is not None),
+    )
     for option, given in one_run_only:
         if given and seeds > 1:
             raise InputError(f"{option}: one run at a time, not --seeds")
@@ -110,9 +121,11 @@ def run(
     folder = out or free_folder(
         stem, {} if kind else {f"{below}scenario.yaml": one.as_yaml() for below, one in folders.items()}
     )
+    if trace is not None and trace.absolute() == folder.absolute():
+        raise InputError(f"--trace {trace}: expected another folder than that of the run")
     if seeds == 1:
-        with _sinks(log, trace_to) as sink:
-            runs = [_run_one(resolved, folder, trace_format, exact, sink, log, kind, clients)]
+        with run_sinks(log, trace, trace_to) as sinks:
+            runs = [_run_one(resolved, folder, trace_format, exact, sinks, log, kind, clients)]
     else:
         orders = [
             Order(scenario, variant, number, changed, folder / f"seed-{number}", trace_format, exact)
@@ -143,46 +156,25 @@ def _broker_options(
     return options if client_config is None else [*options, "--client-config", str(client_config)]
 
 
-@contextmanager
-def _sinks(log: bool, trace_to: str | None) -> Iterator[TraceSink | None]:
-    """Takes every event beside the run's own trace: a log, a topic, both, or None for neither.
-
-    Raises InputError if the topic cannot take a trace, OutputError if it has not taken all rows at the end.
-    """
-    sinks: list[TraceSink] = []
-    if log:
-        from groupstorm.trace.log import LogSink, configure
-
-        configure(timestamps=False)
-        sinks.append(LogSink())
-    if trace_to is not None:
-        from groupstorm.trace.topic import TopicSink, read_topic_address
-
-        address = read_topic_address("--trace-to", trace_to)
-        sinks.append(TopicSink(address, f"--trace-to {trace_to}", may_wait=True))
-    yield Tee(*sinks) if sinks else None
-    for sink in sinks:
-        sink.close()
-
-
 def _run_one(
     scenario: ResolvedScenario,
     folder: Path,
     trace_format: str,
     exact: bool,
-    sink: TraceSink | None,
+    sinks: RunSinks,
     log: bool,
     kind: BrokerKind | None,
     clients: Library | None,
 ) -> Run:
-    """Run with a line of progress on a terminal, unless ``sink`` logs every event there."""
+    """Run with a line of progress on a terminal, unless ``sinks`` log every event there."""
 
-    def start(progress: Progress | None) -> Run:
+    def start(shown: Progress | None) -> Run:
+        progress = with_progress(sinks.on_progress, shown)
         if kind is None:
-            return run_scenario(scenario, folder, trace_format, exact, progress, sink)
+            return run_scenario(scenario, folder, trace_format, exact, progress, sinks.sink)
         from groupstorm.storms.live.run import run_on
 
-        return run_on(scenario, folder, trace_format, kind, progress, sink, clients)
+        return run_on(scenario, folder, trace_format, kind, progress, sinks.sink, clients)
 
     if log:
         return start(None)

@@ -35,7 +35,7 @@ def watch(
         str,
         typer.Argument(
             metavar="DIR|HOST:PORT",
-            help="The folder of serve --trace, or of a run; or a broker, with --topic.",
+            help="The folder of serve --trace, run --trace or a run; or a broker, with --topic.",
         ),
     ],
     topic: Annotated[

@@ -1,4 +1,4 @@
-"""A trace as a folder of closed files: for runs that have no end (`groupstorm serve --trace`)."""
+"""A trace as a folder of closed files, for those who read it meanwhile (`serve --trace`, `run --trace`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import JsonLinesWriter
 
 DEFAULT_ROWS_PER_FILE = 10_000
+#: Whoever writes while something goes on calls `DirectorySink.rotate` so often.
+ROTATION_S = 2.0
 
 
 class DirectorySink:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,7 @@ from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.figures.comparison import compare_sentences
 from groupstorm.figures.gaps import ClosedGap
-from groupstorm.figures.wording import seconds
+from groupstorm.figures.wording import listed, seconds
 from groupstorm.problems import InputError
 from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, JOINS, UNOWNED, GroupHistory
 from groupstorm.report.page.pack import packed, packed_times
@@ -122,13 +122,22 @@ def _question(trace: Path) -> str:
 def question_of(views: Sequence[RunView], sources: Sources) -> str:
     """What the report answers."""
     for content in sources.sweeps.values():
-        return str(content.get("question") or f"{content['preset']}: which {', '.join(content['over'])}?")
+        return _question_of_sweep(content)
     for view in views:
         if view.question:
             return view.question
     groups = list(dict.fromkeys(view.explanation.history.group for view in views))
     named = f"group {groups[0]}" if len(groups) == 1 else f"{len(groups)} groups"
     return f"What happened to {named}, and why?"
+
+
+def _question_of_sweep(content: Mapping[str, Any]) -> str:
+    """The scenario's own question if it is about a swept setting: that of a comparison is about variants."""
+    asked, over = str(content.get("question") or ""), [*content["over"]]
+    if asked and ("variant" in over or any(name in asked for name in over)):
+        return asked
+    variant = content.get("variant")
+    return f"Which {listed(over)} for {content['preset']}{f' ({variant})' if variant else ''}?"
 
 
 def answer_of(
@@ -144,13 +153,31 @@ def answer_of(
         found.append(compared)
     elif len(views) == 1:
         found.append(sentence_case(views[0].figures.answer))
-    elif len({view.trace for view in views}) < len(views):  # groups of one trace are no variants
-        found += [f"{view.name}: {view.figures.answer}" for view in views]
+    elif _are_groups_of_one_trace(views):
+        found += [*_longest_unowned(views), *(f"{view.name}: {view.figures.answer}" for view in views)]
     elif views:
         known = [view for view in views if view.figures.unowned_partition_seconds is not None]
         found += compare_sentences(runs, None, {view.name: [view.explanation.reasons] for view in known})
     sentences = [part for text in found for part in re.split(r"(?<=[.]) (?=[A-Z])", text) if part]
     return sorted(sentences, key=lambda one: not one.startswith("Recommendation:"))
+
+
+def _are_groups_of_one_trace(views: Sequence[RunView]) -> bool:
+    """Groups of one trace are no variants: nothing says which of them is better."""
+    return len({view.trace for view in views}) < len(views)
+
+
+def _longest_unowned(views: Sequence[RunView]) -> Iterator[str]:
+    """Where to look first. Nothing if all partitions had owners all the time."""
+    costs = {view.name: view.figures.unowned_partition_seconds for view in views}
+    known = {name: cost for name, cost in costs.items() if cost is not None}
+    unknown = [name for name in costs if name not in known]
+    if unknown:
+        yield f"It is not known how long the partitions of {listed(unknown)} had no owner."
+    elif any(known.values()):
+        first = max(known, key=lambda name: known[name])
+        by_coordinator = not all(view.history.by_members for view in views)
+        yield f"Most un-owned time{', as far as the coordinator knows' if by_coordinator else ''}: {first}."
 
 
 def sentence_case(text: str) -> str:
@@ -222,8 +249,8 @@ def run_content(view: RunView, budget: int) -> dict[str, Any]:
                 packer.unit(gap.from_us),
                 packer.unit(gap.to_us),
                 gap.gap_us / 1e6,
-                gap.old_owner,
-                gap.new_owner,
+                None if gap.old_owner is None else history.label(gap.old_owner),
+                None if gap.new_owner is None else history.label(gap.new_owner),
             ]
             for gap in view.gaps
         ],
@@ -304,7 +331,7 @@ def _rebalances(view: RunView, packer: _Packer) -> list[list[Any]]:
             packer.unit(one.begun_us),
             None if one.ended_us is None else packer.unit(one.ended_us),
             one.cause,
-            one.culprit or None,
+            view.history.label(one.culprit) if one.culprit else None,
             len(one.rounds),
             one.unowned_us / 1e6 if known else None,
             patterns.get(one.number),
@@ -326,10 +353,18 @@ def _pattern(finding: Finding, known: bool) -> dict[str, Any]:
     }
 
 
-def patterns_told(views: Iterable[RunView]) -> list[str]:
-    """The costliest patterns of a single run, each in a sentence."""
-    found = [finding for view in views for finding in view.explanation.findings]
-    return [f"{one.pattern.title}: {one.match.sentence}" for one in found[:PATTERNS_SHOWN]]
+def patterns_told(views: Sequence[RunView]) -> list[str]:
+    """Why it rebalanced, in sentences: the costliest patterns of a single run, or the costliest one of each
+    group of a trace. The variants of a comparison have theirs beside their lanes."""
+    if len(views) == 1:
+        return [_told(one) for one in views[0].explanation.findings[:PATTERNS_SHOWN]]
+    if not _are_groups_of_one_trace(views):
+        return []
+    return [f"{view.name}: {_told(one)}" for view in views for one in view.explanation.findings[:1]]
+
+
+def _told(finding: Finding) -> str:
+    return f"{finding.pattern.title}: {finding.match.sentence}"
 
 
 def json_for_html(content: Mapping[str, Any]) -> str:

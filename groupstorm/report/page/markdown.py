@@ -20,8 +20,7 @@ def markdown(
     """``picture``: an SVG element, or a link to a file. ``commands``: how the runs are run again."""
     lines = [f"### {escaped(question)}", "", f"**{escaped(answer[0])}**" if answer else ""]
     lines += ["", *(f"* {escaped(sentence)}" for sentence in answer[1:])]
-    if len(views) == 1:
-        lines += [f"* {escaped(sentence)}" for sentence in patterns_told(views)]
+    lines += [f"* {escaped(sentence)}" for sentence in patterns_told(views)]
     if facts:
         lines += ["", f"| figure | {' | '.join(map(cell, names))} |", "|---" * (len(names) + 1) + "|"]
         for row in facts:

@@ -32,7 +32,7 @@ from groupstorm.report.page.svg import runs_svg, sweep_svg
 
 #: The scripts of a page, in the order in which they are read. No library: a canvas with a hundred thousand
 #: rectangles that is redrawn while one drags needs none, and plotly.js alone has 4 MB.
-SCRIPTS: Final = ("data.js", "lanes.js", "pointer.js", "facts.js", "scatter.js", "main.js")
+SCRIPTS: Final = ("data.js", "lanes.js", "rows.js", "pointer.js", "facts.js", "scatter.js", "main.js")
 
 
 class Report:
@@ -73,7 +73,7 @@ class Report:
             "version": __version__,
             "question": self.question,
             "answer": self.answer,
-            "patterns": patterns_told(self.views) if len(self.views) == 1 else [],
+            "patterns": patterns_told(self.views),
             "names": [*self.runs],
             "facts": facts(self.runs),
             "points": every,

@@ -125,6 +125,23 @@ def test_both_variants_are_drawn_and_no_script_fails(chrome: Any, pages: Path) -
     assert problems(chrome) == []
 
 
+def test_a_member_has_the_colour_of_its_partitions_beside_its_name(chrome: Any, pages: Path) -> None:
+    from groupstorm.report.page.palette import OWNERS_LIGHT
+
+    opened(chrome, pages / "both.html")
+    marks = chrome.execute_script(
+        """
+        const lane = scene.lanes.find((one) => one.kind === "members");
+        const pen = lane.canvas.getContext("2d");
+        const high = lane.canvas.height / lane.rows.length;
+        const at = Math.round((LEFT - 8) * (window.devicePixelRatio || 1));
+        const middles = lane.rows.map((row, place) => Math.round((place + 0.5) * high));
+        return middles.map((middle) => [...pen.getImageData(at, middle, 1, 1).data]);
+        """
+    )
+    assert [",".join(map(str, mark[:3])) for mark in marks] == [rgb(colour) for colour in OWNERS_LIGHT[:5]]
+
+
 def test_nothing_is_loaded(chrome: Any, pages: Path) -> None:
     opened(chrome, pages / "both.html")
     assert chrome.execute_script("return performance.getEntriesByType('resource').length") == 0
@@ -193,6 +210,20 @@ def test_filters_choose_partitions_members_and_runs(chrome: Any, pages: Path) ->
         "css selector", "section[data-name=static] canvas[data-lane=members]"
     ).is_displayed()
     assert problems(chrome) == []
+
+
+def test_rebalances_are_gone_through_from_the_first_one_on(chrome: Any, pages: Path) -> None:
+    opened(chrome, pages / "both.html")
+    begins = chrome.execute_script(
+        "return scene.runs[0].rebalances.map((one) => moment(scene.runs[0], one.from))"
+    )
+    body, said = chrome.find_element("tag name", "body"), chrome.find_element("id", "said")
+    for key, place in (("r", 0), ("r", 1), ("r", 2), ("R", 1), ("0", 1), ("R", -1), ("r", 0)):
+        body.send_keys(key)
+        assert f"rebalance at {begins[place]}:" in said.text
+    chrome.find_element("css selector", "input[data-run=eager]").click()
+    body.send_keys("r")
+    assert said.text == "No rebalance: no run that is shown has one."
 
 
 def test_a_generation_is_found(chrome: Any, pages: Path) -> None:

@@ -112,6 +112,41 @@ def test_a_sweep(swept: Path) -> None:
     assert len(sweep["points"]) == 12
 
 
+def test_the_question_of_a_sweep_is_about_what_it_sweeps_over(swept: Path) -> None:
+    over = ["--over", "session.timeout.ms=10s,20s", "--seeds", "1"]
+    groupstorm("sweep", "rolling-deploy", *SMALL, "--variant", "static", *over, "--out", "one", cwd=swept)
+    groupstorm("report", "one", "-o", "one.html", cwd=swept)
+    assert (
+        content_of(swept / "one.html")["question"] == "Which session.timeout.ms for rolling-deploy (static)?"
+    )
+    groupstorm("report", "s", "-o", "both.html", cwd=swept)
+    assert content_of(swept / "both.html")["question"].startswith("What does a rolling deploy cost")
+
+
+def test_of_several_groups_the_one_with_the_most_unowned_time_is_named_first(compared: Path) -> None:
+    rows = [
+        json.loads(line)
+        for variant in ("eager", "static")
+        for line in (compared / "both" / variant / "seed-0" / "trace.jsonl").read_text().splitlines()
+    ]
+    half = next(place for place, row in enumerate(rows) if place and row["seq"] == 0)
+    for row in rows[half:]:
+        row["group"] = "billing"
+    both = sorted(rows, key=lambda row: row["time_us"])
+    (compared / "groups").mkdir()
+    lines = (json.dumps(row | {"seq": number}) for number, row in enumerate(both))
+    (compared / "groups" / "trace.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    ran = groupstorm("report", "groups", "-o", "groups.html", cwd=compared)
+    assert ran.returncode == 0, ran.stderr
+    content = content_of(compared / "groups.html")
+    cost = next(row for row in content["facts"] if row["figure"] == "unowned_partition_seconds")
+    worst = max(zip(cost["values"], content["names"], strict=True), key=lambda one: float(one[0].split()[0]))
+    assert content["answer"][0] == f"Most un-owned time: {worst[1]}."
+    assert [one.partition(": ")[0] for one in content["answer"][1:]] == content["names"]
+    assert {one.split(": ")[0] for one in content["patterns"]} <= {*content["names"]}
+    assert content["patterns"]
+
+
 def test_one_group_and_a_window(compared: Path) -> None:
     window = ["--from", "20", "--to", "40", "--group", "storm", "-o", "part.html"]
     ran = groupstorm("report", "both/eager/seed-0", *window, cwd=compared)

@@ -164,8 +164,18 @@ function inUnit(value, unit) {
 function moment(run, at) {
   const since = run.fromSeconds + at;
   if (!run.began) return `${since.toLocaleString("en", { maximumFractionDigits: 3 })} s`;
-  const wall = new Date(Date.parse(`${run.began.replace(" ", "T").slice(0, 23)}Z`) + since * 1000);
+  const wall = new Date(parsed(run.began) + Math.round(since * 1000));
   return `${wall.toISOString().slice(0, 23).replace("T", " ")} UTC`;
+}
+
+// The wall clock at which an import begins, in milliseconds.
+function parsed(began) {
+  return Date.parse(`${began.replace(" ", "T").slice(0, 23)}Z`);
+}
+
+// The seconds of its day that have passed then.
+function dayTime(began) {
+  return (parsed(began) % 86_400_000) / 1000;
 }
 
 // -- elements ------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 const LEFT = 118;
 const RIGHT = 14;
+const LANE_FONT = "12px system-ui, sans-serif";
 // The name of the pattern for times that the trace does not know.
 const STRIPES = "stripes";
 
@@ -39,7 +40,7 @@ class Lane {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.fillStyle = scene.colours.ground;
     pen.fillRect(0, 0, width, height);
-    pen.font = "12px system-ui, sans-serif";
+    pen.font = LANE_FONT;
     return pen;
   }
 
@@ -104,7 +105,7 @@ class AxisLane extends Lane {
       900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
     const most = Math.max(2, Math.floor((this.width - LEFT - RIGHT) / 110));
     const step = steps.find((one) => seen / one <= most) || steps.at(-1);
-    const offset = this.run.fromSeconds;
+    const offset = this.run.fromSeconds + (this.run.began ? dayTime(this.run.began) : 0);
     for (let n = Math.ceil((scene.from + offset) / step); n * step <= scene.to + offset; n += 1) {
       const at = n * step - offset;
       const x = toX(at, this.width);
@@ -157,8 +158,8 @@ class GroupLane extends Lane {
       pen.lineTo(x, 14);
       pen.fill();
       const words = one.cause + (one.culprit ? ` (${one.culprit})` : "");
-      const next = place + 1 < marks.length ? toX(marks[place + 1].from, this.width) - 4 : Infinity;
-      if (x + 12 + pen.measureText(words).width < next) {
+      const next = place + 1 < marks.length ? toX(marks[place + 1].from, this.width) - 4 : this.width - RIGHT;
+      if (x + 7 + pen.measureText(words).width < next) {
         pen.fillStyle = scene.colours.faint;
         pen.textAlign = "left";
         pen.textBaseline = "top";
@@ -215,197 +216,6 @@ function lastBefore(times, at) {
     else high = middle;
   }
   return low;
-}
-
-// Rows of steps: partitions, or members.
-class RowsLane extends Lane {
-  rowsFor(candidates, special, heightMost, steps) {
-    const height = candidates.length <= 30 ? 12 * candidates.length : heightMost;
-    const rows = Math.min(candidates.length, Math.floor(height / 2));
-    const step = Math.max(1, Math.ceil(candidates.length / Math.max(1, rows)));
-    if (step === 1) return [candidates, Math.max(24, height), 1];
-    const chosen = [];
-    for (let n = 0; n < candidates.length; n += step) {
-      const near = candidates.slice(n, n + step);
-      chosen.push(near.reduce((best, one) => (this.weight(one, special, steps) > this.weight(best, special, steps) ? one : best)));
-    }
-    return [chosen, height, step];
-  }
-
-  // How long a list had the special value; looked at once.
-  weight(list, special, steps) {
-    this.weights = this.weights || new Map();
-    if (!this.weights.has(list)) this.weights.set(list, steps.total(list, special));
-    return this.weights.get(list);
-  }
-
-  rowAt(y) {
-    const row = Math.floor((y / this.height) * this.rows.length);
-    return row >= 0 && row < this.rows.length ? this.rows[row] : null;
-  }
-
-  mark(pen, wanted) {
-    const row = this.rows.indexOf(wanted);
-    if (row < 0) return;
-    const high = this.height / this.rows.length;
-    pen.strokeStyle = scene.colours.text;
-    pen.lineWidth = 1.5;
-    pen.strokeRect(LEFT + 1, row * high, this.width - LEFT - RIGHT - 2, Math.max(3, high));
-  }
-}
-
-class PartitionsLane extends RowsLane {
-  constructor(run) {
-    super(run, "partitions", "partitions", `Partitions of ${run.name} over time, by owner`);
-  }
-
-  draw() {
-    const wanted = scene.partition.toLowerCase();
-    const every = this.run.partitions.map((name, number) => number)
-      .filter((number) => this.run.partitions[number].toLowerCase().includes(wanted));
-    const [rows, height, step] = this.rowsFor(every, UNOWNED, scene.runs.length > 2 ? 160 : 320, this.run.owners);
-    if (scene.chosen && scene.chosen.run === this.run) {
-      const number = this.run.partitions.indexOf(scene.chosen.partition);
-      if (every.includes(number) && !rows.includes(number)) {
-        rows[lastBefore(rows, number)] = number;
-      }
-    }
-    this.rows = rows;
-    const pen = this.begin(height);
-    this.label(pen, [`${whole(every.length)} partition${every.length === 1 ? "" : "s"}`,
-      ...(step > 1 ? [`a row: of ${step} the`, "one un-owned most"] : [])]);
-    this.clip(pen);
-    pen.fillStyle = scene.colours.empty;
-    pen.fillRect(LEFT, 0, this.width - LEFT - RIGHT, height);
-    const high = height / Math.max(1, rows.length);
-    const tall = high > 5 ? high - 1 : high;
-    rows.forEach((partition, row) => this.drawRow(pen, partition, row * high, tall));
-    this.unknown(pen, "who owns what is not known here");
-    if (scene.chosen && scene.chosen.run === this.run) {
-      this.mark(pen, this.run.partitions.indexOf(scene.chosen.partition));
-    }
-    this.cursor(pen);
-    pen.restore();
-  }
-
-  drawRow(pen, partition, y, high) {
-    const { colours } = scene;
-    const [steps, list] = ownerSteps(this.run, partition);
-    const gaps = [];
-    steps.each(list, scene.from, scene.to, (from, to, value, share) => {
-      const x = toX(Math.max(from, scene.from), this.width);
-      const wide = toX(Math.min(to, scene.to), this.width) - x;
-      if (share === null ? value === UNOWNED : share > 0) gaps.push([x, wide, share]);
-      if (value === UNOWNED || value === ABSENT || wide < 0.3) return;
-      pen.fillStyle = value === TWO_OWNERS ? colours.two : this.colour(value);
-      pen.fillRect(x, y, wide + 0.5, high);
-    });
-    pen.fillStyle = colours.gap;
-    for (const [x, wide, share] of gaps) {
-      pen.globalAlpha = share === null ? Math.min(1, Math.max(0.55, wide)) : Math.max(0.35, share);
-      pen.fillRect(x, y, Math.max(1, wide), high);
-    }
-    pen.globalAlpha = 1;
-  }
-
-  // A member's colour; of others none if members are filtered.
-  colour(member) {
-    const name = this.run.members[member];
-    if (scene.member && !name.toLowerCase().includes(scene.member.toLowerCase())) return scene.colours.empty;
-    return scene.colours.owners[member % scene.colours.owners.length];
-  }
-
-  describe(x, y) {
-    const partition = this.rowAt(y);
-    if (partition === null) return [];
-    const at = toTime(x, this.width);
-    const lines = [`${this.run.partitions[partition]}, ${moment(this.run, at)}`];
-    if (this.run.unknown.some(([from, to]) => from <= at && at <= to)) {
-      return [...lines, "the trace does not know the owner here", ...this.run.missing.slice(0, 1)];
-    }
-    const [steps, list] = ownerSteps(this.run, partition);
-    const place = steps.find(list, at);
-    if (place < 0) return lines;
-    const one = steps.step(list, place);
-    lines.push(this.ownerLine(one));
-    if (one.value === UNOWNED) {
-      const ending = this.run.rebalances.find((each) => each.from <= one.to && each.to >= one.from);
-      if (ending) lines.push(...rebalanceLines(this.run, ending).slice(0, 2));
-    }
-    return lines;
-  }
-
-  ownerLine(one) {
-    const between = `from ${moment(this.run, one.from)} to ${moment(this.run, one.to)}`;
-    if (one.share !== null) {
-      const owner = one.value >= 0 ? `mostly ${this.run.members[one.value]}` : "no owner";
-      return `${owner}; un-owned ${(100 * one.share).toFixed(0)} % of ${seconds(one.to - one.from)} (summed up)`;
-    }
-    if (one.value === UNOWNED) return `no owner for ${seconds(one.to - one.from)}, ${between}`;
-    if (one.value === ABSENT) return "no assignment was complete yet, or the partition does not exist";
-    if (one.value === TWO_OWNERS) return `two owners for ${seconds(one.to - one.from)}, ${between}`;
-    return `owner ${this.run.members[one.value]}, for ${seconds(one.to - one.from)}, ${between}`;
-  }
-}
-
-const JOINING = 1;
-const PHASE_COLOURS = ["empty", "joining", "rejoining", "owns", "idle", "paused", "line"];
-
-class MembersLane extends RowsLane {
-  constructor(run) {
-    super(run, "members", "members", `Members of ${run.name} over time, by phase`);
-  }
-
-  draw() {
-    const wanted = scene.member.toLowerCase();
-    const every = this.run.phaseMembers.map((member, list) => list)
-      .filter((list) => this.nameOf(list).toLowerCase().includes(wanted));
-    const [rows, height, step] = this.rowsFor(every, JOINING, scene.runs.length > 2 ? 80 : 200, this.run.phases);
-    this.rows = rows;
-    const pen = this.begin(height);
-    this.label(pen, [`${whole(every.length)} member${every.length === 1 ? "" : "s"}`,
-      ...(step > 1 ? [`a row: of ${step} the`, "one that joins most"] : [])]);
-    this.clip(pen);
-    const high = height / Math.max(1, rows.length);
-    const tall = high > 5 ? high - 1 : high;
-    rows.forEach((list, row) => {
-      const y = row * high;
-      const joins = [];
-      this.run.phases.each(list, scene.from, scene.to, (from, to, value, share) => {
-        const x = toX(Math.max(from, scene.from), this.width);
-        const wide = toX(Math.min(to, scene.to), this.width) - x;
-        if (share === null ? value === JOINING : share > 0) joins.push([x, wide, share]);
-        if (value === JOINING || wide < 0.3) return;
-        pen.fillStyle = scene.colours[PHASE_COLOURS[value]];
-        pen.fillRect(x, y, wide + 0.5, tall);
-      });
-      pen.fillStyle = scene.colours.joining;
-      for (const [x, wide, share] of joins) {
-        pen.globalAlpha = share === null ? Math.min(1, Math.max(0.55, wide)) : Math.max(0.35, share);
-        pen.fillRect(x, y, Math.max(1, wide), tall);
-      }
-      pen.globalAlpha = 1;
-    });
-    this.cursor(pen);
-    pen.restore();
-  }
-
-  nameOf(list) {
-    return this.run.members[this.run.phaseMembers[list]];
-  }
-
-  describe(x, y) {
-    const list = this.rowAt(y);
-    if (list === null) return [];
-    const at = toTime(x, this.width);
-    const lines = [`${this.nameOf(list)}, ${moment(this.run, at)}`];
-    const place = this.run.phases.find(list, at);
-    if (place >= 0) {
-      const one = this.run.phases.step(list, place);
-      lines.push(`${this.run.phaseWords[one.value]}${one.share === null ? `, for ${seconds(one.to - one.from)}` : " (most of the time, summed up)"}`);
-    }
-    return lines;
-  }
 }
 
 class CurveLane extends Lane {

@@ -72,7 +72,7 @@ function runPart(run, most) {
   const lanes = element("div", { class: "lanes", tabindex: 0, "aria-label": `Lanes of ${run.name}` },
     run.lanes.map((lane) => lane.canvas), element("div", { class: "brush", hidden: true }));
   run.section = element("section", { class: "run", "data-name": run.name },
-    element("h3", {}, run.name, element("small", {}, `${whole(run.partitions.length)} partitions, ${whole(run.members.length)} members; ${run.answer}`)),
+    element("h3", {}, run.name, element("small", {}, `${amount(run.partitions.length, "partition")}, ${amount(run.members.length, "member")}; ${run.answer}`)),
     lanes, unknownPart(run), patternsPart(run));
   for (const lane of run.lanes) {
     scene.lanes.push(lane);
@@ -95,6 +95,11 @@ function runPart(run, most) {
     }
   }
   return run.section;
+}
+
+// An imported trace may not name a single partition.
+function amount(count, what) {
+  return count ? `${whole(count)} ${what}${count === 1 ? "" : "s"}` : `${what}s not known`;
 }
 
 function mostOf(lists) {

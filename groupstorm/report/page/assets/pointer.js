@@ -124,7 +124,7 @@ function brush(lane, from, to) {
 let gapPlace = -1;
 
 function gapsSeen() {
-  return scene.runs.filter((run) => !run.hidden).flatMap((run) => run.gaps)
+  return scene.runs.filter((run) => !run.section.hidden).flatMap((run) => run.gaps)
     .sort((one, other) => other.seconds - one.seconds);
 }
 
@@ -144,12 +144,12 @@ function showGap(step) {
   const left = gap.before ? `${gap.before} gave it up` : "it was new";
   const taken = gap.after ? (gap.after === gap.before ? `${gap.after} got it back` : `${gap.after} took it`) : "nobody took it until the end";
   said.textContent = `Gap ${gapPlace + 1} of ${gaps.length}: ${gap.run.name}, ${gap.partition}, ${seconds(gap.seconds)} from `
-    + `${moment(gap.run, gap.from)} on: ${left}; ${taken}${one ? `. Rebalance: ${one.cause}${one.culprit ? ` (${one.culprit})` : ""}` : ""}.`;
+    + `${moment(gap.run, gap.from)} on: ${left}; ${taken}. ${one ? `Rebalance: ${one.cause}${one.culprit ? ` (${one.culprit})` : ""}` : "No rebalance"}.`;
   gap.run.section.scrollIntoView({ block: "nearest" });
 }
 
 function showGeneration(wanted) {
-  for (const run of scene.runs.filter((one) => !one.hidden)) {
+  for (const run of scene.runs.filter((one) => !one.section.hidden)) {
     const end = run.generations.lastIndexOf(wanted);
     const begin = run.generations.indexOf(wanted);
     if (begin >= 0) {
@@ -165,16 +165,26 @@ function showGeneration(wanted) {
   document.getElementById("said").textContent = `No run that is shown has a generation ${wanted}.`;
 }
 
+let rebalanceShown = null;
+
+// From the rebalance that was shown last if it is still seen; from the whole time to the first or the last one.
 function nextRebalance(step) {
-  const run = scene.runs.find((one) => !one.hidden);
-  if (!run || !run.rebalances.length) return;
-  const middle = (scene.from + scene.to) / 2;
+  const said = document.getElementById("said");
+  const run = scene.runs.find((one) => !one.section.hidden && one.rebalances.length);
+  if (!run) {
+    said.textContent = "No rebalance: no run that is shown has one.";
+    return;
+  }
+  const all = run.rebalances;
+  const last = all.indexOf(rebalanceShown);
+  const isSeen = last >= 0 && all[last].to >= scene.from && all[last].from <= scene.to;
+  let place = step > 0 ? all.findIndex((one) => one.to >= scene.from) : all.findLastIndex((one) => one.from <= scene.to);
+  if (isSeen && scene.to - scene.from < scene.span) place = last + step;
+  const one = all[(place + all.length) % all.length];
+  rebalanceShown = one;
   const wide = Math.min(scene.to - scene.from, scene.span / 4);
-  const others = run.rebalances.filter((one) => (step > 0 ? one.from > middle + 1e-6 : one.from < middle - 1e-6));
-  const one = step > 0 ? others[0] : others.at(-1);
-  if (!one) return;
   setWindow(one.from - wide / 2, one.from + wide / 2);
-  document.getElementById("said").textContent = `${run.name}: ${rebalanceLines(run, one).join("; ")}.`;
+  said.textContent = `${run.name}: ${rebalanceLines(run, one).join("; ")}.`;
 }
 
 const KEYS = {
