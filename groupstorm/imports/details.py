@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from groupstorm.imports.prefixes import Prefix
+from groupstorm.imports.templates.bare import BROKER_CONFIG
 
 _TOPIC_PARTITION = re.compile(r"TopicPartition\(topic=u?'(?P<topic>[^']*)', partition=(?P<number>\d+)\)")
 _NAMED = re.compile(r"(?P<name>[^,\s\[\]{}()'\"]+-\d+)(?=$|[,\s\]})])")
@@ -125,6 +126,12 @@ def _config(fields: dict[str, Any]) -> None:
     fields["instance"] = optional(settings.get("group.instance.id"))
 
 
+def _broker_config(fields: dict[str, Any]) -> None:
+    """What a broker's configuration says about groups."""
+    settings = dict(_SETTING.findall(fields.pop("rest")))
+    fields["settings"] = {name: value for name, value in settings.items() if name.startswith("group.")}
+
+
 def _named_values(fields: dict[str, Any]) -> None:
     """``Assigned partitions: [...]`` of a message of several lines."""
     values: Mapping[str, str] = dict(_NAMED_VALUE.findall(fields.pop("rest", "")))
@@ -160,6 +167,7 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
 }
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "config": _config,
+    BROKER_CONFIG: _broker_config,
     "assignment-update": _named_values,
     "reconciling": _named_values,
 }

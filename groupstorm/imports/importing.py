@@ -91,7 +91,8 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     streams = [one.observations(offsets[one.parser.number].us) for one in read]
     began_us = ended_us = 0
     names = {topic_id: name for one in parsers for topic_id, name in one.topic_names.items()}
-    for order, unnamed in enumerate(heapq.merge(*streams, key=_in_order(parsers))):
+    said = (one for one in heapq.merge(*streams, key=_in_order(parsers)) if not groups.configures(one))
+    for order, unnamed in enumerate(said):
         one = with_topic_names(unnamed, names)
         began_us = one.time_us if order == 0 else began_us
         ended_us = one.time_us

@@ -16,13 +16,14 @@ from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.template import Found
+from groupstorm.imports.templates.bare import BROKER_CONFIG
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
 from groupstorm.imports.times import Instant, to_utc_us
 
 #: Kinds of lines that are understood, and change nothing.
 NOTED: Final = "noted"
 #: Lines that a message may have behind its first.
-_MORE_LINES_MAX: Final = 400
+_MORE_LINES_MAX: Final = 1_000
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
 #: librdkafka's name of a client: its client id, and which client of the process it is.
@@ -36,6 +37,7 @@ _ANCHORS: Final = (
     b"[thrd:",
     b"stream-",
     b"ConsumerConfig",
+    b"KafkaConfig values",
     b"subscribed topics to",
     b"poll timeout has expired",
 )
@@ -214,7 +216,7 @@ class LogParser(LogSource):
 
     def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
         """Lines that do not name their client belong to the log's; those without a group to its last one."""
-        if kind in BROKER_KINDS or kind == "config":
+        if kind in BROKER_KINDS or kind in ("config", BROKER_CONFIG):
             return group
         said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
         process = str(said or self._handle)

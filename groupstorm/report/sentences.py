@@ -97,6 +97,7 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "ownership_known": lambda row: f"import     every owner is known from {_generation(row)} on",
     "client_reason": lambda row: f"{_who(row):10} says why: {row['detail']}",
     "member_configured": lambda row: f"{_who(row):10} is configured: {_settings(row['detail'])}",
+    "broker_configured": lambda row: f"broker     is configured: {_settings(row['detail'])}",
     "scenario_started": lambda row: f"scenario   begins with {count(len(row['partitions']), 'partition')}",
     "step_taken": lambda row: " ".join(
         ["scenario  ", row["cause"], *([row["member"]] if "member" in row else []), f"({row['detail']})"]

@@ -75,7 +75,7 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
 
     Rounds of a replay that begin before the run's trace, or after its end, do not count.
     """
-    rounds, lead_us, heartbeat_us = reading.rounds.rounds, draft.lead_ms * 1000, draft.heartbeat_us
+    rounds, lead_us, heartbeat_us = reading.compared_rounds, draft.lead_ms * 1000, draft.heartbeat_us
     unowned_s = None if reading.figures is None else reading.figures.unowned_partition_seconds
     partitions_per_member = draft.partitions / len(draft.names)
     kept = {
@@ -90,8 +90,11 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
     of_seeds = list(kept.values())
     lines = [_generations(rounds, of_seeds)]
     lines += _matches(rounds, of_seeds, within_us)
-    lines += _durations(rounds, of_seeds, within_us)
     missing = []
+    if reading.is_consumer_protocol and not reading.has_member_rows:
+        missing.append("how long rounds took: the logs of the members say when they got partitions")
+    else:
+        lines += _durations(rounds, of_seeds, within_us)
     drawn_s = heartbeat_us / 1e6 * partitions_per_member * sqrt(len(rounds))
     known = [one.figures.unowned_partition_seconds for one in replays]
     if draft.unowned_unknown:

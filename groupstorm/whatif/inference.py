@@ -21,6 +21,7 @@ SESSION: Final = "session.timeout.ms"
 CONSUMER_SESSION: Final = "group.consumer.session.timeout.ms"
 HEARTBEAT: Final = "heartbeat.interval.ms"
 CONSUMER_HEARTBEAT: Final = "group.consumer.heartbeat.interval.ms"
+CONSUMER_ASSIGNMENT: Final = "group.consumer.assignment.interval.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
 #: What a coordinator logs of a member.
 REBALANCE_TIMEOUT: Final = "rebalance.timeout.ms"
@@ -55,6 +56,7 @@ _UNKNOWN_IN_LOGS: Final[Mapping[str, tuple[Any, str]]] = {
     "assign_callback_ms": (0, "no log says how long onPartitionsAssigned takes"),
     "net_latency_ms": (Settings().distribution("net_latency_ms").as_written, "no log says it"),
 }
+_LOG_OF_BROKER: Final = "'KafkaConfig values' in the broker's log says it"
 _LOG_OF_CLIENT: Final = "'ConsumerConfig values' in a member's log says it"
 #: A leader's assignor that takes less is not worth a setting.
 _ASSIGNING_US: Final = 50_000
@@ -102,10 +104,16 @@ def _of_logs(reading: Reading) -> dict[str, Known]:
     if reading.is_consumer_protocol:
         found[PROTOCOL] = observed("consumer", "rows of a consumer group (KIP-848)")
         for name in (CONSUMER_SESSION, CONSUMER_HEARTBEAT):
-            found[name] = assumed(defaults[name], "the default; the broker's configuration says it")
+            found[name] = _of_broker(reading, name) or assumed(
+                defaults[name], f"the default; {_LOG_OF_BROKER}"
+            )
+        interval = _of_broker(reading, CONSUMER_ASSIGNMENT)
+        if interval is not None:
+            found[CONSUMER_ASSIGNMENT] = interval
     else:
         found[STRATEGY] = _assignors(reading)
-        found[INITIAL_DELAY] = _initial_delay(reading, defaults[INITIAL_DELAY])
+        said = _of_broker(reading, INITIAL_DELAY)
+        found[INITIAL_DELAY] = said or _initial_delay(reading, defaults[INITIAL_DELAY])
         for name in (SESSION, HEARTBEAT):
             found[name] = _configured(reading, name, defaults[name])
     found[POLL_INTERVAL] = _poll_interval(reading, profile, defaults[POLL_INTERVAL])
@@ -114,9 +122,16 @@ def _of_logs(reading: Reading) -> dict[str, Known]:
             int(median(reading.assigning_us)) // 1000, "the median from a round's last join to its assignment"
         )
     found["stop_grace_ms"] = inferred(0, "the steps have the times at which processes ended")
+    found["tail_ms"] = inferred(0, "the trace ends with its last row")
     for name, (value, why) in _UNKNOWN_IN_LOGS.items():
         found[name] = assumed(value, why)
     return found
+
+
+def _of_broker(reading: Reading, name: str) -> Known | None:
+    """A setting that the broker has logged with its configuration."""
+    value, place = reading.broker_configured.get(name, ("", ""))
+    return observed(int(value), f"{place}, the broker's configuration") if value.isdecimal() else None
 
 
 def _assignors(reading: Reading) -> Known:
@@ -215,7 +230,9 @@ def timeouts_of(reading: Reading, settings: Mapping[str, Known]) -> Callable[[st
     heartbeat = resolved[CONSUMER_HEARTBEAT if consumer else HEARTBEAT]
 
     def timeouts(name: str) -> Timeouts:
-        own = reading.configured.get(name, {})
+        own = dict(reading.configured.get(name, {}))
+        if consumer:  # the broker decides (KIP-848), whatever the consumer has in its configuration
+            own = {POLL_INTERVAL: own[POLL_INTERVAL]} if POLL_INTERVAL in own else {}
         return Timeouts(
             int(own.get(SESSION, session)) * 1000,
             int(own.get(HEARTBEAT, heartbeat)) * 1000,

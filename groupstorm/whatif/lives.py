@@ -34,6 +34,16 @@ _OF_A_BEGINNING: Final = frozenset({signs.STARTED, signs.JOINED, signs.REPLACED}
 _TELL_OF_THE_END: Final = frozenset({signs.CLOSING, signs.CLOSED, signs.CRASHED, signs.STARTED, signs.LOST})
 #: A member that joins so much later than the next heartbeat and poll() allow was at work.
 _LATE_US: Final = 2_000_000
+#: A process that starts joins within milliseconds. If its first JoinGroup comes so much later, it looked for
+#: its coordinator or was held up before; a scenario's process joins as soon as it starts.
+_FIRST_JOIN_US: Final = 50_000
+_FIRST_JOIN: Final = "first-join"
+_FIRST_JOIN_GROUP: Final = "its first JoinGroup"
+#: Kafka's consumer since 3.0 asks for a round when it is closed, and never joins it.
+_LEFT_GROUP: Final = "left-group"
+#: What says what a trace does not.
+_BROKER: Final = "the log of the broker, which expires its session,"
+_OWN_LOG: Final = "the log of the member itself"
 
 
 class Moment(NamedTuple):
@@ -100,8 +110,11 @@ class _Life:
         #: The coordinator removed the member, and nothing has said yet why its process was silent.
         self._expired: Sign | None = None
         self._late: Sign | None = None
+        #: It has given up all its partitions, and no later sign says that it joins again.
+        self._gave_up: Sign | None = None
         self._paused_until_us = 0
         self._began_empty = reading.began_empty
+        self._is_static = name in reading.instances
         self._handlers: Mapping[str, Callable[[Sign], None]] = {
             signs.STARTED: self._started,
             signs.JOINED: self._joined,
@@ -113,6 +126,7 @@ class _Life:
             signs.REMOVED: self._removed,
             signs.CRASHED: self._crashed,
             signs.FAILED: self._failed,
+            signs.REVOKED: self._revoked,
             signs.LOST: self._goes_on,
             signs.REJOIN: self._rejoin,
             signs.PAUSED: self._paused,
@@ -128,7 +142,7 @@ class _Life:
                 handler(sign)
             self._last = sign
         if self._expired is not None and self._stint is not None:
-            self._died_before(self._expired)
+            self._silent_before(self._expired)
 
     # -- beginnings ------------------------------------------------------------------------------
 
@@ -138,6 +152,7 @@ class _Life:
         self._ids = set()
         self._expired = None
         self._late = None
+        self._gave_up = None
 
     def _started(self, sign: Sign) -> None:
         if self._stint is not None:
@@ -146,15 +161,13 @@ class _Life:
 
     def _ended_before(self, sign: Sign) -> None:
         """A new process of the name: how did the one before it end?"""
-        last = self._last
         expired = self._expired or self._expires_later()
         if expired is not None:
-            self._died_before(expired)
-        elif last is not None and last.kind == signs.REVOKED:
-            why = f"{last.place}: it gives up everything, and its next line is that of a new process"
-            self._end(Moment(inferred(last.time_us, why), STOP))
+            self._silent_before(expired)
+        elif self._gave_up is not None:
+            self._stopped(self._gave_up)
         else:
-            self._problem(sign, "a new process of the name starts, and when the one before it ended")
+            self._problem(sign, "a new process of the name starts, and when the one before it ended", _BROKER)
 
     def _expires_later(self) -> Sign | None:
         """The row by which the session of this incarnation expires, though its successor runs already."""
@@ -170,18 +183,28 @@ class _Life:
 
     def _joined(self, sign: Sign) -> None:
         if self._stint is not None and self._expired is not None and not self._says_itself:
-            self._died_before(self._expired)
+            self._silent_before(self._expired)
         if self._stint is None:
-            self._begin(inferred(sign.time_us, f"{sign.place}: its first JoinGroup"))
+            self._begin(inferred(sign.time_us, f"{sign.place}: {_FIRST_JOIN_GROUP}"))
+        self._first_join(sign)
         self._end_of_work(sign)
         self._ids.add(sign.member_id)
 
     def _replaced(self, sign: Sign) -> None:
         if self._stint is None:
-            self._begin(inferred(sign.time_us, f"{sign.place}: its first JoinGroup"))
+            self._begin(inferred(sign.time_us, f"{sign.place}: {_FIRST_JOIN_GROUP}"))
         elif self._ids:
-            self._problem(sign, "the static member comes back, and when its process had stopped")
+            self._problem(sign, "the static member comes back, and when its process had stopped", _OWN_LOG)
+        self._first_join(sign)
         self._ids.add(sign.member_id)
+
+    def _first_join(self, sign: Sign) -> None:
+        """A process that said that it starts joins: if it took long, it counts from here on."""
+        stint = self._stint
+        if stint is None or self._ids or sign.time_us <= stint.start.at_us + _FIRST_JOIN_US:
+            return
+        why = f"{sign.place}: {_FIRST_JOIN_GROUP}"
+        stint.start = stint.start._replace(at=inferred(sign.time_us, why))
 
     def _first_seen(self, sign: Sign) -> None:
         """A member of whose beginning there is no row."""
@@ -193,6 +216,7 @@ class _Life:
 
     def _synced(self, sign: Sign) -> None:
         self._ids.add(sign.member_id)
+        self._gave_up = None
 
     # -- ends ------------------------------------------------------------------------------------
 
@@ -201,6 +225,7 @@ class _Life:
         self._stint.end = moment
         self._stint = None
         self._expired = None
+        self._gave_up = None
 
     def _gone(self, sign: Sign) -> None:
         if self._stint is not None:
@@ -214,8 +239,20 @@ class _Life:
         self._problem(sign, f"the consumer fails with {sign.detail}, and what started it again")
         self._stint = None
 
-    def _died_before(self, sign: Sign) -> None:
-        """The session of ``sign`` ran from the last heartbeat: the process died before the next one."""
+    def _revoked(self, sign: Sign) -> None:
+        self._gave_up = sign
+
+    def _stopped(self, sign: Sign) -> None:
+        """A static member that is closed gives up everything, and sends no LeaveGroup."""
+        why = f"{sign.place}: it gives up everything, and its process has no further line"
+        self._end(Moment(inferred(sign.time_us, why), STOP))
+
+    def _silent_before(self, sign: Sign) -> None:
+        """The session of ``sign`` ran from the last heartbeat: the process stopped or died before the next
+        one."""
+        if self._gave_up is not None and self._is_static:
+            self._stopped(self._gave_up)
+            return
         at_us, why = self._silent_since(sign)
         self._end(Moment(inferred(at_us, why), CRASH))
 
@@ -262,7 +299,9 @@ class _Life:
         if sign.detail == _POLL_TIMEOUT:
             if sign.time_us >= self._paused_until_us:
                 self._late = sign
-        elif sign.detail not in _OF_EVERY_MEMBER:
+        elif sign.detail == _FIRST_JOIN:
+            self._first_join(sign)
+        elif sign.detail not in _OF_EVERY_MEMBER and sign.detail != _LEFT_GROUP:
             self._goes_on(sign)
 
     def _goes_on(self, sign: Sign) -> None:
@@ -300,6 +339,7 @@ class _Life:
         )
 
     def _parked(self, sign: Sign) -> None:
+        self._gave_up = None
         self._end_of_work(sign)
         began_us = sign.round_us
         if began_us is None or self._stint is None or not self._ids:
@@ -311,9 +351,11 @@ class _Life:
             moment = Moment(inferred(began_us, why), BUSY, sign.time_us - began_us)
             self._lives.pauses.append((self._name, moment))
 
-    def _problem(self, sign: Sign, what: str) -> None:
+    def _problem(self, sign: Sign, what: str, source: str = "") -> None:
+        """``source``: the log that would say it."""
         self._lives.problems.append(
             f"{self._name}: {what}, the trace does not say (at {sign.time_us / 1e6:,.1f} s: {sign.place})"
+            f"{source and f': {source} does'}"
         )
 
 

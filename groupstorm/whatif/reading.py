@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -16,7 +16,8 @@ from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.reader import Row, read_entries
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.schema import Source
-from groupstorm.whatif.rounds import RoundReader
+from groupstorm.whatif.epochs import EpochReader
+from groupstorm.whatif.rounds import Round, RoundReader
 
 
 class Sign(NamedTuple):
@@ -35,7 +36,7 @@ class Sign(NamedTuple):
     member_id: str = ""
 
 
-#: The kinds of signs.
+#: The kinds of signs; REVOKED: the member has given up the last of its partitions.
 STARTED, JOINED, REPLACED, PARKED, SYNCED = "started", "joined", "replaced", "parked", "synced"
 CLOSING, REVOKED, CLOSED, REMOVED, CRASHED = "closing", "revoked", "closed", "removed", "crashed"
 FAILED, LOST, REJOIN, PAUSED = "failed", "lost", "rejoin", "paused"
@@ -70,11 +71,14 @@ class Reading:
     #: What topics that grew had before.
     first_counts: dict[str, int] = field(default_factory=dict)
     rounds: RoundReader = field(default_factory=RoundReader)
+    epochs: EpochReader = field(default_factory=EpochReader)
     #: The assignors that rounds chose, each with the row that says so first.
     assignors: dict[str, str] = field(default_factory=dict)
     #: The settings that the scenario of a storm had, and what client logs say of each member.
     scenario: Mapping[str, Any] = field(default_factory=dict)
     configured: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Settings that the log of the broker has: each with its value, and the line.
+    broker_configured: dict[str, tuple[str, str]] = field(default_factory=dict)
     #: From when on figures count.
     figures_from_us: int = 0
     is_consumer_protocol: bool = False
@@ -101,6 +105,11 @@ class Reading:
         """Whether the trace has the first round of the group."""
         first = self.first_state
         return first is None or first.previous_state == GroupState.EMPTY
+
+    @property
+    def compared_rounds(self) -> Sequence[Round]:
+        """What a replay has to repeat: the epochs of a consumer group, the rounds of a classic one."""
+        return self.epochs.rounds if self.is_consumer_protocol else self.rounds.rounds
 
     @property
     def is_storm(self) -> bool:
@@ -140,6 +149,8 @@ class _Reader:
         self._place = ""
         self._now_us = 0
         self._inferred = False
+        #: What each member has, as far as its own rows say it.
+        self._owned: dict[str, set[str]] = {}
         #: That the coordinator let go of the group: the end of the logs, unless it says more.
         self._unloaded = ""
         self._preparing_us: int | None = None
@@ -150,6 +161,7 @@ class _Reader:
             imported.GroupImported: self._imported,
             imported.EvidenceMissing: self._missing,
             imported.MemberConfigured: self._configured,
+            imported.BrokerConfigured: self._broker_configured,
             coordinator.GroupStateChanged: self._state,
             coordinator.MemberAdded: self._added,
             coordinator.MemberPending: lambda event: self._sign(event, JOINED),
@@ -161,9 +173,9 @@ class _Reader:
             coordinator.GroupEpochBumped: self._epoch,
             member.MemberStarted: self._started,
             member.RejoinRequested: self._rejoin,
-            member.PartitionsAssigned: lambda event: self._partitions(event.partitions),
+            member.PartitionsAssigned: self._assigned,
             member.PartitionsRevoked: self._revoked,
-            member.PartitionsLost: lambda event: self._sign(event, LOST, event.cause),
+            member.PartitionsLost: self._lost,
             member.MemberCrashed: self._crashed,
             member.MemberPaused: self._paused,
             member.MemberClosed: lambda event: self._sign(event, CLOSED, event.cause),
@@ -187,6 +199,7 @@ class _Reader:
         self._figures.add(*entry)
         if entry[1] is Source.MEMBER:
             self.reading.has_member_rows = True
+        self.reading.epochs.add(entry[0], entry[2])
         handler = self._handlers.get(type(entry[2]))
         if handler is not None:
             handler(entry[2])
@@ -194,6 +207,7 @@ class _Reader:
     def finish(self, ended_us: int) -> Reading:
         reading = self.reading
         reading.ended_us = ended_us
+        reading.epochs.finish()
         reading.figures = self._figures.figures(ended_us)
         return reading
 
@@ -244,6 +258,10 @@ class _Reader:
         known = self.reading.configured.get(event.member, {})
         self.reading.configured[event.member] = {**known, **json.loads(event.detail)}
 
+    def _broker_configured(self, event: imported.BrokerConfigured) -> None:
+        found = {name: (value, self._place) for name, value in json.loads(event.detail).items()}
+        self.reading.broker_configured.update(found)
+
     # -- the coordinator -------------------------------------------------------------------------
 
     def _state(self, event: coordinator.GroupStateChanged) -> None:
@@ -269,7 +287,9 @@ class _Reader:
     def _added(self, event: coordinator.MemberAdded) -> None:
         self._instance(event.member, event.instance)
         if self.reading.first_join_phase_us is None:
-            self.reading.first_joins_us.append(self._now_us)
+            # a member whose JoinGroup no row has joined soon after the first one
+            soon_us = self._now_us if self._preparing_us is None else self._preparing_us + 1
+            self.reading.first_joins_us.append(soon_us if self._inferred else self._now_us)
         self._sign(event, JOINED)
 
     def _replaced(self, event: coordinator.MemberReplaced) -> None:
@@ -306,8 +326,21 @@ class _Reader:
         if event.cause == "group-rebalancing" and began_us is not None:
             self.reading.learned_us.append(self._now_us - began_us)
 
+    def _assigned(self, event: member.PartitionsAssigned) -> None:
+        self._owned.setdefault(event.member, set()).update(event.partitions)
+        self._partitions(event.partitions)
+
+    def _lost(self, event: member.PartitionsLost) -> None:
+        self._owned.pop(event.member, None)
+        self._sign(event, LOST, event.cause)
+
     def _revoked(self, event: member.PartitionsRevoked) -> None:
-        self._sign(event, CLOSING if event.cause == "close" else REVOKED, event.cause)
+        owned = self._owned.setdefault(event.member, set())
+        owned.difference_update(event.partitions)
+        if event.cause == "close":
+            self._sign(event, CLOSING, event.cause)
+        elif event.partitions and not owned:
+            self._sign(event, REVOKED, event.cause)
 
     def _crashed(self, event: member.MemberCrashed) -> None:
         if not self._inferred:

@@ -14,6 +14,7 @@ from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
+from groupstorm.whatif.epochs import EpochReader
 from groupstorm.whatif.rounds import Round, RoundReader
 
 
@@ -29,7 +30,8 @@ class RoundSink:
     """Takes the events of a run for their rounds alone."""
 
     def __init__(self) -> None:
-        self.reader = RoundReader()
+        self._by_state = RoundReader()
+        self._epochs = EpochReader()
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         self.add_all([(time_us, source, event)])
@@ -37,10 +39,18 @@ class RoundSink:
     def add_all(self, entries: Iterable[TraceEntry]) -> None:
         for time_us, _, event in entries:
             if isinstance(event, GroupStateChanged):
-                self.reader.add(time_us, event)
+                self._by_state.add(time_us, event)
+            else:
+                self._epochs.add(time_us, event)
 
     def close(self) -> None:
-        """Nothing is left to write."""
+        """The last epoch of a consumer group ends with the run."""
+        self._epochs.finish()
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """Those of a consumer group, if it has epochs; else of a classic one."""
+        return tuple(self._epochs.rounds or self._by_state.rounds)
 
 
 def replay(order: tuple[str, str, int]) -> Replay:
@@ -49,7 +59,8 @@ def replay(order: tuple[str, str, int]) -> Replay:
     scenario = load(path).resolve(variant, seed, {})
     sink = RoundSink()
     figures = simulate(scenario, chosen_assignors(scenario), sink)
-    return Replay(seed, tuple(sink.reader.rounds), figures)
+    sink.close()
+    return Replay(seed, sink.rounds, figures)
 
 
 def replay_seeds(

@@ -42,6 +42,11 @@ class Round(NamedTuple):
         return self.ended_us - self.began_us
 
 
+def cause_class(cause: str) -> str:
+    """A cause in words that are the same for every version of a client."""
+    return _CLASSES.get(cause, cause)
+
+
 class RoundReader:
     """Takes the state changes of one group in their order. ``rounds``: those that have ended."""
 
@@ -61,7 +66,7 @@ class RoundReader:
                 return
             self._began_us, self._cause = time_us, event.cause
         completed = event.state == GroupState.STABLE
-        cause = _CLASSES.get(self._cause, self._cause)
+        cause = cause_class(self._cause)
         self.rounds.append(Round(self._began_us, time_us, cause, event.count or 0, completed))
         self._began_us = None
 

@@ -186,3 +186,23 @@ def test_a_consumers_configuration_is_read(tmp_path: Path) -> None:
     assert settings["group.protocol"] == "classic"
     assert int(settings["session.timeout.ms"]) > int(settings["heartbeat.interval.ms"])
     assert settings["partition.assignment.strategy"].endswith("Assignor]")
+
+
+def test_a_broker_logs_its_configuration_before_any_group(tmp_path: Path) -> None:
+    """It counts from the first line of the group on, and no row is earlier."""
+    recorded = LOGS / "real" / "kafka-4.3.1-java-consumer-group" / "server.log.gz"
+    import_logs(find_logs([str(recorded)]), tmp_path / "out", Options())
+    found = rows(tmp_path, "broker_configured")
+    assert [row["group"] for row in found] == ["orders-dynamic", "orders-static"]
+    assert {row["evidence"][0].rpartition(":")[2] for row in found} == {"1363"}  # the last of four times
+    assert found[0]["time_us"] == 0
+    settings = json.loads(found[0]["detail"])
+    assert settings["group.consumer.session.timeout.ms"] == "15000"
+    assert settings["group.initial.rebalance.delay.ms"] == "1000"
+    assert all(name.startswith("group.") for name in settings)
+
+
+def test_librdkafka_names_the_poll_interval_that_is_over(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"app-2.log": LIBRDKAFKA + LIBRDKAFKA_TOO_SLOW})
+    (row,) = rows(tmp_path, "member_configured")
+    assert (row["member"], json.loads(row["detail"])) == ("app-2", {"max.poll.interval.ms": "8000"})

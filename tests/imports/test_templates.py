@@ -11,6 +11,7 @@ from groupstorm.imports.parser import NOTED
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.provenance import Rows
 from groupstorm.imports.template import NUMBERS, Template, rendered
+from groupstorm.imports.templates.bare import BROKER_CONFIG
 from groupstorm.imports.templates.broker_reasons import REASONS
 from groupstorm.imports.templates.catalogues import BARE_BEGINNING, CATALOGUES, TABLES
 from groupstorm.imports.templates.client_reasons import REASONS as CLIENT_REASONS
@@ -64,6 +65,7 @@ def test_every_kind_of_line_has_a_reader() -> None:
         *OtherMember(group, "c").handlers,
         *StreamsFollowUps(group).handlers,
         NOTED,
+        BROKER_CONFIG,  # of every group of the broker
     }
     kinds = {template.kind for _, template in ROWS}
     assert kinds - read == {"tasks"}  # a streams group's tasks are not partitions

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -21,9 +23,9 @@ S = 1_000_000
 TIMEOUTS = Timeouts(session_us=45 * S, heartbeat_us=3 * S, max_poll_interval_us=300 * S)
 
 
-def lives(*rows: tuple[float, str, str, str]) -> Lives:
+def lives(*rows: tuple[float, str, str, str], instances: Mapping[str, str] = MappingProxyType({})) -> Lives:
     """Of one process; each row: seconds, kind, detail, member id."""
-    reading = Reading("g", Path("x"))
+    reading = Reading("g", Path("x"), instances=dict(instances))
     reading.signs["app"] = [
         Sign(int(at_s * S), kind, detail, f"log:{number}", member_id=member_id)
         for number, (at_s, kind, detail, member_id) in enumerate(rows, start=1)
@@ -43,7 +45,7 @@ def told(found: Lives) -> list[tuple[str, float, str, float]]:
 def test_a_process_that_dies_is_silent_from_its_last_heartbeat_on() -> None:
     """Its session of 45 s expires at 100 s: the last heartbeat was at 55 s, the next one was due at 58 s."""
     found = lives(
-        (0, signs.STARTED, "", ""), (1, signs.JOINED, "", "a"), (100, signs.REMOVED, "session-expired", "a")
+        (0, signs.STARTED, "", ""), (0, signs.JOINED, "", "a"), (100, signs.REMOVED, "session-expired", "a")
     )
     assert told(found) == [("start", 0, "observed", 0), ("crash", 56.5, "inferred", 0)]
 
@@ -51,7 +53,7 @@ def test_a_process_that_dies_is_silent_from_its_last_heartbeat_on() -> None:
 def test_a_process_that_goes_on_after_its_session_expired_stood_still() -> None:
     found = lives(
         (0, signs.STARTED, "", ""),
-        (1, signs.JOINED, "", "a"),
+        (0, signs.JOINED, "", "a"),
         (100, signs.REMOVED, "session-expired", "a"),
         (130, signs.LOST, "UNKNOWN_MEMBER_ID", "a"),
     )
@@ -62,12 +64,49 @@ def test_the_session_of_a_dead_process_expires_though_its_successor_runs() -> No
     """The member id says whose session expires."""
     found = lives(
         (0, signs.STARTED, "", ""),
-        (1, signs.JOINED, "", "a"),
+        (0, signs.JOINED, "", "a"),
         (80, signs.STARTED, "", ""),
-        (81, signs.JOINED, "", "b"),
+        (80, signs.JOINED, "", "b"),
         (100, signs.REMOVED, "session-expired", "a"),
     )
     assert [(do, at) for do, at, _, _ in told(found)] == [("start", 0), ("crash", 56.5), ("start", 80)]
+
+
+def test_a_process_counts_from_its_first_join_on() -> None:
+    """It starts at 2 s and looks for its coordinator; a scenario's process joins as soon as it starts."""
+    found = lives(
+        (2, signs.STARTED, "", ""),
+        (7, signs.REJOIN, "first-join", ""),
+        (9, signs.JOINED, "", "a"),
+        (9.5, signs.JOINED, "", "a"),
+    )
+    assert told(found) == [("start", 9, "inferred", 0)]
+
+
+def test_a_static_member_that_gives_up_everything_stops_and_does_not_die() -> None:
+    """It sends no LeaveGroup: its session expires 45 s later."""
+    found = lives(
+        (0, signs.STARTED, "", ""),
+        (0, signs.JOINED, "", "a"),
+        (50, signs.REVOKED, "assignment", "a"),
+        (50, signs.REJOIN, "left-group", ""),
+        (94, signs.REMOVED, "session-expired", "a"),
+        instances={"app": "seat"},
+    )
+    assert told(found) == [("start", 0, "observed", 0), ("stop", 50, "inferred", 0)]
+
+
+def test_a_member_that_gives_up_everything_to_join_again_dies_later() -> None:
+    found = lives(
+        (0, signs.STARTED, "", ""),
+        (0, signs.JOINED, "", "a"),
+        (50, signs.REVOKED, "rebalance", "a"),
+        (50, signs.PARKED, "", "a"),
+        (51, signs.SYNCED, "", "a"),
+        (100, signs.REMOVED, "session-expired", "a"),
+        instances={"app": "seat"},
+    )
+    assert told(found)[-1] == ("crash", 56.5, "inferred", 0)
 
 
 def test_a_member_that_leaves_because_nobody_polls_works_on() -> None:

@@ -41,9 +41,9 @@ def test_a_coordinator_that_goes_on_afterwards_is_one(tmp_path: Path) -> None:
 
 
 def test_a_member_that_left_sooner_than_its_assumed_interval_allows_is_a_problem(tmp_path: Path) -> None:
-    """librdkafka does not log max.poll.interval.ms. With the default of five minutes the member would have
+    """kafka-python does not log max_poll_interval_ms. With the default of five minutes the member would have
     polled last before it started."""
-    logs = sorted((LOGS / "real" / "kafka-4.3.1-librdkafka").glob("*.log.gz"))
+    logs = sorted((LOGS / "real" / "kafka-4.3.1-kafka-python").glob("*.log.gz"))
     import_logs(find_logs([str(path) for path in logs]), tmp_path / "out", Options())
     reading = read_run(tmp_path / "out" / "trace.jsonl", "orders-dynamic")
     (problem,) = lives_of(reading, timeouts_of(reading, infer_settings(reading, {}))).problems

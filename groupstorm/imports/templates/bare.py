@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.template import Template
 from groupstorm.imports.templates import broker_classic, other_clients
 
 _T = Template
+
+#: The kind of a broker's own configuration, which it logs when it starts.
+BROKER_CONFIG: Final = "broker-config"
 
 #: A broker logs these without its prefix: the object `GroupMetadata` writes them.
 _OF_BROKERS: Final = tuple(
@@ -25,4 +29,11 @@ TEMPLATES: Final = (
     *_OF_BROKERS,
     *other_clients.TEMPLATES,
     _T("config", "ConsumerConfig values:{rest}", "org.apache.kafka.common.config.AbstractConfig", lines=True),
+    _T(
+        BROKER_CONFIG,
+        "KafkaConfig values:{rest}",
+        "org.apache.kafka.common.config.AbstractConfig",
+        lines=True,
+        program=Writer.BROKER,
+    ),
 )

@@ -56,6 +56,7 @@ TEMPLATES: Final = (
     _T("noted", ' Member "{member_id}" with {owned} owned partition(s) {rest}', "A:359"),
     _T("noted", ' Member "{member_id}" (me) with {owned} owned partition(s) {rest}', "A:359"),
     _T("rd-plan-partition", "  {topic} [{partition}]", "A:420"),
+    _T("poll-timeout", "Application maximum poll interval ({ms}ms) exceeded by {rest}", "C:5703"),
     _T("poll-timeout", "Application maximum poll interval ({rest}", "C:5703"),
     _T("rd-session", "{rest}: revoking assignment and rejoining group", "C:6678"),
     _T("rd-left", f"{_G}: leave (in state {{state}})", "C:1231"),

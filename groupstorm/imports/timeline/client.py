@@ -142,8 +142,11 @@ class ClientMember:
         settings: Mapping[str, str] = line.fields["settings"]
         said = {name: settings[name] for name in _SETTINGS if settings.get(name, "null") != "null"}
         if said:
-            event = imported.MemberConfigured(self._group.name, self._client, json.dumps(said))
-            self._group.emit(line, event, Why([line]), Source.WORLD)
+            self._configured(line, said)
+
+    def _configured(self, line: Observation, said: Mapping[str, str]) -> None:
+        event = imported.MemberConfigured(self._group.name, self._client, json.dumps(said))
+        self._group.emit(line, event, Why([line]), Source.WORLD)
 
     def _subscribed(self, line: Observation) -> None:
         topics = tuple(line.fields["topics"])
@@ -177,6 +180,8 @@ class ClientMember:
     def _poll_timeout(self, line: Observation) -> None:
         if self._losing != TOO_SLOW:
             self._losing = TOO_SLOW
+            if "ms" in line.fields:  # librdkafka names the interval that is over
+                self._configured(line, {"max.poll.interval.ms": str(line.fields["ms"])})
             self._ask(line, TOO_SLOW)
 
     def _ask(self, line: Observation, cause: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from groupstorm.imports.observation import Observation
@@ -62,6 +62,7 @@ class GroupRecord:
         self._rounds: dict[int, Round] = {}
         self._prepared_us: int | None = None
         self._configured: set[str] = set()
+        self._broker_settings: Mapping[str, str] = {}
         self._unnamed = 0
 
     def begin(self, line: Observation, order: int) -> None:
@@ -121,6 +122,15 @@ class GroupRecord:
             self._configured.add(member_id)
             event = imported.MemberConfigured(self.name, self.members.name(member_id), json.dumps(said))
             self.emit(line, event, Why([line]))
+
+    def coordinated(self, line: Observation, configuration: Observation | None) -> None:
+        """A broker's own line about the group. ``configuration``: the broker's, if its log has it."""
+        settings = None if configuration is None else configuration.fields["settings"]
+        if configuration is None or not settings or settings == self._broker_settings:
+            return
+        self._broker_settings = settings
+        event = imported.BrokerConfigured(self.name, json.dumps(settings))
+        self.emit(line, event, Why([configuration]), Source.WORLD, step=-7)
 
     # -- rounds ----------------------------------------------------------------------------------
 

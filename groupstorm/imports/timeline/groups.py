@@ -8,6 +8,7 @@ from typing import Final
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows
 from groupstorm.imports.source import LogSource
+from groupstorm.imports.templates.bare import BROKER_CONFIG
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
 from groupstorm.imports.timeline.group import GroupRecord
@@ -50,6 +51,14 @@ class Groups:
         self._groups: dict[str, tuple[GroupRecord, dict[str, Handler]]] = {}
         self._modern: list[ModernGroup] = []
         self._clients: dict[tuple[str, int, str], ClientMember] = {}
+        #: Log of a broker -> its configuration, as it has logged it last.
+        self._configurations: dict[int, Observation] = {}
+
+    def configures(self, one: Observation) -> bool:
+        """Whether this is the configuration of a broker, which counts from the next line of a group on."""
+        if one.kind == BROKER_CONFIG:
+            self._configurations[one.source] = one
+        return one.kind == BROKER_CONFIG
 
     def add(self, one: Observation, order: int) -> None:
         name = one.group or self._group_of(one)
@@ -73,6 +82,7 @@ class Groups:
         handler = handlers.get(one.kind)
         if handler is not None:
             record.begin(one, order)
+            record.coordinated(one, self._configurations.get(one.source))
             handler(one)
         elif one.fields.get("client"):
             self._add_to_client(record, one, order)

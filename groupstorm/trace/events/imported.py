@@ -49,6 +49,14 @@ class MemberConfigured(NamedTuple):
     detail: str
 
 
+class BrokerConfigured(NamedTuple):
+    """The log of the group's coordinator has the broker's configuration: ``detail`` is one JSON object with
+    its settings about groups."""
+
+    group: str
+    detail: str
+
+
 class ClientReason(NamedTuple):
     """The client said why it joined or left (KIP-800, Kafka 3.2 and newer); ``detail`` has its words."""
 
@@ -58,4 +66,4 @@ class ClientReason(NamedTuple):
     detail: str
 
 
-Event = GroupImported | EvidenceMissing | OwnershipKnown | MemberConfigured | ClientReason
+Event = GroupImported | EvidenceMissing | OwnershipKnown | MemberConfigured | BrokerConfigured | ClientReason
