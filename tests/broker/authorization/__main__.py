@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from groupstorm.clients.brokers.jvm import jvm
-from tests.broker.authorization import administration
+from tests.broker.authorization import acls, administration
 from tests.broker.authorization.brokers import KAFKA_SETTINGS, Kafka, prepare
 from tests.broker.authorization.decisions import record
 from tests.broker.authorization.playing import Heard, Probe, play
-from tests.broker.authorization.probes import ADMIN_PROBES, PROBES
+from tests.broker.authorization.probes import PROBES
 
 GOLDEN = Path(__file__).parent / "golden"
 DECISIONS = "decisions"
 #: File -> its probes.
 RECORDED: dict[str, Sequence[Probe]] = {
     "rights": (*PROBES, *administration.RIGHTS_PROBES),
-    "acls": ADMIN_PROBES,
+    "acls": acls.PROBES,
     "administration": administration.PROBES,
 }
 
