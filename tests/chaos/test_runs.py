@@ -115,7 +115,7 @@ def test_services_with_a_planted_fault(
 
 @pytest.mark.slow
 def test_a_service_that_fails_is_named_with_its_last_line(tmp_path: Path) -> None:
-    code, verdict = chaos(tmp_path, "", python_service("fails"))
+    code, verdict = chaos(tmp_path, "  - {at_ms: 8s, do: stop, members: all}\n", python_service("fails"))
     assert code == 1
     first, second = sorted(verdict["exits"])
     assert first.startswith("service-0 ended with exit code 1: RuntimeError: ten records are enough (logs/")
