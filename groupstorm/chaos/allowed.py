@@ -32,10 +32,17 @@ _PROCESSES: Final = frozenset(
     }
 )
 STEPS: Final = _PROCESSES | CHAOS_STEPS | {COORDINATOR_FAILOVER}
+#: Steps that are faults of connections and brokers: in front of real brokers a proxy carries them out.
+_CARRIED_OUT_BY_PROXY: Final = CHAOS_STEPS | {"disconnect", "reconnect-storm"}
 
 
-def check_scenario(scenario: ResolvedScenario) -> None:
-    """Raises InputError for what only emulated members can do."""
+def needs_proxy(scenario: ResolvedScenario) -> bool:
+    """Whether a real broker needs a proxy in front of it."""
+    return any(step.do in _CARRIED_OUT_BY_PROXY for step in scenario.steps)
+
+
+def check_scenario(scenario: ResolvedScenario, on_emulator: bool) -> None:
+    """Raises InputError for what only emulated members, or emulated brokers, can do."""
     settings = scenario.settings
     if settings.choice("application") == STREAMS:
         raise InputError("application: streams: expected consumer: a service of your own is a consumer")
@@ -51,5 +58,7 @@ def check_scenario(scenario: ResolvedScenario) -> None:
         where = f"steps: {number}: do: {step.do}"
         if step.do not in STEPS:
             raise InputError(f"{where}: not for a service of your own: expected {', '.join(sorted(STEPS))}")
+        if step.do == COORDINATOR_FAILOVER and not on_emulator:
+            raise InputError(f"{where}: expected --on emulator: only there a coordinator moves on command")
         if step.settings:
             raise InputError(f"{where}: settings: a service of your own has its own settings")

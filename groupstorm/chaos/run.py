@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from groupstorm.chaos.allowed import check_scenario
+from groupstorm.chaos.allowed import check_scenario, needs_proxy
 from groupstorm.chaos.command import Service, ServiceCommand, Surroundings
 from groupstorm.chaos.host import ChaosHost, steps_of
 from groupstorm.chaos.records import NumberedRecords
 from groupstorm.chaos.verdict import Verdict
+from groupstorm.clients.brokers import EMULATOR, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.problems import InputError
@@ -64,7 +65,7 @@ def run_chaos(run: ChaosRun, progress: Progress | None = None) -> Verdict:
     Raises InputError for a scenario that is not for a service of one's own, a command that cannot be run, and
     a broker that cannot be reached.
     """
-    check_scenario(run.scenario)
+    check_scenario(run.scenario, read_kind(run.kind).name == EMULATOR)
     settings = run.scenario.settings
     topics = topic_partitions(settings)
     if OUTPUT in topics:
@@ -80,7 +81,11 @@ def run_chaos(run: ChaosRun, progress: Progress | None = None) -> Verdict:
 
     try:
         broker = chosen_broker(
-            run.kind, arguments, allow_writes=run.allow_writes, client_config=run.client_config
+            run.kind,
+            arguments,
+            allow_writes=run.allow_writes,
+            client_config=run.client_config,
+            faults=needs_proxy(run.scenario),
         )
         with broker:
             run_stoppable(main)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.chaos.allowed import STEPS, check_scenario
+from groupstorm.chaos.allowed import STEPS, check_scenario, needs_proxy
 from groupstorm.problems import InputError
 from groupstorm.storms.run_in_memory import run_in_memory
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
@@ -31,7 +31,7 @@ def test_every_step_is_a_step_of_scenarios() -> None:
     ],
 )
 def test_what_processes_and_brokers_can_do(steps: str) -> None:
-    check_scenario(scenario(steps))
+    check_scenario(scenario(steps), on_emulator=False)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,26 @@ def test_what_processes_and_brokers_can_do(steps: str) -> None:
 )
 def test_what_only_emulated_members_can_do(steps: str, settings: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        check_scenario(scenario(steps, settings))
+        check_scenario(scenario(steps, settings), on_emulator=True)
+
+
+def test_a_coordinator_moves_on_the_emulator_alone() -> None:
+    moving = scenario("do: coordinator-failover, for_ms: 1s")
+    check_scenario(moving, on_emulator=True)
+    with pytest.raises(InputError, match="steps: 2: do: coordinator-failover: expected --on emulator"):
+        check_scenario(moving, on_emulator=False)
+
+
+@pytest.mark.parametrize(
+    ("steps", "needed"),
+    [
+        ("do: pause, members: [0], for_ms: 1s", False),
+        ("do: disconnect, members: [0], for_ms: 1s", True),
+        ("do: pause-brokers, for_ms: 1s", True),
+    ],
+)
+def test_real_brokers_get_a_proxy_for_faults_of_connections_and_brokers(steps: str, needed: bool) -> None:
+    assert needs_proxy(scenario(steps)) == needed
 
 
 @pytest.mark.parametrize("do", sorted(CHAOS_STEPS))

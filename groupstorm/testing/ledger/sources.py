@@ -7,7 +7,6 @@ import threading
 import time
 from abc import ABC, abstractmethod
 
-from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.problems import InputError
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.emulated import EmulatedBroker
@@ -146,7 +145,7 @@ class PolledGroup(GroupSource):
             self._thread.join()
 
     def fill(self, history: History) -> None:
-        """Ask once more. Raises ConnectionLost, and what asking the broker has raised."""
+        """Ask once more. Raises ConnectionError, and what asking the broker has raised."""
         if self._problem is not None:
             raise self._problem
         with self._lock:
@@ -166,7 +165,7 @@ class PolledGroup(GroupSource):
         """A broker that does not answer for a while makes the times of its next answer uncertain."""
         try:
             self._ask()
-        except ConnectionLost:
+        except ConnectionError:  # ConnectionLost
             return
 
     def _ask(self) -> None:

@@ -74,7 +74,9 @@ class FaultProxy:
                 f"client_id: {client_id!r}: no client of that name has sent a request; "
                 f"those that have: {listed(self._client_ids)}"
             )
-        dropped = [one for one in self._connections if client_id in (None, one.client_id)]
+        dropped = [
+            one for one in self._connections if client_id in (None, one.client_id) and not one.is_aborted
+        ]
         for connection in dropped:
             connection.abort()
         return len(dropped)
@@ -188,6 +190,8 @@ class _Connection:
         #: Serves the connection until it ends.
         self.task = task
         self.client_id: str | None = None
+        #: Its task ends soon.
+        self.is_aborted = False
         self._proxy = proxy
         self._listener = listener
         self._reader = reader
@@ -196,6 +200,7 @@ class _Connection:
         self._peer = Peer(_HOST, listener.at, None)
 
     def abort(self) -> None:
+        self.is_aborted = True
         self._writer.transport.abort()
         if self._to_broker is not None:
             self._to_broker.transport.abort()
