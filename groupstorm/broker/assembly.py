@@ -83,7 +83,9 @@ def _check_brokers(config: BrokerConfig, brokers: int, release: str) -> None:
         raise InputError(f"version {release} of Kafka: expected one of {', '.join(RELEASES)}")
     if len(config.broker_rack) not in (0, 1, brokers):
         racks = ",".join(config.broker_rack)
-        raise InputError(f"option broker.rack={racks}: {len(config.broker_rack)} racks for {brokers} broker(s)")
+        raise InputError(
+            f"option broker.rack={racks}: {len(config.broker_rack)} racks for {brokers} broker(s)"
+        )
     advertised = config.advertised_listeners
     if advertised is not None and advertised.port + brokers > PORTS:
         raise InputError(

@@ -141,7 +141,9 @@ def _policies(name: str, text: str) -> tuple[str, ...]:
 def _racks(name: str, text: str) -> tuple[str, ...]:
     racks = tuple(part.strip() for part in text.split(","))
     if not all(racks):
-        raise InputError(f"option {name}={text}: expected one rack, or one of each broker, none of them empty")
+        raise InputError(
+            f"option {name}={text}: expected one rack, or one of each broker, none of them empty"
+        )
     return racks
 
 
