@@ -60,9 +60,8 @@ class Cluster:
     ) -> None:
         """``racks``: one of each broker, one of all, or none."""
         self.nodes = tuple(nodes)
-        self._racks = dict(
-            zip(self.nodes, racks * len(self.nodes) if len(racks) == 1 else racks, strict=False)
-        )
+        of_each = [*racks] * len(self.nodes) if len(racks) == 1 else racks
+        self._racks = dict(zip(self.nodes, of_each, strict=False))
         self._by_rack = _alternating(self.nodes, self._racks)
         #: The ports of the brokers that listen already.
         self.ports: dict[int, int] = {}
@@ -90,8 +89,7 @@ class Cluster:
     def replicas(self, first: int, partition: int, count: int) -> tuple[int, ...]:
         """``count`` brokers for a partition, the leader in front; topics begin at different ones.
 
-        With racks, brokers of different ones stand behind each other, so that the replicas of a partition are in
-        as many racks as there are (KIP-36, StripedReplicaPlacer).
+        The replicas of a partition are in as many racks as there are (KIP-36, StripedReplicaPlacer).
         """
         size = len(self.nodes)
         leader = self.nodes[(first + partition) % size]

@@ -11,6 +11,7 @@ from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.broker_journal import BrokerJournal
 from groupstorm.broker.data_directory import DataDirectory
+from groupstorm.broker.journal import JournalReader
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from tests.broker.asking import commit, fetch, list_offsets, offset_fetch, produce
@@ -56,7 +57,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Where each restart begins to read its journal."""
     starts: list[int] = []
 
-    class Watched(data_directory.JournalReader):
+    class Watched(JournalReader):
         def __init__(self, data: bytes, start: int = 0, in_file: bool = False) -> None:
             starts.append(start)
             super().__init__(data, start, in_file)

@@ -129,7 +129,11 @@ class Partition:
     ) -> None:
         """One batch in a transaction of its own."""
         producer_id, epoch = self.producer(transactional_id)
-        own = {"transactional_id": transactional_id, "producer_id": producer_id, "producer_epoch": epoch}
+        own: dict[str, Any] = {
+            "transactional_id": transactional_id,
+            "producer_id": producer_id,
+            "producer_epoch": epoch,
+        }
         topic = structure(
             wire.ADD_PARTITIONS_TO_TXN, 3, "AddPartitionsToTxnTopic", name=self.topic, partitions=(0,)
         )
