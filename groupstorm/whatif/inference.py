@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any, Final
 
 from groupstorm.clients.profiles import PROFILES
+from groupstorm.storms.scenario.quantities import milliseconds
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.whatif.knowledge import How, Known, assumed, inferred, observed
@@ -73,7 +74,9 @@ def infer_settings(reading: Reading, given: Mapping[str, Any]) -> dict[str, Know
     """Setting -> value, and how it is known. ``given``: what the user knows (--known)."""
     found = dict(_of_storm(reading) if reading.is_storm else _of_logs(reading))
     for name, value in given.items():
-        found[name] = Known(value, How.GIVEN, "--known")
+        is_timeout = name in TIMEOUTS or name == INITIAL_DELAY
+        known = milliseconds(f"--known {name}", value) if is_timeout else value
+        found[name] = Known(known, How.GIVEN, "--known")
     return found
 
 
