@@ -109,6 +109,12 @@ def _poll_records(profile: ClientProfile) -> str:
     return "all that is fetched" if records == ALL_FETCHED else str(records)
 
 
+def _leaves_unpolled(profile: ClientProfile) -> str:
+    if not profile.has_max_poll_interval:
+        return "no"
+    return "yes" if profile.leaves_without_poll else "yes; a consumer group at the next poll()"
+
+
 def _rebalance_timeout(profile: ClientProfile) -> str:
     timeout = profile.rebalance_timeout
     return str(timeout) if isinstance(timeout, int) else f"`{timeout}`"
@@ -177,7 +183,7 @@ _PROFILE_ROWS: tuple[tuple[str, Callable[[ClientProfile], str]], ...] = (
     ("rebalance timeout", _rebalance_timeout),
     (
         "leaves when nobody polls for `max.poll.interval.ms`",
-        lambda profile: "yes" if profile.has_max_poll_interval else "no",
+        _leaves_unpolled,
     ),
     ("joins again", lambda profile: "at the next poll()" if profile.rejoins_at_poll else "at once"),
     (

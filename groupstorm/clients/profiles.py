@@ -111,6 +111,9 @@ class ClientProfile:
     tells_empty_regex: bool = False
     #: In the consumer protocol: whether the heartbeat that leaves tells that topics and partitions are gone.
     tells_when_leaving: bool = True
+    #: In the consumer protocol: whether a member leaves as soon as max.poll.interval.ms is over. If not, it
+    #: sends no heartbeat until the application polls, which runs onPartitionsLost; then it leaves and joins.
+    leaves_without_poll: bool = True
     #: Whether a member with a topic pattern fetches metadata before it joins (KAFKA-7126).
     refreshes_before_join: bool = False
 
@@ -171,6 +174,7 @@ _LIBRDKAFKA = ClientProfile(
     acknowledges_nothing=False,
     tells_empty_regex=True,
     tells_when_leaving=False,
+    leaves_without_poll=False,  # rd_kafka_cgrp_revoke_all_rejoin: the leave follows the revocation
     commits_before_cooperative_join=False,  # rd_kafka_assignment_serve_removals commits what is unassigned
 )
 _KAFKA_PYTHON = ClientProfile(

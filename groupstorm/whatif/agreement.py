@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 
 from groupstorm.figures.spread import Spread
 from groupstorm.whatif.drafting import Draft
+from groupstorm.whatif.inference import TIMEOUTS
+from groupstorm.whatif.knowledge import How
 from groupstorm.whatif.reading import Reading
 from groupstorm.whatif.replaying import Replay
 from groupstorm.whatif.rounds import Round
@@ -73,20 +75,20 @@ class Agreement(NamedTuple):
 def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agreement:
     """The run beside the replays of the scenario that was made from it.
 
-    Rounds of a replay that begin before the run's trace, or after its end, do not count.
+    Rounds of a replay that begin before the run's trace, or too long after its end, do not count.
     """
     rounds, lead_us, heartbeat_us = reading.compared_rounds, draft.lead_ms * 1000, draft.heartbeat_us
     unowned_s = None if reading.figures is None else reading.figures.unowned_partition_seconds
     partitions_per_member = draft.partitions / len(draft.names)
+    within_us = heartbeat_us + SLACK_US
     kept = {
         one.seed: [
             shifted
             for shifted in (_earlier(each, lead_us) for each in one.rounds)
-            if 0 <= shifted.began_us <= reading.ended_us
+            if 0 <= shifted.began_us <= reading.ended_us + within_us
         ]
         for one in replays
     }
-    within_us = heartbeat_us + SLACK_US
     of_seeds = list(kept.values())
     lines = [_generations(rounds, of_seeds)]
     lines += _matches(rounds, of_seeds, within_us)
@@ -103,7 +105,15 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
         missing.append("un-owned time: there was no time at which every partition is known to have an owner")
     else:
         lines.append(_unowned(unowned_s, [value for value in known if value is not None], drawn_s))
+    if assumed := _assumed_timeouts(draft):
+        missing.append(f"{assumed}: assumed, because no log says it; check it and give it with --known")
     return Agreement(tuple(lines), _round_lines(rounds, of_seeds, within_us), tuple(missing))
+
+
+def _assumed_timeouts(draft: Draft) -> str:
+    """A replay that agrees does not confirm these: sessions end, and processes die, where they put it."""
+    known = {name: draft.settings[name] for name in TIMEOUTS if name in draft.settings}
+    return ", ".join(f"{name}={one.value / 1000:g}s" for name, one in known.items() if one.how is How.ASSUMED)
 
 
 def _earlier(one: Round, lead_us: int) -> Round:

@@ -1,7 +1,7 @@
 """The rounds of a consumer group (KIP-848): its epochs, each until its last partition has an owner.
 
-The states of such a group follow from the epochs of its members, which a broker logs at DEBUG alone. The epochs
-of the group, and the partitions that members take, stand in logs of every level.
+The states of such a group follow from the epochs of its members, which a broker logs at DEBUG alone. The
+epochs of the group, and the partitions that members take, stand in logs of every level.
 """
 
 from __future__ import annotations

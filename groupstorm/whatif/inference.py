@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any, Final
 
 from groupstorm.clients.profiles import PROFILES
+from groupstorm.storms.scenario.quantities import milliseconds
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.whatif.knowledge import How, Known, assumed, inferred, observed
@@ -23,9 +24,13 @@ HEARTBEAT: Final = "heartbeat.interval.ms"
 CONSUMER_HEARTBEAT: Final = "group.consumer.heartbeat.interval.ms"
 CONSUMER_ASSIGNMENT: Final = "group.consumer.assignment.interval.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
+#: What decides when a silent member is out of its group.
+TIMEOUTS: Final = (SESSION, HEARTBEAT, POLL_INTERVAL, CONSUMER_SESSION, CONSUMER_HEARTBEAT)
 #: What a coordinator logs of a member.
 REBALANCE_TIMEOUT: Final = "rebalance.timeout.ms"
 _OWN_REBALANCE_TIMEOUT: Final = "aiokafka"
+#: The library that logs the settings of every consumer that it starts.
+_LOGS_ITS_SETTINGS: Final = "java"
 INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 INSTANCE: Final = "group.instance.id"
 
@@ -69,7 +74,9 @@ def infer_settings(reading: Reading, given: Mapping[str, Any]) -> dict[str, Know
     """Setting -> value, and how it is known. ``given``: what the user knows (--known)."""
     found = dict(_of_storm(reading) if reading.is_storm else _of_logs(reading))
     for name, value in given.items():
-        found[name] = Known(value, How.GIVEN, "--known")
+        is_timeout = name in TIMEOUTS or name == INITIAL_DELAY
+        known = milliseconds(f"--known {name}", value) if is_timeout else value
+        found[name] = Known(known, How.GIVEN, "--known")
     return found
 
 
@@ -111,11 +118,11 @@ def _of_logs(reading: Reading) -> dict[str, Known]:
         if interval is not None:
             found[CONSUMER_ASSIGNMENT] = interval
     else:
-        found[STRATEGY] = _assignors(reading)
+        found[STRATEGY] = _assignors(reading, defaults[STRATEGY], _said_by(profile))
         said = _of_broker(reading, INITIAL_DELAY)
         found[INITIAL_DELAY] = said or _initial_delay(reading, defaults[INITIAL_DELAY])
         for name in (SESSION, HEARTBEAT):
-            found[name] = _configured(reading, name, defaults[name])
+            found[name] = _configured(reading, name, defaults[name], _said_by(profile))
     found[POLL_INTERVAL] = _poll_interval(reading, profile, defaults[POLL_INTERVAL])
     if reading.assigning_us and median(reading.assigning_us) > _ASSIGNING_US:
         found["assign_ms"] = inferred(
@@ -134,21 +141,26 @@ def _of_broker(reading: Reading, name: str) -> Known | None:
     return observed(int(value), f"{place}, the broker's configuration") if value.isdecimal() else None
 
 
-def _assignors(reading: Reading) -> Known:
+def _assignors(reading: Reading, default: list[str], said_by: str) -> Known:
     chosen = next(iter(reading.assignors), None)
     if chosen is None:
-        return assumed(_DEFAULTS[STRATEGY], f"the default; {_LOG_OF_CLIENT}")
+        return assumed(default, f"the default; {said_by}")
     return observed([chosen], reading.assignors[chosen])
 
 
-def _configured(reading: Reading, name: str, default: int) -> Known:
+def _said_by(profile: str) -> str:
+    """What would say a setting of a client."""
+    return _LOG_OF_CLIENT if profile == _LOGS_ITS_SETTINGS else f"no line of {profile} says it, --known does"
+
+
+def _configured(reading: Reading, name: str, default: int, said_by: str) -> Known:
     values = Counter(
         int(config[name]) for config in reading.configured.values() if config.get(name) is not None
     )
     if values:
         (value, count), *_ = values.most_common(1)
         return observed(value, f"the configurations of {count} of {len(reading.signs)} members")
-    why = f"the default; {_LOG_OF_CLIENT}"
+    why = f"the default; {said_by}"
     if name == HEARTBEAT and reading.learned_us:
         longest = max(reading.learned_us) / 1e6
         why += f"; members learned of rounds within {longest:.1f} s"
@@ -157,10 +169,10 @@ def _configured(reading: Reading, name: str, default: int) -> Known:
 
 def _poll_interval(reading: Reading, profile: str, default: int) -> Known:
     """A coordinator logs rebalance timeouts; of all clients but aiokafka that is max.poll.interval.ms."""
-    said = _configured(reading, POLL_INTERVAL, default)
+    said = _configured(reading, POLL_INTERVAL, default, _said_by(profile))
     if said.how is not How.ASSUMED or profile == _OWN_REBALANCE_TIMEOUT:
         return said
-    logged = _configured(reading, REBALANCE_TIMEOUT, default)
+    logged = _configured(reading, REBALANCE_TIMEOUT, default, "")
     if logged.how is How.ASSUMED:
         return said
     return inferred(logged.value, f"the rebalance timeout: {logged.why}")
@@ -200,7 +212,8 @@ def _windows(began_us: int, delay_us: int, joins_us: Sequence[int]) -> int:
 
 def _client(reading: Reading) -> Known:
     """The client library, by the form of the logs (`import.json`)."""
-    summary = reading.path / "import.json"
+    folder = reading.path if reading.path.is_dir() else reading.path.parent
+    summary = folder / "import.json"
     if summary.is_file():
         logs = json.loads(summary.read_text("utf-8")).get("logs", ())
         written_by = {str(one) for log in logs for one in log.get("written_by", ())}

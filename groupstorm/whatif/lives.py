@@ -41,6 +41,8 @@ _FIRST_JOIN: Final = "first-join"
 _FIRST_JOIN_GROUP: Final = "its first JoinGroup"
 #: Kafka's consumer since 3.0 asks for a round when it is closed, and never joins it.
 _LEFT_GROUP: Final = "left-group"
+#: Logs have whole milliseconds, and the coordinator's timers have ticks.
+_TICK_US: Final = 1_000_000
 #: What says what a trace does not.
 _BROKER: Final = "the log of the broker, which expires its session,"
 _OWN_LOG: Final = "the log of the member itself"
@@ -259,7 +261,10 @@ class _Life:
     def _silent_since(self, sign: Sign) -> tuple[int, str]:
         assert self._stint is not None
         session_us, heartbeat_us = self._timeouts.session_us, self._timeouts.heartbeat_us
-        at_us = max(sign.time_us - session_us + heartbeat_us // 2, self._stint.start.at_us)
+        began_us = self._stint.start.at_us
+        if began_us != BEFORE and sign.time_us < began_us + session_us - _TICK_US:
+            self._contradicts("session.timeout.ms", session_us, sign, began_us)
+        at_us = max(sign.time_us - session_us + heartbeat_us // 2, began_us)
         return at_us, (
             f"{sign.place}: its session of {session_us / 1e6:g} s expired; half a heartbeat interval after "
             "the last heartbeat"
@@ -322,7 +327,8 @@ class _Life:
         if late.kind == signs.REJOIN:
             began_us = late.time_us - self._timeouts.max_poll_interval_us
             if self._stint is not None and began_us < self._stint.start.at_us != BEFORE:
-                self._contradicts_its_interval(late, self._stint.start.at_us)
+                interval_us = self._timeouts.max_poll_interval_us
+                self._contradicts("max.poll.interval.ms", interval_us, late, self._stint.start.at_us)
             why = f"{late.place}: max.poll.interval.ms was over; it joins again with {sign.place}"
         else:
             began_us = late.round_us if late.round_us is not None else late.time_us
@@ -330,12 +336,12 @@ class _Life:
         moment = Moment(inferred(began_us, why), BUSY, sign.time_us - began_us)
         self._lives.pauses.append((self._name, moment))
 
-    def _contradicts_its_interval(self, late: Sign, start_us: int) -> None:
-        """The process left for want of a poll() sooner than its max.poll.interval.ms allows."""
-        interval_s, lived_s = self._timeouts.max_poll_interval_us / 1e6, (late.time_us - start_us) / 1e6
+    def _contradicts(self, setting: str, timeout_us: int, over: Sign, began_us: int) -> None:
+        """The timeout was over sooner after the process had joined than it allows."""
+        lived_s = (over.time_us - began_us) / 1e6
         self._lives.problems.append(
-            f"{self._name}: its max.poll.interval.ms cannot be {interval_s:g} s: it was over {lived_s:,.1f} "
-            f"s after the process had started ({late.place}): give it with --known max.poll.interval.ms=..."
+            f"{self._name}: its {setting} cannot be {timeout_us / 1e6:g} s: it was over {lived_s:,.1f} "
+            f"s after the process had started ({over.place}): give it with --known {setting}=..."
         )
 
     def _parked(self, sign: Sign) -> None:

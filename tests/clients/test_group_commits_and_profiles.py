@@ -9,7 +9,7 @@ from groupstorm.clients.consumer_group.commits import CommitAttempts
 from groupstorm.clients.consumer_group.operations import Left, ReportError
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS, Backoff
-from groupstorm.clients.operations import CallbackKind, Disconnected, RunCallback
+from groupstorm.clients.operations import CallbackKind, Disconnected, RunCallback, StopProcessing
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.coordinator.errors import Error
 from tests.clients.group_member import INTERVAL_MS, Driven, T
@@ -71,6 +71,34 @@ def test_librdkafkas_join_says_that_there_is_no_expression_and_its_leave_repeats
     driven.step()
     [leave] = driven.sent()
     assert (leave.member_epoch, leave.topics, leave.owned) == (-1, None, None), "nothing new"
+
+
+@pytest.mark.parametrize(("instance", "epoch"), [(None, -1), ("i", -2)])
+def test_a_member_of_librdkafka_that_nobody_polls_leaves_at_the_next_poll(
+    instance: str | None, epoch: int
+) -> None:
+    """The application has to run onPartitionsLost first (recorded of librdkafka 2.16)."""
+    driven = Driven.stable(profile=LIBRDKAFKA, max_poll_interval_ms=12_000, group_instance_id=instance)
+    driven.advance(12_000)
+    driven.step()
+    lost = RunCallback(CallbackKind.LOST, driven.member.owned, "poll-timeout")
+    assert driven.look() == [StopProcessing(driven.member.owned), lost]
+    driven.advance(5_000)
+    driven.step()
+    assert driven.sent() == [], "no heartbeat until somebody polls"
+    driven.poll()
+    driven.callback()
+    driven.step()
+    assert [request.member_epoch for request in driven.sent()] == [epoch, 0]
+
+
+def test_a_member_of_librdkafka_that_is_closed_late_leaves_at_once() -> None:
+    driven = Driven.stable(profile=LIBRDKAFKA, max_poll_interval_ms=12_000)
+    driven.advance(12_000)
+    driven.step()
+    driven.look()
+    driven.member.close()
+    assert [request.member_epoch for request in driven.sent()] == [-1]
 
 
 @pytest.mark.parametrize("profile", ["java", "librdkafka"])

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
+from groupstorm.problems import InputError
 from groupstorm.whatif.inference import infer_settings, timeouts_of
 from groupstorm.whatif.lives import lives_of
 from groupstorm.whatif.reading import Reading, read_run
@@ -46,8 +49,16 @@ def test_a_member_that_left_sooner_than_its_assumed_interval_allows_is_a_problem
     logs = sorted((LOGS / "real" / "kafka-4.3.1-kafka-python").glob("*.log.gz"))
     import_logs(find_logs([str(path) for path in logs]), tmp_path / "out", Options())
     reading = read_run(tmp_path / "out" / "trace.jsonl", "orders-dynamic")
-    (problem,) = lives_of(reading, timeouts_of(reading, infer_settings(reading, {}))).problems
+    session, problem = sorted(
+        lives_of(reading, timeouts_of(reading, infer_settings(reading, {}))).problems, key=len
+    )
+    assert "its session.timeout.ms cannot be 45 s" in session
     assert "its max.poll.interval.ms cannot be 300 s" in problem
     assert "--known max.poll.interval.ms=" in problem
-    known = infer_settings(reading, {"max.poll.interval.ms": 8_000})
+    known = infer_settings(reading, {"max.poll.interval.ms": "8s", "session.timeout.ms": 6_000})
     assert lives_of(reading, timeouts_of(reading, known)).problems == []
+
+
+def test_a_known_timeout_that_is_no_duration_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--known session\.timeout\.ms"):
+        infer_settings(read(tmp_path), {"session.timeout.ms": "long"})

@@ -48,6 +48,7 @@ class ConsumerGroupMember:
 
     __slots__ = (
         "_config",
+        "_due_leave",
         "_fields",
         "_membership",
         "_operations",
@@ -76,6 +77,8 @@ class ConsumerGroupMember:
         self._fields = HeartbeatFields(config, member_id)
         self._timing = HeartbeatTiming(now_ms, backoff)
         self._poll_timer = Timer(now_ms, config.max_poll_interval_ms)
+        #: The epoch of the heartbeat with which a member that did not poll in time still has to leave.
+        self._due_leave: int | None = None
 
     @property
     def state(self) -> MemberState:
@@ -133,6 +136,7 @@ class ConsumerGroupMember:
 
     def unsubscribe(self) -> None:
         """Revoke everything and leave. `Left` says when it is done."""
+        self._send_due_leave()
         self._membership.leave(runs_callbacks=True)
 
     def closing_callback(self) -> RunCallback | None:
@@ -150,6 +154,7 @@ class ConsumerGroupMember:
 
         `Left` says when it is done.
         """
+        self._send_due_leave()
         self._membership.leave_on_close = (
             self._config.leave_group_on_close if leave_group is None else leave_group
         )
@@ -208,10 +213,15 @@ class ConsumerGroupMember:
         if not self.coordinator_known or self.state in NOT_IN_GROUP:
             self._membership.heartbeat_skipped()
             return FOREVER_MS
+        self._send_due_leave()
         self._poll_timer.update(now_ms)
         if self._poll_timer.expired and not self._is_leaving():
             self._membership.send_leave(poll_expired=True)
-            self._send(awaited=False)
+            if self._config.profile.leaves_without_poll:
+                self._send(awaited=False)
+            else:
+                self._due_leave = self._membership.epoch
+                self._membership.heartbeat_generated()
             self._timing.reset()
             self._fields.forget()
             return self._timing.interval_ms
@@ -294,6 +304,17 @@ class ConsumerGroupMember:
         self._operations.append(SendHeartbeat(request, awaited))
         self._timing.sent()
         membership.heartbeat_generated()
+
+    def _send_due_leave(self) -> None:
+        """Leave late: the application has polled, or closes."""
+        epoch, self._due_leave = self._due_leave, None
+        if epoch is not None:
+            membership = self._membership
+            request = self._fields.heartbeat(
+                epoch, membership.subscription, membership.acknowledged, joins=False
+            )
+            self._operations.append(SendHeartbeat(request, awaited=False))
+            self._fields.forget()
 
     def _lose_coordinator(self) -> None:
         self.coordinator_known = False
