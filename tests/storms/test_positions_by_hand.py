@@ -102,9 +102,9 @@ def test_before_a_rejoin_the_member_commits_and_the_next_owner_goes_on_there(exa
 
 @BOTH
 def test_what_a_member_commits_before_a_rejoin_is_all_that_it_processes(exact: bool) -> None:
-    """Each of two partitions brings 1,000 records a second; the member can process 1,000 in all. Its looks take
-    none at 3010, 100 at 3060, 200 at 3160, 400 at 3360, and 500 at 3760, 4260 ..., so that it polls at 72260
-    when it has to join again. While the commit is under way, until 72262, it works on nothing."""
+    """Each of two partitions brings 1,000 records a second; the member can process 1,000 in all. Its looks
+    take none at 3010, 100 at 3060, 200 at 3160, 400 at 3360, and 500 at 3760, 4260 ..., so that it polls at
+    72260 when it has to join again. While the commit is under way, until 72262, it works on nothing."""
     result = played({"at_ms": 60_000, "do": "add"}, partitions=2, exact=exact, record_rate=1_000)
     [(at_us, revoked)] = result.events("partitions_revoked")
     assert at_us == 72_262_000
