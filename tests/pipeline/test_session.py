@@ -53,3 +53,24 @@ def test_a_signal_in_the_middle_of_the_start_kills_the_process_that_starts(
         process.kill()
     assert not left
     assert java_gateway.Popen is start, "as it was before the block"
+
+
+def test_a_process_that_starts_is_killed_if_the_block_fails_and_else_goes_on() -> None:
+    from groupstorm.pipeline.session import _no_jvm_left
+
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(fails: bool) -> None:
+        with _no_jvm_left():
+            started.append(java_gateway.Popen(["sleep", "600"]))
+            assert started[-1].poll() is None
+            if fails:
+                raise Stopped
+
+    start(fails=False)
+    assert started[0].poll() is None
+    started[0].kill()
+    started[0].wait()
+    with pytest.raises(Stopped):
+        start(fails=True)
+    assert started[1].returncode == -signal.SIGKILL

@@ -113,6 +113,29 @@ def test_little_work_gets_a_jvm_that_starts_fast(
     assert options == {"-XX:+UseParallelGC" if is_large else "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
+@pytest.mark.parametrize(
+    ("trace_bytes", "tasks"), [(0, 2), (191_999_999, 2), (192_000_000, 3), (6_400_000_000, 100)]
+)
+def test_a_shuffle_has_a_task_for_each_64_mb(
+    played: Callable[[Spark], Spark], trace_bytes: int, tasks: int
+) -> None:
+    spark = played(Spark())
+    with session.spark_session(trace_bytes):
+        pass
+    assert spark.settings["spark.sql.shuffle.partitions"] == str(tasks)
+
+
+def test_the_driver_has_the_memory_that_the_caller_names_or_half_of_the_machines(
+    played: Callable[[Spark], Spark], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_driver_memory_mib", lambda: 3584)
+    for named, memory in ((512, "512m"), (None, "3584m")):
+        spark = played(Spark())
+        with session.spark_session(driver_memory_mib=named):
+            pass
+        assert spark.settings["spark.driver.memory"] == memory
+
+
 def test_a_cluster_is_told_the_address_by_which_it_reaches_this_machine(
     played: Callable[[Spark], Spark], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,47 @@ def test_the_slowest_handovers_come_first_and_of_equal_ones_the_earlier(tmp_path
     }
 
 
+def test_of_gaps_that_are_equally_long_and_early_the_partition_decides(tmp_path: Path) -> None:
+    """b crashes with t-1 when a closes with t-0: two kinds of gaps, from 10 s to 14 s."""
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.start(0, "a")
+    trace.start(0, "b")
+    trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",)})
+    trace.crash(10, "b", 1, "t-1")
+    trace.revoke(10, "a", 1, "t-0", cause="close")
+    trace.take(14, "c", 2, "t-1")
+    trace.take(14, "c", 2, "t-0")
+    run = written(trace.rows, tmp_path / "run")
+    found = analyze(Request({"run": run}), Engine.LOCAL).handovers
+    assert [(one.partition, one.ended_by) for one in found] == [
+        ("t-0", "partitions_revoked"),
+        ("t-1", "member_crashed"),
+    ]
+
+
+def test_each_group_of_each_run_has_its_slowest_handovers(tmp_path: Path) -> None:
+    """Two runs of the group g, one of which has the group h, too; each group has gaps of 2 s and 1 s."""
+    for run, groups in (("one", ("g", "h")), ("two", ("g",))):
+        rows: list[TracedRow] = []
+        for group in groups:
+            trace = Trace(group)
+            trace.scenario("t-0")
+            trace.take(1, "a", 1, "t-0")
+            for at_s, lasts_s in ((10, 1), (20, 2)):
+                trace.revoke(at_s, "a", 1, "t-0")
+                trace.take(at_s + lasts_s, "a", 1, "t-0")
+            rows += trace.rows
+        written(rows, tmp_path / run)
+    request = Request({run: tmp_path / run for run in ("one", "two")}, slowest=1)
+    found = analyze(request, Engine.LOCAL).handovers
+    assert [(one.run, one.from_us // S, one.gap_us // S) for one in found] == [
+        ("one:g", 20, 2),
+        ("one:h", 20, 2),
+        ("two", 20, 2),
+    ]
+
+
 def test_rounds_are_summed_up_by_cause_the_most_frequent_first(tmp_path: Path) -> None:
     trace = Trace()
     trace.scenario("t-0")

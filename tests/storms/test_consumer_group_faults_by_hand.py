@@ -96,6 +96,23 @@ def test_a_process_that_runs_again_sends_an_overdue_heartbeat(at_ms: int, heartb
     )
 
 
+def test_a_process_that_runs_again_polls_before_its_client_looks_for_late_polls() -> None:
+    """Its last poll() was at 56002, and the next one, due at 63002, comes at 75000. Then more than 18 s have
+    passed, but the client counts from the poll of that instant. Heartbeats left at 2, 5002, 7000, 12000 ...
+    57000, and leave at 75000 and 80000."""
+    check(
+        """
+        60000 member_paused member-0 pause
+        75000 member_resumed member-0
+        """
+        + counted(81_000, 15),
+        step(60_000, "pause", for_ms=15_000),
+        poll_interval_ms=7_000,
+        tail_ms=6_000,
+        **{"max.poll.interval.ms": 18_000},
+    )
+
+
 def test_a_member_that_stood_still_for_too_long_learns_it_with_its_next_heartbeat() -> None:
     """The heartbeat of 120000 is answered at 120002. Meanwhile the process takes the records of a minute from
     both partitions in turn, and works on them until 120122: then it polls."""

@@ -370,3 +370,19 @@ def test_a_loop_that_owns_nothing_yet_keeps_up_and_one_that_has_not_looked_does_
     assert ours.keeps_up(0) is True
     ours.own((P[0],), (0,), SECOND)
     assert ours.keeps_up(SECOND - 1) is False
+
+
+def test_what_was_in_hand_of_a_partition_that_has_gone_says_nothing_when_it_comes_back() -> None:
+    """A look at 1 s takes 5 records of P0 and 5 of P1, of 100 ms each, in one poll. P0 goes when its records
+    are done, at 1.5 s, and comes back at 1.6 s with the position 50: the records of P1 are still in hand."""
+    ours = loop(
+        {P[0]: ((0, 5_000),), P[1]: ((0, 5_000),)}, poll_records=10, interval_ms=1_000, process_ms=100
+    )
+    ours.own(P[:2], (0, 0), SECOND)
+    assert ours.positions(1_500_000) == {P[0]: 5, P[1]: 0}
+    ours.release(P[:1], 1_500_000)
+    assert ours.positions(1_550_000) == {P[1]: 0}
+    ours.own(P[:1], (50,), 1_600_000)
+    assert ours.positions(1_700_000) == {P[0]: 50, P[1]: 2}
+    assert ours.polled_positions(1_700_000) == {P[0]: 50, P[1]: 0}
+    assert ours.positions(2 * SECOND) == {P[0]: 50, P[1]: 5}

@@ -101,6 +101,34 @@ def test_before_a_rejoin_the_member_commits_and_the_next_owner_goes_on_there(exa
 
 
 @BOTH
+def test_what_a_member_commits_before_a_rejoin_is_all_that_it_processes(exact: bool) -> None:
+    """Each of two partitions brings 1,000 records a second; the member can process 1,000 in all. Its looks
+    take none at 3010, 100 at 3060, 200 at 3160, 400 at 3360, and 500 at 3760, 4260 ..., so that it polls at
+    72260 when it has to join again. While the commit is under way, until 72262, it works on nothing."""
+    result = played({"at_ms": 60_000, "do": "add"}, partitions=2, exact=exact, record_rate=1_000)
+    [(at_us, revoked)] = result.events("partitions_revoked")
+    assert at_us == 72_262_000
+    assert sum(revoked.positions) == 2 * 3_010 + (72_260 - 3_060)
+    assert revoked.committed == revoked.positions
+    assert result.figures.records_duplicated == 0
+
+
+@BOTH
+def test_lost_partitions_count_the_commits_that_arrived_before(exact: bool) -> None:
+    """A static member polls at 3008 and 33008. At 23008 it resets its generation, without a request. Its
+    commits of 8008, 13008 and 18008 said that it began at 3."""
+    result = played(
+        exact=exact,
+        poll_interval_ms=30_000,
+        tail_ms=30_000,
+        **MAX_POLL,
+        **{"group.instance.id": "ordinal", "partition.assignment.strategy": ["cooperative-sticky"]},
+    )
+    (at_us, lost), *_ = result.events("partitions_lost")
+    assert (at_us, lost.positions, lost.committed) == (33_008_000, (3,), (3,))
+
+
+@BOTH
 def test_a_slow_batch_stops_commits_and_no_heartbeats(exact: bool) -> None:
     busy = {"at_ms": 60_000, "do": "busy", "members": [0], "for_ms": 20_000}
     result = played(busy, {"at_ms": 75_000, **CRASH}, exact=exact)

@@ -14,8 +14,11 @@ from groupstorm.storms.record_rate_rows import RecordRateRows
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.poll_loop import PollLoop
+from tests.storms.storms_in_memory import START, scenario, storm
 from tests.storms.test_clients_by_hand import until
+from tests.storms.test_consumer_group_by_hand import ADD, COMMITS
 from tests.storms.test_poll_loop import loop
+from tests.storms.transcript import WORLD
 
 SECOND = 1_000_000
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -126,6 +129,25 @@ def test_only_new_partitions_or_positions_need_a_row_of_a_member_that_keeps_up()
     member.to(6)
     member.rates.changed(began=True)
     assert [at_s for at_s, *_ in member.rows] == [0, 3, 6]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_member_of_a_consumer_group_that_is_behind_gets_a_row_when_it_stops_with_a_partition(
+    exact: bool,
+) -> None:
+    """It processes 1,000 records a second of both partitions. When it has to give one up, it stops with that
+    one at once, and works on the other one alone. The next batch of 500 records takes half a second: the
+    callback comes at the poll() behind it."""
+    world = WORLD | COMMITS | {"group.protocol": "consumer", "members": 1, "record_rate": 2_000}
+    ran = storm(scenario([START, ADD], **world), exact=exact)
+    (paused_us, paused), *_ = ran.events("partitions_paused", member="member-0")
+    rows = ran.events("processing_rates_changed", member="member-0")
+    assert [(row.partitions, row.rates) for at_us, row in rows if at_us == paused_us] == [
+        (("topic-0-0",), (1_000_000,))
+    ]
+    assert paused.partitions == ("topic-0-1",)
+    (revoked_us, revoked), *_ = ran.events("partitions_revoked", member="member-0")
+    assert (revoked_us - paused_us, revoked.positions) == (500_000, paused.positions)
 
 
 def test_a_member_that_owns_nothing_has_no_row() -> None:

@@ -94,10 +94,6 @@ class VirtualConsumer(VirtualProcess[Membership]):
         self._flow = self.membership.run()
         self._go_on(None)
 
-    def _break_off(self) -> None:
-        if self._flow is not None:
-            self._flow.close()
-
     def _exit(self) -> None:
         self._flow = None
         super()._exit()
@@ -112,7 +108,6 @@ class VirtualConsumer(VirtualProcess[Membership]):
         """The application answers SIGTERM: close() begins."""
         if not self.alive or self._flow is None:
             return
-        self._flow.close()
         self.closing = True
         self.pauses.end()
         self.rates.stop()
@@ -194,7 +189,6 @@ class VirtualConsumer(VirtualProcess[Membership]):
 
     def _pause_fetching(self, operation: PauseFetching) -> None:
         pause_fetching(self, operation.partitions)
-        self.rates.stop()
 
     def _resume_fetching(self, operation: ResumeFetching) -> None:
         if resume_fetching(self, operation.partitions):

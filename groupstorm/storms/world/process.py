@@ -153,10 +153,6 @@ class VirtualProcess(ABC, Generic[Member]):
     def stop(self) -> None:
         """The application answers SIGTERM: close() begins."""
 
-    @abstractmethod
-    def _break_off(self) -> None:
-        """The process is about to die."""
-
     @property
     @abstractmethod
     def settled(self) -> bool:
@@ -192,7 +188,6 @@ class VirtualProcess(ABC, Generic[Member]):
         now_us = self.clock.now_us
         membership = self.membership
         partitions = self.work.partitions
-        self._break_off()
         self.periodic_requests.stop()
         self.periodic_requests.settle_commits()
         self.rates.stop()

@@ -193,9 +193,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self.emit(events.MemberFailed(self.config.group_id, self.name, self.group_member.member_id, error))
         self._exit()
 
-    def _break_off(self) -> None:
-        self._heartbeats.wake()
-
     @property
     def settled(self) -> bool:
         """Whether it has joined and nothing is under way."""

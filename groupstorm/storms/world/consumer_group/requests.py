@@ -62,10 +62,6 @@ class ConsumerGroupRequests(PeriodicRequests):
         self._own_heartbeats.wake()
         super().stop()
 
-    def cut_off(self) -> None:
-        self._own_heartbeats.wake()
-        super().cut_off()
-
     def restart(self) -> None:
         self._process.runs_again()
         self.restart_commits()
