@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from groupstorm.broker import console_log, service
@@ -36,7 +36,7 @@ def main(properties: Path = PROPERTIES) -> None:
     if left_out:
         print(f"options of Kafka's that mean nothing here: {', '.join(left_out)}", flush=True)
 
-    def make(journal: Sequence[Change], now_ms: int) -> Broker:
+    def make(journal: Iterable[Change], now_ms: int) -> Broker:
         return make_broker(options, {}, journal=journal, now_ms=now_ms)
 
     console_log.configure()
