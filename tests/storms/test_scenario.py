@@ -123,7 +123,7 @@ def test_steps_are_written_as_they_are_read(application: str) -> None:
     fields: dict[str, Any] = {
         "members": [1], "for_ms": 5, "over_ms": 7, "count": 2, "topic": "topic-0", "partitions": 30,
         "rack": 1,
-        "append_ms": 3000, "direction": "both"
+        "append_ms": 3000, "direction": "both", "api": "Fetch", "error": "NOT_COORDINATOR", "delay_ms": 50,
     }  # fmt: skip
     if application == "consumer":
         fields["settings"] = {"session.timeout.ms": 40_000}
