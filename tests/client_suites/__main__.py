@@ -25,6 +25,8 @@ from tests.conformance.programs.building import ProgramUnavailable
 
 SUITES: dict[str, Callable[[Path | None, Path], Suite]] = {"franz-go": FranzGo, "librdkafka": Librdkafka}
 LIMIT_S = 300.0
+#: Many tests make topics with three replicas.
+BROKERS = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         kinds = [read_kind(text) for text in options.on or [EMULATOR]]
         suite = SUITES[options.suite](options.source, output)
-        columns = _run(suite, chosen(suite, options.tests), kinds, options.limit, output)
+        columns = _run(suite, chosen(suite, options.tests), kinds, options.brokers, options.limit, output)
     except (InputError, ProgramUnavailable, BrokerUnavailable) as problem:
         print(problem, file=sys.stderr)
         return 2
@@ -53,6 +55,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--on", action="append", metavar="BROKER", help=f"{KINDS}; repeatable; default: {EMULATOR}"
     )
+    parser.add_argument(
+        "--brokers",
+        type=int,
+        default=BROKERS,
+        help=f"how many the emulator and the jvm have; default: {BROKERS}",
+    )
     parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="S", help="seconds of one test")
     parser.add_argument("--source", type=Path, metavar="DIR", help="an unpacked source of the library")
     parser.add_argument("--output", type=Path, metavar="DIR", help="where the output of the tests goes")
@@ -68,7 +76,12 @@ def chosen(suite: Suite, beginnings: Sequence[str]) -> list[SuiteTest]:
 
 
 def _run(
-    suite: Suite, tests: Sequence[SuiteTest], kinds: Sequence[BrokerKind], limit_s: float, output: Path
+    suite: Suite,
+    tests: Sequence[SuiteTest],
+    kinds: Sequence[BrokerKind],
+    brokers: int,
+    limit_s: float,
+    output: Path,
 ) -> dict[str, list[Outcome]]:
     columns = {}
     for number, kind in enumerate(kinds):
@@ -78,7 +91,7 @@ def _run(
         def report(outcome: Outcome, on: str = kind.name) -> None:
             print(f"{on}: {outcome.name}: {outcome.verdict} {outcome.seconds:.1f} s", flush=True)
 
-        name, outcomes = asyncio.run(run_tests(suite, tests, kind, limit_s, folder, report))
+        name, outcomes = asyncio.run(run_tests(suite, tests, kind, brokers, limit_s, folder, report))
         columns[name] = outcomes
     return columns
 

@@ -1,4 +1,4 @@
-"""The brokers that a suite runs on: a process of `groupstorm serve`, Kafka in a JVM or a container, an address."""
+"""The brokers that a suite runs on: those of `groupstorm serve`, Kafka in JVMs or a container, an address."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from groupstorm.clients.brokers import EMULATOR, BrokerKind, open_broker
+from groupstorm.clients.brokers import EMULATOR, JVM, BrokerKind, open_broker
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.protocol.endpoints import Endpoint
+from tests.client_suites.kafka_cluster import kafka_cluster
 from tests.command import ROOT
 
 _READY = "listening on 127.0.0.1:"
@@ -19,14 +20,17 @@ _READY = "listening on 127.0.0.1:"
 
 @asynccontextmanager
 async def broker_of_suite(
-    kind: BrokerKind, settings: Mapping[str, str], folder: Path
+    kind: BrokerKind, settings: Mapping[str, str], brokers: int, folder: Path
 ) -> AsyncIterator[RunningBroker]:
-    """A broker with these settings; that of an address keeps its own. ``folder`` receives the emulator's log.
+    """So many brokers with these settings. Those at an address keep their own; a container has one broker.
 
-    Raises BrokerUnavailable.
+    ``folder`` receives the logs. Raises BrokerUnavailable, and ProgramUnavailable without Java.
     """
     if kind.name == EMULATOR:
-        async with _serve(settings, folder / "serve.log") as running:
+        async with _serve(settings, brokers, folder / "serve.log") as running:
+            yield running
+    elif kind.name == JVM:
+        async with kafka_cluster(settings, brokers, folder) as running:
             yield running
     else:
         async with open_broker(kind, settings, lambda _events: None) as running:
@@ -34,11 +38,21 @@ async def broker_of_suite(
 
 
 @asynccontextmanager
-async def _serve(settings: Mapping[str, str], log: Path) -> AsyncIterator[RunningBroker]:
+async def _serve(settings: Mapping[str, str], brokers: int, log: Path) -> AsyncIterator[RunningBroker]:
     options = [argument for name, value in settings.items() for argument in ("--set", f"{name}={value}")]
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "groupstorm", "serve", "--port", "0", *options),
+            *(
+                sys.executable,
+                "-m",
+                "groupstorm",
+                "serve",
+                "--port",
+                "0",
+                "--brokers",
+                str(brokers),
+                *options,
+            ),
             env=os.environ | {"PYTHONPATH": str(ROOT)},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -46,11 +60,11 @@ async def _serve(settings: Mapping[str, str], log: Path) -> AsyncIterator[Runnin
         )
     assert process.stdout is not None
     try:
-        first = (await process.stdout.readline()).decode()
-        if not first.startswith(_READY):
+        lines = [(await process.stdout.readline()).decode() for _ in range(brokers)]
+        if not all(line.startswith(_READY) for line in lines):
             raise BrokerUnavailable(f"groupstorm serve did not start: see {log}")
-        endpoint = Endpoint("127.0.0.1", int(first.removeprefix(_READY)))
-        yield RunningBroker("emulator", (endpoint,), pid=process.pid)
+        endpoints = tuple(Endpoint("127.0.0.1", int(line.removeprefix(_READY))) for line in lines)
+        yield RunningBroker("groupstorm serve", endpoints, pid=process.pid)
     finally:
         if process.returncode is None:
             process.terminate()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.storms.live.real_clients.program_cache import built_once
 from tests.client_suites.suite import Command, Outcome, SuiteTest, Verdict, carry_out
 from tests.conformance.programs.building import go
@@ -23,6 +24,8 @@ RECORDS = 20_000
 #: Groups form at once, as on the brokers of franz-go's continuous integration.
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 
+#: Of the topics of tests: the suite's default.
+_REPLICAS = 3
 _PACKAGE = "./pkg/kgo"
 _TEST = re.compile(r"^func (?P<name>Test\w+)\(.*?^}", re.MULTILINE | re.DOTALL)
 _CONNECTS = re.compile(
@@ -57,10 +60,10 @@ class FranzGo:
             for name in names_of_tests_with_a_broker(file.read_text("utf-8")):
                 yield SuiteTest(name, SETTINGS)
 
-    def command(self, test: SuiteTest, address: str, folder: Path) -> Command:
+    def command(self, test: SuiteTest, broker: RunningBroker, folder: Path) -> Command:
         environment = {
-            "KGO_SEEDS": address,
-            "KGO_TEST_RF": "1",
+            "KGO_SEEDS": broker.address,
+            "KGO_TEST_RF": str(min(_REPLICAS, len(broker.bootstrap))),
             "KGO_TEST_RECORDS": str(RECORDS),
             "KGO_LOG_LEVEL": "info",
         }

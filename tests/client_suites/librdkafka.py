@@ -11,21 +11,27 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.storms.live.real_clients.program_cache import built_once
+from tests.client_suites.kafka_tools import write_kafka_tools
 from tests.client_suites.suite import Command, Outcome, SuiteTest, Verdict, carry_out, need
 from tests.conformance.programs.building import ProgramUnavailable
 
 PACKAGE = "librdkafka"
 #: What the tests believe to talk to: the newest Kafka that librdkafka 2.0 was released for.
 KAFKA_VERSION = "3.4.0"
+#: The tests expect a machine of their own.
+TIMEOUT_MULTIPLIER = 3
 
-_INITIAL_DELAY = {
-    "group.initial.rebalance.delay.ms": "100"
-}  # as of trivup, which starts librdkafka's brokers
 _DEFAULT_SCENARIO = "default"
+_COMMON = {
+    "num.partitions": "4",
+    "default.replication.factor": "3",
+    "group.initial.rebalance.delay.ms": "100",  # as of trivup, which starts librdkafka's brokers
+}
 _SCENARIOS = {
-    _DEFAULT_SCENARIO: {"num.partitions": "4", "auto.create.topics.enable": "true", **_INITIAL_DELAY},
-    "noautocreate": {"num.partitions": "4", "auto.create.topics.enable": "false", **_INITIAL_DELAY},
+    _DEFAULT_SCENARIO: {**_COMMON, "auto.create.topics.enable": "true"},
+    "noautocreate": {**_COMMON, "auto.create.topics.enable": "false"},
 }
 _TEST = re.compile(r"_TEST\(\s*(?P<name>\d{4}_\w+),(?P<rest>.*?)(?=_TEST\(|\{NULL\}\})", re.DOTALL)
 _SCENARIO = re.compile(r'\.scenario\s*=\s*"(?P<first>\w+)')
@@ -45,6 +51,7 @@ class Librdkafka:
         else:
             _build(source.resolve())
         self._tests_folder = source.resolve() / "tests"
+        self._kafka_path = write_kafka_tools(scratch.resolve() / "kafka")
         self.title = source.name
         self._scenarios: dict[str, str] = {}
         self.tests = tuple(self._declared())
@@ -54,15 +61,22 @@ class Librdkafka:
             self._scenarios[name] = scenario
             yield SuiteTest(name, _SCENARIOS[scenario])
 
-    def command(self, test: SuiteTest, address: str, folder: Path) -> Command:
+    def command(self, test: SuiteTest, broker: RunningBroker, folder: Path) -> Command:
         configuration = folder / f"{test.name}.conf"
-        configuration.write_text(f"bootstrap.servers={address}\ntest.topic.random=true\n", "utf-8")
+        configuration.write_text(
+            f"bootstrap.servers={broker.address}\n"
+            "test.topic.random=true\n"
+            f"test.timeout.multiplier={TIMEOUT_MULTIPLIER}\n",
+            "utf-8",
+        )
         libraries = os.pathsep.join(str(self._tests_folder.parent / one) for one in ("src", "src-cpp"))
         environment = {
             "RDKAFKA_TEST_CONF": str(configuration.resolve()),
             "LD_LIBRARY_PATH": libraries,
             "TEST_KAFKA_VERSION": KAFKA_VERSION,
             "TESTS": test.name[:4],
+            "KAFKA_PATH": str(self._kafka_path),
+            "BROKERS": broker.address,
         }
         scenario = self._scenarios[test.name]
         return Command(["./test-runner", "-L", "-p1", "-s", scenario], environment, self._tests_folder)

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from groupstorm.clients.brokers import BrokerKind
+from groupstorm.clients.brokers.contract import RunningBroker
 from tests.client_suites.brokers import broker_of_suite
 from tests.client_suites.suite import Outcome, Suite, SuiteTest, Verdict
 
@@ -19,6 +20,7 @@ async def run_tests(
     suite: Suite,
     tests: Sequence[SuiteTest],
     kind: BrokerKind,
+    brokers: int,
     limit_s: float,
     folder: Path,
     report: Callable[[Outcome], None],
@@ -33,10 +35,10 @@ async def run_tests(
     name = kind.name
     for _, same in groupby(sorted(tests, key=_settings), _settings):
         together = list(same)
-        async with broker_of_suite(kind, together[0].settings, folder) as broker:
+        async with broker_of_suite(kind, together[0].settings, brokers, folder) as broker:
             name = broker.name
             for test in together:
-                ended[test.name] = await run_test(suite, test, broker.address, limit_s, folder)
+                ended[test.name] = await run_test(suite, test, broker, limit_s, folder)
                 report(ended[test.name])
     return name, [ended[test.name] for test in tests]
 
@@ -45,9 +47,11 @@ def _settings(test: SuiteTest) -> list[tuple[str, str]]:
     return sorted(test.settings.items())
 
 
-async def run_test(suite: Suite, test: SuiteTest, address: str, limit_s: float, folder: Path) -> Outcome:
+async def run_test(
+    suite: Suite, test: SuiteTest, broker: RunningBroker, limit_s: float, folder: Path
+) -> Outcome:
     """Run one test in processes of its own; they are killed if it takes longer than ``limit_s``."""
-    command = suite.command(test, address, folder)
+    command = suite.command(test, broker, folder)
     log = folder / f"{test.name}.log"
     began_s = time.monotonic()
     with log.open("wb") as output:

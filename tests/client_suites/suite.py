@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from groupstorm.clients.brokers.contract import RunningBroker
 from tests.conformance.programs.building import ProgramUnavailable
 
 
@@ -56,7 +57,7 @@ class Suite(Protocol):
     def tests(self) -> Sequence[SuiteTest]:
         """The tests that use a broker, in the suite's order."""
 
-    def command(self, test: SuiteTest, address: str, folder: Path) -> Command:
+    def command(self, test: SuiteTest, broker: RunningBroker, folder: Path) -> Command:
         """The command that runs this test alone; ``folder`` is the test's own."""
 
     def outcome(self, test: SuiteTest, output: str) -> Outcome | None:
