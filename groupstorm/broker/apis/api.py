@@ -39,6 +39,9 @@ NO_AUTHORIZED_OPERATIONS = -(2**31)
 
 
 OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
+#: The internal topics of coordinators that are emulated.
+COORDINATORS_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 
 
 class Call(NamedTuple):

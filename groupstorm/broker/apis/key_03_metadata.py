@@ -18,7 +18,15 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Encoded, authorized_operations
+from groupstorm.broker.apis.api import (
+    COORDINATORS_TOPICS,
+    Api,
+    BrokerState,
+    Call,
+    Encoded,
+    authorized_operations,
+)
+from groupstorm.broker.apis.internal_topics import ensure_internal_topic
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.log.topics import Topic, TopicError, check_name
 from groupstorm.coordinator.errors import Error
@@ -100,7 +108,9 @@ def _by_name(state: BrokerState, name: str, may_create: bool) -> _Found:
         return name, topic.topic_id, Error.NONE
     try:
         check_name(name)
-        if may_create:
+        if may_create and name in COORDINATORS_TOPICS:
+            ensure_internal_topic(state, name)
+        elif may_create:
             config = state.config
             replicas = min(config.default_replication_factor, len(state.cluster.nodes))
             state.create_topic(name, config.num_partitions, replicas)

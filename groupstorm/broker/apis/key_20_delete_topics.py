@@ -2,6 +2,7 @@
 
 * v3: TOPIC_DELETION_DISABLED has a name of its own; before, INVALID_REQUEST. v5: error messages. v6: topics
   may be named by id (KIP-516).
+* The topics of the coordinators cannot be deleted (POLICY_VIOLATION). In Kafka they can, with all groups.
 * The broker deletes the records at once, and with them the offsets that groups have committed for them.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import COORDINATORS_TOPICS, Api, BrokerState, Call, Done
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
 
@@ -26,6 +27,8 @@ def handle(state: BrokerState, call: Call) -> Done:
         topic, error = _find(state, call, name, topic_id)
         if times[name, topic_id] > 1:
             error = Error.INVALID_REQUEST
+        if topic is not None and topic.name in COORDINATORS_TOPICS:
+            error = Error.POLICY_VIOLATION
         if topic is not None and error is Error.NONE:
             state.delete_topic(topic)
         responses.append(_response(call, name, topic_id, topic, error))
