@@ -7,7 +7,7 @@ make and delete topics and groups: give them no broker that others use.
 from __future__ import annotations
 
 import argparse
-import asyncio
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,6 +16,7 @@ from pathlib import Path
 from groupstorm.clients.brokers import EMULATOR, KINDS, BrokerKind, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.problems import InputError
+from groupstorm.stoppable import run_stoppable
 from tests.client_suites.franz_go import FranzGo
 from tests.client_suites.librdkafka import Librdkafka
 from tests.client_suites.running import run_tests
@@ -30,8 +31,9 @@ BROKERS = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: every test has passed or was skipped; 1: one has not; 2: something is missing here."""
+    """0: every test has passed or was skipped. 1: one has not. 2: something is missing. 130: interrupted."""
     options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # brokers and tests end with this process
     output = options.output or Path(tempfile.mkdtemp(prefix="client-suite-"))
     output.mkdir(parents=True, exist_ok=True)
     try:
@@ -41,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InputError, ProgramUnavailable, BrokerUnavailable) as problem:
         print(problem, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     print(f"\n{suite.title}\n", *table(columns), "", *reasons(columns), "", *counts(columns), sep="\n")
     print(f"what the tests have printed: {output}")
     return 1 if has_failures(columns) else 0
@@ -83,7 +87,7 @@ def _run(
     limit_s: float,
     output: Path,
 ) -> dict[str, list[Outcome]]:
-    columns = {}
+    columns: dict[str, list[Outcome]] = {}
     for number, kind in enumerate(kinds):
         folder = output / f"{number}-{kind.name.replace(':', '-')}"
         folder.mkdir(exist_ok=True)
@@ -91,8 +95,11 @@ def _run(
         def report(outcome: Outcome, on: str = kind.name) -> None:
             print(f"{on}: {outcome.name}: {outcome.verdict} {outcome.seconds:.1f} s", flush=True)
 
-        name, outcomes = asyncio.run(run_tests(suite, tests, kind, brokers, limit_s, folder, report))
-        columns[name] = outcomes
+        async def run(kind: BrokerKind = kind, folder: Path = folder) -> None:
+            name, outcomes = await run_tests(suite, tests, kind, brokers, limit_s, folder, report)
+            columns[name] = outcomes
+
+        run_stoppable(run)
     return columns
 
 

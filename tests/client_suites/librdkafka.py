@@ -82,15 +82,27 @@ class Librdkafka:
         return Command(["./test-runner", "-L", "-p1", "-s", scenario], environment, self._tests_folder)
 
     def outcome(self, test: SuiteTest, output: str) -> Outcome | None:
+        said = _COLOUR.sub("", output)
         ended = re.search(
             rf"^\| +{test.name} +\| +(?P<verdict>[A-Z]+) \| +(?P<seconds>[\d.]+)s \|(?P<reason>.*)",
-            _COLOUR.sub("", output),
+            said,
             re.MULTILINE,
         )
-        if ended is None or ended["verdict"] not in _VERDICTS:
-            return None
-        verdict = _VERDICTS[ended["verdict"]]
-        return Outcome(test.name, verdict, float(ended["seconds"]), ended["reason"].strip())
+        if ended is not None and ended["verdict"] in _VERDICTS:
+            verdict = _VERDICTS[ended["verdict"]]
+            return Outcome(test.name, verdict, float(ended["seconds"]), ended["reason"].strip())
+        return _aborted(test.name, said)
+
+
+def _aborted(name: str, said: str) -> Outcome | None:
+    """Most failed tests end their process before it prints the table of results."""
+    failed = re.search(
+        rf'### Test "{name}\b.*" failed at (?P<place>\S+) at .*###\n(?P<reason>.*)', said, re.MULTILINE
+    )
+    if failed is None:
+        return None
+    seconds = max(map(float, re.findall(rf"^\[{name} */ *([\d.]+)s\]", said, re.MULTILINE)), default=0.0)
+    return Outcome(name, Verdict.FAILED, seconds, f"{failed['place']} {failed['reason']}")
 
 
 def scenarios_of_tests(test_c: str) -> dict[str, str]:
