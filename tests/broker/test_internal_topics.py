@@ -13,6 +13,8 @@ from tests.broker.asking import (
     create_partitions,
     delete_topics,
     describe_configs,
+    fetch,
+    list_offsets,
     metadata,
     produce,
 )
@@ -20,6 +22,7 @@ from tests.broker.driver import Driver
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 GROUP, TRANSACTIONAL_ID = 0, 1
+LATEST, EARLIEST = -1, -2
 
 
 def find_coordinator(driver: Driver, key_type: int, key: str = "g") -> int:
@@ -93,6 +96,15 @@ def test_clients_cannot_change_internal_topics(driver: Driver) -> None:
     assert delete_topics(driver, 5, OFFSETS) == [Error.POLICY_VIOLATION]
     assert create_partitions(driver, 1, 60, name=OFFSETS) == Error.POLICY_VIOLATION
     assert leaders(driver) == [1] * 50
+
+
+def test_nobody_may_read_internal_topics(driver: Driver) -> None:
+    """They hold no records here. An empty topic would say that there are no groups."""
+    find_coordinator(driver, GROUP)
+    assert fetch(driver, 13, name=OFFSETS).error_code == Error.TOPIC_AUTHORIZATION_FAILED
+    for timestamp in (EARLIEST, LATEST):
+        found = list_offsets(driver, 7, timestamp, name=OFFSETS)
+        assert (found.error_code, found.offset) == (Error.TOPIC_AUTHORIZATION_FAILED, -1)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ class BrokerState:
         for marker in markers:
             for name, index in marker.partitions:
                 topic = self.topics.get(name)
-                if topic is None or topic.partition(index) is None:
+                if topic is None or topic.partition(index) is None or name in COORDINATORS_TOPICS:
                     continue
                 log = topic.partitions[index]
                 appended = log.append_marker(marker.producer_id, marker.epoch, marker.is_commit, now_ms)

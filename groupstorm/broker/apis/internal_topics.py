@@ -3,8 +3,8 @@
 As in AutoTopicCreationManager their creation does not depend on auto.create.topics.enable. Their settings
 say how many partitions they have. The leader of a group's or a transactional id's partition coordinates it.
 
-The coordinators keep their state themselves. Clients see the topics, but no record of a group, an offset or a
-transaction in them, and cannot change them.
+The coordinators keep their state themselves, and the topics hold no records. Clients see the topics as users
+of a secured cluster do: they may neither read nor change them.
 """
 
 from __future__ import annotations
