@@ -32,7 +32,7 @@ BROKERS = 3
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: every test has passed or was skipped. 1: one has not. 2: something is missing. 130: interrupted."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_intermixed_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # brokers and tests end with this process
     output = options.output or Path(tempfile.mkdtemp(prefix="client-suite-"))
     output.mkdir(parents=True, exist_ok=True)
