@@ -28,6 +28,7 @@ from groupstorm.broker.apis.api import (
     milliseconds,
 )
 from groupstorm.broker.apis.error_answers import error_answer
+from groupstorm.broker.apis.internal_topics import move_internal_topic
 from groupstorm.broker.apis.key_00_produce import API as PRODUCE
 from groupstorm.broker.apis.key_18_api_versions import KEY as API_VERSIONS
 from groupstorm.broker.apis.key_18_api_versions import unsupported_version
@@ -246,6 +247,7 @@ class Broker:
 
     def _move_partition(self, group: str, node: int | None, now_ms: int, collected: BrokerEffects) -> None:
         self.state.cluster.groups.move(group, node)
+        move_internal_topic(self.state, OFFSETS_TOPIC)
         partition_of = self.state.cluster.groups.partition_of
         moved = [one for one in self._coordinator.groups if partition_of(one) == partition_of(group)]
         self._take_effects(self._coordinator.move(moved, now_ms), collected)

@@ -22,19 +22,27 @@ class Coordinators:
 
     def __init__(self, nodes: Sequence[int], partitions: int) -> None:
         self._nodes = nodes
-        self._partitions = partitions
+        self.partitions = partitions
         self._moved: dict[int, int] = {}
 
     def partition_of(self, key: str) -> int:
         """The partition of the internal topic that holds the state of a group or a transactional id."""
-        return (signed(string_hash(key)) & 0x7FFF_FFFF) % self._partitions
+        return (signed(string_hash(key)) & 0x7FFF_FFFF) % self.partitions
 
     def node_of(self, key: str) -> int:
         """The broker that coordinates this group or transactional id."""
         if len(self._nodes) == 1:
             return self._nodes[0]
-        partition = self.partition_of(key)
+        return self._leader(self.partition_of(key))
+
+    def _leader(self, partition: int) -> int:
         return self._moved.get(partition, self._nodes[partition % len(self._nodes)])
+
+    def replicas(self, count: int) -> list[tuple[int, ...]]:
+        """``count`` brokers for each partition of the internal topic, the leader in front."""
+        size = len(self._nodes)
+        first = [self._nodes.index(self._leader(partition)) for partition in range(self.partitions)]
+        return [tuple(self._nodes[(leader + step) % size] for step in range(count)) for leader in first]
 
     def move(self, key: str, node: int | None = None) -> None:
         """Another broker, the next one unless ``node`` names one, takes over the partition of this key.

@@ -66,7 +66,7 @@ TOPIC_OPTIONS: Mapping[str, Option] = {
     "remote.storage.enable": flag(default=False),
     "retention.bytes": long(-1, -1, broker="log.retention.bytes"),
     "retention.ms": long(604_800_000, -1, broker="log.retention.ms"),
-    "segment.bytes": integer(1_073_741_824, 1_048_576, broker="log.segment.bytes"),
+    "segment.bytes": integer(1_073_741_824, 1_048_576, broker="log.segment.bytes"),  # KIP-1030
     "segment.index.bytes": integer(10_485_760, 4),
     "segment.jitter.ms": long(0),
     "segment.ms": long(604_800_000, 1, broker="log.roll.ms"),

@@ -62,13 +62,20 @@ def produce(
     return driver.ask(wire.PRODUCE, version, **body).responses[0].partition_responses[0]
 
 
-def fetch_fields(driver: Driver, version: int, offset: int, max_wait_ms: int, **more: Any) -> dict[str, Any]:
+def fetch_fields(
+    driver: Driver, version: int, offset: int, max_wait_ms: int, name: str = "orders", **more: Any
+) -> dict[str, Any]:
     limits = {"partition_max_bytes": 1_000_000, "current_leader_epoch": -1}
     partition = structure(
         wire.FETCH, version, "FetchPartition", partition=0, fetch_offset=offset, **(limits | more)
     )
     topic = structure(
-        wire.FETCH, version, "FetchTopic", topic="orders", topic_id=topic_id(driver), partitions=(partition,)
+        wire.FETCH,
+        version,
+        "FetchTopic",
+        topic=name,
+        topic_id=topic_id(driver, name),
+        partitions=(partition,),
     )
     return {
         "replica_id": -1,
@@ -85,7 +92,9 @@ def fetch(driver: Driver, version: int, offset: int = 0, **more: Any) -> Any:
     return answer.responses[0].partitions[0]
 
 
-def list_offsets(driver: Driver, version: int, timestamp: int, partition: int = 0) -> Any:
+def list_offsets(
+    driver: Driver, version: int, timestamp: int, partition: int = 0, name: str = "orders"
+) -> Any:
     asked = structure(
         wire.LIST_OFFSETS,
         version,
@@ -94,7 +103,7 @@ def list_offsets(driver: Driver, version: int, timestamp: int, partition: int = 
         timestamp=timestamp,
         current_leader_epoch=-1,
     )
-    topic = structure(wire.LIST_OFFSETS, version, "ListOffsetsTopic", name="orders", partitions=(asked,))
+    topic = structure(wire.LIST_OFFSETS, version, "ListOffsetsTopic", name=name, partitions=(asked,))
     return driver.ask(wire.LIST_OFFSETS, version, replica_id=-1, topics=(topic,)).topics[0].partitions[0]
 
 

@@ -174,6 +174,7 @@ def test_configurations_change_one_by_one(driver: Driver) -> None:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
+        (("segment.bytes", SET, "1048575"), Error.INVALID_CONFIG),
         (("retention.ms", SET, "soon"), Error.INVALID_CONFIG),
         (("retention.ms", SET, "-2"), Error.INVALID_CONFIG),
         (("retention.ms", SET, None), Error.INVALID_REQUEST),

@@ -54,7 +54,8 @@ def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 
 def topics_at(broker: EmulatedBroker) -> set[str]:
     with RawClient(address(broker)) as client:
-        return {topic.name for topic in client.ask(wire.METADATA, 9, topics=None).topics}
+        topics = client.ask(wire.METADATA, 9, topics=None).topics
+        return {topic.name for topic in topics if not topic.is_internal}
 
 
 METADATA = """

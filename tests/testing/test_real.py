@@ -34,7 +34,8 @@ def at(cluster: EmulatedBroker, topics: dict[str, int] | None = None) -> RealBro
 
 def topics_of(cluster: EmulatedBroker) -> set[str]:
     with RawClient(address(cluster)) as client:
-        return {topic.name for topic in client.ask(wire.METADATA, 9, topics=None).topics}
+        topics = client.ask(wire.METADATA, 9, topics=None).topics
+        return {topic.name for topic in topics if not topic.is_internal}
 
 
 def test_nothing_is_made_without_consent(cluster: EmulatedBroker) -> None:

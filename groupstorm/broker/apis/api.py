@@ -56,6 +56,9 @@ NO_AUTHORIZED_OPERATIONS = -(2**31)
 
 
 OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
+#: The internal topics of coordinators that are emulated.
+COORDINATORS_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 
 
 class Call(NamedTuple):
@@ -248,7 +251,7 @@ class BrokerState:
         for marker in markers:
             for name, index in marker.partitions:
                 topic = self.topics.get(name)
-                if topic is None or topic.partition(index) is None:
+                if topic is None or topic.partition(index) is None or name in COORDINATORS_TOPICS:
                     continue
                 log = topic.partitions[index]
                 appended = log.append_marker(marker.producer_id, marker.epoch, marker.is_commit, now_ms)

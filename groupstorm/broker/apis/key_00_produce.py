@@ -62,6 +62,8 @@ def handle(state: BrokerState, call: Call) -> Done | NoAnswer:
     responses = []
     for asked in message.topic_data:
         topic, error = find_topic(state, call, asked) if refused is Error.NONE else (None, refused)
+        if topic is not None and topic.is_internal:
+            topic, error = None, Error.INVALID_TOPIC_EXCEPTION  # ReplicaManager.appendRecords
         written = []
         for partition in asked.partition_data:
             result = _write(state, call, topic, error, partition)

@@ -21,7 +21,15 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import NO_AUTHORIZED_OPERATIONS, Api, BrokerState, Call, Encoded
+from groupstorm.broker.apis.api import (
+    COORDINATORS_TOPICS,
+    NO_AUTHORIZED_OPERATIONS,
+    Api,
+    BrokerState,
+    Call,
+    Encoded,
+)
+from groupstorm.broker.apis.internal_topics import ensure_internal_topic
 from groupstorm.broker.apis.rights import (
     authorized_operations,
     cluster_operations,
@@ -126,7 +134,9 @@ def _by_name(state: BrokerState, call: Call, name: str) -> _Found:
         return _Found(name, None, Error.TOPIC_AUTHORIZATION_FAILED)
     try:
         check_name(name)
-        if may_create:
+        if may_create and name in COORDINATORS_TOPICS:
+            ensure_internal_topic(state, name)
+        elif may_create:
             config = state.config
             replicas = min(config.default_replication_factor, len(state.cluster.nodes))
             state.create_topic(name, config.num_partitions, replicas)

@@ -1,6 +1,8 @@
 """FindCoordinator (key 10), versions 0-6.
 
 * v0 asks for groups only; v1 adds the key type; v4 asks for several keys at once (KIP-699).
+* The first request for a coordinator creates the internal topic. Kafka answers COORDINATOR_NOT_AVAILABLE
+  until the topic exists (AutoTopicCreationManager); here it exists at once.
 * Groups and transactional ids are spread over the brokers by their partitions of the internal topics. Share
   groups are not emulated: their key type gets INVALID_REQUEST, which clients do not retry.
 """
@@ -9,7 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Api, BrokerState, Call, Done
+from groupstorm.broker.apis.internal_topics import coordinators_of, ensure_internal_topic
 from groupstorm.broker.apis.rights import SENTENCES, group_error, may
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator.errors import Error
@@ -57,8 +60,9 @@ def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str
         return {"error_code": error, "error_message": sentence, "node_id": _NO_NODE, "host": "", "port": -1}
     # From version 4 on Kafka leaves the message empty, before it says NONE.
     message = "NONE" if call.version < _FIRST_BATCHED_VERSION else ""
-    coordinators = state.cluster.groups if key_type == _GROUP else state.cluster.transactions
-    node = coordinators.node_of(key)
+    topic = OFFSETS_TOPIC if key_type == _GROUP else TRANSACTIONS_TOPIC
+    ensure_internal_topic(state, topic)
+    node = coordinators_of(state, topic).node_of(key)
     endpoint = state.endpoint(node, call)
     return {
         "error_code": Error.NONE,

@@ -4,6 +4,7 @@
   may be named by id (KIP-516).
 * A client needs DELETE on the cluster or on the topic. Without it, an answer to an id has the topic's name
   only for those who may describe the topic (ControllerApis.deleteTopics).
+* The topics of the coordinators cannot be deleted (POLICY_VIOLATION). In Kafka they can, with all groups.
 * The broker deletes the records at once, and with them the offsets that groups have committed for them.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import COORDINATORS_TOPICS, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import SENTENCES, may, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.topics import Topic
@@ -30,6 +31,8 @@ def handle(state: BrokerState, call: Call) -> Done:
         topic, error = _find(state, call, name, topic_id)
         if times[name, topic_id] > 1:
             error = Error.INVALID_REQUEST
+        if topic is not None and topic.name in COORDINATORS_TOPICS:
+            error = Error.POLICY_VIOLATION
         if topic is not None and error is Error.NONE:
             state.delete_topic(topic)
         responses.append(_response(state, call, name, topic_id, topic, error))

@@ -7,7 +7,7 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import COORDINATORS_TOPICS, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.key_19_create_topics import assigned_replicas
 from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.topics import TopicError
@@ -41,6 +41,11 @@ def _grow(state: BrokerState, call: Call, asked: Any) -> None:
     topic = state.topics.get(asked.name)
     if topic is None:
         raise TopicError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {asked.name} does not exist")
+    if topic.name in COORDINATORS_TOPICS:
+        sentence = (
+            f"topic {topic.name} keeps its partitions: groups and transactional ids are spread over them"
+        )
+        raise TopicError(Error.POLICY_VIOLATION, sentence)
     state.topics.check_grown(topic, asked.count)
     replicas = None
     if asked.assignments is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from groupstorm.broker.apis.api import BrokerState, Call
+from groupstorm.broker.apis.api import COORDINATORS_TOPICS, BrokerState, Call
 from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.partition import LEADER_EPOCH, PartitionLog
 from groupstorm.broker.log.topics import Topic
@@ -72,10 +72,15 @@ def find_log(
     state: BrokerState, call: Call, topic: Topic | None, partition: int, epoch: int = NO_EPOCH
 ) -> Led:
     """The log of a partition, to read or write it. ``epoch``: the leader's, as the client knows it
-    (Partition.checkCurrentLeaderEpoch)."""
+    (Partition.checkCurrentLeaderEpoch).
+
+    The logs of the coordinators' topics hold no records: nobody may read them, rather than find nothing.
+    """
     log = None if topic is None else topic.partition(partition)
     if topic is None or log is None:
         return Led(None, Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic.name in COORDINATORS_TOPICS:
+        return Led(None, Error.TOPIC_AUTHORIZATION_FAILED)
     if topic.replicas[partition][0] != call.node:
         return Led(None, Error.NOT_LEADER_OR_FOLLOWER)
     if epoch not in (NO_EPOCH, LEADER_EPOCH):

@@ -65,7 +65,10 @@ def check_name(name: str) -> None:
 
 
 class Topics:
-    """All topics, in the order of their creation. ``changes`` counts creations, growths and deletions."""
+    """All topics, in the order of their creation. ``changes`` counts creations, growths, deletions and moves.
+
+    Limits, and the brokers at which topics begin, do not depend on internal topics.
+    """
 
     def __init__(
         self,
@@ -113,9 +116,11 @@ class Topics:
             )
         if partitions < 1:
             raise TopicError(Error.INVALID_PARTITIONS, f"topic {name}: a topic has 1 partition or more")
+        if name in INTERNAL_TOPICS:
+            return
         self._check_partitions(name, partitions)
         most = self._broker.groupstorm_max_topics
-        if len(self._by_name) >= most:
+        if len(self._by_name) - sum(one in self._by_name for one in INTERNAL_TOPICS) >= most:
             raise TopicError(Error.POLICY_VIOLATION, f"topic {name}: groupstorm.max.topics={most} are there")
 
     def _check_partitions(self, name: str, more: int) -> None:
@@ -145,7 +150,7 @@ class Topics:
             name, self._new_topic_id(), [], list(replicas or ()), self._created, dict(configs or {}), settings
         )
         self._take_settings(topic)
-        self._created += 1
+        self._created += not topic.is_internal
         self._by_name[name] = topic
         self._by_id[topic.topic_id] = topic
         self._by_collision_key[_collision_key(name)] = name
@@ -201,7 +206,12 @@ class Topics:
             topic.replicas.append(self.cluster.replicas(topic.number, index, replication_factor))
         more = partitions - len(topic.partitions)
         topic.partitions.extend(PartitionLog(topic.settings, self.store) for _ in range(more))
-        self._partitions += more
+        self._partitions += 0 if topic.is_internal else more
+        self.changes += 1
+
+    def place(self, topic: Topic, replicas: Sequence[tuple[int, ...]]) -> None:
+        """Give the topic's partitions other brokers, the leader in front."""
+        topic.replicas[:] = replicas
         self.changes += 1
 
     def delete(self, topic: Topic) -> None:
@@ -210,7 +220,7 @@ class Topics:
         del self._by_id[topic.topic_id]
         del self._by_collision_key[_collision_key(topic.name)]
         self.compacted.pop(topic.name, None)
-        self._partitions -= len(topic.partitions)
+        self._partitions -= 0 if topic.is_internal else len(topic.partitions)
         for log in topic.partitions:
             log.is_gone = True
         self.changes += 1

@@ -27,6 +27,11 @@ AUTHORIZER = {
     "super.users": f"User:{ADMIN}",
 }
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
+#: As of Kafka in a JVM.
+_INTERNAL_TOPICS = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
 
 _LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 #: What Kafka needs so that clients are users: its one listener of clients takes SASL/PLAIN. The broker itself
@@ -83,7 +88,7 @@ class Emulator:
     """The emulator, asked as several users."""
 
     def __init__(self, settings: Mapping[str, str] = AUTHORIZER) -> None:
-        self.broker: Broker = make_broker({**SETTINGS, **settings}, {})
+        self.broker: Broker = make_broker({**SETTINGS, **_INTERNAL_TOPICS, **settings}, {})
         #: The time of the batches that `wire.batch` makes.
         self.now_ms = 1_700_000_000_000
         self._connection = 0

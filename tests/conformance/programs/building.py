@@ -70,6 +70,17 @@ def java_program(source: Path, name: str) -> Java:
 
 
 @cache
+def go() -> str:
+    """Go's command. Raises ProgramUnavailable."""
+    found = next((path for place in _GO_PLACES if (path := shutil.which(place))), None)
+    if found is None:
+        raise ProgramUnavailable(
+            "Go builds what is written in Go: install it (Debian: apt install golang-go)"
+        )
+    return found
+
+
+@cache
 def franz_go_member() -> Path:
     """franz-go's consumer (`franz_go/main.go`). Raises ProgramUnavailable."""
     return _franz_go("conformance-franz-go", ".")
@@ -82,16 +93,12 @@ def franz_go_secured() -> Path:
 
 
 def _franz_go(name: str, package: str) -> Path:
-    go = next((found for place in _GO_PLACES if (found := shutil.which(place))), None)
-    if go is None:
-        raise ProgramUnavailable(
-            "Go builds the franz-go consumer: install it (Debian: apt install golang-go)"
-        )
+    compiler = go()
     module = SOURCES / "franz_go"
     files = [module / file for file in (f"{package}/main.go", "go.mod", "go.sum")]
 
     def build_into(folder: Path) -> list[str]:
-        return [go, "-C", str(module), "build", "-o", str(folder / "member"), f"./{package}"]
+        return [compiler, "-C", str(module), "build", "-o", str(folder / "member"), f"./{package}"]
 
     return _built(name, files, build_into) / "member"
 
