@@ -147,6 +147,9 @@ class _Watcher:
         self._exit_on_alert = exit_on_alert
         self._collector = collector
 
+    def reading(self, rows: int) -> None:
+        print_progress(f"reading the rows that are there: {rows:,} so far")
+
     def show(self, picture: Picture) -> None:
         self._collector.picture = picture
         groups = picture.spans[self._window_us]

@@ -6,11 +6,12 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,8 @@ _CLUSTER = re.compile(r"spark://(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\],\s]+):(?P<p
 _CONNECT_TIMEOUT_S = 10.0
 
 _LOG_LINES_SHOWN = 3
+
+_END_SECONDS = 10.0
 #: Spark's Python workers find this package where this process found it.
 _IMPORTED_FROM = str(Path(__file__).resolve().parents[2])
 _MIB = 1024 * 1024
@@ -191,6 +194,14 @@ def has_jvm(spark: SparkSession) -> bool:
     """Whether Spark's JVM still runs."""
     gateway = spark.sparkContext._gateway
     return gateway is None or gateway.proc is None or gateway.proc.poll() is None
+
+
+def wait_for_end_of_jvm(spark: SparkSession) -> None:
+    """For a caller whose connection to Spark's JVM has broken: a JVM that ends closes it a moment earlier."""
+    gateway = spark.sparkContext._gateway
+    if gateway is not None and gateway.proc is not None:
+        with suppress(subprocess.TimeoutExpired):
+            gateway.proc.wait(_END_SECONDS)
 
 
 def _stop(spark: SparkSession) -> None:

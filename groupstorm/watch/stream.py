@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupstorm.pipeline.read import literal_path
-from groupstorm.pipeline.session import has_jvm
+from groupstorm.pipeline.session import has_jvm, wait_for_end_of_jvm
 from groupstorm.problems import ExpectedError, InputError
 from groupstorm.trace.topic import TopicAddress
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 #: Files of one batch: a batch is collected in this process.
 _FILES_PER_BATCH = 20
 _RECORDS_PER_BATCH = 200_000
+#: So often Spark is asked whether the query is running.
+_ASK_SECONDS = 0.1
 
 _SPARK_HAS_ENDED = "Spark has ended: start the watch again, and it goes on where it was"
 
@@ -57,6 +61,10 @@ def lines_of_topic(spark: SparkSession, address: TopicAddress) -> DataFrame:
     )
 
 
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return record.module != "java_gateway"
+
+
 class Stream:
     """A running query. ``take`` receives the number of each batch and its lines, in a thread of Spark's."""
 
@@ -65,8 +73,20 @@ class Stream:
         self._query = query
         self._failures = failures
 
-    def is_running(self) -> bool:
-        """Raises what ``take`` has raised, and InputError if Spark cannot read the source or has ended."""
+    def runs_for(self, most_seconds: float) -> bool:
+        """Wait so long, or until the query has ended; returns whether it is still running.
+
+        Raises what ``take`` has raised, and InputError if Spark cannot read the source or has ended.
+        """
+        until = time.monotonic() + most_seconds
+        while self._is_running():
+            left = until - time.monotonic()
+            if left <= 0:
+                return True
+            time.sleep(min(left, _ASK_SECONDS))
+        return False
+
+    def _is_running(self) -> bool:
         from py4j.protocol import Py4JError
 
         if not has_jvm(self._spark):  # asking it would print the errors of PySpark's connection
@@ -75,6 +95,7 @@ class Stream:
             active = bool(self._query.isActive)
             problem = None if active else self._query.exception()
         except (Py4JError, ConnectionError) as gone:
+            wait_for_end_of_jvm(self._spark)
             raise InputError(_SPARK_HAS_ENDED) from gone
         if self._failures:
             raise self._failures[0]
@@ -89,7 +110,14 @@ def start(
     take: Callable[[int, Sequence[Line]], None],
     every_seconds: float | None,
 ) -> Stream:
-    """Begin to read ``lines``; ``every_seconds`` None: until everything that is there has been read."""
+    """Begin to read ``lines``; ``every_seconds`` None: until everything that is there has been read.
+
+    Raises InputError if Spark has ended.
+    """
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    # py4j logs the traceback of a call that the JVM's end cuts off; what is raised here says it in one line.
+    logging.getLogger().addFilter(_is_not_of_py4j)
     failures: list[ExpectedError] = []
 
     def batch(frame: DataFrame, number: int) -> None:
@@ -103,5 +131,12 @@ def start(
     trigger: dict[str, Any] = (
         {"availableNow": True} if every_seconds is None else {"processingTime": f"{every_seconds:g} seconds"}
     )
-    writer = lines.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint.as_uri())
-    return Stream(lines.sparkSession, writer.trigger(**trigger).start(), failures)
+    try:
+        writer = lines.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint.as_uri())
+        query = writer.trigger(**trigger).start()
+    except Py4JJavaError:
+        raise
+    except (Py4JError, ConnectionError) as gone:
+        wait_for_end_of_jvm(lines.sparkSession)
+        raise InputError(_SPARK_HAS_ENDED) from gone
+    return Stream(lines.sparkSession, query, failures)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MICROSECONDS = 1_000_000
 #: Rows older than this have come, late files aside: a sum up to then does not shrink with the next rows.
 SETTLED_US = 30 * MICROSECONDS
+_PROGRESS_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,9 @@ class Picture:
 class Watcher(Protocol):
     """Takes each picture."""
 
+    def reading(self, rows: int) -> None:
+        """The rows that were there at the start are being read; so many are known by now."""
+
     def show(self, picture: Picture) -> None:
         """Take the next picture. What it raises ends the watch."""
 
@@ -82,7 +86,7 @@ class Watch:
 
 
 def watch(order: Watch, watcher: Watcher) -> None:
-    """Watch until the process is stopped.
+    """Watch until the process is stopped. The first picture has every row that was there at the start.
 
     Raises InputError for a line that is not a row and for a checkpoint of something else, OutputError if the
     checkpoint cannot be written.
@@ -92,18 +96,20 @@ def watch(order: Watch, watcher: Watcher) -> None:
     with open_checkpoint(order.checkpoint, order.source.name) as checkpoint, ExitStack() as stack:
         rows = RowsSoFar(order, checkpoint)
         spark = stack.enter_context(spark_session(packages=order.source.packages))
-        every_seconds = None if order.once else order.every_seconds
-        stream = start(order.source.lines(spark), checkpoint.spark_folder, rows.take, every_seconds)
+        lines = order.source.lines(spark)
+        # Figures without the rows that wait to be read would be those of an earlier time.
+        stream = start(lines, checkpoint.spark_folder, rows.take, None)
+        while stream.runs_for(_PROGRESS_SECONDS):
+            if rows.count:
+                watcher.reading(rows.count)
         if order.once:
-            while stream.is_running():
-                rows.changed.wait(0.1)
-                rows.changed.clear()
             rows.show_to(watcher)
             return
-        while stream.is_running():
+        stream = start(lines, checkpoint.spark_folder, rows.take, order.every_seconds)
+        running = True
+        while running:
             rows.show_to(watcher)
-            rows.changed.wait(order.every_seconds)
-            rows.changed.clear()
+            running = stream.runs_for(order.every_seconds)
 
 
 class RowsSoFar:
@@ -111,7 +117,6 @@ class RowsSoFar:
 
     def __init__(self, order: Watch, checkpoint: Checkpoint, now: Callable[[], float] = time.time) -> None:
         """``now``: seconds since 1970."""
-        self.changed = threading.Event()
         checkpoint.check_begins_with(order.source.first_line())
         self._order = order
         self._checkpoint = checkpoint
@@ -122,6 +127,12 @@ class RowsSoFar:
         self._came = checkpoint.came()
         self._end_us = 0
         self._now = now
+
+    @property
+    def count(self) -> int:
+        """How many rows of the trace are known."""
+        with self._lock:
+            return self._rolling.last_seq + 1 - self._rolling.missing
 
     def take(self, number: int, lines: Sequence[Line]) -> None:
         """Take a batch, in a thread of Spark's."""
