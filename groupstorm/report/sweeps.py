@@ -189,12 +189,15 @@ def _curve_sentences(
             f"{_price(axis, curve, place)}."
         ]
     medians = [_median(outcome, figure) for outcome in curve]
+    phrase = BY_FIGURE[figure].phrase if figure in BY_FIGURE else figure
+    if place is None and len(set(medians)) == 1:
+        return [f"{where}{axis.name} makes no difference ({phrase}: {_shown(figure, medians[0])})."]
+    ends = _ends(axis, curve, figure)
     if place is None:
-        return [f"{where}{figure} has no knee over {axis.name}: {_ends(axis, curve, figure)}."]
-    shown = f"{figure} {_shown(figure, medians[place])}"
+        return [f"{where}no knee over {axis.name} ({phrase}: {ends})."]
     return [
-        f"{where}the knee of {figure} is at {axis.name}={_label(axis, curve[place])} ({shown}; "
-        f"{_ends(axis, curve, figure)}){_price(axis, curve, place)}."
+        f"{where}the knee is at {axis.name}={_label(axis, curve[place])} ({phrase}: "
+        f"{_shown(figure, medians[place])}; {ends}){_price(axis, curve, place)}."
     ]
 
 

@@ -68,6 +68,8 @@ class _Writer:
         while log.sent < end:
             try:
                 self._producer.produce(log.topic, _RECORD, partition=log.partition, on_delivery=self._done)
+            except BufferError:  # the broker is slower than the rates: the rest is due at the next tick
+                return
             except KafkaException as problem:
                 if problem.args[0].code() != KafkaError._UNKNOWN_PARTITION:
                     raise
