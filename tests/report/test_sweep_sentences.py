@@ -19,10 +19,12 @@ MEMBERS = (2, 3, 4, 5, 6)
 def sentences(figure: str, values: tuple[float, ...]) -> list[str]:
     """Of a sweep over the members, one run for each of them."""
     axis = Axis("members", tuple(map(str, MEMBERS)), MEMBERS)
-    outcomes = [
-        Outcome(Point((str(members),), {"members": members}), {0: replace(NOTHING, **{figure: value})})
-        for members, value in zip(MEMBERS, values, strict=True)
-    ]
+    outcomes: list[Outcome] = []
+    for members, value in zip(MEMBERS, values, strict=True):
+        changed: dict[str, Any] = {figure: value}
+        outcomes.append(
+            Outcome(Point((str(members),), {"members": members}), {0: replace(NOTHING, **changed)})
+        )
     sweep: Any = SimpleNamespace(axes=(axis,), names=("members",))
     return sweep_sentences(sweep, outcomes, [], figure)
 
