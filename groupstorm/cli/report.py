@@ -17,6 +17,7 @@ from groupstorm.problems import InputError
 from groupstorm.report.page.content import RunView
 from groupstorm.report.page.page import Report
 from groupstorm.report.page.sources import find_sources
+from groupstorm.storms.real_time_options import real_time_options
 from groupstorm.storms.run_folder import write_text
 
 _SUFFIXES: Final = {"html": (".html", ".htm"), "markdown": (".md", ".markdown"), "svg": (".svg",)}
@@ -119,6 +120,9 @@ def _command(view: RunView) -> str:
     folder = view.trace if view.trace.is_dir() else view.trace.parent
     if view.history.kind != "storm" or not (folder / "scenario.yaml").is_file():
         return ""
+    options = real_time_options(folder)
+    if options:
+        return command_line("run", str(folder / "scenario.yaml"), *options)
     return command_line("replay", str(folder))
 
 

@@ -22,6 +22,7 @@ from groupstorm.figures.reasons import GapReasons, Reasons
 from groupstorm.problems import InputError
 from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.member_settings import strategies
+from groupstorm.storms.real_time_options import REAL_TIME
 from groupstorm.storms.run_folder import RunFolder, write_json, write_text
 from groupstorm.storms.scenario.files import STRATEGY, ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
@@ -131,10 +132,12 @@ def record(
     storm: Callable[[TraceSink], Figures],
     log: TraceSink | None = None,
     work: AssignorWork | None = None,
+    real_time: Mapping[str, str] | None = None,
 ) -> Run:
     """Run ``storm``, which emits its events and returns its figures, and write the files into ``folder``.
 
-    ``work``: the sums of the assignors' work, if ``storm`` keeps them.
+    ``work``: the sums of the assignors' work, if ``storm`` keeps them. ``real_time``: the options of a run
+    in real time, see `real_time_options`.
     """
     with RunFolder(folder).complete_or_absent():
         clocks = Clocks()
@@ -146,7 +149,7 @@ def record(
             writer.close()
             unfinished.pop_all()
         cost = clocks.cost(work)
-        write_results(folder, scenario, figures, cost, writer)
+        write_results(folder, scenario, figures, cost, writer, real_time)
     failure = None if work is None else work.failure
     return Run(
         scenario, figures, folder, writer.path, writer.rows, cost.wall_seconds, failure, gaps.reasons()
@@ -179,12 +182,18 @@ class Clocks:
 
 
 def write_results(
-    folder: Path, scenario: ResolvedScenario, figures: Figures, cost: MachineCost, trace: TraceWriter
+    folder: Path,
+    scenario: ResolvedScenario,
+    figures: Figures,
+    cost: MachineCost,
+    trace: TraceWriter,
+    real_time: Mapping[str, str] | None = None,
 ) -> None:
     """Write the files beside ``trace``, which is closed. measured.json comes last: the run is complete."""
     write_text(folder / "scenario.yaml", scenario.as_yaml())
     write_json(folder / "figures.json", figures.to_json())
     measured = {
+        **({REAL_TIME: real_time} if real_time else {}),
         "wall_seconds": round(cost.wall_seconds, 3),
         "cpu_seconds": round(cost.cpu_seconds, 3),
         **cost.assignors,

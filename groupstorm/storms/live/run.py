@@ -39,7 +39,12 @@ def run_on(
     try:
         opening = partial(open_broker, kind)
         return record(
-            scenario, folder, trace_format, lambda sink: play(scenario, opening, sink, progress, clients), log
+            scenario,
+            folder,
+            trace_format,
+            lambda sink: play(scenario, opening, sink, progress, clients),
+            log,
+            real_time={"on": kind.name} | ({} if clients is None else {"with": clients.name}),
         )
     except (BrokerUnavailable, ConnectionLost) as missing:
         raise InputError(f"--on {kind.name}: {missing}") from missing

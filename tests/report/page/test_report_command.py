@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -99,6 +100,19 @@ def test_markdown_has_the_figures_and_the_command(compared: Path) -> None:
     text = groupstorm("report", "both", "--markdown", cwd=compared).stdout
     assert re.search(r"^\| un-owned time, in all \| .*<br>.* to ", text, re.MULTILINE)
     assert "groupstorm replay both/eager/seed-0" in text
+
+
+def test_a_run_in_real_time_is_not_offered_for_a_replay(compared: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(compared / "both" / "eager" / "seed-0", run)
+    measured = json.loads((run / "measured.json").read_text("utf-8"))
+    options = {"on": "jvm", "with": "aiokafka"}
+    (run / "measured.json").write_text(json.dumps({"real_time": options} | measured), "utf-8")
+    text = groupstorm("report", "run", "--markdown", cwd=tmp_path).stdout
+    assert "groupstorm run run/scenario.yaml --on jvm --with aiokafka" in text
+    assert "replay" not in text
+    refusal = refused(groupstorm("replay", "run", cwd=tmp_path))
+    assert "run: ran in real time (--on jvm --with aiokafka): no such run repeats" in refusal
 
 
 def test_a_sweep(swept: Path) -> None:

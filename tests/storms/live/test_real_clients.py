@@ -17,6 +17,8 @@ from groupstorm.problems import ExitCode, InputError
 from groupstorm.storms.live.real_clients import libraries
 from groupstorm.storms.live.real_clients.libraries import LIBRARIES, library
 from groupstorm.storms.live.run import run_on
+from groupstorm.storms.real_time_options import real_time_options
+from groupstorm.storms.replay import replay
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm
@@ -88,6 +90,11 @@ def test_unmodified_consumers_play_a_scenario(name: str, tmp_path: Path) -> None
     """Two members, one is restarted, in one round or two; the records that were written are processed."""
     figures = played(scenario(name), name, tmp_path / "run")
     assert set((figures.invariants or {}).values()) == {"held"}
+    assert real_time_options(tmp_path / "run") == ["--on", EMULATOR, "--with", name]
+    with pytest.raises(
+        InputError, match=f"ran in real time .--on {EMULATOR} --with {name}.: no such run repeats"
+    ):
+        replay(tmp_path / "run", False, {})
     seen = rows(tmp_path / "run")
     # kafka-python's poll() that ends during a round loses the response: its leader joins once more
     again = sum(row.get("cause") == "leader-rejoined" for row in seen) if name == "kafka-python" else 0
