@@ -121,6 +121,31 @@ def test_timers_of_a_group_that_was_never_there_do_nothing_or_break_off_as_in_ka
     assert "cannot leave Empty" in world.of(events.OperationFailed)[0].detail
 
 
+def test_one_call_fires_all_that_is_due_behind_a_timer_of_a_group_that_was_never_there() -> None:
+    world = World(no_delay())
+    world.stable(1)
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    world.join(version=4, group="never", session=9_000)
+    world.append_error = None
+    assert world.coordinator.groups == ["g"]
+    coordinator = world.coordinator
+    assert coordinator.next_deadline() == 9_000
+    assert coordinator.fire_one(8_999) is None, "nothing is due"
+    effects = coordinator.fire(10_000)
+    assert [event.group for event in effects.events if isinstance(event, events.MemberRemoved)] == ["g"]
+    assert coordinator.next_deadline() is None
+
+
+def test_a_timer_of_a_group_that_was_never_there_counts_as_one_that_has_fired() -> None:
+    world = World(no_delay())
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    world.join(version=4, group="never", session=9_000)
+    effects = world.coordinator.fire_one(9_000)
+    assert effects is not None
+    assert (effects.replies, effects.events, effects.records) == ([], [], [])
+    assert world.coordinator.fire_one(9_000) is None
+
+
 def test_a_simple_group_whose_commit_fails_was_never_there() -> None:
     world = World()
     world.append_error = Error.NOT_ENOUGH_REPLICAS

@@ -257,6 +257,25 @@ def test_a_fault_of_kafkas_leaves_a_group_that_waits_for_plans(monkeypatch: pyte
     assert (world.state, list(world.group.members)) == ("Stable", ["m1", "m2"])
 
 
+@pytest.mark.parametrize("compatibility", Compatibility)
+def test_a_fault_of_kafkas_fails_a_group_whose_wait_for_plans_nothing_ends(
+    monkeypatch: pytest.MonkeyPatch, compatibility: Compatibility
+) -> None:
+    """The timer of the sync phase has fired, and no plan is being written."""
+    world = World(no_delay(compatibility=compatibility))
+    world.stable(rebalance=5_000)
+    world.join("m1", rebalance=5_000)
+    world.join("m2", rebalance=5_000)
+    parked = world.sync("m2")
+    monkeypatch.setattr(coordinator, "on_sync_timer", _refused)
+    world.advance(5_000)
+    assert _failed(world) == [("g", "refused")]
+    if compatibility is Compatibility.KAFKA_4_3_1:
+        assert (world.error(parked), world.state) == (None, "CompletingRebalance")
+    else:
+        assert (world.error(parked), world.state) == (Error.COORDINATOR_NOT_AVAILABLE, "Empty")
+
+
 def test_the_ids_that_a_failed_group_has_given_out_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(no_delay())
     world.stable()
