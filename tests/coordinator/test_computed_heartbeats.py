@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import CommittedOffset, OffsetCommit
+from groupstorm.coordinator.messages import CommittedOffset, JoinGroup, OffsetCommit, SyncGroup
+from groupstorm.coordinator.records import GroupMetadataRecord, OffsetCommitRecord
 from groupstorm.coordinator.script.driver import Driver
 from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.simulated import IN_TOUCH, SimulatedGroupCoordinator
@@ -139,6 +141,49 @@ def test_nobody_asks_about_a_new_member_in_its_first_five_minutes() -> None:
         ("m2", "new-member-timeout")
     ]
     assert asked.about == [("m1", 10_000)]
+
+
+def heartbeat(world: World, member: str, generation: int = 1) -> Error | None:
+    return world.coordinator.heartbeat("g", member, None, generation, world.now_ms)
+
+
+def test_a_computed_heartbeat_is_answered_at_once_unless_its_answer_waits_for_a_write() -> None:
+    world = World(no_delay())
+    world.stable()
+    assert heartbeat(world, "m1") is Error.NONE
+    assert world.coordinator.last_write("g") is None
+    world.append_delay_ms = 50
+    world.send(OffsetCommit("g", "m1", None, 1, {"t": {0: CommittedOffset(7)}}, 9))
+    world.send(OffsetCommit("g", "m2", None, 1, {"t": {1: CommittedOffset(8)}}, 9))
+    last = world.coordinator.last_write("g")
+    assert last is not None
+    assert last.records == [OffsetCommitRecord("g", "t", 1, CommittedOffset(8))], "the later one"
+    assert heartbeat(world, "m1") is None
+    assert heartbeat(world, "m1", generation=0) is Error.ILLEGAL_GENERATION
+    assert heartbeat(world, "nobody") is Error.UNKNOWN_MEMBER_ID
+    world.join("m1")
+    assert world.state == "PreparingRebalance"
+    assert heartbeat(world, "m2") is None
+    world.advance(50)
+    assert heartbeat(world, "m2") is Error.REBALANCE_IN_PROGRESS
+    assert world.coordinator.last_write("g") is None
+
+
+@pytest.mark.parametrize("kind", [GroupCoordinator, SimulatedGroupCoordinator])
+def test_unless_it_is_asked_a_coordinator_keeps_offsets_but_no_records_of_members(
+    kind: type[GroupCoordinator],
+) -> None:
+    coordinator = kind(no_delay(), member_ids=lambda _prefix: "m1")
+    protocols = (("range", b""),)
+    coordinator.handle(JoinGroup("g", "", None, 10_000, 10_000, "consumer", protocols, 3, "c"), 0, "join")
+    coordinator.fire(0)
+    sync = SyncGroup("g", "m1", None, 1, "consumer", "range", (("m1", b"plan"),), 5, "c")
+    [record] = coordinator.handle(sync, 0, "sync").records
+    assert isinstance(record, GroupMetadataRecord)
+    assert (record.members, record.roster) == (1, ())
+    assert coordinator.snapshot() == []
+    coordinator.handle(OffsetCommit("g", "m1", None, 1, {"t": {0: CommittedOffset(7)}}, 9), 0, "commit")
+    assert coordinator.committed_offsets("g") == {"t-0": 7}
 
 
 @pytest.mark.parametrize(

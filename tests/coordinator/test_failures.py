@@ -135,6 +135,7 @@ def test_an_answer_that_waits_for_the_write_is_given_although_its_completion_bre
     world.advance(10)
     assert waits in world.replies
     assert _failed(world) == [("g", "Defect: out of order")]
+    assert world.appended[-1][1] is AppendCause.EMPTY_GROUP, "the failed group is written empty"
     world.advance(10)
     assert world.state == "Empty"
 

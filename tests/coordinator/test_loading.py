@@ -88,6 +88,17 @@ def test_a_deleted_group_is_not_loaded_from_the_whole_log(world: World) -> None:
     assert again.coordinator.group("g") is not None
 
 
+def test_a_deleted_group_is_in_no_later_snapshot_and_does_not_come_back_with_a_move(world: World) -> None:
+    world.stable(members=1)
+    world.leave("m1")
+    world.send(DeleteGroup("g"))
+    for one in (world, world.successor()):
+        assert one.coordinator.snapshot() == []
+        one.commit(offset=5)
+        one.move()
+        assert (one.group.generation, one.group.protocol_type, one.committed()) == (0, None, 5)
+
+
 def test_what_was_deleted_is_not_loaded(world: World) -> None:
     world.commit(offset=5)
     world.send(OffsetDelete("g", {"t": (0,)}))
