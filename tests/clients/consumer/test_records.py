@@ -54,13 +54,14 @@ def batch(
     return bytes(built)
 
 
-def marker(offset: int, producer: int, key: bytes) -> bytes:
-    """A control batch: aiokafka makes none, so this sets the bit and computes the checksum."""
+def marker(offset: int, producer: int, key: bytes | None) -> bytes:
+    """A control batch: aiokafka makes none, so this sets the bit and computes the checksum. ``key`` None: its
+    record is gone."""
     import crc32c
 
-    built = bytearray(batch(offset, [b""], producer=producer, transactional=True))
     plain = default_records.DefaultRecordBatchBuilder(2, 0, 1, producer, 0, 0, 1 << 20)
-    plain.append(0, timestamp=1, key=key, value=b"\0\0\0\0\0\0", headers=[])
+    if key is not None:
+        plain.append(0, timestamp=1, key=key, value=b"\0\0\0\0\0\0", headers=[])
     built = bytearray(plain.build())
     struct.pack_into(">qii", built, 0, offset, len(built) - 12, 3)
     (attributes,) = struct.unpack_from(">h", built, 21)
@@ -119,6 +120,19 @@ def test_read_committed_skips_aborted_transactions() -> None:
     )
     assert offsets(data, 0, COMMITTED, [AbortedRecords(5, 0)]) == [1, 4, 7]
     assert offsets(data, 0, UNCOMMITTED) == [0, 1, 2, 4, 7]
+
+
+def test_a_control_batch_that_compaction_has_emptied_ends_no_transaction() -> None:
+    data = b"".join(
+        [
+            batch(0, [b"a"], producer=5, transactional=True),
+            marker(1, 5, None),
+            batch(2, [b"b"], producer=5, transactional=True),
+            marker(3, 5, ABORT),
+            batch(4, [b"c"]),
+        ]
+    )
+    assert offsets(data, 0, COMMITTED, [AbortedRecords(5, 0)]) == [4]
 
 
 def test_a_damaged_batch_raises_with_its_offset() -> None:
