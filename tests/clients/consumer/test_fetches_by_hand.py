@@ -1,9 +1,9 @@
-"""What the consumer does after each answer to a commit, to a question for offsets and to a fetch."""
+"""What the consumer does after each answer to a fetch and to a question for the ends of a log."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,177 +11,24 @@ import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer.committer import OffsetCommitter
 from groupstorm.clients.consumer.errors import (
-    CommitFailed,
     ConsumerError,
-    ConsumerFailed,
     FetchRefused,
-    NoOffsetForPartition,
-    NotAssigned,
-    OffsetOutOfRange,
-    OffsetsRefused,
-    RebalanceInProgress,
-    RecordCorrupt,
 )
 from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.fetcher import Fetcher, FetchSettings
 from groupstorm.clients.consumer.log_offsets import LogOffsets, OffsetAndTimestamp
 from groupstorm.clients.consumer.records import Decoding
-from groupstorm.clients.member_session import Generation
-from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.offsets import OffsetReset
 from groupstorm.clients.wire.positions import Position, Positions
-from groupstorm.clients.wire.wake_event import ChangeNotifier
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import CommittedOffset, OffsetFetchResponse
 
-PATIENCE_S = 5
+PATIENCE_S = 5  # in real seconds: no answer takes that long
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 CONFIG = ConsumerConfig("g", "c", ("orders",), retry_backoff_ms=100)
-SENT = {P0: CommittedOffset(7)}
 
-
-@pytest.fixture(autouse=True)
-def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that the consumer makes, in seconds; none of them takes time."""
-    made: list[float] = []
-
-    async def pause(seconds: float) -> None:
-        made.append(seconds)
-
-    monkeypatch.setattr(asyncio, "sleep", pause)
-    return made
-
-
-# -- commits and committed offsets ---------------------------------------------------------------
-
-
-class Member:
-    """A member whose coordinator gives these answers, one after the other."""
-
-    def __init__(self, *answers: Any, **membership: Any) -> None:
-        self.config = CONFIG
-        self.closing = False
-        state = {"is_joining": False, "failure": None, "may_commit": True, "generation": Generation()}
-        self.membership = SimpleNamespace(**(state | membership))
-        self.changes = ChangeNotifier()
-        self.committer: Any = OffsetCommitter(self, self.changes, PATIENCE_S * 1_000)  # type: ignore[arg-type]
-        self.commits: list[Any] = []
-        self._answers: Iterator[Any] = iter(answers)
-
-    async def commit(self, offsets: Mapping[str, Mapping[int, CommittedOffset]]) -> Any:
-        self.commits.append(offsets)
-        return next(self._answers)
-
-    async def ask_coordinator(self, _request: Any) -> Any:
-        return next(self._answers)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Disconnected(),
-        Error.COORDINATOR_NOT_AVAILABLE,
-        Error.NOT_COORDINATOR,
-        Error.COORDINATOR_LOAD_IN_PROGRESS,
-        Error.REQUEST_TIMED_OUT,
-        Error.UNKNOWN_TOPIC_OR_PARTITION,
-    ],
-    ids=str,
-)
-async def test_a_commit_is_sent_again_after_the_back_off(answer: Any, pauses: list[float]) -> None:
-    member = Member(answer, answer, Error.NONE)
-    await member.committer.commit(SENT)
-    assert member.commits == [{"orders": {0: CommittedOffset(7)}}] * 3
-    assert pauses == [0.1, 0.1]
-
-
-@pytest.mark.parametrize(
-    ("answer", "raised"),
-    [
-        (Error.REBALANCE_IN_PROGRESS, RebalanceInProgress),
-        (Error.FENCED_INSTANCE_ID, ConsumerFailed),
-        (Error.UNKNOWN_MEMBER_ID, CommitFailed),
-        (Error.ILLEGAL_GENERATION, CommitFailed),
-        (Error.OFFSET_METADATA_TOO_LARGE, CommitFailed),
-    ],
-)
-async def test_a_refused_commit_raises_and_is_not_sent_again(
-    answer: Error, raised: type[ConsumerError]
-) -> None:
-    member = Member(answer)
-    with pytest.raises(raised, match=f"^{answer.name}$") as problem:
-        await member.committer.commit(SENT)
-    assert type(problem.value) is raised
-    assert len(member.commits) == 1
-
-
-@pytest.mark.parametrize(
-    ("membership", "raised", "why"),
-    [
-        ({"failure": "FENCED_INSTANCE_ID"}, ConsumerFailed, "FENCED_INSTANCE_ID"),
-        ({"failure": "FENCED_INSTANCE_ID", "is_joining": True}, ConsumerFailed, "FENCED_INSTANCE_ID"),
-        ({"may_commit": False}, CommitFailed, "UNKNOWN_MEMBER_ID"),
-    ],
-)
-async def test_a_member_that_must_not_commit_sends_nothing(
-    membership: dict[str, Any], raised: type[ConsumerError], why: str
-) -> None:
-    member = Member(**membership)
-    with pytest.raises(raised, match=f"^{why}$"):
-        await member.committer.commit(SENT)
-    assert member.commits == []
-
-
-async def test_a_member_that_closes_does_not_wait_for_its_round() -> None:
-    member = Member(is_joining=True)
-    member.closing = True
-    with pytest.raises(RebalanceInProgress, match=r"^REBALANCE_IN_PROGRESS$"):
-        await member.committer.commit(SENT)
-    assert member.commits == []
-
-
-def answer(*partitions: tuple[int, int, Error], error: Error = Error.NONE) -> OffsetFetchResponse:
-    return OffsetFetchResponse(
-        error, tuple(("orders", number, CommittedOffset(offset), each) for number, offset, each in partitions)
-    )
-
-
-@pytest.mark.parametrize(
-    "first",
-    [
-        Disconnected(),
-        answer(error=Error.NOT_COORDINATOR),
-        answer(error=Error.COORDINATOR_LOAD_IN_PROGRESS),
-        answer((0, -1, Error.UNSTABLE_OFFSET_COMMIT), (1, 5, Error.NONE)),
-        answer((0, 7, Error.NONE), (1, -1, Error.UNSTABLE_OFFSET_COMMIT)),
-    ],
-    ids=str,
-)
-async def test_committed_offsets_are_asked_for_again_after_the_back_off(
-    first: Any, pauses: list[float]
-) -> None:
-    member = Member(first, answer((0, 7, Error.NONE), (1, -1, Error.NONE)))
-    assert await member.committer.committed([P0, P1]) == {P0: CommittedOffset(7), P1: None}
-    assert pauses == [0.1]
-
-
-@pytest.mark.parametrize(
-    "first",
-    [
-        Error.GROUP_AUTHORIZATION_FAILED,
-        answer(error=Error.GROUP_AUTHORIZATION_FAILED),
-        answer((0, 7, Error.NONE), (1, -1, Error.GROUP_AUTHORIZATION_FAILED)),
-    ],
-    ids=str,
-)
-async def test_refused_committed_offsets_raise(first: Any) -> None:
-    with pytest.raises(OffsetsRefused, match=r"^GROUP_AUTHORIZATION_FAILED$") as problem:
-        await Member(first).committer.committed([P0, P1])
-    assert problem.value.error == "GROUP_AUTHORIZATION_FAILED"
-
+pytestmark = pytest.mark.usefixtures("pauses")
 
 # -- offsets of the log --------------------------------------------------------------------------
 
@@ -194,11 +41,14 @@ class Cluster:
         self.refreshed = 0
         self.asked: list[Any] = []
         self.all_answered = asyncio.Event()
+        self.looked_for_leader = asyncio.Event()
+        self.connected = 0
         self.on_lost: Any = None
         self._answers = list(answers)
 
     def refresh_topics(self) -> None:
         self.refreshed += 1
+        self.looked_for_leader.set()
 
     def leader(self, partition: TopicPartition) -> Any:
         node_id = self.leaders.get(partition)
@@ -215,6 +65,7 @@ class Cluster:
         return node_id
 
     async def connect(self, _endpoint: Any) -> Any:
+        self.connected += 1
         return self
 
     async def ask(self, _api: Any, _version: int, _build: Any, _timeout_ms: int) -> Any:
@@ -355,6 +206,36 @@ async def test_a_fetch_that_fails_as_a_whole_is_sent_again_after_the_back_off(
     assert (fetches.problems, fetches.cluster.refreshed, pauses) == ([], 1, [0.1])
 
 
+async def test_a_partition_is_fetched_as_soon_as_it_has_a_leader() -> None:
+    fetches = Fetches()
+    fetches.cluster.leaders = {}
+    running = asyncio.create_task(fetches.run())
+    async with asyncio.timeout(PATIENCE_S):
+        await fetches.cluster.looked_for_leader.wait()
+    assert fetches.cluster.connected == 0
+    fetches.cluster.leaders = {P0: 1}
+    fetches.fetcher.wake()
+    await running
+    assert (fetches.cluster.connected, fetches.cluster.refreshed) == (1, 1)
+
+
+@pytest.mark.parametrize(("is_lost", "connections"), [(True, 2), (False, 1)])
+async def test_a_broker_is_connected_to_again_only_after_its_connection_is_lost(
+    is_lost: bool, connections: int
+) -> None:
+    fetches = Fetches(fetched(Error.NONE), fetched(Error.NONE))
+    cluster = fetches.cluster
+    take = fetches.fetcher._take
+
+    async def loses_and_takes(answer: Any, plan: Any) -> bool:
+        cluster.on_lost(cluster if is_lost and cluster.connected == 1 else object())
+        return await take(answer, plan)
+
+    fetches.fetcher._take = loses_and_takes  # type: ignore[method-assign]
+    await fetches.run()
+    assert cluster.connected == connections
+
+
 async def test_a_refused_fetch_is_for_the_next_poll_to_raise(pauses: list[float]) -> None:
     fetches = Fetches(fetched(Error.TOPIC_AUTHORIZATION_FAILED))
     await fetches.run()
@@ -392,21 +273,3 @@ async def test_a_reset_that_is_refused_is_for_the_next_poll_to_raise(pauses: lis
     await fetches.run()
     assert fetches.problems == [fetches.reset_to]
     assert (fetches.buffer.position(P0), pauses) == (Position(5), [0.1])
-
-
-# -- the errors themselves -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (ConsumerFailed("FENCED_INSTANCE_ID"), "FENCED_INSTANCE_ID"),
-        (NoOffsetForPartition([P0, P1]), "orders-0, orders-1"),
-        (OffsetOutOfRange(P0, 7), "orders-0: offset 7"),
-        (FetchRefused(P0, "TOPIC_AUTHORIZATION_FAILED"), "orders-0: TOPIC_AUTHORIZATION_FAILED"),
-        (RecordCorrupt(P0, 7, "wrong checksum"), "orders-0: offset 7: wrong checksum"),
-        (NotAssigned(P0), "orders-0"),
-    ],
-)
-def test_an_error_says_where_and_what(error: ConsumerError, text: str) -> None:
-    assert str(error) == text
