@@ -15,6 +15,7 @@ from groupstorm.coordinator.messages import (
     OffsetCommit,
     OffsetCommitResponse,
 )
+from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
     AppendCause,
     GroupMetadataRecord,
@@ -318,6 +319,17 @@ def test_a_plan_that_lands_after_its_group_was_taken_back_counts_for_nothing() -
     assert world.error(token) is Error.COORDINATOR_NOT_AVAILABLE
     assert world.coordinator.groups == []
     assert [event.state for event in world.of(events.GroupStateChanged)][-1] == "CompletingRebalance"
+
+
+def test_a_second_completion_is_called_after_the_first() -> None:
+    called: list[tuple[str, Error | None]] = []
+    for first in (None, lambda error: called.append(("first", error))):
+        write = Write("g", [], AppendCause.EMPTY_GROUP, first)
+        write.then(lambda error: called.append(("second", error)))
+        assert write.complete is not None
+        write.complete(Error.NOT_ENOUGH_REPLICAS)
+    error = Error.NOT_ENOUGH_REPLICAS
+    assert called == [("second", error), ("first", error), ("second", error)]
 
 
 def test_what_a_timer_changes_is_written() -> None:

@@ -3,8 +3,11 @@ delayed appends, loading. Each rule is Kafka 4.3.1's."""
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
+from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -16,7 +19,8 @@ from groupstorm.coordinator.messages import (
     TxnOffsetCommit,
 )
 from groupstorm.coordinator.records import AppendCause
-from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.script.driver import Driver
+from groupstorm.coordinator.script.names import Names, topic_uuid
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
 from tests.coordinator.group_state import group_state
@@ -288,3 +292,29 @@ def test_a_write_that_fails_after_the_group_was_loaded_takes_back_its_own_change
     assert group_state(other.group) == before
     assert before["epoch"] == 2
     assert before["members"].keys() == {"a"}
+
+
+# member ids
+
+
+@pytest.mark.parametrize(
+    ("drawn", "member_id"),
+    [
+        # base64 of 16 bytes without padding; the six bits 111110 are "-", with which no id of Kafka begins
+        ([UUID(int=1)], "AAAAAAAAAAAAAAAAAAAAAQ"),
+        ([UUID(int=0b111110 << 122), UUID(int=2)], "AAAAAAAAAAAAAAAAAAAAAg"),
+        (["m7"], "m7"),  # a driver that counts its ids
+    ],
+)
+def test_a_member_of_an_old_client_gets_a_uuid_as_kafka_prints_it(
+    drawn: list[UUID | str], member_id: str
+) -> None:
+    group, ids = Group(), iter(drawn)
+    group.driver = Driver(
+        CoordinatorConfig(),
+        names=Names("test"),
+        member_ids=lambda prefix: f"{prefix}-{next(ids)}",
+        topics={"t": 4},
+    )
+    assert group.join("", version=0).member_id == member_id
+    assert next(ids, None) is None

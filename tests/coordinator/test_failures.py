@@ -111,6 +111,26 @@ def test_a_defect_in_a_request_is_its_own_error_and_a_retry_for_the_others(
     assert world.state == "Empty"
 
 
+def test_a_defect_in_a_sync_is_its_own_error_and_a_retry_for_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(no_delay())
+    world.stable()
+    world.join("m1")
+    world.join("m2")
+    parked = world.sync("m2")
+    monkeypatch.setattr(syncs, "_validate", _broken)
+    culprit = world.sync("m1", {"m1": b"plan"})
+    assert world.error(culprit) is Error.UNKNOWN_SERVER_ERROR
+    assert world.error(parked) is Error.COORDINATOR_NOT_AVAILABLE
+    answered = world.of(events.SyncAnswered)[-2:]
+    assert [(event.member_id, event.generation, event.error) for event in answered] == [
+        ("m1", 2, "UNKNOWN_SERVER_ERROR"),
+        ("m2", 2, "COORDINATOR_NOT_AVAILABLE"),
+    ]
+    assert world.state == "Empty"
+
+
 def test_a_defect_in_the_first_request_of_a_group_leaves_an_empty_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

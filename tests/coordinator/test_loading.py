@@ -176,6 +176,12 @@ def test_an_offset_counts_when_its_transaction_is_committed(world: World) -> Non
     assert stable_offset(world) == (3, Error.NONE)
 
 
+def test_the_first_offset_of_a_transaction_makes_an_empty_group(world: World) -> None:
+    assert txn_commit(world) is Error.NONE
+    assert world.of(events.GroupCreated) == [("g", "offset-commit")]
+    assert (world.state, world.describe().state) == ("Empty", "Empty")
+
+
 def test_an_offset_of_an_aborted_transaction_never_counts(world: World) -> None:
     txn_commit(world)
     end(world, is_commit=False)
