@@ -8,6 +8,9 @@ from uuid import UUID
 import pytest
 
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
+from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState
+from groupstorm.coordinator.consumer.records import ConsumerCurrentRecord, CurrentAssignment
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -318,3 +321,29 @@ def test_a_member_of_an_old_client_gets_a_uuid_as_kafka_prints_it(
     )
     assert group.join("", version=0).member_id == member_id
     assert next(ids, None) is None
+
+
+# members
+
+
+@pytest.mark.parametrize("state", MemberState)
+@pytest.mark.parametrize("epoch", [1, 2, 3])
+def test_a_stable_member_of_the_targets_epoch_makes_a_stable_group(state: MemberState, epoch: int) -> None:
+    group = ConsumerGroup("g")
+    group.set_epoch(2, 7)
+    group.set_assignment_epoch(2, 0)
+    member = ConsumerMember("a", epoch=epoch, state=state)
+    group.set_member("a", member)
+    is_stable = (state, epoch) == (MemberState.STABLE, 2)
+    assert member.is_reconciled_to(2) is is_stable
+    assert group.state is (ConsumerGroupState.STABLE if is_stable else ConsumerGroupState.RECONCILING)
+
+
+def test_a_member_of_which_only_the_assignment_is_in_the_log_has_kafkas_defaults() -> None:
+    """ConsumerGroupMember.Builder: until the member's subscription is read, its rebalance timeout is -1."""
+    current = CurrentAssignment(2, 1, MemberState.STABLE, {}, {})
+    group = Group()
+    group.driver.coordinator.load([ConsumerCurrentRecord("g", "a", current)], 0)
+    [member] = group.group.members.values()
+    assert (member.epoch, member.previous_epoch, member.rebalance_timeout_ms) == (2, 1, -1)
+    assert (member.instance, member.rack, member.topics, member.assignor) == (None, None, frozenset(), None)
