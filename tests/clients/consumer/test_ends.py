@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from groupstorm.clients.consumer import (
     CooperativeConsumer,
     ListenerFailed,
     PollInProgress,
+    RebalanceListener,
     TopicPartition,
 )
 from groupstorm.problems import InputError
@@ -185,6 +187,20 @@ async def test_an_unopened_consumer_raises(broker: EmbeddedBroker) -> None:
     consumer.subscribe(TOPIC)
     assert consumer.subscription == {TOPIC}
     await consumer.close()
+
+
+async def test_a_listener_that_knows_no_lost_partitions_hears_of_them_as_revoked_ones() -> None:
+    revoked: list[object] = []
+
+    class Listener(RebalanceListener):
+        async def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+            revoked.append(partitions)
+
+    lost = partitions(0, 3)
+    answer = Listener().on_partitions_lost(lost)
+    assert answer is not None
+    await answer
+    assert revoked == [lost]
 
 
 async def _raises(problem: BaseException) -> None:
