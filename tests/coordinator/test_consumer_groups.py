@@ -10,7 +10,11 @@ import pytest
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState
-from groupstorm.coordinator.consumer.records import ConsumerCurrentRecord, CurrentAssignment
+from groupstorm.coordinator.consumer.records import (
+    ConsumerCurrentRecord,
+    ConsumerMemberRecord,
+    CurrentAssignment,
+)
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -347,3 +351,15 @@ def test_a_member_of_which_only_the_assignment_is_in_the_log_has_kafkas_defaults
     [member] = group.group.members.values()
     assert (member.epoch, member.previous_epoch, member.rebalance_timeout_ms) == (2, 1, -1)
     assert (member.instance, member.rack, member.topics, member.assignor) == (None, None, frozenset(), None)
+
+
+def test_a_member_of_which_only_the_subscription_is_in_the_log_is_new() -> None:
+    """ConsumerGroupMember.Builder: epoch 0, and no previous one."""
+    before = Group()
+    before.join("a", rebalance=20_000)
+    records = before.driver.coordinator.snapshot()
+    group = Group()
+    group.driver.coordinator.load([one for one in records if isinstance(one, ConsumerMemberRecord)], 0)
+    [member] = group.group.members.values()
+    assert (member.epoch, member.previous_epoch, member.rebalance_timeout_ms) == (0, -1, 20_000)
+    assert member.topics == {"t"}
