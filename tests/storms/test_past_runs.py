@@ -71,6 +71,11 @@ def test_seeds_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert [run.scenario["seed"] for run in read_runs(tmp_path)["slow"]] == [1, 9, 10]
 
 
+def test_the_run_of_one_seed_has_the_variant_of_its_scenario(tmp_path: Path) -> None:
+    write(tmp_path / "seed-7", "seed: 7\nvariant: slow\n")
+    assert [run.folder.name for run in read_runs(tmp_path)["slow"]] == ["seed-7"]
+
+
 def test_a_comparison_has_the_runs_of_each_variant(tmp_path: Path) -> None:
     write(tmp_path / "eager", "seed: 1\n")
     write(tmp_path / "cooperative" / "seed-5", "seed: 5\n")
