@@ -120,6 +120,11 @@ def test_work_that_changes_leaves_the_next_heartbeat_as_it_was(
     assert [series.sent_us(each) for each in range(k + 2)] == before
 
 
+def test_work_in_half_of_the_time_delays_by_a_quarter_of_its_most_on_average() -> None:
+    """Half of the heartbeats meet work, on average in its middle."""
+    assert late(work=[(5, SHARES // 2, 4_000)]).mean_us == late().mean_us + 1_000
+
+
 def test_work_of_which_no_heartbeat_came_delays_none() -> None:
     """Work changes at heartbeat 5 or before it: what began there before counts no more."""
     half, timer_us = SHARES // 2, late().most_us
