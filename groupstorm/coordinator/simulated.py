@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, cast
 
-from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.heartbeats import heartbeat
 from groupstorm.coordinator.classic.sessions import expiring_member
 from groupstorm.coordinator.config import CoordinatorConfig
@@ -139,26 +138,26 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         )
 
     def _on_group_timer(self, group: AnyGroup, timer: Timer) -> Write | None:
-        kind, _, member_id = timer.key
-        if kind is MEMBER_SESSION and self._last_contact is not None and isinstance(group, ConsumerGroup):
-            member_is_known = group.members.get(member_id) is not None
-            if member_is_known and self._last_contact(group.name, member_id, timer.deadline_ms) == IN_TOUCH:
-                return None
-        if kind is SESSION and self._last_contact is not None and isinstance(group, ClassicGroup):
-            member = expiring_member(group, member_id)
-            if member is not None and self._was_heard_of(group, member, timer.deadline_ms):
-                return None
+        if self._last_contact is not None and self._goes_on(self._last_contact, group, timer):
+            return None
         return super()._on_group_timer(group, timer)
 
-    def _was_heard_of(self, group: ClassicGroup, member: Member, deadline_ms: int) -> bool:
-        """Whether computed heartbeats came; then the session goes on from the last of them."""
-        if self._last_contact is None or member.is_new:
+    def _goes_on(self, last_contact: LastContact, group: AnyGroup, timer: Timer) -> bool:
+        """Whether the timer ends the session of a member of which computed heartbeats came; then the session
+        goes on from the last of them."""
+        kind, _, member_id = timer.key
+        if isinstance(group, ConsumerGroup):
+            if kind is not MEMBER_SESSION or group.members.get(member_id) is None:
+                return False
+            return last_contact(group.name, member_id, timer.deadline_ms) == IN_TOUCH
+        member = expiring_member(group, member_id) if kind is SESSION else None
+        if member is None or member.is_new:
             return False
-        contact_ms = self._last_contact(group.name, member.member_id, deadline_ms)
+        contact_ms = last_contact(group.name, member_id, timer.deadline_ms)
         if contact_ms == IN_TOUCH:
             return True
-        if contact_ms is None or contact_ms + member.session_timeout_ms < deadline_ms:
+        if contact_ms is None or contact_ms + member.session_timeout_ms < timer.deadline_ms:
             return False
         until_ms = contact_ms + member.session_timeout_ms
-        self._shard.timers.set(SESSION, group.name, member.member_id, until_ms)
+        self._shard.timers.set(SESSION, group.name, member_id, until_ms)
         return True

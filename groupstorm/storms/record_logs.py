@@ -43,17 +43,11 @@ class LogCurve:
     def _piece(self, now_us: int) -> int:
         return max(bisect_right(self._from_us, now_us) - 1, 0)
 
-    def grown(self, now_us: int) -> int:
-        """The log's end, times RECORD."""
-        if now_us >= self.last_us:
-            return self._before_last + self.last_rate * (now_us - self.last_us)
-        piece = self._piece(now_us)
-        return self._before[piece] + self._rates[piece] * (now_us - self._from_us[piece])
-
     def end(self, now_us: int) -> int:
         if now_us >= self.last_us:
             return (self._before_last + self.last_rate * (now_us - self.last_us)) // RECORD
-        return self.grown(now_us) // RECORD
+        piece = self._piece(now_us)
+        return (self._before[piece] + self._rates[piece] * (now_us - self._from_us[piece])) // RECORD
 
     def rate(self, now_us: int) -> int:
         return self.last_rate if now_us >= self.last_us else self._rates[self._piece(now_us)]

@@ -15,6 +15,7 @@ from groupstorm.coordinator.messages import (
     OffsetCommit,
     OffsetCommitResponse,
 )
+from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
     AppendCause,
     GroupMetadataRecord,
@@ -119,6 +120,31 @@ def test_timers_of_a_group_that_was_never_there_do_nothing_or_break_off_as_in_ka
     world.advance(3_000)  # the old group's round closes in the new group, which is empty
     assert (world.state, world.group.generation) == ("Empty", 1)
     assert "cannot leave Empty" in world.of(events.OperationFailed)[0].detail
+
+
+def test_one_call_fires_all_that_is_due_behind_a_timer_of_a_group_that_was_never_there() -> None:
+    world = World(no_delay())
+    world.stable(1)
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    world.join(version=4, group="never", session=9_000)
+    world.append_error = None
+    assert world.coordinator.groups == ["g"]
+    coordinator = world.coordinator
+    assert coordinator.next_deadline() == 9_000
+    assert coordinator.fire_one(8_999) is None, "nothing is due"
+    effects = coordinator.fire(10_000)
+    assert [event.group for event in effects.events if isinstance(event, events.MemberRemoved)] == ["g"]
+    assert coordinator.next_deadline() is None
+
+
+def test_a_timer_of_a_group_that_was_never_there_counts_as_one_that_has_fired() -> None:
+    world = World(no_delay())
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    world.join(version=4, group="never", session=9_000)
+    effects = world.coordinator.fire_one(9_000)
+    assert effects is not None
+    assert (effects.replies, effects.events, effects.records) == ([], [], [])
+    assert world.coordinator.fire_one(9_000) is None
 
 
 def test_a_simple_group_whose_commit_fails_was_never_there() -> None:
@@ -293,6 +319,17 @@ def test_a_plan_that_lands_after_its_group_was_taken_back_counts_for_nothing() -
     assert world.error(token) is Error.COORDINATOR_NOT_AVAILABLE
     assert world.coordinator.groups == []
     assert [event.state for event in world.of(events.GroupStateChanged)][-1] == "CompletingRebalance"
+
+
+def test_a_second_completion_is_called_after_the_first() -> None:
+    called: list[tuple[str, Error | None]] = []
+    for first in (None, lambda error: called.append(("first", error))):
+        write = Write("g", [], AppendCause.EMPTY_GROUP, first)
+        write.then(lambda error: called.append(("second", error)))
+        assert write.complete is not None
+        write.complete(Error.NOT_ENOUGH_REPLICAS)
+    error = Error.NOT_ENOUGH_REPLICAS
+    assert called == [("second", error), ("first", error), ("second", error)]
 
 
 def test_what_a_timer_changes_is_written() -> None:

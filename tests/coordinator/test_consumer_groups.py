@@ -3,8 +3,18 @@ delayed appends, loading. Each rule is Kafka 4.3.1's."""
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
+from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState
+from groupstorm.coordinator.consumer.records import (
+    ConsumerCurrentRecord,
+    ConsumerMemberRecord,
+    CurrentAssignment,
+)
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -16,7 +26,8 @@ from groupstorm.coordinator.messages import (
     TxnOffsetCommit,
 )
 from groupstorm.coordinator.records import AppendCause
-from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.script.driver import Driver
+from groupstorm.coordinator.script.names import Names, topic_uuid
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
 from tests.coordinator.group_state import group_state
@@ -288,3 +299,67 @@ def test_a_write_that_fails_after_the_group_was_loaded_takes_back_its_own_change
     assert group_state(other.group) == before
     assert before["epoch"] == 2
     assert before["members"].keys() == {"a"}
+
+
+# member ids
+
+
+@pytest.mark.parametrize(
+    ("drawn", "member_id"),
+    [
+        # base64 of 16 bytes without padding; the six bits 111110 are "-", with which no id of Kafka begins
+        ([UUID(int=1)], "AAAAAAAAAAAAAAAAAAAAAQ"),
+        ([UUID(int=0b111110 << 122), UUID(int=2)], "AAAAAAAAAAAAAAAAAAAAAg"),
+        (["m7"], "m7"),  # a driver that counts its ids
+    ],
+)
+def test_a_member_of_an_old_client_gets_a_uuid_as_kafka_prints_it(
+    drawn: list[UUID | str], member_id: str
+) -> None:
+    group, ids = Group(), iter(drawn)
+    group.driver = Driver(
+        CoordinatorConfig(),
+        names=Names("test"),
+        member_ids=lambda prefix: f"{prefix}-{next(ids)}",
+        topics={"t": 4},
+    )
+    assert group.join("", version=0).member_id == member_id
+    assert next(ids, None) is None
+
+
+# members
+
+
+@pytest.mark.parametrize("state", MemberState)
+@pytest.mark.parametrize("epoch", [1, 2, 3])
+def test_a_stable_member_of_the_targets_epoch_makes_a_stable_group(state: MemberState, epoch: int) -> None:
+    group = ConsumerGroup("g")
+    group.set_epoch(2, 7)
+    group.set_assignment_epoch(2, 0)
+    member = ConsumerMember("a", epoch=epoch, state=state)
+    group.set_member("a", member)
+    is_stable = (state, epoch) == (MemberState.STABLE, 2)
+    assert member.is_reconciled_to(2) is is_stable
+    assert group.state is (ConsumerGroupState.STABLE if is_stable else ConsumerGroupState.RECONCILING)
+
+
+def test_a_member_of_which_only_the_assignment_is_in_the_log_has_kafkas_defaults() -> None:
+    """ConsumerGroupMember.Builder: until the member's subscription is read, its rebalance timeout is -1."""
+    current = CurrentAssignment(2, 1, MemberState.STABLE, {}, {})
+    group = Group()
+    group.driver.coordinator.load([ConsumerCurrentRecord("g", "a", current)], 0)
+    [member] = group.group.members.values()
+    assert (member.epoch, member.previous_epoch, member.rebalance_timeout_ms) == (2, 1, -1)
+    assert (member.instance, member.rack, member.topics, member.assignor) == (None, None, frozenset(), None)
+
+
+def test_a_member_of_which_only_the_subscription_is_in_the_log_is_new() -> None:
+    """ConsumerGroupMember.Builder: epoch 0, and no previous one."""
+    before = Group()
+    before.join("a", rebalance=20_000)
+    records = before.driver.coordinator.snapshot()
+    group = Group()
+    group.driver.coordinator.load([one for one in records if isinstance(one, ConsumerMemberRecord)], 0)
+    [member] = group.group.members.values()
+    assert (member.epoch, member.previous_epoch, member.rebalance_timeout_ms) == (0, -1, 20_000)
+    assert member.topics == {"t"}

@@ -150,7 +150,8 @@ def test_a_topic_that_a_stable_group_no_longer_reads_expires_by_its_commit() -> 
     world.send(OffsetCommit("g", "m1", None, 1, {"old": {0: CommittedOffset(8)}}, 9))
     before = len(world.appended)
     world.advance(10 * MINUTE_MS)
-    assert world.appended[before][0] == [OffsetCommitRecord("g", "old", 0, None)]
+    tombstone = OffsetCommitRecord("g", "old", 0, None, 0, None, None)
+    assert world.appended[before][0] == [tombstone]
     assert world.coordinator.groups == ["g"]
 
 

@@ -111,6 +111,26 @@ def test_a_defect_in_a_request_is_its_own_error_and_a_retry_for_the_others(
     assert world.state == "Empty"
 
 
+def test_a_defect_in_a_sync_is_its_own_error_and_a_retry_for_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(no_delay())
+    world.stable()
+    world.join("m1")
+    world.join("m2")
+    parked = world.sync("m2")
+    monkeypatch.setattr(syncs, "_validate", _broken)
+    culprit = world.sync("m1", {"m1": b"plan"})
+    assert world.error(culprit) is Error.UNKNOWN_SERVER_ERROR
+    assert world.error(parked) is Error.COORDINATOR_NOT_AVAILABLE
+    answered = world.of(events.SyncAnswered)[-2:]
+    assert [(event.member_id, event.generation, event.error) for event in answered] == [
+        ("m1", 2, "UNKNOWN_SERVER_ERROR"),
+        ("m2", 2, "COORDINATOR_NOT_AVAILABLE"),
+    ]
+    assert world.state == "Empty"
+
+
 def test_a_defect_in_the_first_request_of_a_group_leaves_an_empty_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -135,6 +155,7 @@ def test_an_answer_that_waits_for_the_write_is_given_although_its_completion_bre
     world.advance(10)
     assert waits in world.replies
     assert _failed(world) == [("g", "Defect: out of order")]
+    assert world.appended[-1][1] is AppendCause.EMPTY_GROUP, "the failed group is written empty"
     world.advance(10)
     assert world.state == "Empty"
 
@@ -255,6 +276,25 @@ def test_a_fault_of_kafkas_leaves_a_group_that_waits_for_plans(monkeypatch: pyte
         patched.setattr(joins, "_check", _refused)
         assert world.error(world.join("m9")) is Error.UNKNOWN_SERVER_ERROR
     assert (world.state, list(world.group.members)) == ("Stable", ["m1", "m2"])
+
+
+@pytest.mark.parametrize("compatibility", Compatibility)
+def test_a_fault_of_kafkas_fails_a_group_whose_wait_for_plans_nothing_ends(
+    monkeypatch: pytest.MonkeyPatch, compatibility: Compatibility
+) -> None:
+    """The timer of the sync phase has fired, and no plan is being written."""
+    world = World(no_delay(compatibility=compatibility))
+    world.stable(rebalance=5_000)
+    world.join("m1", rebalance=5_000)
+    world.join("m2", rebalance=5_000)
+    parked = world.sync("m2")
+    monkeypatch.setattr(coordinator, "on_sync_timer", _refused)
+    world.advance(5_000)
+    assert _failed(world) == [("g", "refused")]
+    if compatibility is Compatibility.KAFKA_4_3_1:
+        assert (world.error(parked), world.state) == (None, "CompletingRebalance")
+    else:
+        assert (world.error(parked), world.state) == (Error.COORDINATOR_NOT_AVAILABLE, "Empty")
 
 
 def test_the_ids_that_a_failed_group_has_given_out_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

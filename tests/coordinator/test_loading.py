@@ -88,6 +88,17 @@ def test_a_deleted_group_is_not_loaded_from_the_whole_log(world: World) -> None:
     assert again.coordinator.group("g") is not None
 
 
+def test_a_deleted_group_is_in_no_later_snapshot_and_does_not_come_back_with_a_move(world: World) -> None:
+    world.stable(members=1)
+    world.leave("m1")
+    world.send(DeleteGroup("g"))
+    for one in (world, world.successor()):
+        assert one.coordinator.snapshot() == []
+        one.commit(offset=5)
+        one.move()
+        assert (one.group.generation, one.group.protocol_type, one.committed()) == (0, None, 5)
+
+
 def test_what_was_deleted_is_not_loaded(world: World) -> None:
     world.commit(offset=5)
     world.send(OffsetDelete("g", {"t": (0,)}))
@@ -163,6 +174,12 @@ def test_an_offset_counts_when_its_transaction_is_committed(world: World) -> Non
     assert stable_offset(world) == (-1, Error.UNSTABLE_OFFSET_COMMIT)
     end(world, is_commit=True)
     assert stable_offset(world) == (3, Error.NONE)
+
+
+def test_the_first_offset_of_a_transaction_makes_an_empty_group(world: World) -> None:
+    assert txn_commit(world) is Error.NONE
+    assert world.of(events.GroupCreated) == [("g", "offset-commit")]
+    assert (world.state, world.describe().state) == ("Empty", "Empty")
 
 
 def test_an_offset_of_an_aborted_transaction_never_counts(world: World) -> None:

@@ -5,13 +5,16 @@ Kafka: GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from groupstorm.coordinator.consumer.records import (
     ConsumerCurrentRecord,
+    ConsumerEpochRecord,
     ConsumerMemberRecord,
+    ConsumerTargetEpochRecord,
     ConsumerTargetRecord,
 )
 from groupstorm.coordinator.errors import Error
@@ -259,6 +262,41 @@ def test_a_member_is_not_deleted_before_its_assignments(tombstones: tuple[str, .
     after = Group()
     after.driver.coordinator.load([*records, *deleted.values()], 0)
     assert after.group.members.keys() == []
+
+
+@pytest.mark.parametrize(
+    ("tombstones", "why"),
+    [
+        (("current", "target", "member", "targets", "group"), None),
+        (("targets",), "the targets of group 'g' are not deleted"),
+        (("target", "targets", "group"), "group 'g' is deleted before its members and targets"),
+        (("current", "target", "member", "group"), "group 'g' is deleted before its members and targets"),
+        (
+            ("current", "target", "member", "targets", "target again", "group"),
+            "group 'g' is deleted before its members and targets",
+        ),
+    ],
+)
+def test_a_group_is_deleted_after_all_that_is_its_own(tombstones: tuple[str, ...], why: str | None) -> None:
+    """As the records stand in a log that is not compacted yet."""
+    group = Group()
+    group.join("a")
+    records = group.driver.coordinator.snapshot()
+    named: dict[str, Record] = {
+        "current": ConsumerCurrentRecord("g", "a", None),
+        "target": ConsumerTargetRecord("g", "a", None),
+        "member": ConsumerMemberRecord("g", "a", None),
+        "targets": ConsumerTargetEpochRecord("g", None),
+        "target again": next(one for one in records if isinstance(one, ConsumerTargetRecord)),
+        "group": ConsumerEpochRecord("g", None),
+    }
+    after = Group().driver.coordinator
+    if why is None:
+        after.load([*records, *(named[name] for name in tombstones)], 0)
+        assert (after.groups, after.snapshot()) == ([], [])
+    else:
+        with pytest.raises(CoordinatorFault, match=re.escape(why)):
+            after.load([*records, *(named[name] for name in tombstones)], 0)
 
 
 def test_a_coordinator_that_ends_forgets_the_group_and_one_that_begins_loads_it() -> None:

@@ -354,6 +354,17 @@ def test_a_session_that_is_ended_on_command_ends_as_by_its_timer() -> None:
     assert by_command.state == "PreparingRebalance"
 
 
+def test_the_session_of_an_id_that_was_given_out_ends_on_command() -> None:
+    world = World(no_delay())
+    world.stable()
+    world.join(version=4)
+    world.take(world.coordinator.expire_session("g", "m3", world.now_ms))
+    gone = [(event.member_id, event.cause) for event in world.of(events.PendingMemberRemoved)]
+    assert gone == [("m3", "session-expired")]
+    assert (_removed(world), world.state) == ([], "Stable")
+    assert world.error(world.join("m3", version=4)) is Error.UNKNOWN_MEMBER_ID
+
+
 def test_ending_the_session_of_nobody_changes_nothing() -> None:
     world = World(no_delay())
     world.stable()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.topics import Topic, Topics
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
@@ -17,6 +19,12 @@ def test_what_an_update_touches() -> None:
     assert topics.by_name == {"a": Topic(ONE, 3)}
     assert topics.topic_id("b") is None
     assert topics.name(OTHER) is None
+
+
+def test_a_coordinator_names_its_topics_by_their_ids() -> None:
+    coordinator = GroupCoordinator(CoordinatorConfig(), member_ids=str)
+    coordinator.update_topics({"a": Topic(ONE, 1)}, [], 0)
+    assert (coordinator.topic_name(ONE), coordinator.topic_name(OTHER)) == ("a", None)
 
 
 def test_only_a_topic_that_is_created_makes_resolved_expressions_stale() -> None:

@@ -120,6 +120,23 @@ def test_work_that_changes_leaves_the_next_heartbeat_as_it_was(
     assert [series.sent_us(each) for each in range(k + 2)] == before
 
 
+def test_work_in_half_of_the_time_delays_by_a_quarter_of_its_most_on_average() -> None:
+    """Half of the heartbeats meet work, on average in its middle."""
+    assert late(work=[(5, SHARES // 2, 4_000)]).mean_us == late().mean_us + 1_000
+
+
+def test_work_of_which_no_heartbeat_came_delays_none() -> None:
+    """Work changes at heartbeat 5 or before it: what began there before counts no more."""
+    half, timer_us = SHARES // 2, late().most_us
+    once = late(work=[(5, half, 30)])
+    again = late(work=[(5, half, 5_000_000), (9, half, 40), (5, half, 30)])
+    assert [again.total_us(k) for k in range(20)] == [once.total_us(k) for k in range(20)]
+    assert again.most_us == once.most_us == timer_us + 30
+    assert late(work=[(5, half, 5_000_000), (0, half, 30)]).most_us == timer_us + 30
+    kept = late(work=[(5, half, 5_000_000), (9, half, 40), (6, half, 30)])
+    assert kept.most_us == timer_us + 5_000_000
+
+
 @pytest.mark.parametrize("name", sorted(PROFILES))
 def test_single_latenesses_have_the_distribution_of_the_profile(name: str) -> None:
     lateness = late(name)

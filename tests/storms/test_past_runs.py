@@ -11,6 +11,12 @@ from groupstorm.figures.reasons import Reasons
 from groupstorm.problems import InputError
 from groupstorm.storms.past_runs import pair, read_runs
 from groupstorm.storms.several import COMPARISON_FILE
+from groupstorm.trace.events.coordinator import GroupStateChanged
+from groupstorm.trace.events.member import PartitionsAssigned, PartitionsRevoked
+from groupstorm.trace.events.scenario import ScenarioStarted
+from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import JsonLinesWriter
 
 
 def write(folder: Path, scenario: str, **figures: object) -> Path:
@@ -31,11 +37,43 @@ def test_a_run_without_a_trace_has_no_reasons(tmp_path: Path) -> None:
     assert run.reasons() == Reasons()
 
 
+def state(name: str, cause: str) -> GroupStateChanged:
+    return GroupStateChanged("g", "", name, 1, cause, None, None, None, 2)
+
+
+def test_the_reasons_are_those_of_the_trace(tmp_path: Path) -> None:
+    """Both partitions have owners from 1 s on; p1 has none from 10 s to 12.5 s."""
+    folder = write(tmp_path / "run", "seed: 3\n")
+    rows: list[tuple[float, Source, TracedEvent]] = [
+        (0, Source.WORLD, ScenarioStarted("g", "{}", ("p0", "p1"), 0, 1)),
+        (0, Source.COORDINATOR, state("PreparingRebalance", "new-member")),
+        (1, Source.COORDINATOR, state("Stable", "assigned")),
+        (1, Source.MEMBER, PartitionsAssigned("g", "a", "a", 1, ("p0",), (0,), 0)),
+        (1, Source.MEMBER, PartitionsAssigned("g", "b", "b", 1, ("p1",), (0,), 0)),
+        (10, Source.MEMBER, PartitionsRevoked("g", "b", "b", 1, ("p1",), (0,), (0,), 0, "rebalance")),
+        (12.5, Source.MEMBER, PartitionsAssigned("g", "a", "a", 1, ("p1",), (0,), 0)),
+    ]
+    trace = JsonLinesWriter(folder / "trace.jsonl")
+    for at_s, source, event in rows:
+        trace.add(int(at_s * 1_000_000), source, event)
+    trace.close()
+    (run,) = read_runs(folder)["default"]
+    reasons = run.reasons()
+    assert sum(reasons.us.values()) == 2_500_000
+    assert reasons.longest is not None
+    assert reasons.longest[:5] == ("p1", 10_000_000, 12_500_000, "b", "a")
+
+
 def test_seeds_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     for seed in (10, 9, 1):
         write(tmp_path / f"seed-{seed}", f"seed: {seed}\nvariant: slow\n")
     (tmp_path / "seed-2").mkdir()  # a run that was not finished
     assert [run.scenario["seed"] for run in read_runs(tmp_path)["slow"]] == [1, 9, 10]
+
+
+def test_the_run_of_one_seed_has_the_variant_of_its_scenario(tmp_path: Path) -> None:
+    write(tmp_path / "seed-7", "seed: 7\nvariant: slow\n")
+    assert [run.folder.name for run in read_runs(tmp_path)["slow"]] == ["seed-7"]
 
 
 def test_a_comparison_has_the_runs_of_each_variant(tmp_path: Path) -> None:

@@ -125,6 +125,35 @@ def test_partitions_come_and_go_with_their_topics() -> None:
     assert {partition.topic for partition in world.committed} == {"topic-0"}
 
 
+def test_only_the_owner_notices_at_once_that_a_topic_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The range assignor gives the one partition of each topic to the first member."""
+    world = until(begun(START, members=2, partitions=1, topics=2), 60_000)
+    names = ("member-0", "member-1")
+    assert [TopicPartition("topic-1", 0) in consumer(world, name).work for name in names] == [True, False]
+    told: list[tuple[str, str]] = []
+    for method in ("metadata_may_have_changed", "fetches_unknown_partitions"):
+        monkeypatch.setattr(
+            VirtualConsumer, method, lambda self, method=method: told.append((self.name, method))
+        )
+    world.delete_topic("topic-1")
+    assert told == [("member-0", "fetches_unknown_partitions"), ("member-1", "metadata_may_have_changed")]
+    told.clear()
+    world.add_partitions("topic-0", 3)
+    assert told == [(name, "metadata_may_have_changed") for name in names]
+
+
+def test_a_slow_record_of_a_created_partition_counts_from_its_creation() -> None:
+    """Of topic-0-1, 30 s after the creation at 60 s: with 1 record a second, offset 30 instead of 90."""
+    entry = {"partition": 1, "at": "90s", "takes": "2s"}
+    world = until(begun(START, slow_records=[entry]), 60_000)
+    times = world.slow_records
+    assert times is not None
+    created = TopicPartition("topic-0", 1)
+    before = times.next_offset(created, 0)
+    world.add_partitions("topic-0", 2)
+    assert (before, times.next_offset(created, 0)) == (90, 30)
+
+
 def test_plain_consumers_ask_for_no_rebalance_by_themselves() -> None:
     world = begun(START)
     assert not world.follow_ups

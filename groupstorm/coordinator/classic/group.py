@@ -159,12 +159,11 @@ class ClassicGroup:
         self.pending_members.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> Member | None:
-        """Forget a member or a pending id (ClassicGroup.remove). A parked join is not answered."""
+        """Forget a member or a pending id (ClassicGroup.remove). The member's parked join must have been
+        answered."""
         member = self.members.remove(member_id)
         if member is not None:
             self._count(member.names, -1)
-            if member.join is not None:
-                self.awaiting_join -= 1
             if member.group_instance_id is not None:
                 self.static_members.pop(member.group_instance_id, None)
         if self.leader == member_id:

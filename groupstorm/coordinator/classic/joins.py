@@ -187,8 +187,6 @@ def _join_again(shard: Shard, request: JoinGroup, reply: PendingReply, group: Cl
     member = group.members[request.member_id]
     changed = member.protocols != request.protocols
     is_leader = group.leader == request.member_id
-    if group.state is EMPTY:
-        return _refuse(shard, request, reply, Error.UNKNOWN_MEMBER_ID)
     if group.state is PREPARING_REBALANCE or changed or (group.state is STABLE and is_leader):
         return _update(shard, request, reply, group, member)
     _answer_retry(shard, reply, group, member, is_leader)

@@ -1,6 +1,6 @@
 """The decisions of Kubernetes' HorizontalPodAutoscaler on an external metric with a target per pod.
 
-Source: pkg/controller/podautoscaler: `GetExternalPerPodMetricReplicas`,
+Source: pkg/controller/podautoscaler: `reconcileAutoscaler`, `GetExternalPerPodMetricReplicas`,
 `stabilizeRecommendationWithBehaviors`, `convertDesiredReplicasWithBehaviorRate`. Times in milliseconds.
 """
 
@@ -64,8 +64,10 @@ class HorizontalAutoscaler:
         rules = self._rules
         if replicas == 0:
             return 0  # scaling is switched off until something else starts a pod
-        stabilized = self._stabilized(now_ms, replicas, recommended(metric, replicas, rules))
-        decided = self._limited(now_ms, replicas, stabilized)
+        decided = min(max(replicas, rules.least), rules.most)
+        if decided == replicas:  # else neither the metric nor the policies count
+            stabilized = self._stabilized(now_ms, replicas, recommended(metric, replicas, rules))
+            decided = self._limited(now_ms, replicas, stabilized)
         if decided != replicas:
             self._changes.append((now_ms, decided - replicas))
         return decided

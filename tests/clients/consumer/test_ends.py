@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from groupstorm.clients.consumer import (
     CooperativeConsumer,
     ListenerFailed,
     PollInProgress,
+    RebalanceListener,
     TopicPartition,
 )
 from groupstorm.problems import InputError
@@ -33,6 +35,9 @@ from tests.clients.consumer.applications import (
 )
 from tests.clients.consumer.conftest import Produce, Start
 from tests.command import groupstorm
+
+#: The tasks of a consumer.
+PARTS = ("life", "fetches")
 
 
 def removals(broker: EmbeddedBroker) -> list[str]:
@@ -182,6 +187,57 @@ async def test_an_unopened_consumer_raises(broker: EmbeddedBroker) -> None:
     consumer.subscribe(TOPIC)
     assert consumer.subscription == {TOPIC}
     await consumer.close()
+
+
+async def test_a_listener_that_knows_no_lost_partitions_hears_of_them_as_revoked_ones() -> None:
+    revoked: list[object] = []
+
+    class Listener(RebalanceListener):
+        async def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+            revoked.append(partitions)
+
+    lost = partitions(0, 3)
+    answer = Listener().on_partitions_lost(lost)
+    assert answer is not None
+    await answer
+    assert revoked == [lost]
+
+
+async def _raises(problem: BaseException) -> None:
+    raise problem
+
+
+async def _goes_on() -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("in_group", [False, True])
+async def test_what_ends_a_task_of_the_consumer_is_raised_by_the_next_poll(part: str, in_group: bool) -> None:
+    """A group of exceptions, as a TaskGroup raises it, counts as its first one."""
+    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+    consumer = CooperativeConsumer(TOPIC, bootstrap_servers="localhost:1", group_id=GROUP)
+    problem: Exception = InputError("the broker is too old")
+    if in_group:
+        problem = ExceptionGroup("of the tasks", [problem, ValueError("of another task")])
+    tasks = {each: asyncio.create_task(_raises(problem) if each == part else _goes_on()) for each in PARTS}
+    await asyncio.wait({tasks[part]})
+    consumer._life, consumer._fetches = tasks["life"], tasks["fetches"]
+    with pytest.raises(InputError, match=r"^the broker is too old$"):
+        await consumer.getone()
+    for task in tasks.values():
+        task.cancel()
+
+
+async def test_without_its_tasks_a_consumer_has_failed() -> None:
+    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+    consumer = CooperativeConsumer(TOPIC, bootstrap_servers="localhost:1", group_id=GROUP)
+    consumer._life, consumer._fetches = (asyncio.create_task(_goes_on()) for _ in PARTS)
+    for task in (consumer._life, consumer._fetches):
+        task.cancel()
+    await asyncio.wait({consumer._life, consumer._fetches})
+    with pytest.raises(ConsumerFailed, match=r"^the consumer's tasks were cancelled$"):
+        await consumer.getone()
 
 
 async def test_fetching_survives_its_connections(produce: Produce, start: Start) -> None:

@@ -23,6 +23,7 @@ from groupstorm.clients.wire.positions import Position, Positions
 default_records = pytest.importorskip(
     "aiokafka.record.default_records", reason="pip install aiokafka (extra `kafka`)"
 )
+legacy_records = pytest.importorskip("aiokafka.record.legacy_records")
 
 P0 = TopicPartition("orders", 0)
 ABORT, COMMIT = b"\0\0\0\0", b"\0\0\0\1"
@@ -54,13 +55,14 @@ def batch(
     return bytes(built)
 
 
-def marker(offset: int, producer: int, key: bytes) -> bytes:
-    """A control batch: aiokafka makes none, so this sets the bit and computes the checksum."""
+def marker(offset: int, producer: int, key: bytes | None) -> bytes:
+    """A control batch: aiokafka makes none, so this sets the bit and computes the checksum. ``key`` None: its
+    record is gone."""
     import crc32c
 
-    built = bytearray(batch(offset, [b""], producer=producer, transactional=True))
     plain = default_records.DefaultRecordBatchBuilder(2, 0, 1, producer, 0, 0, 1 << 20)
-    plain.append(0, timestamp=1, key=key, value=b"\0\0\0\0\0\0", headers=[])
+    if key is not None:
+        plain.append(0, timestamp=1, key=key, value=b"\0\0\0\0\0\0", headers=[])
     built = bytearray(plain.build())
     struct.pack_into(">qii", built, 0, offset, len(built) - 12, 3)
     (attributes,) = struct.unpack_from(">h", built, 21)
@@ -91,6 +93,16 @@ def test_a_record_has_all_fields_that_were_sent(codec: int) -> None:
     assert fetched.position == Position(9, 3)
 
 
+@pytest.mark.parametrize("how", [UNCOMMITTED, COMMITTED])
+def test_records_of_kafka_0_10_have_no_leader_epoch(how: Decoding) -> None:
+    """Message format 1, which old topics still hold: nobody wrote epochs and producers then."""
+    builder = legacy_records.LegacyRecordBatchBuilder(magic=1, compression_type=0, batch_size=1 << 20)
+    builder.append(0, timestamp=1_000, key=b"k", value=b"a")
+    fetched = FetchedRecords(P0, 0, bytes(builder.build()), (), how)
+    assert read(fetched) == [ConsumerRecord("orders", 0, 0, 1_000, 0, b"k", b"a", (), -1)]
+    assert fetched.position == Position(1, -1)
+
+
 def test_reading_begins_inside_a_batch_and_skips_a_truncated_batch() -> None:
     data = batch(0, [b"a", b"b", b"c"]) + batch(3, [b"d"]) + batch(4, [b"e"])[:-1]
     assert offsets(data, 1, UNCOMMITTED) == [1, 2, 3]
@@ -118,7 +130,20 @@ def test_read_committed_skips_aborted_transactions() -> None:
         ]
     )
     assert offsets(data, 0, COMMITTED, [AbortedRecords(5, 0)]) == [1, 4, 7]
-    assert offsets(data, 0, UNCOMMITTED) == [0, 1, 2, 4, 7]
+    assert offsets(data, 0, UNCOMMITTED, [AbortedRecords(5, 0)]) == [0, 1, 2, 4, 7], "whatever was aborted"
+
+
+def test_a_control_batch_that_compaction_has_emptied_ends_no_transaction() -> None:
+    data = b"".join(
+        [
+            batch(0, [b"a"], producer=5, transactional=True),
+            marker(1, 5, None),
+            batch(2, [b"b"], producer=5, transactional=True),
+            marker(3, 5, ABORT),
+            batch(4, [b"c"]),
+        ]
+    )
+    assert offsets(data, 0, COMMITTED, [AbortedRecords(5, 0)]) == [4]
 
 
 def test_a_damaged_batch_raises_with_its_offset() -> None:
@@ -131,6 +156,14 @@ def test_a_damaged_batch_raises_with_its_offset() -> None:
         fetched.next()
     assert (corrupt.value.partition, corrupt.value.offset) == (P0, 1)
     assert offsets(bytes(damaged), 0, decoding(False, False)) == [0, 1]
+
+
+def test_the_beginning_of_a_batch_alone_is_no_batch() -> None:
+    """17 bytes that say that no more follow; 16 bytes are a batch that the fetch has cut off."""
+    start = struct.pack(">qiib", 0, 5, 0, 2)
+    assert offsets(start[:16], 0, UNCOMMITTED) == []
+    with pytest.raises(RecordCorrupt):
+        FetchedRecords(P0, 0, start, (), UNCOMMITTED).next()
 
 
 @pytest.mark.parametrize("length", [-1, 0, 4, -(2**31)])

@@ -348,9 +348,39 @@ def test_keda_starts_the_first_pod_of_a_fleet_in_the_first_place_and_tells_what_
     assert fleet.until(150) == ["150 scale-up-gain from 0 to 1 processes: +240 records in 120 s"]
 
 
-def test_a_percentage_of_a_large_fleet_is_removed() -> None:
-    rules = ScalingRules(
-        least=1, most=200, target=100, tolerance_percent=10, up_window_ms=0, down_window_ms=0, up_pods=4,
+def rules(**different: int) -> ScalingRules:
+    """Target 100, within 2 to 200 pods; at most four more or twice as many, or a tenth less, in 15 s."""
+    plain = ScalingRules(
+        least=2, most=200, target=100, tolerance_percent=10, up_window_ms=0, down_window_ms=0, up_pods=4,
         up_percent=100, down_percent=10, period_ms=15_000,
     )  # fmt: skip
-    assert HorizontalAutoscaler(rules).decide(0, 100, 100) == 90
+    return plain._replace(**different)
+
+
+def test_a_percentage_of_a_large_fleet_is_removed() -> None:
+    assert HorizontalAutoscaler(rules()).decide(0, 100, 100) == 90
+
+
+@pytest.mark.parametrize(("up_percent", "pods"), [(100, 200), (50, 150), (3, 104), (33, 133)])
+def test_a_percentage_of_a_large_fleet_is_added_rounded_up(up_percent: int, pods: int) -> None:
+    autoscaler = HorizontalAutoscaler(rules(up_percent=up_percent, most=1_000))
+    assert autoscaler.decide(0, 100, 100_000) == pods
+    odd = HorizontalAutoscaler(rules(up_percent=up_percent, up_pods=1, most=1_000))
+    assert odd.decide(0, 9, 100_000) == {100: 18, 50: 14, 3: 10, 33: 12}[up_percent]
+
+
+@pytest.mark.parametrize("metric", [0, 100, 1_000_000])
+@pytest.mark.parametrize(("replicas", "decided"), [(1, 2), (202, 200), (500, 200), (0, 0)])
+def test_a_fleet_outside_of_its_bounds_goes_to_the_nearest_at_once(
+    replicas: int, decided: int, metric: int
+) -> None:
+    """reconcileAutoscaler: "Current number of replicas above Spec.MaxReplicas", or below MinReplicas."""
+    assert HorizontalAutoscaler(rules()).decide(0, replicas, metric) == decided
+
+
+@pytest.mark.parametrize("replicas", [2, 200])
+def test_a_fleet_at_its_bounds_stays_there(replicas: int) -> None:
+    metric = 0 if replicas == 2 else 1_000_000
+    assert HorizontalAutoscaler(rules()).decide(0, replicas, metric) == replicas
+    within = HorizontalAutoscaler(rules()).decide(0, replicas, replicas * 100)
+    assert within == replicas, "the metric is at its target"

@@ -125,7 +125,7 @@ class Lateness:
         #: one heartbeat, and by how much work has delayed them before, in all.
         self._work: DrawnSums | None = None
         self._work_from_k = self._work_share = self._work_most_us = self._work_before_us = 0
-        #: How it has worked before that; the latest last.
+        #: How it has worked before that; the latest last, the first from heartbeat 0 on.
         self._earlier: list[tuple[int, DrawnSums | None, int, int]] = []
         self.mean_us: int = timer.mean
         self.most_us: int = timer.most
@@ -148,12 +148,10 @@ class Lateness:
 
     def _earlier_us(self, k: int) -> int:
         """By how much work delayed a heartbeat from before the latest change of work."""
-        for from_k, work, most_us, before_us in reversed(self._earlier):
-            if k >= from_k:
-                if work is None:
-                    return before_us
-                return before_us + (work.total(self._place, k - from_k) * most_us >> _WORK_BITS)
-        return 0
+        from_k, work, most_us, before_us = next(one for one in reversed(self._earlier) if one[0] <= k)
+        if work is None:
+            return before_us
+        return before_us + (work.total(self._place, k - from_k) * most_us >> _WORK_BITS)
 
     def works(self, after_k: int, share: int, most_us: int) -> None:
         """The application works ``share`` of SHARES of its time.
