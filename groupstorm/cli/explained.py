@@ -10,7 +10,7 @@ from groupstorm.cli.printing import print_command, print_grid, print_paragraph, 
 from groupstorm.explain.culprits import Culprit, culprits, pattern_of
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.findings import Finding, quoted
-from groupstorm.explain.history import Absence, History, Rebalance, Row
+from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
 from groupstorm.figures.wording import counted, listed, seconds
 from groupstorm.report.grid import Grid, wrapped
 from groupstorm.report.grid import Row as GridRow
@@ -22,7 +22,10 @@ _INDENT: Final = "   "
 _CULPRITS_MAX: Final = 8
 _BUSY_MAX: Final = 6
 _NAMED_MAX: Final = 4
-_OWNERS_UNKNOWN: Final = "unknown: add the consumers' logs"
+_OWNERS_UNKNOWN: Final = "add the consumers' logs"
+_ABSENCES_UNKNOWN: Final = (
+    "a coordinator does not hear when a static member stops: add the logs of the static members"
+)
 
 
 def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bool) -> None:
@@ -50,6 +53,7 @@ def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bo
             print_grid(_culprits_grid(history, culprits(history.rebalances, one.findings)))
     if one.absences:
         _print_absences(one.absences)
+    _print_end(history)
     _print_unknown(one)
 
 
@@ -61,12 +65,13 @@ def _is_within_others(finding: Finding) -> bool:
 def _print_group(one: Explanation) -> None:
     history, base = one.history, one.baseline
     begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
-    rounds = sum(len(each.rounds) for each in begun)
+    rounds = counted(
+        sum(len(each.rounds) for each in begun), "epoch" if history.is_consumer_group else "round"
+    )
     lasted = seconds((history.to_us - max(history.from_us, history.first_us)) / _SECOND_US)
     counted_from = f", counted from {seconds(history.from_us / _SECOND_US)} on" if history.from_us else ""
     print_paragraph(
-        f"Group {history.group}: {counted(len(begun), 'rebalance')} ({counted(rounds, 'round')}) in "
-        f"{lasted}{counted_from}",
+        f"Group {history.group}: {counted(len(begun), 'rebalance')} ({rounds}) in {lasted}{counted_from}",
         emphasized=True,
     )
     if history.unowned_us is None:
@@ -93,7 +98,9 @@ def _print_group(one: Explanation) -> None:
 def _unowned_unknown(history: History) -> str:
     if not history.is_imported:
         return "none counted, as at no time every partition had an owner"
-    return f"unknown: {history.missing.get('ownership', _OWNERS_UNKNOWN)}"
+    returned = any(one.cause == REPLACED for one in history.changes)
+    otherwise = _ABSENCES_UNKNOWN if returned else _OWNERS_UNKNOWN
+    return f"unknown: {history.missing.get('ownership', otherwise)}"
 
 
 def _at(time_us: int, history: History) -> str:
@@ -219,6 +226,16 @@ def _print_absences(absences: Sequence[Absence]) -> None:
     count = counted(len(absences), "absence")
     text = f"Besides, {cost} without an owner in {count} that ended without a rebalance"
     print_paragraph(f"{text}: {', '.join(named)}{', ...' if len(absences) > len(worst) else ''}.")
+
+
+def _print_end(history: History) -> None:
+    """What the trace ends with: nothing that happened to the group."""
+    if history.ended is not None and history.is_imported:
+        at = _at(history.ended.time_us, history)
+        print_paragraph(
+            f"The logs end here: the coordinator unloaded the group at {at}, and nobody is back. If another "
+            "broker took it over, add its log."
+        )
 
 
 def _print_unknown(one: Explanation) -> None:

@@ -26,6 +26,7 @@ def as_json(one: Explanation, wording: Wording) -> dict[str, Any]:
         "rebalances": [_rebalance(each, names.get(each.number), known) for each in history.rebalances],
         "absences": [_absence(each, known) for each in history.absences],
         "unowned_us": history.unowned_us,
+        "unloaded_us": None if history.ended is None else history.ended.time_us,
         "baseline": {
             "slice_us": one.baseline.slice_us,
             "slices": one.baseline.slices,

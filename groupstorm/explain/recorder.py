@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from groupstorm.explain.epochs import Epochs
 from groupstorm.explain.history import (
+    COORDINATOR_KINDS,
     REPLACED,
     Absence,
     Change,
@@ -50,8 +52,9 @@ class Recorder:
 
     def __init__(self, group: str, from_us: int, first_us: int) -> None:
         self._history = History(group, from_us, first_us=first_us)
+        self._epochs = Epochs(self._history)
         self._stuck = StuckRecords()
-        self._has_member_rows = False
+        self._has_member_rows = self._has_state = False
         self._names: dict[str, str] = {}
         self._alive: dict[str, Row] = {}
         #: Member ids that gave up partitions since their last SyncGroup answer (KIP-429).
@@ -94,11 +97,14 @@ class Recorder:
         handler = self._handlers.get(event)
         if handler is not None:
             handler(row)
+        self._epochs.add(row, self._name(row))
         self._stuck.add(row)
         if member_id and (row["source"] == "member" or event in _ALIVE):
             self._alive[member_id] = row
         classify = INCIDENTS.get(event)
         kind = None if classify is None else classify(row)
+        if kind not in COORDINATOR_KINDS or kind == "loaded":
+            history.active_us = now_us
         if kind is not None and now_us >= history.from_us:
             incidents = history.incidents.setdefault(kind, [])
             if len(incidents) < INCIDENTS_MAX:
@@ -109,6 +115,13 @@ class Recorder:
         way."""
         if gap.to_us <= self._history.from_us:
             return
+        if self._epochs.is_counting:
+            found = self._epochs.rebalance_of(gap)
+            if found is None:
+                self._add_absence(gap)
+            else:
+                found.add_gap(gap)
+            return
         for rebalance in reversed(self._history.rebalances):
             ended_us = rebalance.ended_us
             if rebalance.begun_us <= gap.to_us and (ended_us is None or ended_us >= gap.from_us):
@@ -116,6 +129,9 @@ class Recorder:
                 return
             if ended_us is not None and ended_us < gap.from_us:
                 break
+        self._add_absence(gap)
+
+    def _add_absence(self, gap: ClosedGap) -> None:
         key = gap.old_owner or "", gap.from_us
         absence = self._absences.get(key)
         if absence is None:
@@ -145,6 +161,7 @@ class Recorder:
         """The trace, or the window, ends at ``end_us``. What began before the window and cost nothing in
         it is left out."""
         history = self._history
+        self._epochs.finish()
         history.to_us = end_us
         history.has_member_rows = self._has_member_rows
         history.rebalances = [
@@ -179,6 +196,12 @@ class Recorder:
 
     def _state_changed(self, row: Row) -> None:
         state, now = row["state"], self._round
+        if not self._has_state:
+            self._has_state = True
+            self._history.began_empty = row["previous_state"] == GroupState.EMPTY
+        self._history.is_empty = state == GroupState.EMPTY
+        if self._epochs.is_counting and state != GroupState.PREPARING_REBALANCE and now is None:
+            return
         if state == GroupState.PREPARING_REBALANCE or (state in _CONSUMER_STATES and now is None):
             self._begin(row)
         elif now is None:
@@ -296,6 +319,8 @@ class Recorder:
         history = self._history
         if now_us >= history.from_us:
             history.changes.append(change)
+        history.is_empty = history.is_empty and kind is not ChangeKind.CAME
+        self._epochs.changed(change)
         if self._round is not None:
             history.rebalances[-1].changes.append(change)
 

@@ -14,7 +14,7 @@ from groupstorm.figures.rounds import Rounds
 from groupstorm.figures.settling import Settling
 from groupstorm.figures.tasks import TaskFigures
 from groupstorm.figures.totals import Totals
-from groupstorm.figures.unknown import ABSENCES, MEMBERS, OWNERSHIP, Unknown
+from groupstorm.figures.unknown import ABSENCES, MEMBERS, OWNERSHIP, STABILITY, Unknown
 
 
 class GroupSums:
@@ -85,6 +85,7 @@ class GroupSums:
             **missing,
             unknown_owners=unknown.sentences.get(OWNERSHIP),
             unknown_absences=unknown.sentences.get(ABSENCES),
+            unknown_moves=STABILITY in unknown.sentences,
         )
 
     def _totals(self, first_us: int | None, end_us: int) -> Totals:

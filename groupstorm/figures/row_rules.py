@@ -10,6 +10,7 @@ from groupstorm.figures.causes import CLOSE
 from groupstorm.figures.coordinator_view import CoordinatorView
 from groupstorm.figures.group_sums import GroupSums
 from groupstorm.figures.settling import ASSIGNMENT
+from groupstorm.figures.unknown import STABILITY
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
@@ -66,6 +67,7 @@ class RowRules:
             events.JoinAnswered: self._join_answered,
             events.SyncAnswered: self._sync_answered,
             events.MemberReconciled: self._member_reconciled,
+            events.TargetAssigned: self._target_assigned,
         }
 
     def _member_handlers(self) -> dict[type, Handler]:
@@ -114,6 +116,11 @@ class RowRules:
             self._progress.stable(*(lag.processed_and_waiting(now_us) if lag is not None else (0, 0)))
         if self._view is not None and event.state == GroupState.COMPLETING_REBALANCE:
             self._view.protocol_chosen(event.protocol)
+
+    def _target_assigned(self, _now_us: int, _event: events.TargetAssigned) -> None:
+        """Logs that do not say when a consumer group was Stable say which targets it had."""
+        if STABILITY in self._sums.unknown.sentences:
+            self._rounds.generations += 1
 
     def _member_added(self, now_us: int, event: events.MemberAdded) -> None:
         if not self.member_rows and self._view is None:

@@ -72,6 +72,7 @@ class Totals:
     unknown_owners: str | None = None
     unknown_absences: str | None = None
     unowned_is_least: bool = False
+    unknown_moves: bool = False
 
     def figures(self) -> Figures:
         """Divide, round, and make the answer."""
@@ -144,9 +145,14 @@ class Totals:
             subtopology_imbalance=tasks.subtopology_imbalance,
             invariants=dict(sorted(self.invariants.items())) or None,
         )
-        return replace(
-            figures, answer=answer(figures, self.unknown_owners, self.unknown_absences, self.unowned_is_least)
+        sentence = answer(
+            figures,
+            self.unknown_owners,
+            self.unknown_absences,
+            self.unowned_is_least,
+            self.unknown_moves,
         )
+        return replace(figures, answer=sentence)
 
 
 def _first_of(values: Mapping[str, int] | None, value: int | None) -> str | None:

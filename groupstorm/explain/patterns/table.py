@@ -161,6 +161,16 @@ PATTERNS: Final = (
         Kind.FAILURE,
     ),
     Pattern(
+        "session-expired",
+        "Sessions that expired",
+        sessions.session_expired,
+        "Find out why the process died or stood still (GC, CPU limits, network); session.timeout.ms "
+        "bounds how long its "
+        "partitions wait.",
+        ("deploy-and-crash", "stream-join"),
+        Kind.FAILURE,
+    ),
+    Pattern(
         "aligned-restart",
         "Everybody restarts at once",
         deployments.aligned_restart,
@@ -185,14 +195,12 @@ PATTERNS: Final = (
         Kind.CHANGE,
     ),
     Pattern(
-        "session-expired",
-        "Sessions that expired",
-        sessions.session_expired,
-        "Find out why the process died or stood still (GC, CPU limits, network); session.timeout.ms "
-        "bounds how long its "
-        "partitions wait.",
-        ("deploy-and-crash", "stream-join"),
-        Kind.FAILURE,
+        "static-restart",
+        "Static members that came back in time",
+        deployments.static_restart,
+        "Nothing to turn: partitions wait for as long as a restart takes, and for nothing else.",
+        ("rolling-deploy",),
+        Kind.CHANGE,
     ),
     Pattern(
         "topics-changed",

@@ -11,10 +11,16 @@ from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.timeline.members import Member, Membership
 from groupstorm.imports.timeline.returning import ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
+from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
+from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
+#: What librdkafka logs in the place of a member id that it has not got yet.
+_NO_ID: Final = "(not-set)"
+#: How a member came of which no line of the coordinator says it.
+_CAME_UNSAID = "member: a process that had just started joined this generation, by its own log"
 #: Rounds that stay open for lines of slower clocks and members.
 _OPEN_ROUNDS: Final = 4
 
@@ -72,7 +78,7 @@ class GroupRecord:
         if self.first_us is None:
             self.first_us, self.first_order = line.time_us, order
         member_id = line.fields.get("member_id")
-        if member_id:
+        if member_id and member_id != _NO_ID:
             self.all_ids.add(member_id)
             self.returning.seen(member_id, line)
 
@@ -215,6 +221,19 @@ class GroupRecord:
             why = Why([line], missing=True)
             self.rows.add(line.time_us, one.order(line), Source.WORLD, event, why, 1)
 
+    def _add_unsaid(self, one: Round) -> None:
+        """Before Kafka 4 no line of the coordinator says who joins a round that another member began."""
+        line = one.stabilized
+        for member_id, (joined, instance) in one.new.items():
+            if line is None or member_id in self.members.ever:
+                continue
+            self.members.ever.add(member_id)
+            cause = Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER
+            name = one.clients.get(member_id) or self.members.name(member_id)
+            event = events.MemberAdded(self.name, name, member_id, instance, one.generation - 1, str(cause))
+            why = Why([line, joined], _CAME_UNSAID, None, line.time_us, inferred=True)
+            self.rows.add(line.time_us, one.order(line), Source.COORDINATOR, event, why, -4)
+
     def _close(self, one: Round) -> None:
         led = () if one.leader is None else (one.leader,)
         ids = dict.fromkeys((*one.named, *led, *one.plan, *one.joined))
@@ -223,6 +242,7 @@ class GroupRecord:
         if not set(ids) <= set(one.joined) or (one.count or 0) > len(one.joined):
             self._members_tell_all = False
         self._see_unnamed(one, len(ids))
+        self._add_unsaid(one)
         rows = round_rows(self.name, one, names)
         if not rows:
             return

@@ -50,6 +50,7 @@ class Groups:
             self._client_ids.setdefault(name, []).append((member_id, client))
         self._groups: dict[str, tuple[GroupRecord, dict[str, Handler]]] = {}
         self._modern: list[ModernGroup] = []
+        self._classic: list[ClassicRounds] = []
         self._clients: dict[tuple[str, int, str], ClientMember] = {}
         #: Log of a broker -> its configuration, as it has logged it last.
         self._configurations: dict[int, Observation] = {}
@@ -69,9 +70,10 @@ class Groups:
             record = GroupRecord(name, self._rows)
             for member_id, client in self._client_ids.get(name, ()):
                 record.members.learn(member_id, client)
-            modern = ModernGroup(record)
+            modern, rounds = ModernGroup(record), ClassicRounds(record)
             self._modern.append(modern)
-            classic = ClassicRounds(record).handlers
+            self._classic.append(rounds)
+            classic = rounds.handlers
             written = WrittenGenerations(record, classic)
             parts = (modern, written, DescribedGroup(record), StreamsFollowUps(record))
             handlers = dict(classic)
@@ -89,6 +91,8 @@ class Groups:
 
     def finish(self) -> list[GroupRecord]:
         """Close what is open. Groups of which lines say nothing that makes a row are left out."""
+        for rounds in self._classic:
+            rounds.finish()
         for client in self._clients.values():
             client.finish()
         for modern in self._modern:
