@@ -74,12 +74,19 @@ def _print_group(one: Explanation) -> None:
         f"Group {history.group}: {counted(len(begun), 'rebalance')} ({rounds}) in {lasted}{counted_from}",
         emphasized=True,
     )
-    if history.unowned_us is None:
+    if history.work.is_seen:
+        idle_us = sum(each.lasted_us for each in history.work.gaps)
+        print_paragraph(
+            f"Time without a worker, summed over connectors and tasks: {seconds(idle_us / _SECOND_US)}."
+        )
+    elif history.unowned_us is None:
         print_paragraph(f"Time without an owner: {_unowned_unknown(history)}.")
     else:
         print_paragraph(
             f"Time without an owner, summed over partitions: {seconds(history.unowned_us / _SECOND_US)}."
         )
+    if history.without_members:
+        print_paragraph(f"{_without_members(history)}: no partition needs an owner then.")
     if base.per_slice is None:
         print_paragraph("Baseline: unknown, the trace is shorter than four minutes.")
         return
@@ -93,6 +100,18 @@ def _print_group(one: Explanation) -> None:
         more = len(base.busy) - len(named)
         text += f" Above it: {', '.join(named)}" + (f", and {counted(more, 'more slice')}." if more else ".")
     print_paragraph(text)
+
+
+def _without_members(history: History) -> str:
+    times = history.without_members
+    named = [
+        f"{seconds(from_us / _SECOND_US)} to {seconds(to_us / _SECOND_US)}"
+        + (", the end" if to_us == history.to_us else "")
+        for from_us, to_us in times[:_NAMED_MAX]
+    ]
+    more = len(times) - len(named)
+    also = f", and {counted(more, 'more time')}" if more else ""
+    return f"The group had no members from {'; from '.join(named)}{also}"
 
 
 def _unowned_unknown(history: History) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from groupstorm.explain.work import Work
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.table import Figures
 from groupstorm.trace.events.group_states import Cause
@@ -281,6 +282,10 @@ class History:
     repeated: list[StuckRecord] = field(default_factory=list)
     stood: list[StuckRecord] = field(default_factory=list)
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
+    #: Of an import: from when to when the group had no members.
+    without_members: list[tuple[int, int]] = field(default_factory=list)
+    #: Of a group of Kafka Connect: what its workers ran.
+    work: Work = field(default_factory=Work)
     figures: Figures | None = None
 
     @property

@@ -65,12 +65,16 @@ class Recorder:
         self._round: Round | None = None
         self._absences: dict[tuple[str, int], Absence] = {}
         self._last_removed: Row | None = None
+        self._gone_us: int | None = None
         #: The client library of all members of a storm; "" if it has several.
         self._library = ""
         self._handlers: Mapping[str, Callable[[Row], None]] = {
             "scenario_started": self._scenario_started,
             "group_imported": self._imported,
             "evidence_missing": self._missing,
+            "members_gone": self._members_gone,
+            "members_back": self._members_back,
+            "work_assigned": self._work_assigned,
             "member_configured": self._configured,
             "group_state_changed": self._state_changed,
             "member_added": self._added,
@@ -103,7 +107,7 @@ class Recorder:
             self._alive[member_id] = row
         classify = INCIDENTS.get(event)
         kind = None if classify is None else classify(row)
-        if kind not in COORDINATOR_KINDS or kind == "loaded":
+        if row["source"] != "world" and (kind not in COORDINATOR_KINDS or kind == "loaded"):
             history.active_us = now_us
         if kind is not None and now_us >= history.from_us:
             incidents = history.incidents.setdefault(kind, [])
@@ -153,6 +157,7 @@ class Recorder:
         history.changes = kept
         history.rebalances = history.rebalances[-1:]
         history.absences, history.incidents, history.slow_revocations = [], {}, []
+        history.without_members = []
         history.uncommitted = Uncommitted()
         self._absences.clear()
         self._stuck.forget()
@@ -162,7 +167,10 @@ class Recorder:
         it is left out."""
         history = self._history
         self._epochs.finish()
+        history.work.finish(end_us)
         history.to_us = end_us
+        if self._gone_us is not None and self._gone_us < end_us:
+            history.without_members.append((max(self._gone_us, history.from_us), end_us))
         history.has_member_rows = self._has_member_rows
         history.rebalances = [
             one for one in history.rebalances if one.begun_us >= history.from_us or one.unowned_us
@@ -191,6 +199,19 @@ class Recorder:
     def _configured(self, row: Row) -> None:
         known = self._history.settings.of_member.setdefault(self._name(row), {})
         known.update({name: str(value) for name, value in json.loads(row["detail"]).items()})
+
+    def _members_gone(self, row: Row) -> None:
+        self._gone_us = row["time_us"]
+        self._history.work.finish(row["time_us"])
+
+    def _work_assigned(self, row: Row) -> None:
+        self._history.work.assigned(row, self._name(row))
+
+    def _members_back(self, row: Row) -> None:
+        if self._gone_us is not None and row["time_us"] > self._history.from_us:
+            from_us = max(self._gone_us, self._history.from_us)
+            self._history.without_members.append((from_us, row["time_us"]))
+        self._gone_us = None
 
     # -- rounds ------------------------------------------------------------------------------------
 
@@ -309,6 +330,7 @@ class Recorder:
     def _removed(self, row: Row) -> None:
         self._last_removed = row
         self._assigned.pop(row["member_id"], None)
+        self._history.work.gone(self._name(row), row["time_us"])
         self._change(ChangeKind.WENT, row, row["cause"], self._alive.pop(row["member_id"], None))
 
     def _change(self, kind: ChangeKind, row: Row, cause: str, alive: Row | None = None) -> None:

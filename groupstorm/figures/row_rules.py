@@ -39,6 +39,7 @@ class RowRules:
         self._rounds = sums.rounds
         self._settling = sums.settling
         self._ownership = sums.ownership
+        self._existence = sums.existence
         self._moves = sums.moves
         self._origins = sums.origins
         self._progress = sums.progress
@@ -99,13 +100,15 @@ class RowRules:
             imported_events.GroupImported: self._imported,
             imported_events.EvidenceMissing: self._evidence_missing,
             imported_events.OwnershipKnown: self._ownership_known,
+            imported_events.MembersGone: self._members_gone,
+            imported_events.MembersBack: self._members_back,
         }
 
     def _group_created(self, now_us: int, _event: events.GroupCreated) -> None:
-        self._ownership.group_created(now_us)
+        self._existence.created(now_us)
 
     def _group_deleted(self, now_us: int, _event: events.GroupDeleted) -> None:
-        self._ownership.group_deleted(now_us)
+        self._existence.deleted(now_us)
 
     def _state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
         self._rounds.state_changed(event, now_us)
@@ -292,6 +295,12 @@ class RowRules:
 
     def _ownership_known(self, _now_us: int, _event: imported_events.OwnershipKnown) -> None:
         self._sums.unknown.known()
+
+    def _members_gone(self, now_us: int, _event: imported_events.MembersGone) -> None:
+        self._existence.members_gone(now_us)
+
+    def _members_back(self, now_us: int, _event: imported_events.MembersBack) -> None:
+        self._existence.members_back(now_us)
 
     def _name(self, member: str, member_id: str) -> str:
         return member if self._view is None else self._view.name(member_id)

@@ -72,6 +72,24 @@ def test_without_such_a_line_it_is_unknown(tmp_path: Path) -> None:
     assert removals(tmp_path)[0] == ("app-a", "unknown", 9_000)
 
 
+def memberless(folder: Path) -> list[tuple[str, int]]:
+    found = [row for row in rows(folder) if row["event"] in ("members_gone", "members_back")]
+    return [(row["event"], row["time_us"] // 1000) for row in found]
+
+
+def test_a_group_that_is_empty_has_no_members_until_one_comes(tmp_path: Path) -> None:
+    again = broker_line(
+        "10:01:00,000",
+        f"Preparing to rebalance group g in state PreparingRebalance with old generation 2 ({OFFSETS}) "
+        f"(reason: Adding new member {B} with group instance id None)",
+    )
+    import_texts(tmp_path, {"server.log": EMPTIED + again})
+    assert memberless(tmp_path) == [("members_gone", 9_000), ("members_back", 60_000)]
+    (gone,) = rows(tmp_path, "members_gone")
+    assert gone["provenance"] == "inferred"
+    assert evidence(gone) == ["server.log:3"]
+
+
 def generation(number: int, member_id: str) -> str:
     return f"Generation{{generationId={number}, memberId='{member_id}', protocol='range'}}"
 
@@ -187,3 +205,22 @@ def test_two_lines_of_one_revocation_are_one(tmp_path: Path) -> None:
     import_texts(tmp_path, {"server.log": MODERN_SERVER, "a.log": log})
     (row,) = rows(tmp_path, "partitions_revoked")
     assert evidence(row) == ["a.log:6"]
+
+
+LEADER = java_line(
+    "10:00:03,015",
+    f"Finished assignment for group at generation 1: {{{STATIC}=Assignment(partitions=[t-0])}}",
+    instance="seat",
+)
+SYNCED = java_line(
+    "10:00:03,050", f"Successfully synced group in generation {generation(1, STATIC)}", instance="seat"
+)
+
+
+def test_without_a_coordinators_log_the_members_say_when_all_of_them_had_left(tmp_path: Path) -> None:
+    log = JOINED.replace(GIVEN, LEADER + SYNCED + GIVEN) + REVOKED
+    back = java_line("10:00:40,000", "Subscribed to topic(s): t", instance="seat")
+    import_texts(tmp_path, {"a.log": log + back})
+    assert memberless(tmp_path) == [("members_gone", 19_000), ("members_back", 39_000)]
+    import_texts(tmp_path, {"a.log": log.replace(LEADER, "") + back})
+    assert memberless(tmp_path) == []  # there may be other members

@@ -92,8 +92,9 @@ def test_a_classic_group(tmp_path: Path) -> None:
         ("app-a", 3, ["orders-0", "orders-1", "orders-2", "orders-3"]),
     ]
     # from the state of generation 4, which has no members, to the tombstone of the group
-    unowned_seconds = (1795405610279 - 1795405323527) / 1000
-    assert figures(tmp_path)["pay"].unowned_max_seconds == pytest.approx(unowned_seconds)
+    assert figures(tmp_path)["pay"].unowned_max_seconds == pytest.approx(0.025)
+    (gone,) = rows(tmp_path, "members_gone")  # from then on nobody is there to own anything
+    assert gone["time_us"] == (1795405323527 - 1795405217768) * 1000
     (deleted,) = rows(tmp_path, "group_deleted")
     assert deleted["time_us"] == (1795405610279 - 1795405217768) * 1000
 

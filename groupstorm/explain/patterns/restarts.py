@@ -52,19 +52,21 @@ def is_closed(gone: Change) -> bool:
 
 
 def find_stop(history: History) -> list[Change]:
-    """The departures with which somebody stopped the group: all of the last ones were in order, the group is
-    empty when the trace ends, and nobody has come since. None, if that is not so.
+    """The departures with which somebody stopped the group: the last ones, as far as they were in order; the
+    group is empty when the trace ends, and nobody has come since. Empty if that is not so.
 
     A static member does not say that it leaves: it was closed, and its session expired.
     """
     came = history.came()
     if not history.is_empty or not came:
         return []
-    gone = [one for one in history.went() if one.time_us > came[-1].time_us]
-    in_order = all(
-        one.cause == Cause.LEFT or (one.cause == Cause.SESSION_EXPIRED and is_closed(one)) for one in gone
-    )
-    return gone if in_order else []
+    found: list[Change] = []
+    for one in reversed(history.went()):
+        in_order = one.cause == Cause.LEFT or (one.cause == Cause.SESSION_EXPIRED and is_closed(one))
+        if one.time_us <= came[-1].time_us or not in_order:
+            break
+        found.append(one)
+    return found[::-1]
 
 
 def find_restarts(history: History) -> list[Restart]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Kind, Pattern
-from groupstorm.explain.patterns import deployments, group, membership, polls, records, sessions, waiting
+from groupstorm.explain.patterns import (
+    connect,
+    deployments,
+    group,
+    membership,
+    polls,
+    records,
+    sessions,
+    waiting,
+)
 
 PATTERNS: Final = (
     Pattern(
@@ -208,6 +217,15 @@ PATTERNS: Final = (
         group.metadata_changed,
         "metadata.max.age.ms bounds how long new partitions wait for an owner.",
         ("topic-growth",),
+        Kind.CHANGE,
+    ),
+    Pattern(
+        "waiting-work",
+        "Connectors and tasks without a worker",
+        connect.waiting_work,
+        "scheduled.rebalance.max.delay.ms (five minutes by default) is how long work waits for its worker: "
+        "set it a little above the time of a restart, as a worker that is gone for good costs all of it.",
+        (),
         Kind.CHANGE,
     ),
     Pattern(

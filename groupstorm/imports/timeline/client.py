@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
+from groupstorm.imports.timeline.connect import SCHEDULED_DELAY, work_assigned, work_lost
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.reasons import (
     REJOIN_REASONS,
@@ -32,6 +33,7 @@ _SETTINGS: Final = (
     "group.protocol",
     "group.instance.id",
     "client.rack",
+    SCHEDULED_DELAY,
 )
 
 _OWNED = "partitions: the sum of what the member's log adds and takes away"
@@ -86,6 +88,9 @@ class ClientMember:
             "failed-for-good": self._failed,
             "transition": self._transition,
             "reconciling": self._reconciling,
+            "worker-config": self._config,
+            "work-assigned": self._work_assigned,
+            "work-lost": self._work_lost,
         }
 
     def take(self, line: Observation, handler: Callable[[Observation], None]) -> None:
@@ -96,7 +101,8 @@ class ClientMember:
         if line.kind in STARTS:
             self._begin_process(line)
         self._last = line
-        self._group.learn_client(line, self._client)
+        if line.kind != "config":  # a worker of Connect has consumers that join no group
+            self._group.learn_client(line, self._client)
         handler(line)
 
     def finish(self) -> None:
@@ -142,6 +148,8 @@ class ClientMember:
     # -- what it is ------------------------------------------------------------------------------
 
     def _config(self, line: Observation) -> None:
+        if self._group.is_connect and line.kind == "config":
+            return
         settings: Mapping[str, str] = line.fields["settings"]
         said = {name: settings[name] for name in _SETTINGS if settings.get(name, "null") != "null"}
         if said:
@@ -370,6 +378,16 @@ class ClientMember:
         if line.fields.get("member"):
             self._learn(line.fields["member"])
         self._adding = line.fields.get("added_partitions") or []
+
+    # -- Connect ---------------------------------------------------------------------------------
+
+    def _work_assigned(self, line: Observation) -> None:
+        event = work_assigned(self._group.name, self._client, self._id(), self._generation_or_none(), line)
+        self._emit(line, event)
+
+    def _work_lost(self, line: Observation) -> None:
+        event = work_lost(self._group.name, self._client, self._id(), self._generation_or_none())
+        self._emit(line, event)
 
     # -- who it is -------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.timeline.connect import NO_PARTITIONS
 from groupstorm.imports.timeline.members import Member, Membership
 from groupstorm.imports.timeline.returning import ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
@@ -51,9 +52,12 @@ class GroupRecord:
         self.clients: set[str] = set()
         #: Told when the coordinator removes a member: member id and the line.
         self.on_removal: list[Callable[[str, Observation], None]] = []
-        self.has_broker = False
+        #: Whether a line or record of the coordinator, or what a tool asked it for, tells of the group.
+        self.has_coordinator = False
         self.all_ids: set[str] = set()
         self.is_modern = False
+        #: Its members are workers of Kafka Connect.
+        self.is_connect = False
         #: What is missing: cause -> how often, and the first sentence.
         self.missing: dict[str, tuple[int, str]] = {}
         #: How often the group was described, and whether a description had the owners of all partitions.
@@ -131,6 +135,7 @@ class GroupRecord:
 
     def coordinated(self, line: Observation, configuration: Observation | None) -> None:
         """A broker's own line about the group. ``configuration``: the broker's, if its log has it."""
+        self.has_coordinator = True
         settings = None if configuration is None else configuration.fields["settings"]
         if configuration is None or not settings or settings == self._broker_settings:
             return
@@ -195,7 +200,7 @@ class GroupRecord:
             self._close(one)
         self._rounds.clear()
         silent = sorted(self.clients - self.subscribed)
-        if silent and self.last is not None and self.view == "members":
+        if silent and not self.is_connect and self.last is not None and self.view == "members":
             sentence = f"what {silent[0]} subscribes to is not logged: add its log from its start on"
             self.is_missing(self.last, "subscriptions", None, sentence)
 
@@ -252,7 +257,10 @@ class GroupRecord:
         if line is None:
             return
         why = Why([line])
-        if one.is_known:
+        if self.is_connect:
+            self.rounds_unknown += 1
+            self.missing["ownership"] = 1, NO_PARTITIONS
+        elif one.is_known:
             self.rounds_known += 1
             self.rows.add(
                 line.time_us,
@@ -283,3 +291,9 @@ class GroupRecord:
             and self.all_ids <= self.own_logs
         )
         return "members" if told else "coordinator"
+
+    @property
+    def is_told_by_members_alone(self) -> bool:
+        """Whether nothing is there but the logs of all members: leaders have named them in every round."""
+        told = self.view == "members" and not self.has_coordinator
+        return told and self.rounds_known > 0 and not self.rounds_unknown

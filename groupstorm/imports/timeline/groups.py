@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from groupstorm.imports.details import WORKER
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.templates.bare import BROKER_CONFIG
+from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
 from groupstorm.imports.timeline.group import GroupRecord
@@ -81,6 +82,7 @@ class Groups:
                 handlers |= part.handlers
             found = self._groups[name] = record, handlers
         record, handlers = found
+        record.is_connect = record.is_connect or one.kind == WORKER_CONFIG or WORKER in one.fields
         handler = handlers.get(one.kind)
         if handler is not None:
             record.begin(one, order)

@@ -11,7 +11,7 @@ from groupstorm.imports.templates.client_reasons import REASONS
 UNKNOWN: Final = "unknown"
 REJOIN_REASONS: Final = Catalogue(REASONS)
 #: Kinds of lines of a process that has just started.
-STARTS: Final = frozenset({"config", "subscribed", "rd-started"})
+STARTS: Final = frozenset({"config", "subscribed", "rd-started", "worker-config"})
 
 #: States of a KIP-848 member that closes. It gives up its partitions before it logs the first of them.
 _LEAVES: Final = frozenset({"PREPARE_LEAVING", "LEAVING"})
