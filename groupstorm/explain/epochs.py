@@ -15,6 +15,8 @@ from groupstorm.trace.events.group_states import Cause, GroupState
 
 #: A coordinator bumps the epoch with the change that it answers. Its log may have the lines so far apart.
 BUMPED_AFTER_US: Final = 1_000_000
+#: And so far apart those about a member's new subscription.
+UPDATED_BEFORE_US: Final = 10_000
 #: Rows in which a member comes closer to its target.
 _STEPS: Final = frozenset(
     {"member_reconciled", "partitions_assigned", "partitions_revoked", "partitions_lost", "target_assigned"}
@@ -127,7 +129,7 @@ class Epochs:
     def _cause(self, row: Row, changes: list[Change]) -> tuple[str, str]:
         if changes:
             return changes[-1].cause, changes[-1].member
-        if self._updated is not None and self._updated[0]["time_us"] == row["time_us"]:
+        if self._updated is not None and row["time_us"] - self._updated[0]["time_us"] <= UPDATED_BEFORE_US:
             return Cause.MEMBER_UPDATED, self._updated[1]
         return Cause.HEARTBEAT, ""
 

@@ -35,6 +35,11 @@ _ADD_DEBUG: Final = (
 #: Kafka 4 bumps a new group to it.
 _FIRST_EPOCH: Final = 2
 _NO_STATES: Final = "when the group was Stable is not logged: Kafka 4 logs the states of members at DEBUG"
+#: Types of groups whose members own no partitions: why.
+_WITHOUT_OWNERS: Final[Mapping[str, str]] = {
+    "streams": "a streams group has tasks: its coordinator's log does not say whose partitions they read",
+    "share": "members of a share group own no partitions: all of them read from all",
+}
 #: What a fence of the coordinator says, and the cause that a trace names.
 _FENCES: Final[Mapping[str, str]] = {
     "the member session expired": Cause.SESSION_EXPIRED,
@@ -55,6 +60,8 @@ class ModernGroup:
         #: Member id -> the last assignment of a row, so that a log and a record of one change make one row.
         self._told: dict[str, events.MemberReconciled] = {}
         self._targets_written = 0
+        #: Why nobody owns a partition in this group; "" in a consumer group.
+        self._unowned = ""
         #: Targets whose outcome no line of the coordinator says: how many, and where the first one is over.
         self._unlogged = 0
         #: The first line about a target, and whether any line said that all members had reached theirs.
@@ -65,6 +72,7 @@ class ModernGroup:
             "modern-joined": self._joined,
             "modern-replaced": self._replaced,
             "modern-id-handed-out": self._id_handed_out,
+            "modern-updated": self._updated,
             "modern-left": self._left,
             "modern-away": self._away,
             "modern-fenced": self._fenced,
@@ -90,6 +98,7 @@ class ModernGroup:
         group, fields = self._group, line.fields
         member_id, instance = fields["member_id"], fields.get("instance")
         group.is_modern = True
+        self._unowned = self._unowned or _WITHOUT_OWNERS.get(fields.get("type", ""), "")
         if member_id in group.members.members:
             return
         group.members.add(member_id, instance)
@@ -108,6 +117,12 @@ class ModernGroup:
             group.name, group.members.name(new, instance), new, old, instance, self._epoch
         )
         group.emit(line, event, self._named(line, new, instance))
+
+    def _updated(self, line: Observation) -> None:
+        """Its subscription, for instance: the next line bumps the epoch."""
+        group, member_id = self._group, line.fields["member_id"]
+        event = events.MemberUpdated(group.name, group.members.name(member_id), member_id, self._epoch)
+        group.emit(line, event, self._named(line, member_id))
 
     def _id_handed_out(self, line: Observation) -> None:
         group, member_id = self._group, line.fields["member_id"]
@@ -261,6 +276,7 @@ class ModernGroup:
         """A streams group: tasks are not partitions, so ownership stays unknown."""
         fields = line.fields
         self._group.is_modern = True
+        self._unowned = _WITHOUT_OWNERS["streams"]
         self._reached[fields["member_id"]] = fields["epoch"], fields["state"]
         if self._is_stable():
             self._change(line, STABLE, Cause.HEARTBEAT, _STABLE)
@@ -302,12 +318,12 @@ class ModernGroup:
             group.rows.add(line.time_us, order, Source.WORLD, event, Why([line], missing=True), -6)
         if self._first_unlogged is None:
             return
-        if group.view == "members":
+        if group.view == "members" and not self._unowned:
             group.rounds_known += self._unlogged
             return
         line, order, target = self._first_unlogged
         group.rounds_unknown += self._unlogged
-        sentence = f"who owned which partition is not known: {_ADD_DEBUG}"
+        sentence = self._unowned or f"who owned which partition is not known: {_ADD_DEBUG}"
         group.missing["ownership"] = self._unlogged, sentence
         event = imported.EvidenceMissing(group.name, "ownership", target, sentence)
         group.rows.add(line.time_us, order, Source.WORLD, event, Why([line], missing=True), 1)
