@@ -239,7 +239,7 @@ class Settings:
             return None
         if isinstance(value, int):
             return value
-        return int(value) if isinstance(value, str) and value.isdigit() else None
+        return int(value) if isinstance(value, str) and value.isdecimal() else None
 
 
 @dataclass(slots=True)

@@ -162,7 +162,7 @@ def _generation(fields: dict[str, Any]) -> None:
     found = _GENERATION.search(text)
     if found is not None:
         fields["generation"], fields["member_id"], fields["protocol"] = int(found[1]), found[2], found[3]
-    elif text.lstrip("-").isdigit():
+    elif re.fullmatch(r"-?[0-9]{1,18}", text):
         fields["generation"] = int(text)
 
 
