@@ -65,9 +65,7 @@ def _is_within_others(finding: Finding) -> bool:
 def _print_group(one: Explanation) -> None:
     history, base = one.history, one.baseline
     begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
-    rounds = counted(
-        sum(len(each.rounds) for each in begun), "epoch" if history.is_consumer_group else "round"
-    )
+    rounds = counted(sum(len(each.rounds) for each in begun), _round_noun(history))
     lasted = seconds((history.to_us - max(history.from_us, history.first_us)) / _SECOND_US)
     counted_from = f", counted from {seconds(history.from_us / _SECOND_US)} on" if history.from_us else ""
     print_paragraph(
@@ -100,6 +98,13 @@ def _print_group(one: Explanation) -> None:
         more = len(base.busy) - len(named)
         text += f" Above it: {', '.join(named)}" + (f", and {counted(more, 'more slice')}." if more else ".")
     print_paragraph(text)
+
+
+def _round_noun(history: History) -> str:
+    """What the rounds of the group are called: a group that has changed its protocol has both kinds."""
+    rounds = [one for each in history.rebalances for one in each.rounds]
+    has_epochs = bool(rounds) and all(one.begun["event"] == "group_epoch_bumped" for one in rounds)
+    return "epoch" if has_epochs else "round"
 
 
 def _without_members(history: History) -> str:
@@ -229,7 +234,7 @@ def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
         )
         return GridRow(f"{one.begun_us / _SECOND_US:,.3f} s", cells)
 
-    headings = ("begun", "cause", "by", "rounds", "lasted", "no owner", "pattern")
+    headings = ("begun", "cause", "by", f"{_round_noun(history)}s", "lasted", "no owner", "pattern")
     return Grid(headings, [row(one) for one in history.rebalances], "Rebalances", (), frozenset({0, 1, 5}))
 
 
