@@ -52,6 +52,8 @@ SAMPLE_US: Final = 30 * SECOND_US
 _AROUND: Final = 3
 MEDIAN_US: Final = _AROUND * SAMPLE_US
 _TURNS_NAMED: Final = 6
+#: Changes further apart (four years) are of damaged times, and would take as many samples.
+LASTS_MAX_US: Final = 4 * 366 * 86_400 * SECOND_US
 
 
 def stopped(history: History) -> Match | None:
@@ -191,7 +193,7 @@ def _formed_us(history: History) -> int:
 
 def _sizes(changes: Sequence[Change]) -> list[tuple[int, int]]:
     """The group's size relative to its first one, every half minute: the median of the samples around."""
-    if not changes:
+    if not changes or changes[-1].time_us - changes[0].time_us > LASTS_MAX_US:
         return []
     samples: list[int] = []
     size = number = 0
