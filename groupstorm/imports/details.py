@@ -16,7 +16,7 @@ DESCRIBED_MEMBER = re.compile(
     r"clientHost=(?P<host>.*?), sessionTimeoutMs=(?P<session_timeout_ms>\d+), "
     r"rebalanceTimeoutMs=(?P<rebalance_timeout_ms>\d+)(?:, supportedProtocols=List\((?P<protocols>.*?)\))?"
 )
-_GENERATION = re.compile(r"Generation\{generationId=(-?\d+), memberId='(.*?)', protocol='(.*?)'\}")
+_GENERATION = re.compile(r"Generation\{generationId=(-?\d{1,18}), memberId='(.*?)', protocol='(.*?)'\}")
 _SETTING = re.compile(r"^\s*([\w.]+) = ?(.*)$", re.MULTILINE)
 _NAMED_VALUE = re.compile(r"^\s*([A-Z][^:\n]*?):[ \t]+(.*)$", re.MULTILINE)
 _OF_MEMBER = re.compile(

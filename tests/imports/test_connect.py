@@ -201,3 +201,10 @@ def test_work_that_is_deleted_waits_for_nobody(tmp_path: Path) -> None:
         work("10:00:00,000", 1, "x-0, x-1") + work("10:00:10,000", 2, "x-0") + work("10:05:00,000", 3, "x-0")
     )
     assert explained(tmp_path, log).history.work.gaps == []
+
+
+def test_a_delay_that_no_setting_has_is_none(tmp_path: Path) -> None:
+    log = work("10:00:00,000", 1, "x-0").replace("rebalance delay: 0", f"rebalance delay: {10**17}")
+    import_texts(tmp_path, {"worker.log": log})
+    (row,) = rows(tmp_path, "work_assigned")
+    assert "duration_us" not in row

@@ -224,3 +224,12 @@ def test_without_a_coordinators_log_the_members_say_when_all_of_them_had_left(tm
     assert memberless(tmp_path) == [("members_gone", 19_000), ("members_back", 39_000)]
     import_texts(tmp_path, {"a.log": log.replace(LEADER, "") + back})
     assert memberless(tmp_path) == []  # there may be other members
+
+
+def test_a_generation_that_no_group_has_is_none(tmp_path: Path) -> None:
+    """A damaged line has a number of more than 64 bits: the trace has no column for it."""
+    log = JOINED + java_line(
+        "10:01:00,000", f"Successfully joined group with generation {generation(10**20, STATIC)}"
+    )
+    import_texts(tmp_path, {"a.log": log})
+    assert {row.get("generation") for row in rows(tmp_path, "join_answered")} == {1}

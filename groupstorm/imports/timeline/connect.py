@@ -10,6 +10,8 @@ from groupstorm.trace.events.imported import WorkAssigned
 
 #: For so long the work of a worker that has gone may wait for it.
 SCHEDULED_DELAY: Final = "scheduled.rebalance.max.delay.ms"
+#: A setting of 32 bits.
+_DELAY_MAX_MS: Final = (1 << 31) - 1
 #: What the line has in the place of an error: the leader has another configuration than the worker.
 _ERRORS: Final = {"0": None, "1": "CONFIG_MISMATCH"}
 
@@ -29,7 +31,8 @@ def work_assigned(
     revoked = [*fields["revokedConnectorIds"], *fields["revokedTaskIds"]]
     offset = fields["offset"]
     detail = {"revoked": revoked, "offset": int(offset) if offset else None}
-    delay_us = None if fields.get("ms") is None else fields["ms"] * 1000
+    delay_ms = fields.get("ms")
+    delay_us = None if delay_ms is None or delay_ms > _DELAY_MAX_MS else delay_ms * 1000
     return WorkAssigned(
         group,
         client,
