@@ -10,7 +10,7 @@ from groupstorm.cli.printing import print_command, print_grid, print_paragraph, 
 from groupstorm.explain.culprits import Culprit, culprits, pattern_of
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.findings import Finding, quoted
-from groupstorm.explain.history import Absence, History, Rebalance, Row
+from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
 from groupstorm.figures.wording import counted, listed, seconds
 from groupstorm.report.grid import Grid, wrapped
 from groupstorm.report.grid import Row as GridRow
@@ -22,7 +22,10 @@ _INDENT: Final = "   "
 _CULPRITS_MAX: Final = 8
 _BUSY_MAX: Final = 6
 _NAMED_MAX: Final = 4
-_OWNERS_UNKNOWN: Final = "unknown: add the consumers' logs"
+_OWNERS_UNKNOWN: Final = "add the consumers' logs"
+_ABSENCES_UNKNOWN: Final = (
+    "a coordinator does not hear when a static member stops: add the logs of the static members"
+)
 
 
 def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bool) -> None:
@@ -50,6 +53,7 @@ def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bo
             print_grid(_culprits_grid(history, culprits(history.rebalances, one.findings)))
     if one.absences:
         _print_absences(one.absences)
+    _print_end(history)
     _print_unknown(one)
 
 
@@ -61,20 +65,26 @@ def _is_within_others(finding: Finding) -> bool:
 def _print_group(one: Explanation) -> None:
     history, base = one.history, one.baseline
     begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
-    rounds = sum(len(each.rounds) for each in begun)
+    rounds = counted(sum(len(each.rounds) for each in begun), _round_noun(history))
     lasted = seconds((history.to_us - max(history.from_us, history.first_us)) / _SECOND_US)
     counted_from = f", counted from {seconds(history.from_us / _SECOND_US)} on" if history.from_us else ""
     print_paragraph(
-        f"Group {history.group}: {counted(len(begun), 'rebalance')} ({counted(rounds, 'round')}) in "
-        f"{lasted}{counted_from}",
+        f"Group {history.group}: {counted(len(begun), 'rebalance')} ({rounds}) in {lasted}{counted_from}",
         emphasized=True,
     )
-    if history.unowned_us is None:
+    if history.work.is_seen:
+        idle_us = sum(each.lasted_us for each in history.work.gaps)
+        print_paragraph(
+            f"Time without a worker, summed over connectors and tasks: {seconds(idle_us / _SECOND_US)}."
+        )
+    elif history.unowned_us is None:
         print_paragraph(f"Time without an owner: {_unowned_unknown(history)}.")
     else:
         print_paragraph(
             f"Time without an owner, summed over partitions: {seconds(history.unowned_us / _SECOND_US)}."
         )
+    if history.without_members:
+        print_paragraph(f"{_without_members(history)}: no partition needs an owner then.")
     if base.per_slice is None:
         print_paragraph("Baseline: unknown, the trace is shorter than four minutes.")
         return
@@ -90,10 +100,31 @@ def _print_group(one: Explanation) -> None:
     print_paragraph(text)
 
 
+def _round_noun(history: History) -> str:
+    """What the rounds of the group are called: a group that has changed its protocol has both kinds."""
+    rounds = [one for each in history.rebalances for one in each.rounds]
+    has_epochs = bool(rounds) and all(one.begun["event"] == "group_epoch_bumped" for one in rounds)
+    return "epoch" if has_epochs else "round"
+
+
+def _without_members(history: History) -> str:
+    times = history.without_members
+    named = [
+        f"{seconds(from_us / _SECOND_US)} to {seconds(to_us / _SECOND_US)}"
+        + (", the end" if to_us == history.to_us else "")
+        for from_us, to_us in times[:_NAMED_MAX]
+    ]
+    more = len(times) - len(named)
+    also = f", and {counted(more, 'more time')}" if more else ""
+    return f"The group had no members from {'; from '.join(named)}{also}"
+
+
 def _unowned_unknown(history: History) -> str:
     if not history.is_imported:
         return "none counted, as at no time every partition had an owner"
-    return f"unknown: {history.missing.get('ownership', _OWNERS_UNKNOWN)}"
+    returned = any(one.cause == REPLACED for one in history.changes)
+    otherwise = _ABSENCES_UNKNOWN if returned else _OWNERS_UNKNOWN
+    return f"unknown: {history.missing.get('ownership', otherwise)}"
 
 
 def _at(time_us: int, history: History) -> str:
@@ -203,7 +234,7 @@ def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
         )
         return GridRow(f"{one.begun_us / _SECOND_US:,.3f} s", cells)
 
-    headings = ("begun", "cause", "by", "rounds", "lasted", "no owner", "pattern")
+    headings = ("begun", "cause", "by", f"{_round_noun(history)}s", "lasted", "no owner", "pattern")
     return Grid(headings, [row(one) for one in history.rebalances], "Rebalances", (), frozenset({0, 1, 5}))
 
 
@@ -219,6 +250,16 @@ def _print_absences(absences: Sequence[Absence]) -> None:
     count = counted(len(absences), "absence")
     text = f"Besides, {cost} without an owner in {count} that ended without a rebalance"
     print_paragraph(f"{text}: {', '.join(named)}{', ...' if len(absences) > len(worst) else ''}.")
+
+
+def _print_end(history: History) -> None:
+    """What the trace ends with: nothing that happened to the group."""
+    if history.ended is not None and history.is_imported:
+        at = _at(history.ended.time_us, history)
+        print_paragraph(
+            f"The logs end here: the coordinator unloaded the group at {at}, and nobody is back. If another "
+            "broker took it over, add its log."
+        )
 
 
 def _print_unknown(one: Explanation) -> None:

@@ -26,6 +26,20 @@ def as_json(one: Explanation, wording: Wording) -> dict[str, Any]:
         "rebalances": [_rebalance(each, names.get(each.number), known) for each in history.rebalances],
         "absences": [_absence(each, known) for each in history.absences],
         "unowned_us": history.unowned_us,
+        "without_members": [
+            {"from_us": from_us, "to_us": to_us} for from_us, to_us in history.without_members
+        ],
+        "without_worker": [
+            {
+                "name": each.name,
+                "from_us": each.from_us,
+                "to_us": each.to_us,
+                "old_worker": each.old_worker,
+                "new_worker": each.new_worker or None,
+            }
+            for each in history.work.gaps
+        ],
+        "unloaded_us": None if history.ended is None else history.ended.time_us,
         "baseline": {
             "slice_us": one.baseline.slice_us,
             "slices": one.baseline.slices,

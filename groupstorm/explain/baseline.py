@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final, NamedTuple
 
 from groupstorm.explain.history import History
-from groupstorm.figures.percentiles import percentile
+from groupstorm.figures.percentiles import nearest_rank
 
 _MINUTE_US: Final = 60_000_000
 #: The group's time is cut into slices of the longest of these lengths of which it has at least `SLICES_MIN`.
@@ -44,7 +44,9 @@ def baseline(history: History) -> Baseline:
     counts = Counter(
         (one.begun_us - from_us) // slice_us for one in history.rebalances if one.begun_us >= from_us
     )
-    quiet = percentile(sorted(counts.get(number, 0) for number in range(slices)), QUIET_PERCENT)
+    # a damaged time may make years of it, so slices without a rebalance are counted and not listed
+    empty, rank = slices - len(counts), nearest_rank(slices, QUIET_PERCENT)
+    quiet = 0 if rank <= empty else sorted(counts.values())[rank - empty - 1]
     busy = [
         (from_us + number * slice_us, count)
         for number, count in sorted(counts.items())

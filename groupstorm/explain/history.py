@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from groupstorm.explain.work import Work
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.table import Figures
 from groupstorm.trace.events.group_states import Cause
@@ -19,6 +20,8 @@ Row = Mapping[str, Any]
 
 #: `member_replaced` as the cause of a change: a static member is back under a new id.
 REPLACED = "replaced"
+#: Kinds of incidents that tell of the group's coordinator.
+COORDINATOR_KINDS: Final = ("coordinator-away", "unloaded", "loaded", "coordinator-moved")
 #: Causes of a removal that belong to the coordinator, not to the member.
 OF_COORDINATOR = frozenset({Cause.UNLOADED, "failed", Cause.GROUP_FULL, Cause.OVER_CAPACITY})
 
@@ -236,7 +239,7 @@ class Settings:
             return None
         if isinstance(value, int):
             return value
-        return int(value) if isinstance(value, str) and value.isdigit() else None
+        return int(value) if isinstance(value, str) and value.isdecimal() else None
 
 
 @dataclass(slots=True)
@@ -244,6 +247,8 @@ class History:
     """One group from ``from_us`` to ``to_us``; its rows are of ``first_us`` to ``last_us``. ``missing``: what
     an imported trace does not know, by cause.
 
+    ``began_empty``, ``is_empty``: whether the group had no members when its rows begin, and when they end.
+    ``active_us``: of the last row that tells of something else than the coordinator's end.
     ``has_member_rows``: False if the rows of the coordinator alone say who owns what. ``incidents``: by the
     names in `incidents.INCIDENTS`. ``subscriptions``: member -> the topics of its last start, with that row.
     ``repeated``, ``stood``: see `stuck_records.StuckRecords`. ``figures``: of the same time, None until the
@@ -255,6 +260,9 @@ class History:
     to_us: int = 0
     first_us: int = 0
     last_us: int = 0
+    active_us: int = 0
+    began_empty: bool = False
+    is_empty: bool = False
     has_member_rows: bool = True
     is_consumer_group: bool = False
     rebalances: list[Rebalance] = field(default_factory=list)
@@ -274,6 +282,10 @@ class History:
     repeated: list[StuckRecord] = field(default_factory=list)
     stood: list[StuckRecord] = field(default_factory=list)
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
+    #: Of an import: from when to when the group had no members.
+    without_members: list[tuple[int, int]] = field(default_factory=list)
+    #: Of a group of Kafka Connect: what its workers ran.
+    work: Work = field(default_factory=Work)
     figures: Figures | None = None
 
     @property
@@ -287,6 +299,16 @@ class History:
         """The incidents of these kinds, in the order of time."""
         found = [one for kind in kinds for one in self.incidents.get(kind, ())]
         yield from sorted(found, key=lambda one: one.row["seq"])
+
+    def is_after_end(self, one: Incident) -> bool:
+        """Whether an incident of the coordinator comes after everything else that the group did, and nobody
+        is back: the broker was stopped, or the trace goes no further."""
+        return one.time_us > self.active_us or (not self.is_imported and one.time_us == self.last_us)
+
+    @property
+    def ended(self) -> Incident | None:
+        """The row with which the coordinator unloaded the group, if nothing comes after it."""
+        return next((one for one in self.of_kind("unloaded") if self.is_after_end(one)), None)
 
     def went(self) -> list[Change]:
         """Members that went, for a reason of their own."""

@@ -18,7 +18,7 @@ def log_lines(places: Iterable[str]) -> Mapping[str, str]:
     wanted: dict[str, set[int]] = {}
     for place in places:
         name, _, line = place.rpartition(":")
-        if line.isdigit():
+        if line.isdecimal():
             wanted.setdefault(name, set()).add(int(line))
     found: dict[str, str] = {}
     for name, lines in wanted.items():

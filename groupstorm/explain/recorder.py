@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from groupstorm.explain.epochs import Epochs
 from groupstorm.explain.history import (
+    COORDINATOR_KINDS,
     REPLACED,
     Absence,
     Change,
@@ -50,8 +52,9 @@ class Recorder:
 
     def __init__(self, group: str, from_us: int, first_us: int) -> None:
         self._history = History(group, from_us, first_us=first_us)
+        self._epochs = Epochs(self._history)
         self._stuck = StuckRecords()
-        self._has_member_rows = False
+        self._has_member_rows = self._has_state = False
         self._names: dict[str, str] = {}
         self._alive: dict[str, Row] = {}
         #: Member ids that gave up partitions since their last SyncGroup answer (KIP-429).
@@ -62,12 +65,16 @@ class Recorder:
         self._round: Round | None = None
         self._absences: dict[tuple[str, int], Absence] = {}
         self._last_removed: Row | None = None
+        self._gone_us: int | None = None
         #: The client library of all members of a storm; "" if it has several.
         self._library = ""
         self._handlers: Mapping[str, Callable[[Row], None]] = {
             "scenario_started": self._scenario_started,
             "group_imported": self._imported,
             "evidence_missing": self._missing,
+            "members_gone": self._members_gone,
+            "members_back": self._members_back,
+            "work_assigned": self._work_assigned,
             "member_configured": self._configured,
             "group_state_changed": self._state_changed,
             "member_added": self._added,
@@ -94,11 +101,14 @@ class Recorder:
         handler = self._handlers.get(event)
         if handler is not None:
             handler(row)
+        self._epochs.add(row, self._name(row))
         self._stuck.add(row)
         if member_id and (row["source"] == "member" or event in _ALIVE):
             self._alive[member_id] = row
         classify = INCIDENTS.get(event)
         kind = None if classify is None else classify(row)
+        if row["source"] != "world" and (kind not in COORDINATOR_KINDS or kind == "loaded"):
+            history.active_us = now_us
         if kind is not None and now_us >= history.from_us:
             incidents = history.incidents.setdefault(kind, [])
             if len(incidents) < INCIDENTS_MAX:
@@ -109,6 +119,13 @@ class Recorder:
         way."""
         if gap.to_us <= self._history.from_us:
             return
+        if self._epochs.is_counting:
+            found = self._epochs.rebalance_of(gap)
+            if found is None:
+                self._add_absence(gap)
+            else:
+                found.add_gap(gap)
+            return
         for rebalance in reversed(self._history.rebalances):
             ended_us = rebalance.ended_us
             if rebalance.begun_us <= gap.to_us and (ended_us is None or ended_us >= gap.from_us):
@@ -116,6 +133,9 @@ class Recorder:
                 return
             if ended_us is not None and ended_us < gap.from_us:
                 break
+        self._add_absence(gap)
+
+    def _add_absence(self, gap: ClosedGap) -> None:
         key = gap.old_owner or "", gap.from_us
         absence = self._absences.get(key)
         if absence is None:
@@ -137,6 +157,7 @@ class Recorder:
         history.changes = kept
         history.rebalances = history.rebalances[-1:]
         history.absences, history.incidents, history.slow_revocations = [], {}, []
+        history.without_members = []
         history.uncommitted = Uncommitted()
         self._absences.clear()
         self._stuck.forget()
@@ -145,7 +166,11 @@ class Recorder:
         """The trace, or the window, ends at ``end_us``. What began before the window and cost nothing in
         it is left out."""
         history = self._history
+        self._epochs.finish()
+        history.work.finish(end_us)
         history.to_us = end_us
+        if self._gone_us is not None and self._gone_us < end_us:
+            history.without_members.append((max(self._gone_us, history.from_us), end_us))
         history.has_member_rows = self._has_member_rows
         history.rebalances = [
             one for one in history.rebalances if one.begun_us >= history.from_us or one.unowned_us
@@ -175,10 +200,29 @@ class Recorder:
         known = self._history.settings.of_member.setdefault(self._name(row), {})
         known.update({name: str(value) for name, value in json.loads(row["detail"]).items()})
 
+    def _members_gone(self, row: Row) -> None:
+        self._gone_us = row["time_us"]
+        self._history.work.finish(row["time_us"])
+
+    def _work_assigned(self, row: Row) -> None:
+        self._history.work.assigned(row, self._name(row))
+
+    def _members_back(self, row: Row) -> None:
+        if self._gone_us is not None and row["time_us"] > self._history.from_us:
+            from_us = max(self._gone_us, self._history.from_us)
+            self._history.without_members.append((from_us, row["time_us"]))
+        self._gone_us = None
+
     # -- rounds ------------------------------------------------------------------------------------
 
     def _state_changed(self, row: Row) -> None:
         state, now = row["state"], self._round
+        if not self._has_state:
+            self._has_state = True
+            self._history.began_empty = row["previous_state"] == GroupState.EMPTY
+        self._history.is_empty = state == GroupState.EMPTY
+        if self._epochs.is_counting and state != GroupState.PREPARING_REBALANCE and now is None:
+            return
         if state == GroupState.PREPARING_REBALANCE or (state in _CONSUMER_STATES and now is None):
             self._begin(row)
         elif now is None:
@@ -286,6 +330,7 @@ class Recorder:
     def _removed(self, row: Row) -> None:
         self._last_removed = row
         self._assigned.pop(row["member_id"], None)
+        self._history.work.gone(self._name(row), row["time_us"])
         self._change(ChangeKind.WENT, row, row["cause"], self._alive.pop(row["member_id"], None))
 
     def _change(self, kind: ChangeKind, row: Row, cause: str, alive: Row | None = None) -> None:
@@ -296,6 +341,8 @@ class Recorder:
         history = self._history
         if now_us >= history.from_us:
             history.changes.append(change)
+        history.is_empty = history.is_empty and kind is not ChangeKind.CAME
+        self._epochs.changed(change)
         if self._round is not None:
             history.rebalances[-1].changes.append(change)
 

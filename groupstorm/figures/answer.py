@@ -15,20 +15,26 @@ def answer(
     unknown_owners: str | None = None,
     unknown_absences: str | None = None,
     unowned_is_least: bool = False,
+    unknown_moves: bool = False,
+    without_members_s: float = 0,
 ) -> str:
     """The run in one sentence, made from its figures alone.
 
     ``unknown_owners``: of an imported trace that does not say who owned what, the sentence that says so.
     ``unknown_absences``: likewise, of a trace that does not say how long owners were away.
     ``unowned_is_least``: it knows of owners that were away only what their coordinator does.
+    ``unknown_moves``: it does not say when the group had settled. ``without_members_s``: so long it says that
+    the group had no members.
     """
     unowned = unknown_owners or unknown_absences or _unowned(figures, unowned_is_least)
     parts = [counted(figures.generations, "generation"), unowned]
+    if without_members_s:
+        parts.append(f"besides, the group had no members for {seconds(without_members_s)}")
     if figures.nobody_consuming_seconds:
         parts.append(f"for {seconds(figures.nobody_consuming_seconds)} nobody consumed anything")
     if figures.dual_owner_seconds:
         parts.append(f"two members worked on one partition for {seconds(figures.dual_owner_seconds)} in all")
-    moved = "" if unknown_owners else _moved(figures)
+    moved = "" if unknown_owners or unknown_moves else _moved(figures)
     parts += [part for part in (moved, _records(figures), _overload(figures)) if part]
     parts += _tasks(figures)
     broken = [name for name, detail in (figures.invariants or {}).items() if detail != HELD]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from groupstorm.figures.causes import Origins
+from groupstorm.figures.existence import Existence
 from groupstorm.figures.gaps import GapListener
 from groupstorm.figures.moves import Moves
 from groupstorm.figures.ownership import Ownership
@@ -14,7 +15,7 @@ from groupstorm.figures.rounds import Rounds
 from groupstorm.figures.settling import Settling
 from groupstorm.figures.tasks import TaskFigures
 from groupstorm.figures.totals import Totals
-from groupstorm.figures.unknown import ABSENCES, MEMBERS, OWNERSHIP, Unknown
+from groupstorm.figures.unknown import ABSENCES, MEMBERS, OWNERSHIP, STABILITY, Unknown
 
 
 class GroupSums:
@@ -24,6 +25,7 @@ class GroupSums:
         self.rounds = Rounds()
         self.settling = Settling()
         self.ownership = Ownership(gap_listener)
+        self.existence = Existence(self.ownership)
         self.moves = Moves()
         self.origins = Origins()
         self.progress = Progress()
@@ -70,6 +72,7 @@ class GroupSums:
         self.settling.begin_window()
         self.moves.begin_window()
         self.ownership.begin_window(from_us)
+        self.existence.begin_window(from_us)
         self.tasks.begin_window(from_us)
         self.unknown.begin_window()
 
@@ -85,6 +88,8 @@ class GroupSums:
             **missing,
             unknown_owners=unknown.sentences.get(OWNERSHIP),
             unknown_absences=unknown.sentences.get(ABSENCES),
+            unknown_moves=STABILITY in unknown.sentences,
+            without_members_us=self.existence.without_members_us(end_us),
         )
 
     def _totals(self, first_us: int | None, end_us: int) -> Totals:

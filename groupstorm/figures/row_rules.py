@@ -10,6 +10,7 @@ from groupstorm.figures.causes import CLOSE
 from groupstorm.figures.coordinator_view import CoordinatorView
 from groupstorm.figures.group_sums import GroupSums
 from groupstorm.figures.settling import ASSIGNMENT
+from groupstorm.figures.unknown import STABILITY
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
@@ -38,6 +39,7 @@ class RowRules:
         self._rounds = sums.rounds
         self._settling = sums.settling
         self._ownership = sums.ownership
+        self._existence = sums.existence
         self._moves = sums.moves
         self._origins = sums.origins
         self._progress = sums.progress
@@ -66,6 +68,7 @@ class RowRules:
             events.JoinAnswered: self._join_answered,
             events.SyncAnswered: self._sync_answered,
             events.MemberReconciled: self._member_reconciled,
+            events.TargetAssigned: self._target_assigned,
         }
 
     def _member_handlers(self) -> dict[type, Handler]:
@@ -97,13 +100,15 @@ class RowRules:
             imported_events.GroupImported: self._imported,
             imported_events.EvidenceMissing: self._evidence_missing,
             imported_events.OwnershipKnown: self._ownership_known,
+            imported_events.MembersGone: self._members_gone,
+            imported_events.MembersBack: self._members_back,
         }
 
     def _group_created(self, now_us: int, _event: events.GroupCreated) -> None:
-        self._ownership.group_created(now_us)
+        self._existence.created(now_us)
 
     def _group_deleted(self, now_us: int, _event: events.GroupDeleted) -> None:
-        self._ownership.group_deleted(now_us)
+        self._existence.deleted(now_us)
 
     def _state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
         self._rounds.state_changed(event, now_us)
@@ -114,6 +119,11 @@ class RowRules:
             self._progress.stable(*(lag.processed_and_waiting(now_us) if lag is not None else (0, 0)))
         if self._view is not None and event.state == GroupState.COMPLETING_REBALANCE:
             self._view.protocol_chosen(event.protocol)
+
+    def _target_assigned(self, _now_us: int, _event: events.TargetAssigned) -> None:
+        """Logs that do not say when a consumer group was Stable say which targets it had."""
+        if STABILITY in self._sums.unknown.sentences:
+            self._rounds.generations += 1
 
     def _member_added(self, now_us: int, event: events.MemberAdded) -> None:
         if not self.member_rows and self._view is None:
@@ -285,6 +295,12 @@ class RowRules:
 
     def _ownership_known(self, _now_us: int, _event: imported_events.OwnershipKnown) -> None:
         self._sums.unknown.known()
+
+    def _members_gone(self, now_us: int, _event: imported_events.MembersGone) -> None:
+        self._existence.members_gone(now_us)
+
+    def _members_back(self, now_us: int, _event: imported_events.MembersBack) -> None:
+        self._existence.members_back(now_us)
 
     def _name(self, member: str, member_id: str) -> str:
         return member if self._view is None else self._view.name(member_id)

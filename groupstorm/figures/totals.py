@@ -68,10 +68,13 @@ class Totals:
     invariants: Mapping[str, str]
     tasks: TaskTotals = NO_TASKS
     #: Of an imported trace that does not say who owned what, or how long owners were away: the sentence that
-    #: says what to add. And whether times without an owner are what a coordinator knows of them.
+    #: says what to add. And whether times without an owner are what a coordinator knows of them, whether it
+    #: does not say when the group was Stable, and how long the group had no members.
     unknown_owners: str | None = None
     unknown_absences: str | None = None
     unowned_is_least: bool = False
+    unknown_moves: bool = False
+    without_members_us: int = 0
 
     def figures(self) -> Figures:
         """Divide, round, and make the answer."""
@@ -144,9 +147,15 @@ class Totals:
             subtopology_imbalance=tasks.subtopology_imbalance,
             invariants=dict(sorted(self.invariants.items())) or None,
         )
-        return replace(
-            figures, answer=answer(figures, self.unknown_owners, self.unknown_absences, self.unowned_is_least)
+        sentence = answer(
+            figures,
+            self.unknown_owners,
+            self.unknown_absences,
+            self.unowned_is_least,
+            self.unknown_moves,
+            self.without_members_us / MICRO,
         )
+        return replace(figures, answer=sentence)
 
 
 def _first_of(values: Mapping[str, int] | None, value: int | None) -> str | None:

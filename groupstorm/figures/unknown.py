@@ -13,6 +13,8 @@ from groupstorm.trace.events.imported import EvidenceMissing
 OWNERSHIP: Final = "ownership"
 MEMBERS: Final = "members"
 SUBSCRIPTIONS: Final = "subscriptions"
+STABILITY: Final = "stability"
+"""When a consumer group was Stable: its coordinator need not log it."""
 ABSENCES: Final = "absences"
 LOG: Final = "log"
 """In every imported trace: logs tell neither how long callbacks took nor where owners stood in the log."""
@@ -46,6 +48,7 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     MEMBERS: ("moves_lower_bound", "imbalance_max", "idle_members_max", "deploys", "crashes"),
     ABSENCES: _TIMES_WITHOUT_AN_OWNER,
     SUBSCRIPTIONS: ("moves_lower_bound", "imbalance_max", "idle_members_max"),
+    STABILITY: ("moves", "moves_lower_bound", "imbalance_max", "idle_members_max"),
 }
 
 

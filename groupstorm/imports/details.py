@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from groupstorm.imports.prefixes import Prefix
-from groupstorm.imports.templates.bare import BROKER_CONFIG
+from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
 
 _TOPIC_PARTITION = re.compile(r"TopicPartition\(topic=u?'(?P<topic>[^']*)', partition=(?P<number>\d+)\)")
 _NAMED = re.compile(r"(?P<name>[^,\s\[\]{}()'\"]+-\d+)(?=$|[,\s\]})])")
@@ -16,7 +16,7 @@ DESCRIBED_MEMBER = re.compile(
     r"clientHost=(?P<host>.*?), sessionTimeoutMs=(?P<session_timeout_ms>\d+), "
     r"rebalanceTimeoutMs=(?P<rebalance_timeout_ms>\d+)(?:, supportedProtocols=List\((?P<protocols>.*?)\))?"
 )
-_GENERATION = re.compile(r"Generation\{generationId=(-?\d+), memberId='(.*?)', protocol='(.*?)'\}")
+_GENERATION = re.compile(r"Generation\{generationId=(-?\d{1,18}), memberId='(.*?)', protocol='(.*?)'\}")
 _SETTING = re.compile(r"^\s*([\w.]+) = ?(.*)$", re.MULTILINE)
 _NAMED_VALUE = re.compile(r"^\s*([A-Z][^:\n]*?):[ \t]+(.*)$", re.MULTILINE)
 _OF_MEMBER = re.compile(
@@ -27,6 +27,12 @@ _BY_TOPIC = re.compile(r"([\w.-]+)\[([\d, ]*)\]")
 _TOPIC_OF_PARTITION = re.compile(r"([\w.-]+)\([^\[]*\)\[-?\d+\]")
 _QUOTED = re.compile(r"'([^']*)'")
 _CLIENT_REASON = re.compile(r"; client reason: (.*)$")
+
+
+#: The field of an observation that a worker of Kafka Connect has logged.
+WORKER = "worker"
+_WORK = re.compile(r"(\w+)=(?:'([^']*)'|\[([^\]]*)\]|(-?\d+))")
+_WORK_LISTS = ("connectorIds", "taskIds", "revokedConnectorIds", "revokedTaskIds")
 
 
 def partition_names(text: str) -> list[str]:
@@ -140,13 +146,23 @@ def _named_values(fields: dict[str, Any]) -> None:
         fields[key] = value.strip() if key == "member" else partition_names(value)
 
 
+def _work(fields: dict[str, Any]) -> None:
+    """``Assignment{error=0, leader='w-1', ..., connectorIds=[a], taskIds=[a-0], ...}`` of Connect."""
+    found = {name: (text, names, number) for name, text, names, number in _WORK.findall(fields.pop("work"))}
+    fields["leader"] = found.get("leader", ("",))[0]
+    fields["error"] = found.get("error", ("", "", "0"))[2]
+    fields["offset"] = found.get("offset", ("", "", ""))[2]
+    for name in _WORK_LISTS:
+        fields[name] = member_ids(found.get(name, ("", ""))[1])
+
+
 def _generation(fields: dict[str, Any]) -> None:
     """``Generation{generationId=3, memberId='m', protocol='range'}``, or in old releases the number alone."""
     text = fields.pop("described_generation")
     found = _GENERATION.search(text)
     if found is not None:
         fields["generation"], fields["member_id"], fields["protocol"] = int(found[1]), found[2], found[3]
-    elif text.lstrip("-").isdigit():
+    elif re.fullmatch(r"-?[0-9]{1,18}", text):
         fields["generation"] = int(text)
 
 
@@ -164,9 +180,11 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "added": _franz_go,
     "lost_now": _franz_go,
     "described_generation": _generation,
+    "work": _work,
 }
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "config": _config,
+    WORKER_CONFIG: _config,
     BROKER_CONFIG: _broker_config,
     "assignment-update": _named_values,
     "reconciling": _named_values,
@@ -185,6 +203,8 @@ def details(kind: str, fields: dict[str, Any], prefix: Prefix | None) -> tuple[s
         if prefix.client is not None:
             fields["client"] = prefix.client
             fields.setdefault("instance", prefix.instance)
+        if prefix.is_worker:
+            fields[WORKER] = True
         if prefix.place is not None:
             fields["place"] = prefix.place.rstrip("]")
     group = fields.pop("group", None)

@@ -15,6 +15,7 @@ from groupstorm.imports.envelopes import Envelope
 from groupstorm.imports.groups_command.reader import DescribedGroups
 from groupstorm.imports.kinds import SourceKind, kind_of
 from groupstorm.imports.lines import Log
+from groupstorm.imports.memberless import with_memberless_times
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.offsets_topic.dump import OffsetsDump
 from groupstorm.imports.offsets_topic.segments import OffsetsSegments
@@ -24,6 +25,7 @@ from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.result import Imported
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
+from groupstorm.imports.timeline.connect import NO_PARTITIONS
 from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord
 from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, Groups
 from groupstorm.imports.times import Instant, shown
@@ -105,7 +107,8 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     with import_folder(out) as folder:
         writer = open_writer(folder, "trace", options.trace_format, IMPORTED_VERSION)
         try:
-            writer.add_all(rows.entries(began_us, parsers))
+            told = {one.name for one in found if one.is_told_by_members_alone}
+            writer.add_all(with_memberless_times(rows.entries(began_us, parsers), told))
             writer.close()
         except BaseException:
             writer.discard()
@@ -181,8 +184,8 @@ def _describe(
     first_us = began_us if record.first_us is None else record.first_us
     rows.add(first_us, record.first_order, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
     if not record.rounds_known and not record.owners_described:
-        _, sentence = record.missing.setdefault(
-            "ownership", (1, f"who owned which partition is not known: {ADD_ASSIGNMENTS}")
-        )
+        unknown = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
+        unknown = NO_PARTITIONS if record.is_connect else unknown
+        _, sentence = record.missing.setdefault("ownership", (1, unknown))
         missing = imported.EvidenceMissing(record.name, "ownership", None, sentence)
         rows.add(first_us, record.first_order, Source.WORLD, missing, Why(missing=True), -8)

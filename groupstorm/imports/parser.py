@@ -16,7 +16,7 @@ from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.template import Found
-from groupstorm.imports.templates.bare import BROKER_CONFIG
+from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
 from groupstorm.imports.times import Instant, to_utc_us
 
@@ -38,6 +38,7 @@ _ANCHORS: Final = (
     b"stream-",
     b"ConsumerConfig",
     b"KafkaConfig values",
+    b"DistributedConfig values",
     b"subscribed topics to",
     b"poll timeout has expired",
 )
@@ -216,7 +217,7 @@ class LogParser(LogSource):
 
     def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
         """Lines that do not name their client belong to the log's; those without a group to its last one."""
-        if kind in BROKER_KINDS or kind in ("config", BROKER_CONFIG):
+        if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG):
             return group
         said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
         process = str(said or self._handle)

@@ -37,6 +37,8 @@ class Prefix(NamedTuple):
     instance: str | None = None
     #: The group's partition of __consumer_offsets, or the broker: what a coordinator's prefix says.
     place: str | None = None
+    #: A worker of Kafka Connect, whose group has no partitions.
+    is_worker: bool = False
 
 
 _PREFIX = re.compile(
@@ -75,4 +77,5 @@ def find_prefix(text: str) -> Prefix | None:
         client,
         found["instance"],
         found["coordinator"] or found["manager"],
+        found["client"] == "Worker",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode
-from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -19,7 +18,7 @@ def topic_id(text: str) -> UUID | None:
     """A topic id as Kafka prints it (Uuid.toString); None if the text is none."""
     try:
         data = urlsafe_b64decode(f"{text}==")
-    except Base64Error:
+    except ValueError:  # no Base64, or no ASCII
         return None
     return UUID(bytes=data) if len(data) == _UUID_BYTES else None
 

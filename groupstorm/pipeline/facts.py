@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as TimeWindow
 from pyspark.sql import functions as f
 
@@ -19,7 +20,7 @@ from groupstorm.figures.by_group import Window
 from groupstorm.figures.coordinator_view import COOPERATIVE_MARK, COOPERATIVE_NAMES
 from groupstorm.figures.record_model import THOUSAND
 from groupstorm.figures.row_rules import MEMBERS_VIEW
-from groupstorm.pipeline.results import OWNERSHIP_KINDS, RATES_CHANGED
+from groupstorm.pipeline.results import ABSENCES, ENDS_ABSENCE, OWNERSHIP_KINDS, RATES_CHANGED
 
 GROUP = ("run", "group")
 PARTITION = (*GROUP, "partition")
@@ -42,7 +43,10 @@ _COLUMNS = (
 
 
 #: What most traces do not have, and what costs a pass over the rows where they do.
-_RARE = {"deletes_partitions": "partitions_deleted", "deletes_group": "group_deleted"}
+_RARE = {
+    "deletes_partitions": ("partitions_deleted",),
+    "is_absent": tuple(sorted(ABSENCES.keys() - ENDS_ABSENCE)),
+}
 
 
 def runs(rows: DataFrame, window: Window, ends: DataFrame) -> DataFrame:
@@ -67,8 +71,8 @@ def runs(rows: DataFrame, window: Window, ends: DataFrame) -> DataFrame:
             ],
             f.max("seq").alias("last_seq"),
             *[
-                f.coalesce(f.bool_or(f.col("event") == event), f.lit(False)).alias(name)
-                for name, event in _RARE.items()
+                f.coalesce(f.bool_or(f.col("event").isin(*events)), f.lit(False)).alias(name)
+                for name, events in _RARE.items()
             ],
         )
         .join(f.broadcast(ends), "run")
@@ -82,30 +86,46 @@ class Contents(NamedTuple):
     members_view: bool
     coordinator_view: bool
     deleted_partitions: bool
-    deleted_groups: bool
+    absent_groups: bool
 
 
 def contents(runs: DataFrame) -> Contents:
     """What any of the runs has."""
     members_view = f.col("has_member_rows")
     found = runs.agg(
-        *[f.bool_or(has) for has in (members_view, ~members_view, "deletes_partitions", "deletes_group")]
+        *[f.bool_or(has) for has in (members_view, ~members_view, "deletes_partitions", "is_absent")]
     ).collect()
     return Contents(*map(bool, found[0]))
 
 
 def absences(rows: DataFrame, runs: DataFrame) -> DataFrame:
-    """Times in which a group did not exist: from a ``group_deleted`` to the next creation, or to the end."""
+    """Times in which a group did not exist or, by an import, had no members: until it was there again, or to
+    the end. Those of one group do not overlap."""
     in_order = TimeWindow.partitionBy(*GROUP).orderBy("seq")
+    until_now = in_order.rowsBetween(TimeWindow.unboundedPreceding, TimeWindow.currentRow)
+    event = f.col("event")
+
+    def is_not(what: str) -> Column:
+        said = f.when(
+            event.isin(*[name for name, about in ABSENCES.items() if about == what]),
+            ~event.isin(*ENDS_ABSENCE),
+        )
+        return f.coalesce(f.last(said, ignorenulls=True).over(until_now), f.lit(False))
+
     return (
-        rows.where(f.col("event").isin("group_created", "group_deleted"))
-        .withColumn("created_us", f.lead("time_us").over(in_order))
-        .where("event = 'group_deleted'")
+        rows.where(event.isin(*ABSENCES))
+        .withColumns(
+            {
+                "until_us": f.lead("time_us").over(in_order),
+                "is_absent": reduce(or_, map(is_not, sorted(set(ABSENCES.values())))),
+            }
+        )
+        .where("is_absent")
         .join(f.broadcast(runs.select(*GROUP, "end_us")), list(GROUP))
         .select(
             *GROUP,
             f.col("time_us").alias("absent_from_us"),
-            f.coalesce("created_us", "end_us").alias("absent_to_us"),
+            f.coalesce("until_us", "end_us").alias("absent_to_us"),
         )
         .where("absent_to_us > absent_from_us")
     )

@@ -10,7 +10,7 @@ from typing import Any
 from groupstorm.figures.by_group import Window
 from groupstorm.figures.record_model import Line, RecordModel
 from groupstorm.pipeline.owner_facts import OwnerFact, OwnerFacts
-from groupstorm.pipeline.results import MEMBER_EVENTS, RATES_CHANGED
+from groupstorm.pipeline.results import ABSENCES, ENDS_ABSENCE, MEMBER_EVENTS, RATES_CHANGED
 
 Row = Mapping[str, Any]
 TableRow = dict[str, Any]
@@ -49,8 +49,10 @@ class GroupTables:
         self._model = RecordModel(0, 0)
         self._owner_facts = OwnerFacts()
         self._last_of_member: dict[str, TableRow] = {}
+        #: What of `ABSENCES` is not so now, and since when.
+        self._absent: set[str] = set()
         self._deleted_us: int | None = None
-        #: Times in which the group did not exist: from a deletion to the next creation, or to the end.
+        #: Times in which the group did not exist or had no members, until it was there again, or to the end.
         self._absences: list[tuple[int, int]] = []
         self._answered: dict[str, int] = {}
         self._replaced: set[str] = set()
@@ -62,15 +64,24 @@ class GroupTables:
             self._add_member_event(row)
         self._add_to_rounds(row)
         self._change_partitions(row)
-        if event == "group_deleted" and self._deleted_us is None:
-            self._deleted_us = now_us
-        elif event == "group_created" and self._deleted_us is not None:
-            self._absences.append((self._deleted_us, now_us))
-            self._deleted_us = None
+        if event in ABSENCES:
+            self._see_absence(event, now_us)
         for fact in self._owner_facts.of_row(row):
             self._apply(fact, row)
         if not self._complete and not self._unowned and self._partitions:
             self._complete = True
+
+    def _see_absence(self, event: str, now_us: int) -> None:
+        """The group does not exist from now on, or has no members; or it is there again."""
+        if event in ENDS_ABSENCE:
+            self._absent.discard(ABSENCES[event])
+        else:
+            self._absent.add(ABSENCES[event])
+        if self._absent and self._deleted_us is None:
+            self._deleted_us = now_us
+        elif not self._absent and self._deleted_us is not None:
+            self._absences.append((self._deleted_us, now_us))
+            self._deleted_us = None
 
     def _change_partitions(self, row: Row) -> None:
         """Partitions are created or deleted, or their logs change."""

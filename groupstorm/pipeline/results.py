@@ -117,6 +117,17 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     },
 }  # fmt: skip
 
+#: Events that say whether a group exists and, of an import, whether it has members -> which of both. At other
+#: times its partitions need no owner.
+ABSENCES: Mapping[str, str] = {
+    "group_deleted": "exists",
+    "group_created": "exists",
+    "members_gone": "has members",
+    "members_back": "has members",
+}
+#: Those with which it exists, or has members, again.
+ENDS_ABSENCE = frozenset({"group_created", "members_back"})
+
 #: Events that change what a member is or has: the rows of the table ``members``. Parked requests and answers
 #: to JoinGroup are left out.
 MEMBER_EVENTS = (

@@ -38,7 +38,7 @@ class TraceTables:
     @cached_property
     def handovers(self) -> DataFrame:
         completion = ownership.completion(self._steps).localCheckpoint()
-        absences = fact_rules.absences(self._rows, self._runs) if self._has.deleted_groups else None
+        absences = fact_rules.absences(self._rows, self._runs) if self._has.absent_groups else None
         return ownership.handovers(self._steps, completion, self._all_rounds, self._runs, absences)
 
     @cached_property

@@ -108,6 +108,12 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "invariant_checked": lambda row: f"invariant  {row['cause']}: {row['detail']}",
     "group_created": lambda row: f"group      {row['group']} is created",
     "group_deleted": lambda row: f"group      {row['group']} no longer exists: {row['cause']}",
+    "work_assigned": lambda row: (
+        f"{_who(row):10} runs {' '.join(row['tasks']) or 'nothing'}"
+        + (f", {row['error']}" if "error" in row else "")
+    ),
+    "members_gone": lambda row: f"group      {row['group']} has no members",
+    "members_back": lambda row: f"group      {row['group']} has members again",
     "group_state_changed": _state_changed,
     "group_converted": lambda row: f"group      is {row['cause']} with its live members",
     "group_epoch_bumped": lambda row: f"group      has epoch {row['generation']}",
@@ -179,6 +185,9 @@ OVERVIEW_EVENTS = frozenset(
         "group_imported",
         "group_created",
         "group_converted",
+        "members_gone",
+        "members_back",
+        "work_assigned",
         "partitions_created",
         "partitions_deleted",
         "initial_delay_extended",

@@ -38,7 +38,7 @@ def _seconds(duration_us: int) -> str:
 
 def _scheduled(row: Row) -> str:
     when = f"in {_seconds(row['duration_us'])} " if row.get("duration_us") else ""
-    return f"{_on(row)} will ask for a rebalance {when}{_FOLLOW_UPS[row['cause']]}"
+    return f"{_on(row)} will ask for a rebalance {when}{_FOLLOW_UPS.get(row['cause'], row['cause'])}"
 
 
 def _placed(row: Row) -> str:

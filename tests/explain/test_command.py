@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import groupstorm, refused
-from tests.explain.explaining import END_OF_FORMED, FORMED, removed, round_of, trace_of
+from tests.explain.explaining import END_OF_FORMED, FORMED, removed, round_of, storm, trace_of
 from tests.imports.importing import LOGS
 
 EXPIRED = [
@@ -47,8 +47,8 @@ def test_all_lists_every_rebalance(trace: Path) -> None:
 
 def test_json_has_stable_keys(trace: Path) -> None:
     (group,) = json.loads(explained(trace, "--json"))["groups"]
-    keys = "group from_us to_us rebalances absences unowned_us baseline patterns unknown"
-    assert " ".join(group) == keys
+    keys = "group from_us to_us rebalances absences unowned_us without_members without_worker"
+    assert " ".join(group) == f"{keys} unloaded_us baseline patterns unknown"
     (pattern,) = group["patterns"]
     assert (pattern["name"], pattern["rebalances"], pattern["members"]) == ("session-expired", [2], ["b-1"])
     assert pattern["evidence"][-1]["text"].split() == [
@@ -107,3 +107,12 @@ def test_the_commands_that_it_prints_run(trace: Path) -> None:
     assert words[-2:] == ["compare", "deploy-and-crash"]
     listed = groupstorm("list", cwd=trace.parent).stdout
     assert words[-1] in listed.splitlines()
+
+
+def test_the_rounds_of_a_consumer_group_are_epochs(tmp_path: Path) -> None:
+    small = {"members": 4, "partitions": 8}
+    told = explained(storm(tmp_path / "run", "rolling-deploy", "consumer", small), "--all")
+    assert "8 rebalances (8 epochs)" in told
+    assert re.search(r"by +epochs +lasted", told)
+    both = explained(storm(tmp_path / "both", "migrate-to-consumer-protocol", "eager", small), "--all")
+    assert "rounds)" in both

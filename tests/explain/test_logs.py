@@ -74,3 +74,65 @@ def test_a_storm_as_logs(
     assert set(names(by_clients)) <= BY_CLIENTS
     by_both = explained(imported(tmp_path / "both", *logs.values()))
     assert names(by_both)[:1] == [pattern]
+
+
+def streams_line(time: str, member: str, message: str) -> str:
+    """A coordinator's line about a streams group (KIP-1071); ``member``: "" without one."""
+    who = f"[GroupId app][MemberId {member}]" if member else "[GroupId app]"
+    place = "[GroupCoordinator id=1 topic=__consumer_offsets partition=0]"
+    name = "org.apache.kafka.coordinator.group.GroupMetadataManager"
+    return f"[2026-03-01 {time}] INFO {place} {who} {message} ({name})\n"
+
+
+def streams_epoch(time: str, epoch: int, member: str) -> str:
+    bumped = f"Bumped streams group epoch to {epoch} with metadata hash 7 and validated topic epoch 0."
+    computed = f"Computed a new target assignment for epoch {epoch} with 'sticky' assignor in 1ms."
+    return streams_line(f"{time},001", member, bumped) + streams_line(f"{time},002", "", computed)
+
+
+def stable(time: str, epoch: int, member: str, tasks: str) -> str:
+    state = f"epoch={epoch}, previousEpoch={epoch - 1}, state=STABLE, assignedTasks={tasks}"
+    return streams_line(
+        time, member, f"Member's new assignment state: {state} and tasksPendingRevocation={{}}."
+    )
+
+
+STREAMS_GROUP = (
+    streams_line("10:00:00,000", "m-1", "Member joins the streams group.")
+    + streams_epoch("10:00:00", 2, "m-1")
+    + stable("10:00:00,003", 2, "m-1", "{0=[0, 1]}")
+    + streams_line("10:01:00,000", "m-2", "Member joins the streams group.")
+    + streams_epoch("10:01:00", 3, "m-2")
+    + stable("10:01:02,000", 3, "m-1", "{0=[0]}")
+    + stable("10:01:03,001", 3, "m-2", "{0=[1]}")
+    + streams_line(
+        "10:02:00,000", "", "Streams member m-2 fenced from the group because the member session expired."
+    )
+    + streams_epoch("10:02:00", 4, "m-2")
+    + stable("10:02:01,001", 4, "m-1", "{0=[0, 1]}")
+    + streams_line("10:03:00,000", "m-1", "Member updated its topology epoch to 2.")
+    + streams_epoch("10:03:00", 5, "m-1")
+)
+
+
+def test_the_epochs_of_a_streams_group(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(STREAMS_GROUP, "utf-8")
+    found = explained(imported(tmp_path / "out", tmp_path / "server.log"))
+    assert [(one.cause, one.culprit, one.lasted_us // 1000) for one in found.history.rebalances] == [
+        ("new-member", "m-1", 2),
+        ("new-member", "m-2", 3_000),
+        ("session-expired", "m-2", 1_000),
+        ("member-updated", "m-1", 0),
+    ]
+    assert names(found) == ["session-expired"]
+    assert "a streams group has tasks" in found.history.missing["ownership"]
+
+
+def test_members_of_a_share_group_own_nothing(tmp_path: Path) -> None:
+    joined = streams_line("10:00:00,000", "", "Member m-1 joins the share group using the share protocol.")
+    log = joined + streams_line("10:00:00,001", "", "Bumped group epoch to 1 with metadata hash 7.")
+    target = "Computed a new target assignment for epoch 1 with 'simple' assignor in 1ms."
+    (tmp_path / "server.log").write_text(log + streams_line("10:00:00,002", "", target), "utf-8")
+    found = explained(imported(tmp_path / "out", tmp_path / "server.log"))
+    assert "share group own no partitions" in found.history.missing["ownership"]
+    assert len(found.history.rebalances) == 1

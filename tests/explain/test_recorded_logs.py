@@ -1,25 +1,124 @@
-"""Recorded logs of real brokers and clients: the patterns of what the harness did to the groups."""
+"""Recorded logs of real brokers and clients: explain tells what the harness did to the groups.
+
+In this order: what failed, what was done on purpose, and last that the group was stopped.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from groupstorm.explain.explanation import explain
+from groupstorm.explain.explanation import Explanation, explain
+from groupstorm.explain.findings import Finding
 from tests.explain.explaining import names
-from tests.imports.real_logs import BOTH, Recording, imported, recordings
+from tests.imports.real_logs import BOTH, BROKER, Recording, imported, recorded, recordings
+from tests.imports.recording.situation import DYNAMIC, SEATS, STATIC
+
+EVERY = pytest.mark.parametrize("recording", recordings(), ids=lambda one: one.name)
+APPS = {"app-0", "app-1", "app-2"}
+#: On a busy machine the static member that was restarted came back when its session had expired.
+TOO_LATE = {"kafka-3.8.1-java"}
+#: What may stand between the deployment and the end: a group that formed member by member, and a member that
+#: worked on while it was too slow for its group.
+ASIDE = {"formed-in-rounds", "zombie"}
 
 
-@pytest.mark.parametrize("recording", recordings(), ids=lambda one: one.name)
-def test_the_patterns_of_a_recording(recording: Recording, tmp_path: Path) -> None:
-    """app-2 does not poll for longer than max.poll.interval.ms; the static members are closed and not
-    started again. On a busy machine the one that is restarted may be back too late."""
-    imported(recording, BOTH, tmp_path / "out")
-    dynamic, static = explain(tmp_path / "out")
-    (too_slow,) = [one for one in dynamic.findings if one.pattern.name == "max-poll-interval"]
-    assert too_slow.match.members == ("app-2",)
-    assert names(static)[0] in ("static-orphan", "static-session-too-short")
-    assert set(static.findings[0].match.members) <= {"web-0", "web-1", "web-2"}
+class Explained:
+    """The groups of all recordings, each imported and explained once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.of = cache(self._explain)
+
+    def _explain(self, recording: Recording, source: str) -> dict[str, Explanation]:
+        folder = self._folder / f"{recording.name}-{source}"
+        imported(recording, source, folder)
+        return {one.history.group: one for one in explain(folder)}
+
+
+@pytest.fixture(scope="module")
+def explained(tmp_path_factory: pytest.TempPathFactory) -> Explained:
+    return Explained(tmp_path_factory.mktemp("traces"))
+
+
+def named(one: Explanation, pattern: str) -> Finding:
+    (found,) = [finding for finding in one.findings if finding.pattern.name == pattern]
+    return found
+
+
+@EVERY
+def test_a_group_of_dynamic_members(recording: Recording, explained: Explained) -> None:
+    """app-1 is killed, app-2 does not poll for too long; before, all three are restarted one after the other;
+    in the end all are closed, and then the broker."""
+    one = explained.of(recording, BOTH)[DYNAMIC]
+    first, second, third, *others = names(one)
+    assert {first, second} == {"session-expired", "max-poll-interval"}
+    assert third == "deploy-wave"
+    assert set(others[:-1]) <= ASIDE
+    assert others[-1] == "stopped"
+    assert named(one, "session-expired").match.members == ("app-1",)
+    assert named(one, "max-poll-interval").match.members == ("app-2",)
+    wave = named(one, "deploy-wave").match
+    assert wave.members == ("app-0", "app-1", "app-2")
+    assert wave.sentence.startswith("3 members stopped and came back")
+    assert set(named(one, "stopped").match.members) == APPS
     library = recording.clients.removesuffix("-consumer-group")
-    assert {dynamic.history.settings.libraries[name] for name in ("app-0", "app-1", "app-2")} == {library}
+    assert {one.history.settings.libraries[name] for name in APPS} == {library}
+
+
+@EVERY
+def test_a_group_of_static_members(recording: Recording, explained: Explained) -> None:
+    """web-1 is restarted, and its group does not rebalance; in the end all are closed, and expire. aiokafka
+    does not log that it closes a static member: its members look as if they were gone."""
+    one = explained.of(recording, BOTH)[STATIC]
+    found = names(one)
+    if recording.name in TOO_LATE:
+        assert found == ["static-session-too-short", "stopped"]
+        assert named(one, "static-session-too-short").match.members == ("web-1",)
+        return
+    if recording.clients == "aiokafka":
+        assert found == ["static-orphan", "static-restart"]
+        assert set(named(one, "static-orphan").match.members) == {*SEATS}
+    else:
+        assert found == ["static-restart", "stopped"]
+        assert set(named(one, "stopped").match.members) == {*SEATS}
+    back = named(one, "static-restart")
+    assert back.match.members == ("web-1",)
+    assert back.rebalances == []
+
+
+@EVERY
+def test_the_end_of_a_recording_is_no_story(recording: Recording, explained: Explained) -> None:
+    """Every recording ends with the end of its broker. Since Kafka 3.3 it logs that it unloads its groups."""
+    for one in explained.of(recording, BOTH).values():
+        assert "coordinator-moved" not in names(one)
+        if recording.release != "2.8.2":
+            assert one.history.ended is not None
+            assert one.history.ended.time_us == one.history.last_us
+
+
+@pytest.mark.parametrize(
+    "recording", [one for one in recordings() if one.is_consumer_group], ids=lambda one: one.name
+)
+@pytest.mark.parametrize("source", [BROKER, BOTH])
+def test_each_epoch_of_a_consumer_group_counts(
+    recording: Recording, source: str, explained: Explained
+) -> None:
+    found = explained.of(recording, source)
+    for group, one in found.items():
+        seen = {each["epoch"] for each in recorded(recording)[group]["written"] if each["kind"] == "epoch"}
+        epochs = [round_.begun["generation"] for each in one.history.rebalances for round_ in each.rounds]
+        assert epochs == sorted(seen - {0})
+        assert all(each.culprit for each in one.history.rebalances)
+        causes = {each.cause for each in one.history.rebalances}
+        if group == STATIC:
+            assert causes == {"static-member", "session-expired"}
+        else:
+            assert causes == {"new-member", "left", "session-expired"}
+    if source == BOTH:
+        for one in found.values():
+            costs = [each.unowned_us for each in one.history.rebalances]
+            costs += [each.unowned_us for each in one.history.absences]
+            assert one.history.unowned_us == sum(costs)

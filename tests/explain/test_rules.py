@@ -321,3 +321,13 @@ def test_a_time_out_ends_when_its_member_is_back(tmp_path: Path) -> None:
     found = explained(trace_of(tmp_path, rows))
     assert names(found) == ["max-poll-interval"]
     assert [round(one.begun_us / SECOND_US) for one in found.findings[0].rebalances] == [95, 120]
+
+
+def test_a_damaged_time_that_makes_ages_of_a_trace_takes_no_longer(tmp_path: Path) -> None:
+    """A line may say a year that is thousands of years away; each hour and half minute would be too many."""
+    ages_s = 8_000 * 366 * 86_400
+    rows = [*FORMED, removed(3_600, "b", "b-1", "left"), added(ages_s, "b", "b-2")]
+    found = explained(trace_of(tmp_path, rows))
+    assert found.baseline.slices > 70_000_000
+    assert found.baseline.per_slice == 0
+    assert "autoscaler-flapping" not in names(found)

@@ -236,6 +236,20 @@ def test_what_an_import_does_not_know_is_no_figure() -> None:
     assert windowed(trace, 35).unowned_partition_seconds is None
 
 
+def test_an_import_that_does_not_say_when_a_consumer_group_was_stable_counts_targets() -> None:
+    trace = coordinator_trace("uniform")
+    before = trace.figures()
+    trace.add(20, Source.COORDINATOR, events.TargetAssigned("g", 3, 2))
+    assert trace.figures().generations == before.generations
+    trace.add(21, Source.WORLD, imported.EvidenceMissing("g", "stability", None, "not logged"))
+    trace.add(22, Source.COORDINATOR, events.TargetAssigned("g", 4, 2))
+    trace.add(23, Source.COORDINATOR, events.TargetAssigned("g", 5, 2))
+    figures = trace.figures()
+    assert figures.generations == before.generations + 2
+    assert figures.moves is None
+    assert "settled" not in figures.answer
+
+
 def test_a_listener_takes_each_gap_as_it_closes() -> None:
     found: list[ClosedGap] = []
     accumulator = FiguresAccumulator(gap_listener=found.append)

@@ -1,6 +1,9 @@
 """Records the logs of Kafka's brokers and of real clients, with what the harness saw, into logs/real:
 
     python -m tests.imports.record [VERSION...] [--clients NAME...] [--out FOLDER]
+    python -m tests.imports.record --connect
+
+The second one records two workers of Kafka Connect into logs/connect, which takes about two minutes.
 
 Kafka runs from its jars of Maven Central, on the loopback interface. A recording takes about 90 seconds.
 """
@@ -15,11 +18,13 @@ from pathlib import Path
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.problems import InputError
+from tests.imports.recording.connect import record_connect
 from tests.imports.recording.members import RecordingFailed
 from tests.imports.recording.recording import record
 from tests.imports.recording.releases import CLIENTS, VERSIONS, recordable
 
 REAL = Path(__file__).parent / "logs" / "real"
+CONNECT = Path(__file__).parent / "logs" / "connect"
 
 
 def main() -> None:
@@ -29,9 +34,13 @@ def main() -> None:
     parser.add_argument("versions", metavar="VERSION", nargs="*", help=f"default: {' '.join(VERSIONS)}")
     parser.add_argument("--clients", metavar="NAME", nargs="+", choices=sorted(CLIENTS), help="default: all")
     parser.add_argument("--out", type=Path, default=REAL)
+    parser.add_argument("--connect", action="store_true", help="Kafka Connect, and nothing else")
     chosen = parser.parse_args()
     os.environ["TZ"] = "UTC"  # all logs are in one time zone, which they do not name
     time.tzset()
+    if chosen.connect:
+        asyncio.run(record_connect(CONNECT))
+        return
     failed = 0
     for release in chosen.versions or VERSIONS:
         for clients in recordable(release):

@@ -173,3 +173,11 @@ def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     text = real("describe") + "pay orders x 3 3 0 c /h i\nand another line\n"
     (done,) = import_texts(tmp_path, {"d.txt": text}, TIMES).logs
     assert done.not_understood == 2
+
+
+def test_a_row_with_a_damaged_number_says_nothing(tmp_path: Path) -> None:
+    """The columns of another table run into its own: its member is none, and the other one is as it was."""
+    text = real("describe-consumer-group").replace("orders:0,1           3  ", "orders:0,1           n-1", 1)
+    (done,) = import_texts(tmp_path, {"d.txt": text}, TIMES).logs
+    assert owned(tmp_path) == {"n-2": ["orders-2", "orders-3"]}
+    assert done.not_understood == 1

@@ -92,8 +92,9 @@ def test_a_classic_group(tmp_path: Path) -> None:
         ("app-a", 3, ["orders-0", "orders-1", "orders-2", "orders-3"]),
     ]
     # from the state of generation 4, which has no members, to the tombstone of the group
-    unowned_seconds = (1795405610279 - 1795405323527) / 1000
-    assert figures(tmp_path)["pay"].unowned_max_seconds == pytest.approx(unowned_seconds)
+    assert figures(tmp_path)["pay"].unowned_max_seconds == pytest.approx(0.025)
+    (gone,) = rows(tmp_path, "members_gone")  # from then on nobody is there to own anything
+    assert gone["time_us"] == (1795405323527 - 1795405217768) * 1000
     (deleted,) = rows(tmp_path, "group_deleted")
     assert deleted["time_us"] == (1795405610279 - 1795405217768) * 1000
 
@@ -428,6 +429,7 @@ def test_no_change_of_the_text_breaks_the_import(tmp_path: Path, changes: list[t
         'key: {"type":"2","data":{"group":"g"}} payload: {"version":"3","data":{"generation":"x"}}',
         'key: {"type":"2","data":{"group":"g"}} payload: {"version":"3","data":{"generation":1',
         'key: {"type":"two","data":{}} payload: {"version":"3","data":{}}',
+        'key: {"type":"\u00b2","data":{}} payload: {"version":"3","data":{}}',
         'key: {"type":"8","data":{"groupId":"g","memberId":5}} payload: <DELETE>',
         "key: something payload: else",
         'key: {"type":"8","data":{"groupId":"g","memberId":"m"}} payload: {"version":"0","data":{'
@@ -441,3 +443,21 @@ def test_records_that_are_none_are_counted(rest: str, tmp_path: Path) -> None:
     good = record(0, 1_000_000, "key: offset_commit::group=g,partition=t-0 payload: 5")
     (done,) = import_texts(tmp_path, {"dump.txt": good + record(1, 1_000_001, rest)}).logs
     assert (done.understood, done.not_understood) == (1, 1)
+
+
+def test_an_assignment_that_is_no_base64_is_not_known(tmp_path: Path) -> None:
+    """Of a member the record says no partitions then, and the rest."""
+    member = (
+        '{"memberId":"m","groupInstanceId":null,"clientId":"c","clientHost":"/h","rebalanceTimeout":1,'
+        '"sessionTimeout":1,"subscription":"AA==","assignment":"\u00e9"}'
+    )
+    text = record(
+        0,
+        1_000_000,
+        'key: {"type":"2","data":{"group":"g"}} payload: {"version":"3","data":{"protocolType":"consumer",'
+        '"generation":3,"protocol":"range","leader":"m","currentStateTimestamp":999995,'
+        f'"members":[{member}]}}}}',
+    )
+    import_texts(tmp_path, {"dump.txt": text})
+    assert [row["member"] for row in rows(tmp_path, "member_added")] == ["c"]
+    assert all("partitions" not in row for row in rows(tmp_path, "sync_answered"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from groupstorm.explain.explanation import explain
+from groupstorm.report.story import Selection, story
+from groupstorm.trace.reader import read_rows
 from tests.imports.importing import import_texts, rows
 
 THREAD = "orders-11111111-2222-3333-4444-555555555555-StreamThread-1"
@@ -78,3 +80,10 @@ def test_explain_names_follow_ups(tmp_path: Path) -> None:
     import_texts(tmp_path, {"app.log": LOG})
     [found] = explain(tmp_path / "out" / "trace.jsonl")
     assert "follow-up-rebalances" in [one.pattern.name for one in found.findings]
+
+
+def test_a_follow_up_of_which_no_line_says_why(tmp_path: Path) -> None:
+    """The story tells it in the log's own word."""
+    scheduled = of_assignor("10:00:03,011", "Requested to schedule immediate rebalance for new tasks.")
+    import_texts(tmp_path, {"app.log": of_consumer("10:00:00,000", "(Re-)joining group") + scheduled})
+    assert [*story(read_rows(tmp_path / "out"), Selection(everything=True))]

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import (
     OF_COORDINATOR,
+    REPLACED,
     Absence,
     Change,
     ChangeKind,
@@ -17,7 +18,8 @@ from groupstorm.explain.history import (
     Rebalance,
     Row,
 )
-from groupstorm.explain.patterns.restarts import PLANNED, Restart, away_most, find_restarts
+from groupstorm.explain.patterns.membership import fenced_instances
+from groupstorm.explain.patterns.restarts import PLANNED, Restart, away_most, find_restarts, find_stop
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     SECOND_US,
@@ -38,6 +40,8 @@ RESTARTS_MIN: Final = 3
 #: after.
 FAILURES: Final = ("poll-timeout", "member-failed", "fenced", "inconsistent-protocol", "migration-refused")
 FAILED_US: Final = 5 * SECOND_US
+#: It has left so long after that at the latest.
+LEAVES_US: Final = 60 * SECOND_US
 #: An autoscaler that flaps: it grows, shrinks and grows again (or the other way round), each time by two
 #: members at least and by so much of the largest size.
 TURNS_MIN: Final = 2
@@ -48,23 +52,60 @@ SAMPLE_US: Final = 30 * SECOND_US
 _AROUND: Final = 3
 MEDIAN_US: Final = _AROUND * SAMPLE_US
 _TURNS_NAMED: Final = 6
+#: Changes further apart (four years) are of damaged times, and would take as many samples.
+LASTS_MAX_US: Final = 4 * 366 * 86_400 * SECOND_US
 
 
 def stopped(history: History) -> Match | None:
-    """The last members left in order and nobody has come since: the group is empty when the trace ends.
-    Somebody stopped it, so what its partitions wait for from then on is no failure."""
-    last = history.rebalances[-1].rounds[-1].ended if history.rebalances else None
-    came = history.came()
-    if last is None or last.get("state") != "Empty" or not came:
+    """The last members left in order, or were closed as static members and expired, and nobody has come
+    since: the group is empty when the trace ends. Somebody stopped it, so what its partitions wait for from
+    then on is no failure."""
+    gone = find_stop(history)
+    if not gone:
         return None
-    left = [one for one in history.went() if one.time_us > came[-1].time_us]
-    if not left or any(one.cause != Cause.LEFT for one in left):
+    members = unique(one.member for one in gone)
+    from_us = min(one.time_us if one.cause == Cause.LEFT else _alive_us(one) for one in gone)
+    sentence = f"The last members left, {len(members):,} of them, from {seconds(from_us / SECOND_US)} on."
+    expired = sum(one.cause != Cause.LEFT for one in gone)
+    if expired:
+        sentence += f" {expired:,} of them as static members, whose sessions had to expire."
+    absences = away(history, members, from_us - SECOND_US, history.to_us)
+    rows = [row for one in (gone[0], gone[-1]) for row in (one.alive if expired else None, one.row) if row]
+    return Match(sentence, members, with_changes(history, gone), absences, rows)
+
+
+def _alive_us(gone: Change) -> int:
+    return gone.time_us if gone.alive is None else int(gone.alive["time_us"])
+
+
+def static_restart(history: History) -> Match | None:
+    """A static member was restarted and came back before its session expired: no rebalance, and its
+    partitions waited for it. (A wave of such restarts, and twins that take a membership from each other,
+    are other patterns.)"""
+    waves = [one.came.row["seq"] for wave in _waves(_planned(history)) for one in wave]
+    back = [
+        one
+        for one in find_restarts(history)
+        if one.went.cause == REPLACED and one.came.row["seq"] not in waves
+    ]
+    twins = fenced_instances(history)
+    if not back or twins is not None:
         return None
-    members = unique(one.member for one in left)
-    began = seconds(left[0].time_us / SECOND_US)
-    sentence = f"The last members left, {len(members):,} of them, from {began} on."
-    absences = away(history, members, left[0].time_us, history.to_us)
-    return Match(sentence, members, with_changes(history, left), absences, [left[0].row, left[-1].row])
+    members = unique(one.came.member for one in back)
+    absences = [
+        absence
+        for one in back
+        for absence in away(history, {one.came.member}, one.down_us - SECOND_US, one.up_us + SECOND_US)
+    ]
+    times = counted(len(back), "time")
+    sentence = f"{counted(len(members), 'static member')} came back {times} within the session: no rebalance."
+    return Match(
+        sentence,
+        members,
+        (),
+        absences,
+        [row for one in back for row in (one.went.alive, one.came.row) if row],
+    )
 
 
 def deploy_wave(history: History) -> Match | None:
@@ -145,14 +186,14 @@ class _Turn(NamedTuple):
 def _formed_us(history: History) -> int:
     """When the group had formed, if the history begins with the empty group."""
     first = history.rebalances[0] if history.rebalances else None
-    if first is None or first.rounds[0].begun["previous_state"] != "Empty" or first.ended_us is None:
+    if first is None or first.rounds[0].begun.get("previous_state") != "Empty" or first.ended_us is None:
         return history.from_us
     return first.ended_us
 
 
 def _sizes(changes: Sequence[Change]) -> list[tuple[int, int]]:
     """The group's size relative to its first one, every half minute: the median of the samples around."""
-    if not changes:
+    if not changes or changes[-1].time_us - changes[0].time_us > LASTS_MAX_US:
         return []
     samples: list[int] = []
     size = number = 0
@@ -200,11 +241,20 @@ def _planned(history: History) -> list[Restart]:
     failed: dict[str, list[int]] = {}
     for incident in history.of_kind(*FAILURES):
         failed.setdefault(incident.member, []).append(incident.time_us)
+    came: dict[str, list[int]] = {}
+    for change in history.came():
+        came.setdefault(change.member, []).append(change.time_us)
+
+    def has_failed(gone: Change, down_us: int) -> bool:
+        """A member of librdkafka that is too slow leaves its consumer group when it polls again."""
+        joined_us = max((us for us in came.get(gone.member, ()) if us < down_us), default=0)
+        from_us = min(down_us - FAILED_US, max(joined_us, down_us - LEAVES_US))
+        return any(from_us <= us <= down_us + FAILED_US for us in failed.get(gone.member, ()))
+
     return [
         one
         for one in find_restarts(history)
-        if one.went.cause in PLANNED
-        and not any(abs(one.down_us - us) <= FAILED_US for us in failed.get(one.went.member, ()))
+        if one.went.cause in PLANNED and not has_failed(one.went, one.down_us)
     ]
 
 
@@ -248,7 +298,12 @@ def _belonging(history: History, waves: Sequence[Sequence[Restart]]) -> tuple[li
     for wave in waves:
         members = {name for one in wave for name in one.members}
         from_us, to_us = wave[0].down_us - SECOND_US, max(one.up_us for one in wave) + AFTER_US
-        rebalances += begun_by(history, members, from_us, to_us)
+        rows = {change.row["seq"] for one in wave for change in (one.went, one.came)}
+        rebalances += [
+            one
+            for one in begun_by(history, members, from_us, to_us)
+            if not one.changes or any(change.row["seq"] in rows for change in one.changes)
+        ]
         absences += away(history, members, from_us, to_us)
     return rebalances, absences
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import History, Rebalance
+from groupstorm.explain.history import COORDINATOR_KINDS, History, Rebalance
+from groupstorm.explain.patterns.restarts import FORMING_US
 from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, unique
 from groupstorm.figures.wording import counted, seconds
 from groupstorm.trace.events.group_states import Cause
@@ -16,19 +17,15 @@ from groupstorm.trace.events.group_states import Cause
 LIVELOCK_MIN: Final = 5
 #: Rows about the coordinator so close to each other are about one outage.
 OUTAGE_US: Final = 300 * SECOND_US
-#: The group still forms if the next member comes so soon after the last rebalance was over.
-FORMING_US: Final = 30 * SECOND_US
 
 _ARRIVALS: Final = frozenset({Cause.NEW_MEMBER, Cause.PENDING_MEMBER, Cause.STATIC_MEMBER, Cause.HEARTBEAT})
 
 
 def coordinator_moved(history: History) -> Match | None:
     """Another broker loaded the group (or the broker unloaded it), or members were answered
-    NOT_COORDINATOR. Meanwhile nobody can join, leave or commit. An unload that is the group's last row
-    is the end of its broker."""
-    moved = [*history.of_kind("coordinator-away", "unloaded", "loaded", "coordinator-moved")]
-    if not history.is_imported and all(one.time_us == history.last_us for one in moved):
-        return None  # the broker of the trace has ended
+    NOT_COORDINATOR. Meanwhile nobody can join, leave or commit. An unload after which the group does
+    nothing more is the end of what the trace has seen of it, and no failure."""
+    moved = [one for one in history.of_kind(*COORDINATOR_KINDS) if not history.is_after_end(one)]
     if not moved:
         return None
     loads = sum(one.row["event"] in ("group_created", "group_deleted") for one in moved)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from groupstorm.explain.history import REPLACED, Change, History
+from groupstorm.explain.history import REPLACED, Change, ChangeKind, History
+from groupstorm.trace.events.group_states import Cause
 
 #: A process that stops is back under its name so soon: Kubernetes' restarts take seconds to minutes.
 BACK_US: Final = 600_000_000
 #: A process of another name comes so close to one that stops, before (max_surge) or after it.
 REPLACEMENT_US: Final = 60_000_000
+
+#: The group still forms if the next member comes so soon after the last rebalance was over.
+FORMING_US: Final = 30_000_000
 
 #: Causes of removal that a process gives itself by stopping in order.
 PLANNED: Final = frozenset({"left", REPLACED})
@@ -39,11 +43,42 @@ class Restart(NamedTuple):
         return tuple(dict.fromkeys((self.went.member, self.came.member)))
 
 
+def is_closed(gone: Change) -> bool:
+    """Whether the member's own rows say that it was closed before the coordinator removed it."""
+    row = gone.alive
+    if row is None or row["source"] != "member":
+        return False
+    return row["event"] == "member_closed" or row.get("cause") in ("close", "left-group")
+
+
+def find_stop(history: History) -> list[Change]:
+    """The departures with which somebody stopped the group: the last ones, as far as they were in order; the
+    group is empty when the trace ends, and nobody has come since. Empty if that is not so.
+
+    A static member does not say that it leaves: it was closed, and its session expired.
+    """
+    came = history.came()
+    if not history.is_empty or not came:
+        return []
+    found: list[Change] = []
+    for one in reversed(history.went()):
+        in_order = one.cause == Cause.LEFT or (one.cause == Cause.SESSION_EXPIRED and is_closed(one))
+        if one.time_us <= came[-1].time_us or not in_order:
+            break
+        found.append(one)
+    return found[::-1]
+
+
 def find_restarts(history: History) -> list[Restart]:
     """Pair every departure with the arrival that replaces it: of the same name, else of the nearest new
-    name."""
+    name. Nobody else is replaced by a name that was in the group before, or that came when the group
+    formed."""
     came = history.came()
     taken: set[int] = set()
+    formed_us, former = _formed_us(history), _former(history)
+    bound = {
+        number for number, one in enumerate(came) if one.time_us <= formed_us or one.row["seq"] in former
+    }
     restarts: list[Restart] = []
     alone: list[Change] = []
     by_name: dict[str, list[int]] = {}
@@ -60,17 +95,51 @@ def find_restarts(history: History) -> list[Restart]:
     for went in alone:
         while first < len(came) and came[first].time_us < went.time_us - REPLACEMENT_US:
             first += 1
-        other = _other_name(went, came, first, taken)
+        other = _other_name(went, came, first, bound | taken)
         if other is not None:
             taken.add(other)
             restarts.append(Restart(went, came[other]))
     return sorted(restarts, key=lambda one: one.down_us)
 
 
+def _formed_us(history: History) -> int:
+    """When the group had formed, if the history begins with the empty group: the end of its first rebalances,
+    in which members only came."""
+    formed_us = history.from_us
+    if not history.began_empty:
+        return formed_us
+    for one in history.rebalances:
+        came = all(change.kind is ChangeKind.CAME for change in one.changes)
+        if one.ended_us is None or not came or one.begun_us - formed_us > FORMING_US:
+            break
+        formed_us = one.ended_us
+    return formed_us
+
+
+def _former(history: History) -> set[int]:
+    """The rows with which members came that had been in the group under the same name."""
+    gone: set[str] = set()
+    found: set[int] = set()
+    for one in history.changes:
+        if one.kind is ChangeKind.WENT:
+            gone.add(one.member)
+        elif one.member in gone:
+            found.add(one.row["seq"])
+    return found
+
+
 def _same_name(went: Change, came: Sequence[Change], numbers: Sequence[int], taken: set[int]) -> int | None:
+    own_us = max(
+        (
+            came[number].time_us
+            for number in numbers
+            if came[number].member_id == went.member_id and came[number].time_us <= went.time_us
+        ),
+        default=-1,
+    )
     for number in numbers:
         change = came[number]
-        if number in taken or (change.member_id == went.member_id and went.cause != REPLACED):
+        if number in taken or (change.time_us <= own_us and went.cause != REPLACED):
             continue
         same_row = went.cause == REPLACED and change.row is went.row
         if same_row or (

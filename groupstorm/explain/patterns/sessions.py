@@ -7,6 +7,7 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import Change, ChangeKind, History
+from groupstorm.explain.patterns.restarts import find_stop
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     SECOND_US,
@@ -75,7 +76,10 @@ def static_orphan(history: History) -> Match | None:
 
 
 def _expired(history: History) -> list[Change]:
-    return [one for one in history.went() if one.cause == Cause.SESSION_EXPIRED]
+    stopped = {one.row["seq"] for one in find_stop(history)}
+    return [
+        one for one in history.went() if one.cause == Cause.SESSION_EXPIRED and one.row["seq"] not in stopped
+    ]
 
 
 def _is_back(history: History, gone: Change) -> bool:

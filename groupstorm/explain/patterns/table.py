@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Kind, Pattern
-from groupstorm.explain.patterns import deployments, group, membership, polls, records, sessions, waiting
+from groupstorm.explain.patterns import (
+    connect,
+    deployments,
+    group,
+    membership,
+    polls,
+    records,
+    sessions,
+    waiting,
+)
 
 PATTERNS: Final = (
     Pattern(
@@ -161,6 +170,16 @@ PATTERNS: Final = (
         Kind.FAILURE,
     ),
     Pattern(
+        "session-expired",
+        "Sessions that expired",
+        sessions.session_expired,
+        "Find out why the process died or stood still (GC, CPU limits, network); session.timeout.ms "
+        "bounds how long its "
+        "partitions wait.",
+        ("deploy-and-crash", "stream-join"),
+        Kind.FAILURE,
+    ),
+    Pattern(
         "aligned-restart",
         "Everybody restarts at once",
         deployments.aligned_restart,
@@ -185,14 +204,12 @@ PATTERNS: Final = (
         Kind.CHANGE,
     ),
     Pattern(
-        "session-expired",
-        "Sessions that expired",
-        sessions.session_expired,
-        "Find out why the process died or stood still (GC, CPU limits, network); session.timeout.ms "
-        "bounds how long its "
-        "partitions wait.",
-        ("deploy-and-crash", "stream-join"),
-        Kind.FAILURE,
+        "static-restart",
+        "Static members that came back in time",
+        deployments.static_restart,
+        "Nothing to turn: partitions wait for as long as a restart takes, and for nothing else.",
+        ("rolling-deploy",),
+        Kind.CHANGE,
     ),
     Pattern(
         "topics-changed",
@@ -200,6 +217,15 @@ PATTERNS: Final = (
         group.metadata_changed,
         "metadata.max.age.ms bounds how long new partitions wait for an owner.",
         ("topic-growth",),
+        Kind.CHANGE,
+    ),
+    Pattern(
+        "waiting-work",
+        "Connectors and tasks without a worker",
+        connect.waiting_work,
+        "scheduled.rebalance.max.delay.ms (five minutes by default) is how long work waits for its worker: "
+        "set it a little above the time of a restart, as a worker that is gone for good costs all of it.",
+        (),
         Kind.CHANGE,
     ),
     Pattern(

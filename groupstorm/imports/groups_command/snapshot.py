@@ -31,7 +31,9 @@ class Snapshot:
     committed: dict[str, int] = field(default_factory=dict)
 
     def add(self, table: Table, row: Mapping[str, str]) -> None:
-        """A row of a table. Raises ValueError for a cell that should be a number."""
+        """A row of a table. Raises ValueError for a cell that should be a number, and then takes nothing."""
+        for column in _NUMBERS:
+            _number(row, column)
         if table is Table.STATE:
             self.state, self.protocol = row.get("STATE"), row.get("ASSIGNMENT-STRATEGY")
             self.epoch = _number(row, "GROUP-EPOCH")
@@ -93,6 +95,17 @@ class Snapshot:
         if member["epoch"] is not None:
             member["target_epoch"] = _number(row, "TARGET-EPOCH")
             member["target"] = assigned(row.get("TARGET-ASSIGNMENT", ""))
+
+
+#: Columns of numbers.
+_NUMBERS: Final = (
+    "GROUP-EPOCH",
+    "PARTITION",
+    "CURRENT-OFFSET",
+    "#PARTITIONS",
+    "CURRENT-EPOCH",
+    "TARGET-EPOCH",
+)
 
 
 def _number(row: Mapping[str, str], column: str) -> int | None:

@@ -4,7 +4,6 @@ observation."""
 from __future__ import annotations
 
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -142,7 +141,7 @@ def _bytes(value: Any) -> bytes | None:
     if isinstance(value, str):
         try:
             return b64decode(value, validate=True)
-        except Base64Error:
+        except ValueError:  # no Base64, or no ASCII
             return None
     return value if isinstance(value, bytes) else None
 

@@ -97,7 +97,7 @@ def of_json(key: Mapping[str, Any], value: Mapping[str, Any] | None) -> WrittenR
     Kafka 3.9's console formatters name a key's type as its version. Raises NotUnderstood.
     """
     key_type, data = key.get("type", key.get("version")), key.get("data")
-    if not str(key_type).isdigit() or not isinstance(data, Mapping):
+    if not str(key_type).isdecimal() or not isinstance(data, Mapping):
         raise NotUnderstood("a key without type and data")
     written = None if value is None else value.get("data")
     if value is not None and not isinstance(written, Mapping):

@@ -15,6 +15,8 @@ _T = Template
 
 #: The kind of a broker's own configuration, which it logs when it starts.
 BROKER_CONFIG: Final = "broker-config"
+#: The kind of the configuration of a worker of Kafka Connect.
+WORKER_CONFIG: Final = "worker-config"
 
 #: A broker logs these without its prefix: the object `GroupMetadata` writes them.
 _OF_BROKERS: Final = tuple(
@@ -29,6 +31,13 @@ TEMPLATES: Final = (
     *_OF_BROKERS,
     *other_clients.TEMPLATES,
     _T("config", "ConsumerConfig values:{rest}", "org.apache.kafka.common.config.AbstractConfig", lines=True),
+    _T(
+        WORKER_CONFIG,
+        "DistributedConfig values:{rest}",
+        "org.apache.kafka.common.config.AbstractConfig",
+        lines=True,
+        program=Writer.JAVA,
+    ),
     _T(
         BROKER_CONFIG,
         "KafkaConfig values:{rest}",

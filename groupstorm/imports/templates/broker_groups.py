@@ -126,6 +126,8 @@ TEMPLATES: Final = (
         "state={state}, assignedTasks={tasks} and tasksPendingRevocation={revoking}.",
         "4.3.1:3715",
     ),
+    _T("modern-updated", f"{_G}Member {{member_id}} updated its {{rest}}", "4.3.1:3490"),
+    _T("modern-updated", f"{_GM}Member updated its {{rest}}", "4.3.1:3150"),
     # -- the group's life
     _T("upgraded", f"{_G}Converted the classic group to a consumer group.", "4.3.1:1460"),
     _T("downgraded", f"{_G}Converted the consumer group to a classic group.", "4.3.1:1363"),
@@ -142,7 +144,6 @@ TEMPLATES: Final = (
         for text in (
             f"{_G}Computed new subscription metadata: {{rest}}",
             f"{_G}Computed new metadata hash: {{rest}}",
-            f"{_G}Member {{member_id}} updated its {{rest}}",
             f"{_G}Received updated regular expressions {{rest}}",
             f"{_G}Could not fence {{rest}}",
             f"{_G}Ignoring rebalance timeout for {{rest}}",
@@ -155,7 +156,6 @@ TEMPLATES: Final = (
             f"{_GM}Assignment configurations changed {{rest}}",
             f"{_GM}Member initialized the topology {{rest}}",
             f"{_GM}Member joined with {{rest}}",
-            f"{_GM}Member updated its {{rest}}",
             "Cannot downgrade consumer group {rest}",
             "Cannot downgrade the consumer group {rest}",
             "Cannot upgrade classic group {rest}",

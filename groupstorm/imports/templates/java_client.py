@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.imports.template import Template
+from groupstorm.imports.templates import connect
 
 _T = Template
 
@@ -93,13 +94,7 @@ TEMPLATES: Final = (
     ),
     _T("reconciling", "Reconciling assignment with local epoch {epoch}{rest}", "4.3.1 MM:867", lines=True),
     _T("tasks", "Assigned tasks with local epoch {epoch} and group {rest}", "4.3.1 SM:1088", lines=True),
-    # -- Connect
-    _T(
-        "noted",
-        "Joined group at generation {generation} with protocol version {rest}",
-        "4.3.1 DistributedHerder:2626",
-    ),
-    _T("noted", "Rebalance started", "4.3.1 WorkerCoordinator:239"),
+    *connect.TEMPLATES,
     # -- understood, and no row follows
     *(
         _T("noted", text, "KafkaConsumer and its parts")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from groupstorm.imports.details import optional
@@ -10,6 +11,7 @@ from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.template import Catalogue
 from groupstorm.imports.templates.broker_reasons import REASONS
+from groupstorm.imports.timeline.emptied import EmptiedGroup
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -31,7 +33,8 @@ _INITIAL_DELAY = "cause: a round of an empty group waits for group.initial.rebal
 _NOT_REJOINED = "cause: the join phase ended by removing members that had not joined"
 _FROM_REASON = "member: the reason of the round names it"
 _COUNT_FITS = "member: it was told its id, and the count of the round says that all who were have joined"
-_EMPTY = "cause: the group is empty, and no line says how the member went"
+#: Kinds of lines that say how a member of the empty group went.
+_SAY_HOW: Final = frozenset({"failed", "left", "left-described"})
 
 
 class ClassicRounds:
@@ -47,7 +50,8 @@ class ClassicRounds:
         self._added = "", ""
         #: Members that the reason of a round removed: before Kafka 4 the line about it may come after it.
         self._gone_by_reason: set[str] = set()
-        self.handlers: Mapping[str, Callable[[Observation], None]] = {
+        self._emptied = EmptiedGroup(group)
+        handlers: Mapping[str, Callable[[Observation], None]] = {
             "preparing": self._preparing,
             "stabilized": self._stabilized,
             "assignment": self._assignment,
@@ -74,6 +78,18 @@ class ClassicRounds:
             "unloaded": self._unloaded,
             "append-failed": self._append_failed,
         }
+        self.handlers: Mapping[str, Callable[[Observation], None]] = {
+            kind: handler if kind in _SAY_HOW else partial(self._after_emptied, handler)
+            for kind, handler in handlers.items()
+        }
+
+    def finish(self) -> None:
+        """No more lines come."""
+        self._emptied.settle()
+
+    def _after_emptied(self, handler: Callable[[Observation], None], line: Observation) -> None:
+        self._emptied.settle()
+        handler(line)
 
     # -- rounds ----------------------------------------------------------------------------------
 
@@ -179,7 +195,8 @@ class ClassicRounds:
     def _empty(self, line: Observation) -> None:
         group, generation = self._group, line.fields["generation"]
         for member_id in [*group.members.members]:
-            self._remove(line, member_id, UNKNOWN, _EMPTY)
+            known = group.members.remove(member_id)
+            self._emptied.took(member_id, None if known is None else known.instance, line)
         event = events.GroupStateChanged(
             group.name, GroupState.PREPARING_REBALANCE, GroupState.EMPTY, generation, Cause.NO_MEMBERS, None,
             None, None, 0,
@@ -237,8 +254,9 @@ class ClassicRounds:
         self._group.emit(line, event, Why([line]))
 
     def _failed(self, line: Observation) -> None:
-        cause = Cause.SESSION_EXPIRED
-        self._remove(line, line.fields["member_id"], cause)
+        member_id = line.fields["member_id"]
+        if not self._emptied.said(member_id, line, Cause.SESSION_EXPIRED):
+            self._remove(line, member_id, Cause.SESSION_EXPIRED)
 
     def _left(self, line: Observation) -> None:
         member_id = line.fields.get("member_id")
@@ -248,7 +266,7 @@ class ClassicRounds:
         self._client_reason(line, line.fields.get("reason"), member_id)
         if member_id in self._gone_by_reason:
             self._gone_by_reason.remove(member_id)
-        else:
+        elif not self._emptied.said(member_id, line, Cause.LEFT):
             self._remove(line, member_id, Cause.LEFT)
 
     def _client_reason(self, line: Observation, reason: str | None, member_id: str | None) -> None:
@@ -333,6 +351,7 @@ class ClassicRounds:
         ]
         for seen in loaded:
             members, member_id = group.members, seen.fields["member_id"]
+            members.ever.add(member_id)
             members.members[member_id] = group.member(member_id, seen.fields.get("instance"))
             event = events.MemberAdded(
                 group.name,

@@ -8,9 +8,15 @@ from typing import Any, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.template import Catalogue
-from groupstorm.imports.templates.client_reasons import REASONS
+from groupstorm.imports.timeline.connect import SCHEDULED_DELAY, work_assigned, work_lost
 from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.reasons import (
+    REJOIN_REASONS,
+    STARTS,
+    UNKNOWN,
+    rejoin_cause,
+    revocation_cause,
+)
 from groupstorm.imports.timeline.rounds import Round
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -18,8 +24,6 @@ from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
 
-UNKNOWN: Final = "unknown"
-_REASONS: Final = Catalogue(REASONS)
 #: Settings of a client that say how its group behaves.
 _SETTINGS: Final = (
     "session.timeout.ms",
@@ -29,18 +33,14 @@ _SETTINGS: Final = (
     "group.protocol",
     "group.instance.id",
     "client.rack",
+    SCHEDULED_DELAY,
 )
 
 _OWNED = "partitions: the sum of what the member's log adds and takes away"
-_CLOSES = "cause: the member's next line is its LeaveGroup"
-_JOINS = "cause: the member's next line joins again, so it gave up everything before (eager)"
-_UPDATED = "cause: the partitions are not in the assignment that came before (cooperative)"
 _ASKED = "the coordinator has the JoinGroup after the member says that it sends it"
 _DIED = "the member's own log ends here without a word: it died between its last line and this one"
 #: Kinds of lines by which a member's own log says that it has lost or given up what it had.
 _OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})
-#: Kinds of lines of a process that has just started.
-STARTS: Final = frozenset({"config", "subscribed", "rd-started"})
 #: What makes a member leave without being closed.
 TOO_SLOW: Final = "poll-timeout"
 _AT_ACKNOWLEDGEMENT = "the member has what it was told to add when it acknowledges"
@@ -58,6 +58,8 @@ class ClientMember:
         self._asked: Observation | None = None
         self._given: list[str] | None = None
         self._updated = False
+        #: Whether the log has the start of the process, and no round since.
+        self._is_new = False
         #: A revocation whose cause the next line tells.
         self._revoking: tuple[Observation, int, list[str]] | None = None
         self._losing: str = UNKNOWN
@@ -86,23 +88,27 @@ class ClientMember:
             "failed-for-good": self._failed,
             "transition": self._transition,
             "reconciling": self._reconciling,
+            "worker-config": self._config,
+            "work-assigned": self._work_assigned,
+            "work-lost": self._work_lost,
         }
 
     def take(self, line: Observation, handler: Callable[[Observation], None]) -> None:
         if self._revoking is not None and line.kind != "revoked":
-            self._settle_revocation(line.kind)
+            self._settle_revocation(line)
         if self._removed is not None and line.kind in _OWN_END:
             self._removed = None
         if line.kind in STARTS:
             self._begin_process(line)
         self._last = line
-        self._group.learn_client(line, self._client)
+        if line.kind != "config":  # a worker of Connect has consumers that join no group
+            self._group.learn_client(line, self._client)
         handler(line)
 
     def finish(self) -> None:
         """No more lines come."""
         if self._revoking is not None:
-            self._settle_revocation("")
+            self._settle_revocation(None)
         if self._removed is not None:
             self._crashed(*self._removed)
 
@@ -114,6 +120,7 @@ class ClientMember:
             self._former_ids.add(self._member_id)
         self._member_id, self._generation, self._given = "", None, None
         self._losing, self._asked, self._updated = UNKNOWN, None, False
+        self._is_new = True
 
     def removed_id(self, member_id: str, line: Observation) -> None:
         """The coordinator has removed a member: unless its own log says how it ended, it had died."""
@@ -123,6 +130,9 @@ class ClientMember:
     def _crashed(self, line: Observation, order: int) -> None:
         if self._removed is not None:
             line, order = self._removed
+        self._removed = None
+        if not self._owned:
+            return  # a later line has told how it ended
         before = self._last or line
         event = member_events.MemberCrashed(
             self._group.name, self._client, self._id(), -1, tuple(self._owned), (), ()
@@ -131,7 +141,6 @@ class ClientMember:
         why = Why([before, line], _DIED, before.time_us, line.time_us, inferred=True)
         self._group.rows.add(line.time_us, order, Source.MEMBER, crashed, why)
         self._owned.clear()
-        self._removed = None
 
     def _emit(self, line: Observation, event: Any, why: Why | None = None) -> None:
         self._group.emit(line, event, why or Why([line]), Source.MEMBER)
@@ -139,6 +148,8 @@ class ClientMember:
     # -- what it is ------------------------------------------------------------------------------
 
     def _config(self, line: Observation) -> None:
+        if self._group.is_connect and line.kind == "config":
+            return
         settings: Mapping[str, str] = line.fields["settings"]
         said = {name: settings[name] for name in _SETTINGS if settings.get(name, "null") != "null"}
         if said:
@@ -159,21 +170,17 @@ class ClientMember:
     # -- joining ---------------------------------------------------------------------------------
 
     def _rejoin(self, line: Observation) -> None:
-        reason = line.fields.get("reason", "")
-        found = _REASONS.find(reason)
+        found = REJOIN_REASONS.find(line.fields.get("reason", ""))
         if found is not None and found.fields.get("member_id"):
             self._learn(found.fields["member_id"])
-        cause = UNKNOWN if found is None else found.kind
-        if found is not None and found.kind == "error":
-            cause = str(found.fields["error"])
-        self._ask(line, cause)
+        self._ask(line, rejoin_cause(line))
 
     def _rejected(self, line: Observation) -> None:
         self._losing = line.fields["error"]
         self._ask(line, line.fields["error"])
 
     def _reset(self, line: Observation) -> None:
-        found = _REASONS.find(line.fields["reason"])
+        found = REJOIN_REASONS.find(line.fields["reason"])
         if found is not None and found.kind == "error":
             self._losing = found.fields["error"]
 
@@ -213,6 +220,9 @@ class ClientMember:
         self._given, self._updated, self._losing = None, False, UNKNOWN
         one = self._group.round(fields["generation"], line)
         one.joined[self._id()] = line
+        if self._is_new:
+            one.new[self._id()] = line, fields.get("instance")
+        self._is_new = False
         one.protocol = fields.get("protocol") or one.protocol
         one.clients[self._id()] = self._client
         if self._asked is not None and (one.requested is None or self._asked.time_us < one.requested.time_us):
@@ -276,22 +286,20 @@ class ClientMember:
 
     def _revoked(self, line: Observation) -> None:
         if self._revoking is not None:
-            self._settle_revocation("")
+            if self._revoking[2] == line.fields["partitions"]:
+                return  # two lines of one revocation: that it begins, and that the callback is called
+            self._settle_revocation(line)
         self._revoking = line, self._group.order, line.fields["partitions"]
 
-    def _settle_revocation(self, next_kind: str) -> None:
+    def _settle_revocation(self, then: Observation | None) -> None:
+        """``then``: the member's next line."""
         revoking, self._revoking = self._revoking, None
         if revoking is None:
             return
         line, order, partitions = revoking
         if not partitions and not self._member_id:
             return  # some clients log it before they join for the first time
-        if next_kind == "leaving":
-            cause, rule = "close", _CLOSES
-        elif self._updated or self._group.is_modern:
-            cause, rule = "assignment", _UPDATED
-        else:
-            cause, rule = "rebalance", _JOINS
+        cause, rule = revocation_cause(line, then, self._updated or self._group.is_modern)
         self._drop(partitions)
         event = member_events.PartitionsRevoked(
             self._group.name, self._client, self._id(), -1, tuple(partitions), (), (), -1, cause
@@ -370,6 +378,16 @@ class ClientMember:
         if line.fields.get("member"):
             self._learn(line.fields["member"])
         self._adding = line.fields.get("added_partitions") or []
+
+    # -- Connect ---------------------------------------------------------------------------------
+
+    def _work_assigned(self, line: Observation) -> None:
+        event = work_assigned(self._group.name, self._client, self._id(), self._generation_or_none(), line)
+        self._emit(line, event)
+
+    def _work_lost(self, line: Observation) -> None:
+        event = work_lost(self._group.name, self._client, self._id(), self._generation_or_none())
+        self._emit(line, event)
 
     # -- who it is -------------------------------------------------------------------------------
 

@@ -8,13 +8,20 @@ from typing import Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.timeline.connect import NO_PARTITIONS
 from groupstorm.imports.timeline.members import Member, Membership
 from groupstorm.imports.timeline.returning import ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
+from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
+from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
+#: What librdkafka logs in the place of a member id that it has not got yet.
+_NO_ID: Final = "(not-set)"
+#: How a member came of which no line of the coordinator says it.
+_CAME_UNSAID = "member: a process that had just started joined this generation, by its own log"
 #: Rounds that stay open for lines of slower clocks and members.
 _OPEN_ROUNDS: Final = 4
 
@@ -45,9 +52,12 @@ class GroupRecord:
         self.clients: set[str] = set()
         #: Told when the coordinator removes a member: member id and the line.
         self.on_removal: list[Callable[[str, Observation], None]] = []
-        self.has_broker = False
+        #: Whether a line or record of the coordinator, or what a tool asked it for, tells of the group.
+        self.has_coordinator = False
         self.all_ids: set[str] = set()
         self.is_modern = False
+        #: Its members are workers of Kafka Connect.
+        self.is_connect = False
         #: What is missing: cause -> how often, and the first sentence.
         self.missing: dict[str, tuple[int, str]] = {}
         #: How often the group was described, and whether a description had the owners of all partitions.
@@ -72,7 +82,7 @@ class GroupRecord:
         if self.first_us is None:
             self.first_us, self.first_order = line.time_us, order
         member_id = line.fields.get("member_id")
-        if member_id:
+        if member_id and member_id != _NO_ID:
             self.all_ids.add(member_id)
             self.returning.seen(member_id, line)
 
@@ -125,6 +135,7 @@ class GroupRecord:
 
     def coordinated(self, line: Observation, configuration: Observation | None) -> None:
         """A broker's own line about the group. ``configuration``: the broker's, if its log has it."""
+        self.has_coordinator = True
         settings = None if configuration is None else configuration.fields["settings"]
         if configuration is None or not settings or settings == self._broker_settings:
             return
@@ -189,7 +200,7 @@ class GroupRecord:
             self._close(one)
         self._rounds.clear()
         silent = sorted(self.clients - self.subscribed)
-        if silent and self.last is not None and self.view == "members":
+        if silent and not self.is_connect and self.last is not None and self.view == "members":
             sentence = f"what {silent[0]} subscribes to is not logged: add its log from its start on"
             self.is_missing(self.last, "subscriptions", None, sentence)
 
@@ -215,6 +226,19 @@ class GroupRecord:
             why = Why([line], missing=True)
             self.rows.add(line.time_us, one.order(line), Source.WORLD, event, why, 1)
 
+    def _add_unsaid(self, one: Round) -> None:
+        """Before Kafka 4 no line of the coordinator says who joins a round that another member began."""
+        line = one.stabilized
+        for member_id, (joined, instance) in one.new.items():
+            if line is None or member_id in self.members.ever:
+                continue
+            self.members.ever.add(member_id)
+            cause = Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER
+            name = one.clients.get(member_id) or self.members.name(member_id)
+            event = events.MemberAdded(self.name, name, member_id, instance, one.generation - 1, str(cause))
+            why = Why([line, joined], _CAME_UNSAID, None, line.time_us, inferred=True)
+            self.rows.add(line.time_us, one.order(line), Source.COORDINATOR, event, why, -4)
+
     def _close(self, one: Round) -> None:
         led = () if one.leader is None else (one.leader,)
         ids = dict.fromkeys((*one.named, *led, *one.plan, *one.joined))
@@ -223,6 +247,7 @@ class GroupRecord:
         if not set(ids) <= set(one.joined) or (one.count or 0) > len(one.joined):
             self._members_tell_all = False
         self._see_unnamed(one, len(ids))
+        self._add_unsaid(one)
         rows = round_rows(self.name, one, names)
         if not rows:
             return
@@ -232,7 +257,10 @@ class GroupRecord:
         if line is None:
             return
         why = Why([line])
-        if one.is_known:
+        if self.is_connect:
+            self.rounds_unknown += 1
+            self.missing["ownership"] = 1, NO_PARTITIONS
+        elif one.is_known:
             self.rounds_known += 1
             self.rows.add(
                 line.time_us,
@@ -263,3 +291,9 @@ class GroupRecord:
             and self.all_ids <= self.own_logs
         )
         return "members" if told else "coordinator"
+
+    @property
+    def is_told_by_members_alone(self) -> bool:
+        """Whether nothing is there but the logs of all members: leaders have named them in every round."""
+        told = self.view == "members" and not self.has_coordinator
+        return told and self.rounds_known > 0 and not self.rounds_unknown

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from groupstorm.imports.details import WORKER
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.templates.bare import BROKER_CONFIG
+from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
 from groupstorm.imports.timeline.group import GroupRecord
@@ -50,6 +51,7 @@ class Groups:
             self._client_ids.setdefault(name, []).append((member_id, client))
         self._groups: dict[str, tuple[GroupRecord, dict[str, Handler]]] = {}
         self._modern: list[ModernGroup] = []
+        self._classic: list[ClassicRounds] = []
         self._clients: dict[tuple[str, int, str], ClientMember] = {}
         #: Log of a broker -> its configuration, as it has logged it last.
         self._configurations: dict[int, Observation] = {}
@@ -69,9 +71,10 @@ class Groups:
             record = GroupRecord(name, self._rows)
             for member_id, client in self._client_ids.get(name, ()):
                 record.members.learn(member_id, client)
-            modern = ModernGroup(record)
+            modern, rounds = ModernGroup(record), ClassicRounds(record)
             self._modern.append(modern)
-            classic = ClassicRounds(record).handlers
+            self._classic.append(rounds)
+            classic = rounds.handlers
             written = WrittenGenerations(record, classic)
             parts = (modern, written, DescribedGroup(record), StreamsFollowUps(record))
             handlers = dict(classic)
@@ -79,6 +82,7 @@ class Groups:
                 handlers |= part.handlers
             found = self._groups[name] = record, handlers
         record, handlers = found
+        record.is_connect = record.is_connect or one.kind == WORKER_CONFIG or WORKER in one.fields
         handler = handlers.get(one.kind)
         if handler is not None:
             record.begin(one, order)
@@ -89,6 +93,8 @@ class Groups:
 
     def finish(self) -> list[GroupRecord]:
         """Close what is open. Groups of which lines say nothing that makes a row are left out."""
+        for rounds in self._classic:
+            rounds.finish()
         for client in self._clients.values():
             client.finish()
         for modern in self._modern:

@@ -36,6 +36,8 @@ class Membership:
         self.members: dict[str, Member] = {}
         self.pending: dict[str, Member] = {}
         self.count: int | None = None
+        #: Ids of all members that lines have said to come.
+        self.ever: set[str] = set()
         self._clients: dict[str, str] = {}
 
     def learn(self, member_id: str, client: str | None) -> None:
@@ -61,11 +63,13 @@ class Membership:
         if member_id not in self.members and self.count is not None:
             self.count += 1
         self.members[member_id] = Member(member_id, None, instance)
+        self.ever.add(member_id)
         self.pending.pop(member_id, None)
 
     def replace(self, old_member_id: str, member_id: str, instance: str) -> None:
         """A static member has another id now."""
         self.members.pop(old_member_id, None)
+        self.ever.add(member_id)
         self.members[member_id] = Member(member_id, None, instance)
 
     def remove(self, member_id: str) -> Member | None:

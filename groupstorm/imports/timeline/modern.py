@@ -21,6 +21,7 @@ EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "St
 _ASSIGNING = "state: the group epoch is above the epoch of the targets"
 _RECONCILING = "state: the targets have the group epoch, and members are not there yet"
 _MEMBER_AWAY = "state: a static member has left for a while, so not every member is at the group epoch"
+_NEW_GROUP = "previous_state: a group at its first epoch has had no members"
 _STABLE = "state: every member is at the group epoch and STABLE"
 _NOT_A_TARGET = "member: the targets name every member, and no longer this one; no line says how it went"
 _TOMBSTONE = "cause: the record does not say how the member went"
@@ -31,6 +32,14 @@ _ADD_DEBUG: Final = (
     "DEBUG, or "
     "add the members' own logs"
 )
+#: Kafka 4 bumps a new group to it.
+_FIRST_EPOCH: Final = 2
+_NO_STATES: Final = "when the group was Stable is not logged: Kafka 4 logs the states of members at DEBUG"
+#: Types of groups whose members own no partitions: why.
+_WITHOUT_OWNERS: Final[Mapping[str, str]] = {
+    "streams": "a streams group has tasks: its coordinator's log does not say whose partitions they read",
+    "share": "members of a share group own no partitions: all of them read from all",
+}
 #: What a fence of the coordinator says, and the cause that a trace names.
 _FENCES: Final[Mapping[str, str]] = {
     "the member session expired": Cause.SESSION_EXPIRED,
@@ -51,10 +60,19 @@ class ModernGroup:
         #: Member id -> the last assignment of a row, so that a log and a record of one change make one row.
         self._told: dict[str, events.MemberReconciled] = {}
         self._targets_written = 0
+        #: Why nobody owns a partition in this group; "" in a consumer group.
+        self._unowned = ""
+        #: Targets whose outcome no line of the coordinator says: how many, and where the first one is over.
+        self._unlogged = 0
+        #: The first line about a target, and whether any line said that all members had reached theirs.
+        self._first_target: tuple[Observation, int] | None = None
+        self._was_stable = False
+        self._first_unlogged: tuple[Observation, int, int | None] | None = None
         self.handlers: Mapping[str, Callable[[Observation], None]] = {
             "modern-joined": self._joined,
             "modern-replaced": self._replaced,
             "modern-id-handed-out": self._id_handed_out,
+            "modern-updated": self._updated,
             "modern-left": self._left,
             "modern-away": self._away,
             "modern-fenced": self._fenced,
@@ -80,6 +98,7 @@ class ModernGroup:
         group, fields = self._group, line.fields
         member_id, instance = fields["member_id"], fields.get("instance")
         group.is_modern = True
+        self._unowned = self._unowned or _WITHOUT_OWNERS.get(fields.get("type", ""), "")
         if member_id in group.members.members:
             return
         group.members.add(member_id, instance)
@@ -98,6 +117,12 @@ class ModernGroup:
             group.name, group.members.name(new, instance), new, old, instance, self._epoch
         )
         group.emit(line, event, self._named(line, new, instance))
+
+    def _updated(self, line: Observation) -> None:
+        """Its subscription, for instance: the next line bumps the epoch."""
+        group, member_id = self._group, line.fields["member_id"]
+        event = events.MemberUpdated(group.name, group.members.name(member_id), member_id, self._epoch)
+        group.emit(line, event, self._named(line, member_id))
 
     def _id_handed_out(self, line: Observation) -> None:
         group, member_id = self._group, line.fields["member_id"]
@@ -149,11 +174,15 @@ class ModernGroup:
             return  # a log and a record say the same
         if self._target is not None and not self._assignments_logged:
             self._not_logged(line)
+        before = self._epoch
         self._epoch = line.fields["epoch"]
         self._group.generation = self._epoch
         self._group.emit(line, events.GroupEpochBumped(self._group.name, self._epoch), Why([line]))
         if self._group.state != EMPTY or self._group.members.members:
-            self._change(line, ASSIGNING, Cause.HEARTBEAT, _ASSIGNING)
+            rule = _ASSIGNING
+            if before is None and self._epoch <= _FIRST_EPOCH and len(self._group.members.members) == 1:
+                self._group.state, rule = EMPTY, f"{_NEW_GROUP}; {_ASSIGNING}"
+            self._change(line, ASSIGNING, Cause.HEARTBEAT, rule)
 
     def _targets(self, line: Observation) -> None:
         group, fields = self._group, line.fields
@@ -247,6 +276,7 @@ class ModernGroup:
         """A streams group: tasks are not partitions, so ownership stays unknown."""
         fields = line.fields
         self._group.is_modern = True
+        self._unowned = _WITHOUT_OWNERS["streams"]
         self._reached[fields["member_id"]] = fields["epoch"], fields["state"]
         if self._is_stable():
             self._change(line, STABLE, Cause.HEARTBEAT, _STABLE)
@@ -258,6 +288,9 @@ class ModernGroup:
 
     def _change(self, line: Observation, state: str, cause: str, rule: str) -> None:
         group = self._group
+        self._was_stable = self._was_stable or state == STABLE
+        if state == RECONCILING and self._first_target is None:
+            self._first_target = line, group.order
         if group.state == state:
             return
         event = events.GroupStateChanged(
@@ -268,17 +301,32 @@ class ModernGroup:
         group.state = state
 
     def _not_logged(self, line: Observation) -> None:
-        group = self._group
-        group.rounds_unknown += 1
-        if "ownership" not in group.missing:
-            sentence = f"who owned which partition is not known: {_ADD_DEBUG}"
-            group.is_missing(line, "ownership", self._target, sentence)
+        """No line of the coordinator says what came of the last target."""
+        self._unlogged += 1
+        if self._first_unlogged is None:
+            self._first_unlogged = line, self._group.order, self._target
 
     def finish(self) -> None:
-        """No more lines come."""
-        last = self._group.last
-        if self._target is not None and not self._assignments_logged and last is not None:
-            self._not_logged(last)
+        """No more lines come: now it is known whether the logs of all members are there instead."""
+        group = self._group
+        if self._target is not None and not self._assignments_logged and group.last is not None:
+            self._not_logged(group.last)
+        if self._first_target is not None and not self._was_stable:
+            group.missing["stability"] = 1, _NO_STATES
+            line, order = self._first_target
+            event = imported.EvidenceMissing(group.name, "stability", None, _NO_STATES)
+            group.rows.add(line.time_us, order, Source.WORLD, event, Why([line], missing=True), -6)
+        if self._first_unlogged is None:
+            return
+        if group.view == "members" and not self._unowned:
+            group.rounds_known += self._unlogged
+            return
+        line, order, target = self._first_unlogged
+        group.rounds_unknown += self._unlogged
+        sentence = self._unowned or f"who owned which partition is not known: {_ADD_DEBUG}"
+        group.missing["ownership"] = self._unlogged, sentence
+        event = imported.EvidenceMissing(group.name, "ownership", target, sentence)
+        group.rows.add(line.time_us, order, Source.WORLD, event, Why([line], missing=True), 1)
 
     # -- the group's life ------------------------------------------------------------------------
 

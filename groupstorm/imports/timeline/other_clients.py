@@ -7,13 +7,15 @@ from typing import Any, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.client import STARTS, TOO_SLOW, UNKNOWN, ClientMember
+from groupstorm.imports.timeline.client import TOO_SLOW, ClientMember
 from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
 
 _CLOSED: Final = "cause: it has left its group, and no line of the process follows"
+_CLOSED_BEFORE: Final = f"{_CLOSED}; time: it had left when the coordinator removed it, and logs the answer"
 _TOPICS: Final = "topics: the subscription that the process logs after its start"
 _METADATA: Final = "metadata-changed"
 _NO_ERROR: Final = ("(no error)", "Success")
@@ -145,8 +147,12 @@ class OtherMember(ClientMember):
         if self._owned:
             gone = tuple(self._owned)
             closed.insert(0, self._nulls(self._released(gone, "close")))
-        for step, event in enumerate(closed):
-            self._group.rows.add(line.time_us, order, Source.MEMBER, event, Why([line], _CLOSED), step)
+        time_us, why = line.time_us, Why([line], _CLOSED)
+        if self._removed is not None:
+            (removed, order), self._removed = self._removed, None
+            time_us, why = removed.time_us, Why([line, removed], _CLOSED_BEFORE, inferred=True)
+        for step, event in enumerate(closed, start=-len(closed)):
+            self._group.rows.add(time_us, order, Source.MEMBER, event, why, step)
         self._owned.clear()
 
     def _revoked_on_close(self, line: Observation) -> None:

@@ -42,6 +42,8 @@ class Round:
     #: Member ids that the coordinator's lines name.
     named: tuple[str, ...] = ()
     joined: dict[str, Observation] = field(default_factory=dict)
+    #: Those of them whose process had just started: the line, and the static id or None.
+    new: dict[str, tuple[Observation, str | None]] = field(default_factory=dict)
     synced: dict[str, Observation] = field(default_factory=dict)
     #: Member id -> partitions that its own log says, and the line.
     told: dict[str, tuple[Observation, tuple[str, ...]]] = field(default_factory=dict)

@@ -94,9 +94,10 @@ def _round(history: History, one: Round, number: int, joins: Sequence[Join]) -> 
     ended_us = history.to_us if one.ended is None else int(one.ended["time_us"])
     span = _span(history, f"round {number}", one.begun_us, ended_us)
     span.attributes["groupstorm.cause"] = one.cause
-    span.events.append((one.begun["state"], one.begun_us))
+    for row in filter(None, (one.begun, one.joined, one.ended)):
+        if row["event"] == "group_state_changed":
+            span.events.append((row["state"], row["time_us"]))
     for row in filter(None, (one.joined, one.ended)):
-        span.events.append((row["state"], row["time_us"]))
         for column in ("generation", "protocol"):
             if column in row:
                 span.attributes[f"groupstorm.{column}"] = row[column]

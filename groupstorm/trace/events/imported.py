@@ -66,4 +66,47 @@ class ClientReason(NamedTuple):
     detail: str
 
 
-Event = GroupImported | EvidenceMissing | OwnershipKnown | MemberConfigured | BrokerConfigured | ClientReason
+class MembersGone(NamedTuple):
+    """The group has no members from now on, until `members_back`: its partitions need no owner."""
+
+    group: str
+
+
+class MembersBack(NamedTuple):
+    """The group has members again."""
+
+    group: str
+
+
+class WorkAssigned(NamedTuple):
+    """A worker of Kafka Connect came into ``generation``, and was told its work.
+
+    ``tasks``: the connectors and tasks that it runs from now on, by name; a task is its connector and a
+    number. ``duration_us``: for so long the leader leaves the work of workers that have gone to nobody
+    (scheduled.rebalance.max.delay.ms, what is left of it). ``detail``: a JSON object with the connectors
+    and tasks that it has to stop (``revoked``), and the offset of the configuration. ``error``:
+    CONFIG_MISMATCH if the leader could not assign, COORDINATOR_NOT_AVAILABLE if the worker has lost it.
+    """
+
+    group: str
+    member: str
+    member_id: str
+    generation: int | None
+    leader: str | None
+    error: str | None
+    tasks: tuple[str, ...]
+    duration_us: int | None
+    detail: str
+
+
+Event = (
+    GroupImported
+    | EvidenceMissing
+    | OwnershipKnown
+    | MemberConfigured
+    | BrokerConfigured
+    | ClientReason
+    | MembersGone
+    | MembersBack
+    | WorkAssigned
+)

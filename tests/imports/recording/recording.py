@@ -36,7 +36,7 @@ from tests.imports.recording.written import written
 RECORDED = "recorded.json"
 SERVER_LOG = "server.log"
 #: A usual data folder of brokers, so that the logs name none of this machine's.
-_DATA = Path("/tmp/kafka-logs")
+DATA = Path("/tmp/kafka-logs")
 
 #: How long a broker that has started may take until it has a place for a topic.
 _READY_S, _LOOK_S = 20.0, 0.2
@@ -48,8 +48,8 @@ async def record(release: str, clients: Clients, out: Path) -> None:
     Raises BrokerUnavailable or InputError if something is not installed, RecordingFailed if the members do
     not do what they are asked for.
     """
-    if _DATA.exists():
-        raise RecordingFailed(f"{_DATA} exists: is another recording running?")
+    if DATA.exists():
+        raise RecordingFailed(f"{DATA} exists: is another recording running?")
     with tempfile.TemporaryDirectory(prefix="groupstorm-recording-") as temporary:
         folder = Path(temporary)
         logs = folder / "logs"
@@ -58,14 +58,14 @@ async def record(release: str, clients: Clients, out: Path) -> None:
             groups = await _run(release, clients, folder, logs)
             recorded = _recorded(release, clients, groups)
         finally:
-            shutil.rmtree(_DATA, ignore_errors=True)
+            shutil.rmtree(DATA, ignore_errors=True)
         _keep(logs, recorded, out)
 
 
 async def _run(release: str, clients: Clients, folder: Path, logs: Path) -> list[RecordedGroup]:
     start = command(clients, release, folder)
     logging = broker_logging(release, folder, logs / SERVER_LOG)
-    options = {**broker_options(release), "log.dirs": str(_DATA)}
+    options = {**broker_options(release), "log.dirs": str(DATA)}
     groups: list[RecordedGroup] = []
     async with jvm(options, release, logging) as broker:
         await _create_topic(broker.bootstrap)
@@ -101,7 +101,7 @@ async def _create_topic(bootstrap: Sequence[Endpoint]) -> None:
 
 
 def _recorded(release: str, clients: Clients, groups: list[RecordedGroup]) -> dict[str, Any]:
-    records = written(_DATA)
+    records = written(DATA)
     return {
         "kafka": release,
         "clients": client_version(clients, release),

@@ -97,7 +97,7 @@ def test_a_trace_of_serve_keeps_the_rules(tmp_path: Path) -> None:
 def test_imported_logs_keep_the_rules(recording: Recording, source: str, tmp_path: Path) -> None:
     imported(recording, source, tmp_path / "imported")
     events = events_of(tmp_path / "imported", tmp_path)
-    knows_owners = source == BOTH and not recording.is_consumer_group
+    knows_owners = source == BOTH
     assert bool(names(events, "s")) == knows_owners
     assert bool(names(events, "B")["unknown"]) != knows_owners
 

@@ -1,0 +1,151 @@
+"""The rebalances of a consumer group (KIP-848) or streams group: group epochs, and the targets that follow.
+
+Its members reconcile on their own: the group need not come to rest between two changes, and a broker of Kafka
+4 does not log that it has. So a rebalance is what one target assignment answers: the group epochs that were
+bumped before it, and what members do with it until the next bump.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from groupstorm.explain.history import REPLACED, Change, ChangeKind, History, Rebalance, Round, Row
+from groupstorm.figures.gaps import ClosedGap
+from groupstorm.trace.events.group_states import Cause, GroupState
+
+#: A coordinator bumps the epoch with the change that it answers. Its log may have the lines so far apart.
+BUMPED_AFTER_US: Final = 1_000_000
+#: And so far apart those about a member's new subscription.
+UPDATED_BEFORE_US: Final = 10_000
+#: Rows in which a member comes closer to its target.
+_STEPS: Final = frozenset(
+    {"member_reconciled", "partitions_assigned", "partitions_revoked", "partitions_lost", "target_assigned"}
+)
+#: The last member has left, or the group is a classic one now.
+_ENDS: Final = frozenset({GroupState.EMPTY, GroupState.PREPARING_REBALANCE})
+
+
+class Epochs:
+    """Takes the rows of one group, in their order, and adds to the history's rebalances.
+
+    ``is_counting``: the group has epochs, so that its rebalances are counted here.
+    """
+
+    def __init__(self, history: History) -> None:
+        self.is_counting = False
+        self._history = history
+        self._round: Round | None = None
+        #: Whether targets were computed for the last rebalance: the next bump begins another one.
+        self._has_target = False
+        #: The last row of the round in which a member came closer to its target.
+        self._step: Row | None = None
+        self._is_over = False
+        #: Whether rows say when the group is Stable.
+        self._says_stable = False
+        self._is_empty = False
+        #: Changes of membership that no bump has answered yet, and the last member that changed otherwise.
+        self._changes: list[Change] = []
+        self._updated: tuple[Row, str] | None = None
+
+    def add(self, row: Row, member: str) -> None:
+        """Take the next row; ``member``: its member's name, "" without one."""
+        event = row["event"]
+        if event == "group_epoch_bumped":
+            self._bumped(row)
+        elif event == "group_state_changed":
+            self._state_changed(row)
+        elif event == "member_updated":
+            self._updated = row, member
+        elif event in _STEPS and not self._is_over and row.get("cause") != "close":
+            self._step = row
+            self._has_target = self._has_target or event == "target_assigned"
+
+    def changed(self, change: Change) -> None:
+        """A member came or went. A static member that is back under a new id changes no epoch."""
+        if change.cause == REPLACED:
+            self._is_over = True  # what it takes back belongs to no target that is new
+            return
+        self._is_empty = self._is_empty and change.kind is not ChangeKind.CAME
+        now = self._round
+        if now is None or now.begun_us != change.time_us or self._has_target:
+            self._changes.append(change)
+            return
+        self._history.rebalances[-1].changes.append(change)  # its row comes after that of the bump
+        if not now.member:
+            now.cause, now.member = change.cause, change.member
+            now.causes.add(now.cause)
+
+    def rebalance_of(self, gap: ClosedGap) -> Rebalance | None:
+        """The rebalance that ended a time without an owner; None if no epoch was bumped for it.
+
+        It is the one that answers the old owner's end, else the one under way when the owner gave the
+        partition up, else the next one.
+        """
+        found: list[Rebalance] = []
+        for one in reversed(self._history.rebalances):
+            ended_us = one.ended_us
+            if ended_us is None and self._is_over and self._step is not None:
+                ended_us = int(self._step["time_us"])
+            if ended_us is not None and ended_us < gap.from_us:
+                break
+            if one.begun_us <= gap.to_us:
+                found.append(one)
+        found.reverse()
+        for one in found:
+            if any(
+                change.kind is ChangeKind.WENT and change.member == gap.old_owner for change in one.changes
+            ):
+                return one
+        before = [one for one in found if one.begun_us <= gap.from_us]
+        return before[-1] if before else next(iter(found), None)
+
+    def finish(self) -> None:
+        """No more rows come. A round that is under way has ended as far as the rows tell it."""
+        if self._round is not None and not self._says_stable:
+            self._round.ended = self._step
+
+    def _bumped(self, row: Row) -> None:
+        history = self._history
+        history.is_consumer_group = self.is_counting = True
+        changes = [one for one in self._changes if row["time_us"] - one.time_us <= BUMPED_AFTER_US]
+        self._changes = []
+        if self._is_empty and not changes:
+            return
+        cause, member = self._cause(row, changes)
+        began = Round(row, cause, member)
+        began.causes.add(cause)
+        was_open = self._round is not None
+        if self._round is not None:
+            self._end(row if self._says_stable or self._step is None else self._step)
+        if not (was_open and history.rebalances and not self._has_target):
+            history.rebalances.append(Rebalance(len(history.rebalances) + 1))
+            self._has_target = False
+        history.rebalances[-1].rounds.append(began)
+        history.rebalances[-1].changes += changes
+        self._round, self._step, self._is_over = began, None, False
+        if self._is_empty:
+            self._end(row)  # the last member has left: nobody is there to reconcile
+
+    def _cause(self, row: Row, changes: list[Change]) -> tuple[str, str]:
+        if changes:
+            return changes[-1].cause, changes[-1].member
+        if self._updated is not None and row["time_us"] - self._updated[0]["time_us"] <= UPDATED_BEFORE_US:
+            return Cause.MEMBER_UPDATED, self._updated[1]
+        return Cause.HEARTBEAT, ""
+
+    def _state_changed(self, row: Row) -> None:
+        state = row["state"]
+        self._is_empty = state == GroupState.EMPTY
+        self._says_stable = self._says_stable or state == GroupState.STABLE
+        if self._round is None:
+            return
+        self._round.members = row.get("count", self._round.members)
+        if state == GroupState.STABLE or (self._says_stable and state in _ENDS):
+            self._end(row)
+        elif state in _ENDS:
+            self._end(self._step or row)
+
+    def _end(self, row: Row) -> None:
+        if self._round is not None:
+            self._round.ended = row
+        self._round = None

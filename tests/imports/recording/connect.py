@@ -1,0 +1,264 @@
+"""A recording of Kafka Connect: a broker, two distributed workers, and three connectors that they share."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
+from groupstorm.clients.brokers.jvm import MINIMUM_JAVA, jvm, logging_option
+from groupstorm.javaruntime import runtimes
+from groupstorm.storms.live.real_clients.program_cache import built_once
+from tests.imports.recording.logging_files import broker_logging, member_logging
+from tests.imports.recording.members import RecordingFailed
+from tests.imports.recording.recording import DATA, RECORDED, SERVER_LOG
+
+GROUP: Final = "connect-pair"
+#: Each has one task: six pieces of work for two workers.
+CONNECTORS: Final = ("lines-0", "lines-1", "lines-2")
+SESSION_TIMEOUT_MS: Final = 6_000
+#: For so long a group of Connect leaves work unassigned whose worker has gone.
+DELAY_MS: Final = 10_000
+
+_JVM = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_PORTS: Final[Mapping[str, int]] = {"worker-a": 18083, "worker-b": 18084}
+_QUIET_S, _TIMEOUT_S, _LOOK_S = 3.0, 90.0, 0.25
+
+
+async def record_connect(out: Path) -> None:
+    """Record two workers: one is restarted, then killed and not started again, and the other is stopped.
+
+    Raises BrokerUnavailable if something is not installed, RecordingFailed if the workers do not do what
+    they are asked for.
+    """
+    if DATA.exists():
+        raise RecordingFailed(f"{DATA} exists: is another recording running?")
+    with tempfile.TemporaryDirectory(prefix="groupstorm-recording-") as temporary:
+        folder = Path(temporary)
+        logs = folder / "logs"
+        logs.mkdir()
+        options = {
+            "group.initial.rebalance.delay.ms": "1000",
+            "group.min.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+            "log.dirs": str(DATA),
+        }
+        logging = broker_logging(KAFKA_VERSION, folder, logs / SERVER_LOG)
+        async with jvm(options, KAFKA_VERSION, logging) as broker:
+            pair = _Pair(broker.address, folder, logs)
+            try:
+                await _situation(pair)
+            finally:
+                await pair.end()
+                shutil.rmtree(DATA, ignore_errors=True)
+        seen = {"kafka": KAFKA_VERSION, "groups": {GROUP: {"actions": pair.actions, "work": pair.work}}}
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        for log in sorted(logs.iterdir()):
+            kept = _without_machine(log.read_bytes(), folder)
+            (out / f"{log.name}.gz").write_bytes(gzip.compress(kept, mtime=0))
+        text = json.dumps(seen, indent=1, sort_keys=True).encode()
+        (out / f"{RECORDED}.gz").write_bytes(gzip.compress(text, mtime=0))
+
+
+def _without_machine(log: bytes, folder: Path) -> bytes:
+    """A log without what only this machine has: the folders of jars and of the recording."""
+    lines = [line for line in log.splitlines(keepends=True) if not line.startswith(b"\tjvm.")]
+    return b"".join(lines).replace(str(folder).encode(), b"/tmp/connect")
+
+
+async def _situation(pair: _Pair) -> None:
+    await pair.start("worker-a")
+    await pair.start("worker-b")
+    await pair.create_connectors()
+    await pair.settled("worker-a", "worker-b")
+    await pair.stop("worker-b")
+    await pair.start("worker-b")
+    await pair.settled("worker-a", "worker-b")
+    await pair.kill("worker-b")
+    await pair.settled("worker-a")
+    await pair.stop("worker-a")
+
+
+class _Pair:
+    """``actions``: what the harness did. ``work``: who had which connectors and tasks when all settled."""
+
+    def __init__(self, bootstrap: str, folder: Path, logs: Path) -> None:
+        self.actions: list[Mapping[str, Any]] = []
+        self.work: list[Mapping[str, Any]] = []
+        self._bootstrap, self._folder, self._logs = bootstrap, folder, logs
+        self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._input = folder / "lines.txt"
+        self._input.write_text("one\n", "utf-8")
+
+    async def start(self, name: str) -> None:
+        """Start a worker, and wait until it answers; its log goes on if it had one before."""
+        properties = self._folder / f"{name}.properties"
+        properties.write_text(self._properties(name), "utf-8")
+        self._note("start", name)
+        with (self._logs / f"{name}.log").open("ab") as log:
+            self._processes[name] = await asyncio.create_subprocess_exec(
+                *_command(self._folder), str(properties), stderr=log, stdout=asyncio.subprocess.DEVNULL
+            )
+        await _until(lambda: _get(name, "/connectors") is not None, f"{name} does not answer")
+
+    async def create_connectors(self) -> None:
+        for name in CONNECTORS:
+            config = {
+                "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+                "tasks.max": "1",
+                "file": str(self._input),
+                "topic": "lines",
+            }
+            body = json.dumps({"name": name, "config": config}).encode()
+            await _until(partial(_post, "worker-a", "/connectors", body), f"{name} is refused")
+
+    async def settled(self, *workers: str) -> None:
+        """Wait until all work runs on these workers, and has done so for a while."""
+        since_s = time.monotonic()
+        before: dict[str, list[str]] | None = None
+        deadline_s = since_s + _TIMEOUT_S
+        while True:
+            work = await asyncio.to_thread(_work, workers[0])
+            if work != before:
+                since_s, before = time.monotonic(), work
+            found = work or {}
+            everything = sum(map(len, found.values())) == 2 * len(CONNECTORS)
+            if everything and {*found} == {*workers} and time.monotonic() - since_s > _QUIET_S:
+                self.work.append({"time_ms": _now_ms(), "work": work})
+                return
+            if time.monotonic() > deadline_s:
+                raise RecordingFailed(f"the workers have not settled: {work}")
+            await asyncio.sleep(_LOOK_S)
+
+    async def stop(self, name: str) -> None:
+        self._note("stop", name)
+        self._processes[name].terminate()
+        await self._processes.pop(name).wait()
+
+    async def kill(self, name: str) -> None:
+        self._note("kill", name)
+        self._processes[name].kill()
+        await self._processes.pop(name).wait()
+
+    async def end(self) -> None:
+        for process in self._processes.values():
+            process.kill()
+            await process.wait()
+
+    def _note(self, do: str, name: str) -> None:
+        self.actions.append({"time_ms": _now_ms(), "do": do, "member": name})
+
+    def _properties(self, name: str) -> str:
+        topics = {f"{kind}.storage.topic": f"connect-{kind}s" for kind in ("offset", "config", "status")}
+        settings = {
+            "bootstrap.servers": self._bootstrap,
+            "group.id": GROUP,
+            "client.id": name,
+            "listeners": f"http://127.0.0.1:{_PORTS[name]}",
+            "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "session.timeout.ms": str(SESSION_TIMEOUT_MS),
+            "heartbeat.interval.ms": "1000",
+            "scheduled.rebalance.max.delay.ms": str(DELAY_MS),
+            "offset.storage.partitions": "1",
+            "status.storage.partitions": "1",
+            **topics,
+            **{f"{kind}.storage.replication.factor": "1" for kind in ("offset", "config", "status")},
+        }
+        return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def _command(folder: Path) -> list[str]:
+    runtime = next(runtimes(MINIMUM_JAVA, []), None)
+    if runtime is None:
+        raise BrokerUnavailable(f"needs Java {MINIMUM_JAVA} or newer (Debian: openjdk-17-jre-headless)")
+    path = os.pathsep.join(f"{jars}{os.sep}*" for jars in (kafka_jars(), _connector_jar()))
+    option = logging_option(KAFKA_VERSION, member_logging(KAFKA_VERSION, folder))
+    return [str(runtime.java), *_JVM, option, "-cp", path, "org.apache.kafka.connect.cli.ConnectDistributed"]
+
+
+def _connector_jar() -> Path:
+    """A folder with Kafka's own connector for files, which no other jar brings."""
+    artifact = f"org.apache.kafka:connect-file:{KAFKA_VERSION}"
+
+    def fetch_into(folder: Path) -> None:
+        command = [
+            "mvn",
+            "-B",
+            "-q",
+            "dependency:copy",
+            f"-Dartifact={artifact}",
+            f"-DoutputDirectory={folder}",
+        ]
+        answer = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if answer.returncode != 0:
+            raise BrokerUnavailable(f"Maven cannot fetch {artifact}: {answer.stdout.strip()}")
+
+    return built_once("connect-file", artifact.encode(), fetch_into)
+
+
+def _work(worker: str) -> dict[str, list[str]] | None:
+    """Worker -> the connectors and tasks that run on it, by one worker's word."""
+    found = _get(worker, "/connectors?expand=status")
+    if found is None:
+        return None
+    names = {f"127.0.0.1:{port}": name for name, port in _PORTS.items()}
+    work: dict[str, list[str]] = {}
+    for name, one in sorted(found.items()):
+        status = one["status"]
+        parts = [(name, status["connector"])]
+        parts += [(f"{name}-{task['id']}", task) for task in status["tasks"]]
+        for part, state in parts:
+            if state["state"] == "RUNNING":
+                work.setdefault(names[state["worker_id"]], []).append(part)
+    return work
+
+
+def _get(worker: str, path: str) -> Any:
+    """The answer to a request; None if there is none yet."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{_PORTS[worker]}{path}", timeout=10) as answer:
+            return json.load(answer)
+    except (OSError, ValueError):
+        return None
+
+
+def _post(worker: str, path: str, body: bytes) -> bool:
+    url = f"http://127.0.0.1:{_PORTS[worker]}{path}"
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=30):
+            return True
+    except urllib.error.HTTPError as refused:
+        if refused.code == 409:  # the workers rebalance
+            return False
+        raise RecordingFailed(refused.read().decode()) from refused
+    except OSError:
+        return False
+
+
+async def _until(condition: Callable[[], bool], otherwise: str) -> None:
+    deadline_s = time.monotonic() + _TIMEOUT_S
+    while not await asyncio.to_thread(condition):
+        if time.monotonic() > deadline_s:
+            raise RecordingFailed(otherwise)
+        await asyncio.sleep(_LOOK_S)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

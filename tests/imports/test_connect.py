@@ -1,0 +1,210 @@
+"""Kafka Connect: the recorded logs of a broker and two workers, and what single lines say.
+
+`python -m tests.imports.record --connect` records them anew: worker-b is restarted after it has left, and
+then killed; its work waits for scheduled.rebalance.max.delay.ms each time.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from groupstorm.explain.explanation import Explanation, explain
+from groupstorm.explain.work import WorkGap
+from groupstorm.imports.importing import Options, import_logs
+from groupstorm.imports.lines import find_logs
+from groupstorm.imports.result import Imported
+from groupstorm.trace.reader import read_rows
+from tests.explain.explaining import names
+from tests.imports.importing import LOGS, import_texts, rows
+
+RECORDED: Final = LOGS / "connect"
+GROUP: Final = "connect-pair"
+DELAY_US: Final = 10_000_000
+
+
+class Trace:
+    def __init__(self, folder: Path, logs: Sequence[str]) -> None:
+        found = find_logs([str(RECORDED / f"{log}.log.gz") for log in logs])
+        self.done: Imported = import_logs(found, folder, Options())
+        self.rows = [*read_rows(folder)]
+        (self.explained,) = explain(folder)
+
+    def of(self, event: str) -> Iterator[Mapping[str, Any]]:
+        return (row for row in self.rows if row["event"] == event)
+
+    def ms(self, row: Mapping[str, Any]) -> int:
+        return int(self.done.began_us + row["time_us"]) // 1000
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    return Trace(tmp_path_factory.mktemp("connect") / "out", ("server", "worker-a", "worker-b"))
+
+
+def recorded() -> Mapping[str, Any]:
+    text = gzip.decompress((RECORDED / "recorded.json.gz").read_bytes())
+    seen: Mapping[str, Any] = json.loads(text)["groups"][GROUP]
+    return seen
+
+
+def test_workers_run_what_the_harness_saw(trace: Trace) -> None:
+    """Three times, when all had settled, it asked the workers over HTTP."""
+    seen = recorded()["work"]
+    assert len(seen) == 3
+    for one in seen:
+        now: dict[str, list[str]] = {}
+        for row in trace.of("work_assigned"):
+            if trace.ms(row) <= one["time_ms"]:
+                now[row["member"]] = sorted(row["tasks"])
+        for row in trace.of("member_removed"):
+            later = [each for each in trace.of("work_assigned") if each["time_us"] > row["time_us"]]
+            back = any(each["member"] == row["member"] and trace.ms(each) <= one["time_ms"] for each in later)
+            if trace.ms(row) <= one["time_ms"] and not back:
+                now.pop(row["member"])
+        assert now == {worker: sorted(work) for worker, work in one["work"].items()}
+
+
+def test_every_generation_is_there_with_its_leader_and_its_workers(trace: Trace) -> None:
+    stable = [row["generation"] for row in trace.of("group_state_changed") if row["state"] == "Stable"]
+    assert stable == [*range(1, 15)]
+    for generation in stable:
+        told = [row for row in trace.of("work_assigned") if row["generation"] == generation]
+        joined = {row["member"] for row in trace.of("sync_answered") if row["generation"] == generation}
+        assert joined <= {row["member"] for row in told}
+        assert len({row["leader"] for row in told}) == 1
+        assert told[0]["leader"].startswith("worker-a-")
+
+
+def test_the_settings_of_the_workers(trace: Trace) -> None:
+    """A worker logs the settings of consumers and producers, too, that are in no group."""
+    settings = {row["member"]: json.loads(row["detail"]) for row in trace.of("member_configured")}
+    assert settings.keys() == {"worker-a", "worker-b"}
+    for said in settings.values():
+        assert said["scheduled.rebalance.max.delay.ms"] == str(DELAY_US // 1000)
+        assert said["session.timeout.ms"] == "6000"
+
+
+def test_what_is_missing_is_one_sentence(trace: Trace) -> None:
+    (group,) = trace.done.groups
+    assert group.missing.keys() == {"ownership"}
+    assert "has connectors and tasks, and no partitions" in group.missing["ownership"][1]
+    for log in trace.done.logs[1:]:
+        assert log.not_understood <= 6, log.log.name  # announcements that begin with an empty line
+
+
+def test_the_rounds_and_the_time_without_a_worker(trace: Trace) -> None:
+    explained = trace.explained
+    assert names(explained) == ["session-expired", "waiting-work", "stopped"]
+    assert explained.findings[0].match.members == ("worker-b",)
+    assert [(one.cause, one.culprit) for one in explained.history.rebalances] == [
+        ("pending-member", "worker-a"),
+        ("pending-member", "worker-b"),
+        ("left", "worker-b"),
+        ("leader-rejoined", "worker-a"),
+        ("pending-member", "worker-b"),
+        ("session-expired", "worker-b"),
+        ("leader-rejoined", "worker-a"),
+        ("left", "worker-a"),
+    ]
+    assert "up to 10.0 s each time" in explained.findings[1].match.sentence
+    assert explained.history.ended is not None
+
+
+def test_work_of_a_worker_that_has_gone_waits_for_the_delay(trace: Trace) -> None:
+    """Its two connectors and tasks, twice: after it had left, and after its session had expired."""
+    waited = [one for one in trace.explained.history.work.gaps if one.lasted_us >= DELAY_US]
+    assert [(one.name, one.old_worker, one.new_worker) for one in waited] == [
+        ("lines-1", "worker-b", "worker-a"),
+        ("lines-2-0", "worker-b", "worker-a"),
+        ("lines-1", "worker-b", "worker-a"),
+        ("lines-1-0", "worker-b", "worker-a"),
+    ]
+    assert all(one.lasted_us < DELAY_US + 2_000_000 for one in waited)
+
+
+def test_a_brokers_log_alone_has_the_rounds(tmp_path: Path) -> None:
+    trace = Trace(tmp_path / "out", ("server",))
+    assert len(trace.explained.history.rebalances) == 8
+    assert not trace.explained.history.work.is_seen
+
+
+def worker_line(time: str, message: str, worker: str = "w-a") -> str:
+    name = "org.apache.kafka.connect.runtime.distributed.DistributedHerder"
+    return f"[2024-11-18 {time}] INFO [Worker clientId={worker}, groupId=c] {message} ({name})\n"
+
+
+def work(
+    time: str, generation: int, tasks: str, revoked: str = "", worker: str = "w-a", error: int = 0
+) -> str:
+    assignment = (
+        f"Assignment{{error={error}, leader='w-a-1', leaderUrl='http://h:1/', offset=4, connectorIds=[], "
+        f"taskIds=[{tasks}], revokedConnectorIds=[], revokedTaskIds=[{revoked}], delay=0}}"
+    )
+    said = f"Joined group at generation {generation} with protocol version 2 and got assignment: "
+    return worker_line(time, f"{said}{assignment} with rebalance delay: 0", worker)
+
+
+def explained(folder: Path, log: str) -> Explanation:
+    import_texts(folder, {"worker.log": log})
+    (one,) = explain(folder / "out")
+    return one
+
+
+def test_an_assignment_that_failed(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"worker.log": work("10:00:00,000", 7, "", error=1)})
+    (row,) = rows(tmp_path, "work_assigned")
+    assert (row["error"], row["tasks"], row["generation"]) == ("CONFIG_MISMATCH", [], 7)
+    assert json.loads(row["detail"]) == {"revoked": [], "offset": 4}
+
+
+def test_a_line_of_kafka_2_2(tmp_path: Path) -> None:
+    message = (
+        "Joined group at generation 3 and got assignment: Assignment{error=0, leader='w-a-1', "
+        "leaderUrl='http://h:1/', offset=4, connectorIds=[x], taskIds=[x-0, x-1]}"
+    )
+    import_texts(tmp_path, {"worker.log": worker_line("10:00:00,000", message)})
+    (row,) = rows(tmp_path, "work_assigned")
+    assert (row["tasks"], "duration_us" in row) == (["x", "x-0", "x-1"], False)
+
+
+def test_a_worker_that_loses_its_coordinator_stops_its_work(tmp_path: Path) -> None:
+    lost = worker_line(
+        "10:00:30,000",
+        "Broker coordinator was unreachable for 3000ms. Revoking previous assignment Assignment{error=0} to "
+        "avoid running tasks while not being a member the group",
+    )
+    log = work("10:00:00,000", 1, "x-0") + lost + work("10:00:40,000", 2, "x-0")
+    gaps = explained(tmp_path, log).history.work.gaps
+    assert gaps == [WorkGap("x-0", 30_000_000, 40_000_000, "w-a", "w-a")]
+
+
+def test_what_one_worker_gives_up_another_one_takes(tmp_path: Path) -> None:
+    log = (
+        work("10:00:00,000", 1, "x-0, x-1")
+        + work("10:00:10,000", 2, "x-0, x-1", revoked="x-1")
+        + work("10:00:10,000", 2, "", worker="w-b")
+        + work("10:00:13,000", 3, "x-1", worker="w-b")
+        + work("10:00:13,000", 3, "x-0")
+    )
+    history = explained(tmp_path, log).history
+    assert history.work.gaps == [WorkGap("x-1", 10_000_000, 13_000_000, "w-a", "w-b")]
+
+
+def test_work_that_is_deleted_waits_for_nobody(tmp_path: Path) -> None:
+    log = (
+        work("10:00:00,000", 1, "x-0, x-1") + work("10:00:10,000", 2, "x-0") + work("10:05:00,000", 3, "x-0")
+    )
+    assert explained(tmp_path, log).history.work.gaps == []
+
+
+def test_a_delay_that_no_setting_has_is_none(tmp_path: Path) -> None:
+    log = work("10:00:00,000", 1, "x-0").replace("rebalance delay: 0", f"rebalance delay: {10**17}")
+    import_texts(tmp_path, {"worker.log": log})
+    (row,) = rows(tmp_path, "work_assigned")
+    assert "duration_us" not in row
