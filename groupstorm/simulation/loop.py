@@ -107,10 +107,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """A delay above 0 is at least a microsecond: code that waits for the rest of a time-out may ask for
-        less, and would ask again at the same instant for ever."""
-        delay_us = max(round(delay * MICROSECONDS), delay > 0)
-        return self.call_at_us(self.now_us + delay_us, callback, *args, context=context)
+        """A delay is at least a microsecond: code that waits for the rest of a time-out may ask for less, or
+        for 0 as aiokafka does at the very instant of a commit, and would ask again at that instant for ever.
+        """
+        return self.call_at_us(
+            self.now_us + max(round(delay * MICROSECONDS), 1), callback, *args, context=context
+        )
 
     def call_at_us(
         self, when_us: int, callback: Callback, *args: Any, context: contextvars.Context | None = None
