@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 from groupstorm.broker.apis import apis_of
@@ -35,6 +34,7 @@ from groupstorm.broker.apis.key_18_api_versions import unsupported_version
 from groupstorm.broker.apis.rights import DENIED, missing_right, sentence_of
 from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
+from groupstorm.broker.decoding import Decoder
 from groupstorm.broker.delayed_fetches import DelayedFetches
 from groupstorm.broker.log.batches import BatchError, parse_produced, stamped
 from groupstorm.broker.log.validation import check_records
@@ -48,14 +48,7 @@ from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroup, ListGroups, OffsetCommit, Request, TxnOffsetCommit
 from groupstorm.coordinator.topics import Topic as GroupTopic
-from groupstorm.protocol.codec import (
-    CodecError,
-    ResponseTypes,
-    decoder,
-    encoder,
-    request_type,
-    response_types,
-)
+from groupstorm.protocol.codec import CodecError, ResponseTypes, encoder, response_types
 from groupstorm.protocol.framing import frame as framed
 from groupstorm.protocol.headers import peek, read_header, response_header
 from groupstorm.trace.events.coordinator import Event
@@ -88,15 +81,6 @@ class _InFlight:
     replies: list[Any] | None = None
 
 
-@cache
-def _codecs(
-    api_key: int, version: int
-) -> tuple[bool, Callable[[bytes, int], tuple[Any, int]], ResponseTypes]:
-    """Whether the version is a flexible one, the decoder of its requests, and the types of its responses."""
-    message_type = request_type(api_key, version)
-    return message_type.__flexible__, decoder(message_type), response_types(api_key, version)
-
-
 class Broker:
     """The brokers of this process. A single one leads every partition and coordinates every group.
 
@@ -118,6 +102,7 @@ class Broker:
         self._coordinator = coordinator
         self._in_flight: dict[int, _InFlight] = {}
         self._fetches = DelayedFetches()
+        self._decoder = Decoder()
         state.changed_topics = [topic.name for topic in state.topics]
         state.changed_groups = list(state.group_configs)
 
@@ -200,13 +185,12 @@ class Broker:
 
     def next_deadline(self) -> int | None:
         """When to call `fire`, in the milliseconds of `now_ms`; None: not before the next frame."""
-        deadlines = (
-            self._coordinator.next_deadline(),
-            self._fetches.next_deadline(),
-            self.state.transactions.next_deadline(),
-            self._maintenance.next_deadline(),
-        )
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+        earliest = self._coordinator.next_deadline()
+        for source in (self._fetches, self.state.transactions, self._maintenance):
+            deadline = source.next_deadline()
+            if deadline is not None and (earliest is None or deadline < earliest):
+                earliest = deadline
+        return earliest
 
     def fire(self, now_ms: int) -> BrokerEffects:
         """Carry out every timer whose deadline has passed."""
@@ -218,7 +202,7 @@ class Broker:
         self._follow_up(now_ms, collected)
         self._wake_fetches(collected)
         for connection, response in self._fetches.expire(now_ms):
-            self._answer(connection, response, collected)
+            self._answer_fetch(connection, response, collected)
         return self._with_changes(collected)
 
     def forget(self, connection: int) -> None:
@@ -270,7 +254,7 @@ class Broker:
         collected = BrokerEffects([], [])
         self._take_effects(self._coordinator.unload(now_ms), collected)
         for connection, response in self._fetches.finish_all():
-            self._answer(connection, response, collected)
+            self._answer_fetch(connection, response, collected)
         return collected
 
     def _follow_up(self, now_ms: int, collected: BrokerEffects) -> None:
@@ -304,11 +288,10 @@ class Broker:
             raise CodecError(f"API key {api_key} is not served")
         if not api.min_version <= version <= api.max_version:
             return self._unsupported(connection, peer, api, version, frame)
-        flexible, decode, types = _codecs(api_key, version)
-        header = read_header(frame, flexible)
-        message, _ = decode(frame, header.body_at)
-        self._in_flight[connection] = _InFlight(header.correlation_id, types, self._node(peer))
-        who = (header.client_id, peer.host, peer.reached_at, now_ms, self._node(peer), peer.principal)
+        types, correlation_id, client_id, message = self._decoder.decode(api_key, version, frame)
+        node = self._node(peer)
+        self._in_flight[connection] = _InFlight(correlation_id, types, node)
+        who = (client_id, peer.host, peer.reached_at, now_ms, node, peer.principal)
         return handle(api, Call(version, message, types, *who, len(frame)))
 
     def _node(self, peer: Peer) -> int:
@@ -387,7 +370,13 @@ class Broker:
         if self.state.appended:
             appended, self.state.appended = self.state.appended, []
             for connection, response in self._fetches.appended(appended):
-                self._answer(connection, response, collected)
+                self._answer_fetch(connection, response, collected)
+
+    def _answer_fetch(self, connection: int, response: Done | Encoded, collected: BrokerEffects) -> None:
+        if isinstance(response, Encoded):
+            self._send(connection, response.body, collected)
+        else:
+            self._answer(connection, response.response, collected)
 
     def _answer(self, connection: int, response: Any, collected: BrokerEffects) -> None:
         try:

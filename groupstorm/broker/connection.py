@@ -163,13 +163,14 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def _advance(self) -> None:
-        self._advancing = True
-        try:
-            self._serve_frames()
-        finally:
-            self._advancing = False
-            self.send()
-            self._server.arm()
+        if len(self._frames):
+            self._advancing = True
+            try:
+                self._serve_frames()
+            finally:
+                self._advancing = False
+                self.send()
+                self._server.arm()
         self._mute_or_unmute()
 
     def _serve_frames(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from groupstorm.broker.apis.api import KioMessage, Wait
+from groupstorm.broker.apis.api import Done, Encoded, Wait
 from groupstorm.broker.log.partition import PartitionLog
 
 #: Deadlines of answered fetches that are kept beyond one for each waiting fetch.
@@ -16,7 +16,7 @@ _OUTDATED_KEPT = 1_000
 
 class FetchAnswer(NamedTuple):
     connection: int
-    response: KioMessage
+    response: Done | Encoded
 
 
 class DelayedFetches:

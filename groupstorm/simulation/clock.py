@@ -48,17 +48,25 @@ def virtual_clocks(now_us: Callable[[], int], seed: int) -> Iterator[None]:
 
         return call
 
-    clocks: dict[str, Callable[..., Any]] = {
-        "monotonic": lambda: now_us() / _SECOND_US,
-        "monotonic_ns": lambda: now_us() * _US_NS,
-        "perf_counter": lambda: now_us() / _SECOND_US,
-        "perf_counter_ns": lambda: now_us() * _US_NS,
-        "time": lambda: BEGIN_S + now_us() / _SECOND_US,
-        "time_ns": lambda: _BEGIN_NS + now_us() * _US_NS,
-        "sleep": _sleep,
+    def seconds(begin_s: float, real: Callable[[], float]) -> Callable[[], float]:
+        """As `here`; the clocks are read too often for two more calls."""
+        get_ident = threading.get_ident
+        return lambda: begin_s + now_us() / _SECOND_US if get_ident() == thread else real()
+
+    def nanoseconds(begin_ns: int, real: Callable[[], int]) -> Callable[[], int]:
+        get_ident = threading.get_ident
+        return lambda: begin_ns + now_us() * _US_NS if get_ident() == thread else real()
+
+    clocks: dict[str, Callable[[], float]] = {
+        "monotonic": seconds(0, time.monotonic),
+        "monotonic_ns": nanoseconds(0, time.monotonic_ns),
+        "perf_counter": seconds(0, time.perf_counter),
+        "perf_counter_ns": nanoseconds(0, time.perf_counter_ns),
+        "time": seconds(BEGIN_S, time.time),
+        "time_ns": nanoseconds(_BEGIN_NS, time.time_ns),
     }
     replaced: list[tuple[Any, str, Callable[..., Any]]] = [
-        *((time, name, clock) for name, clock in clocks.items()),
+        (time, "sleep", _sleep),
         (os, "urandom", _seeded_bytes(seed)),
         (socket.socket, "connect", _connect),
         (socket.socket, "connect_ex", _connect),
@@ -67,6 +75,8 @@ def virtual_clocks(now_us: Callable[[], int], seed: int) -> Iterator[None]:
     ]
     before, collects = random.getstate(), gc.isenabled()
     with ExitStack() as patches:
+        for name, clock in clocks.items():
+            patches.enter_context(patch.object(time, name, clock))
         for owner, name, ours in replaced:
             patches.enter_context(patch.object(owner, name, here(ours, getattr(owner, name))))
         for kind in _partition_types():
@@ -110,9 +120,8 @@ def _partition_types() -> Iterator[type]:
         yield structs.TopicPartition
 
 
-def _partition_hash(partition: Any) -> int:
-    topic, number = partition
-    return _topic_hash(topic) + int(number) * _PARTITION_STEP
+def _partition_hash(partition: tuple[str, int]) -> int:
+    return _topic_hash(partition[0]) + partition[1] * _PARTITION_STEP
 
 
 @cache

@@ -45,11 +45,39 @@ class Process:
     def __init__(self, name: str, host: str) -> None:
         self.name = name
         self.host = host
-        self.is_dead = False
-        self.is_paused = False
+        self.runs_freely = True
+        self._is_dead = False
+        self._is_paused = False
         self._kept: list[events.Handle] = []
         self._steps_left: int | None = None
         self._at_step: Callable[[], None] = lambda: None
+
+    @property
+    def is_dead(self) -> bool:
+        return self._is_dead
+
+    def die(self) -> None:
+        """No code of it runs again."""
+        self._is_dead = True
+        self._note()
+
+    @property
+    def is_paused(self) -> bool:
+        return self._is_paused
+
+    def pause(self) -> None:
+        self._is_paused = True
+        self._note()
+
+    def resume(self) -> list[events.Handle]:
+        """Go on; return the callbacks that were kept."""
+        self._is_paused = False
+        self._note()
+        kept, self._kept = self._kept, []
+        return kept
+
+    def _note(self) -> None:
+        self.runs_freely = not (self._is_dead or self._is_paused or self._steps_left is not None)
 
     def may_run(self, handle: events.Handle) -> bool:
         if self.is_dead:
@@ -61,6 +89,7 @@ class Process:
             self._steps_left -= 1
             if self._steps_left < 0:
                 self._steps_left = None
+                self._note()
                 self._at_step()
                 return not self.is_dead
         return True
@@ -68,10 +97,7 @@ class Process:
     def after_steps(self, steps: int, act: Callable[[], None]) -> None:
         """Act in front of the process's callback with this number, counted from now on."""
         self._steps_left, self._at_step = steps, act
-
-    def take_kept(self) -> list[events.Handle]:
-        kept, self._kept = self._kept, []
-        return kept
+        self._note()
 
 
 class Instance:
@@ -131,7 +157,7 @@ class Instance:
     def _ended(self, process: Process, task: asyncio.Task[object]) -> None:
         if process.is_dead or process is not self._process:
             return
-        process.is_dead = True
+        process.die()
         self._world.network.end(process)
         problem = None if task.cancelled() else task.exception()
         if problem is None or self._stopping:
@@ -169,7 +195,7 @@ class Instance:
         if not self.is_running:
             return
         self._world.tell(f"{self.name} is killed")
-        self.process.is_dead = True
+        self.process.die()
         self._world.network.end(self.process)
 
     async def restart(self, grace_s: float = GRACE_S) -> None:
@@ -181,14 +207,13 @@ class Instance:
         """Its code stands still, as with SIGSTOP or a long collection of garbage; its connections stay."""
         if self.is_running and not self.process.is_paused:
             self._world.tell(f"{self.name} stands still")
-            self.process.is_paused = True
+            self.process.pause()
 
     def resume(self) -> None:
         """What came meanwhile, timers too, happens now."""
         if self.is_running and self.process.is_paused:
             self._world.tell(f"{self.name} goes on")
-            self.process.is_paused = False
-            for handle in self.process.take_kept():
+            for handle in self.process.resume():
                 self._world.loop.run_later(handle)
 
     def __repr__(self) -> str:

@@ -208,7 +208,8 @@ class Transport(asyncio.Transport):
 
     def resume_reading(self) -> None:
         self._reading = True
-        self._loop.call_soon(self._read_more, context=self.context)
+        if self._unread:
+            self._loop.call_soon(self._read_more, context=self.context)
 
     def _read_more(self) -> None:
         while self._unread and self._reading and not self._closing:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import heapq
 from asyncio import events
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, Protocol, cast
 
@@ -26,6 +27,10 @@ class Owner(Protocol):
     @property
     def host(self) -> str:
         """Its address."""
+
+    @property
+    def runs_freely(self) -> bool:
+        """Whether it runs every callback at once: `may_run` need not be asked."""
 
     def may_run(self, handle: events.Handle) -> bool:
         """Whether to run the callback now. A process that stands still keeps it for later."""
@@ -58,6 +63,57 @@ class _Numbered:
         return self is other
 
 
+class _Handle(events.Handle):
+    """A callback that is ready; made in one step, because a run of ten virtual minutes makes 100,000."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        callback: Callback,
+        args: tuple[Any, ...],
+        loop: VirtualLoop,
+        context: contextvars.Context | None,
+    ) -> None:
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+
+
+class _Timer(asyncio.TimerHandle):
+    """As `_Handle`, of a callback that is not ready yet."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callback,
+        args: tuple[Any, ...],
+        loop: VirtualLoop,
+        context: contextvars.Context | None,
+    ) -> None:
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+        self._when = when
+        self._scheduled = True
+
+    def cancel(self) -> None:
+        if not self._cancelled:
+            self._cancelled = True
+            self._loop._timer_handle_cancelled(self)
+            self._callback = self._args = None  # type: ignore[assignment]
+
+
 class NumberedTask(_Numbered, asyncio.Task):  # type: ignore[type-arg]  # asyncio.Task is generic in stubs only
     def __init__(self, number: int, *arguments: Any, **options: Any) -> None:
         self._number = number  # before the task registers itself in a set
@@ -65,9 +121,7 @@ class NumberedTask(_Numbered, asyncio.Task):  # type: ignore[type-arg]  # asynci
 
 
 class NumberedFuture(_Numbered, asyncio.Future):  # type: ignore[type-arg]
-    def __init__(self, number: int, *, loop: asyncio.AbstractEventLoop) -> None:
-        self._number = number
-        super().__init__(loop=loop)
+    """`VirtualLoop.create_future` sets its number."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
@@ -77,6 +131,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
     The clock is an integer of microseconds from ``begin_us`` on.
     """
 
+    #: Of `asyncio.BaseEventLoop`; the stubs do not know them.
+    _ready: deque[Any]
+    _stopping: bool
+    _closed: bool
+    _check_closed: Callable[[], None]
+
     def __init__(self, tie: Callable[[int], int] = lambda number: number, begin_us: int = 0) -> None:
         """``tie``: the rank of the n-th timer among equals."""
         super().__init__()
@@ -85,7 +145,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         #: The test has gone wrong if it goes on until then.
         self.most_us: int | None = None
         #: Is called when nothing is ready, before the clock moves on; true if it has made something ready.
-        self.before_advance: Callable[[], bool] = lambda: False
+        self.before_advance: Callable[[], bool] | None = None
         self._tie = tie
         self._timers: list[tuple[int, int, int, asyncio.TimerHandle]] = []
         self._cancelled = 0
@@ -107,18 +167,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """A delay above 0 is at least a microsecond: code that waits for the rest of a time-out may ask for
-        less, and would ask again at the same instant for ever."""
-        delay_us = max(round(delay * MICROSECONDS), delay > 0)
-        return self.call_at_us(self.now_us + delay_us, callback, *args, context=context)
+        """A delay is at least a microsecond: code that waits for the rest of a time-out may ask for less, or
+        for 0 as aiokafka does at the very instant of a commit, and would ask again at that instant for ever.
+        """
+        return self.call_at_us(
+            self.now_us + max(round(delay * MICROSECONDS), 1), callback, *args, context=context
+        )
 
     def call_at_us(
         self, when_us: int, callback: Callback, *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         """As `call_at`, in microseconds."""
-        self._check_closed()  # type: ignore[attr-defined]
-        timer = asyncio.TimerHandle(when_us / MICROSECONDS, callback, args, self, context)
-        timer._scheduled = True  # type: ignore[attr-defined]
+        if self._closed:
+            self._check_closed()
+        timer = _Timer(when_us / MICROSECONDS, callback, args, self, context)
         number = self._timer_number
         self._timer_number += 1
         heapq.heappush(self._timers, (max(when_us, self.now_us), self._tie(number), number, timer))
@@ -132,42 +194,65 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._cancelled = 0
 
     def _run_once(self) -> None:
-        ready = self._ready  # type: ignore[attr-defined]
-        if not ready and not self.before_advance():
-            self._advance()
-        self._turns += 1
-        if self._turns > MOST_TURNS:
-            raise Stuck(
-                f"no time passes at {self.time():.6f} s: something runs again and again without waiting"
-            )
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if handle._cancelled:
-                continue
-            owner = handle._context.get(OWNER)
-            if owner is None or owner.may_run(handle):
-                handle._run()
+        """Run until the loop is stopped."""
+        ready = self._ready
+        while not self._stopping:
+            if not ready and (self.before_advance is None or not self.before_advance()):
+                self._advance()
+            self._turns += 1
+            if self._turns > MOST_TURNS:
+                raise Stuck(
+                    f"no time passes at {self.time():.6f} s: something runs again and again without waiting"
+                )
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                if handle._cancelled:
+                    continue
+                owner = handle._context.get(OWNER)
+                if owner is not None and not (owner.runs_freely or owner.may_run(handle)):
+                    continue
+                try:
+                    handle._context.run(handle._callback, *handle._args)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as problem:  # noqa: BLE001  # as asyncio's handles do
+                    self._has_failed(handle, problem)
+
+    def _has_failed(self, handle: events.Handle, problem: BaseException) -> None:
+        self.call_exception_handler(
+            {"message": f"Exception in callback {handle}", "exception": problem, "handle": handle}
+        )
 
     def _advance(self) -> None:
         """Set the clock to the next timer, and make ready all that are due then."""
-        timers, ready = self._timers, self._ready  # type: ignore[attr-defined]
-        while timers and timers[0][3].cancelled():
+        timers, ready = self._timers, self._ready
+        while timers and timers[0][3]._cancelled:
             heapq.heappop(timers)
             self._cancelled = max(0, self._cancelled - 1)
         if not timers:
             raise Stuck("nothing will ever happen again: no timer is set, and no message is under way")
-        if timers[0][0] > self.now_us:
-            self.now_us = timers[0][0]
+        now_us = timers[0][0]
+        if now_us > self.now_us:
+            self.now_us = now_us
             self._turns = 0
-        if self.most_us is not None and self.now_us > self.most_us:
+        if self.most_us is not None and now_us > self.most_us:
             raise Stuck(f"the simulation goes on after {self.most_us / MICROSECONDS:g} virtual seconds")
-        while timers and timers[0][0] <= self.now_us:
+        while timers and timers[0][0] <= now_us:
             timer = heapq.heappop(timers)[3]
             timer._scheduled = False  # type: ignore[attr-defined]
-            if timer.cancelled():
+            if timer._cancelled:
                 self._cancelled = max(0, self._cancelled - 1)
             else:
                 ready.append(timer)
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callback, *args: Any, context: contextvars.Context | None = None
+    ) -> events.Handle:
+        if self._closed:
+            self._check_closed()
+        handle = _Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
 
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callback, *args: Any, context: contextvars.Context | None = None
@@ -176,13 +261,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def run_later(self, handle: events.Handle) -> None:
         """Put a callback that was kept behind those that are ready."""
-        self._ready.append(handle)  # type: ignore[attr-defined]
+        self._ready.append(handle)
 
     # tasks and futures
 
     def create_future(self) -> asyncio.Future[Any]:
-        self._object_number += 1
-        return NumberedFuture(self._object_number, loop=self)
+        self._object_number = number = self._object_number + 1
+        future = NumberedFuture(loop=self)
+        future._number = number
+        return future
 
     def _make_task(
         self, _loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any

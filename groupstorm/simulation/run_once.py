@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from groupstorm.report.story import Selection, story
@@ -71,7 +72,7 @@ def run_once(test: Test, schedule: Schedule, options: Options) -> Run:
     ties = Stream(schedule.seed, "ties")
     loop = VirtualLoop((lambda number: number) if schedule.is_calm else ties.at)
     loop.most_us = options.most_us
-    with virtual_clocks(lambda: loop.now_us, schedule.seed):
+    with virtual_clocks(partial(getattr, loop, "now_us"), schedule.seed):
         try:
             world = loop.run_until_complete(_begun(loop, schedule, options))
             try:

@@ -130,7 +130,7 @@ class World:
             if not found.done() and condition():
                 found.set_result(None)
                 return True
-            return before()
+            return before is not None and before()
 
         self.loop.before_advance = look
         try:

@@ -12,6 +12,8 @@ from groupstorm.protocol.codec import CodecError
 from groupstorm.testing.faults import Delay, Disconnect, Fail, Faults
 from groupstorm.testing.seen import read_seen
 
+#: Behind API key, version and correlation id of a request.
+_CLIENT_ID_AT = 8
 #: How many client ids are remembered, the first ones.
 CLIENT_IDS_KEPT = 10_000
 
@@ -25,9 +27,13 @@ class Interception:
         self._on_hit = on_hit
         #: The client ids of all requests so far.
         self.client_ids: set[str] = set()
+        #: By connection: its last client id, as it is in a request, with its length.
+        self._seen: dict[int, bytes] = {}
 
     def __call__(self, number: int, peer: Peer, frame: bytes) -> bool:
         """Whether a fault has taken the request. The broker refuses a request that cannot be read."""
+        if not self._faults.waiting and frame.startswith(self._seen.get(number, b"-"), _CLIENT_ID_AT):
+            return False  # as with the last request of the connection
         try:
             seen = read_seen(frame, self._faults)
         except CodecError:
@@ -37,6 +43,7 @@ class Interception:
         connection = self._server.connections.get(number)
         if connection is not None:
             connection.client_id = seen.client_id
+            self._note(number, seen.client_id)
             if len(self.client_ids) < CLIENT_IDS_KEPT:
                 self.client_ids.add(seen.client_id)
         effect = self._faults.decide(seen)
@@ -52,6 +59,12 @@ class Interception:
                 connection.close(f"a fault: the connection ends at a {seen.api} request")
         self._on_hit()
         return True
+
+    def _note(self, number: int, client_id: str) -> None:
+        encoded = client_id.encode()
+        if len(self._seen) >= CLIENT_IDS_KEPT:
+            self._seen.clear()
+        self._seen[number] = len(encoded).to_bytes(2, "big") + encoded
 
     def _refuse(self, number: int, peer: Peer, frame: bytes, error: Error) -> None:
         self._server.apply(lambda broker, now_ms: broker.refuse(number, peer, frame, error, now_ms))

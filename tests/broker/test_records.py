@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.broker.apis import APIS
-from groupstorm.broker.apis.api import Wait
+from groupstorm.broker.apis.api import Done, Wait
 from groupstorm.broker.delayed_fetches import DelayedFetches
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.records import Stamp, first_record_since, record_of_max_timestamp
@@ -93,24 +93,24 @@ def test_the_deadline_of_an_answered_fetch_is_not_that_of_the_next_one() -> None
     fetches, log = DelayedFetches(), PartitionLog()
 
     def wait(deadline_ms: int, ready: bool) -> Wait:
-        return Wait(deadline_ms, [log], lambda: ready, lambda: deadline_ms)
+        return Wait(deadline_ms, [log], lambda: ready, lambda: Done(deadline_ms))
 
     fetches.park(1, wait(100, ready=True))
-    assert fetches.appended([log]) == [(1, 100)]
+    assert fetches.appended([log]) == [(1, Done(100))]
     fetches.park(1, wait(300, ready=False))
     assert fetches.expire(200) == []
     assert fetches.next_deadline() == 300
-    assert fetches.expire(300) == [(1, 300)]
+    assert fetches.expire(300) == [(1, Done(300))]
     assert (fetches.next_deadline(), len(fetches)) == (None, 0)
 
 
 def test_deadlines_of_answered_fetches_do_not_pile_up() -> None:
     fetches, log = DelayedFetches(), PartitionLog()
     for _ in range(5_000):
-        fetches.park(1, Wait(2**31, [log], lambda: True, lambda: None))
+        fetches.park(1, Wait(2**31, [log], lambda: True, lambda: Done(None)))
         fetches.appended([log])
     assert len(fetches._deadlines) <= 1_002
-    fetches.park(2, Wait(70, [log], lambda: False, lambda: None))
+    fetches.park(2, Wait(70, [log], lambda: False, lambda: Done(None)))
     assert fetches.next_deadline() == 70
 
 

@@ -33,6 +33,14 @@ _SCENARIOS = {
     _DEFAULT_SCENARIO: {**_COMMON, "auto.create.topics.enable": "true"},
     "noautocreate": {**_COMMON, "auto.create.topics.enable": "false"},
 }
+#: Tests that make ACLs, and what they expect where there is none.
+_WANT_AUTHORIZER = frozenset(
+    {"0081_admin", "0109_auto_create_topics", "0115_producer_auth", "0119_consumer_auth"}
+)
+_AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
 _TEST = re.compile(r"_TEST\(\s*(?P<name>\d{4}_\w+),(?P<rest>.*?)(?=_TEST\(|\{NULL\}\})", re.DOTALL)
 _SCENARIO = re.compile(r'\.scenario\s*=\s*"(?P<first>\w+)')
 _NEEDS_NO_BROKER = ("TEST_F_LOCAL", "TEST_F_MANUAL")
@@ -59,7 +67,7 @@ class Librdkafka:
     def _declared(self) -> Iterator[SuiteTest]:
         for name, scenario in scenarios_of_tests((self._tests_folder / "test.c").read_text("utf-8")).items():
             self._scenarios[name] = scenario
-            yield SuiteTest(name, _SCENARIOS[scenario])
+            yield SuiteTest(name, settings_of(name, scenario))
 
     def command(self, test: SuiteTest, broker: RunningBroker, folder: Path) -> Command:
         configuration = folder / f"{test.name}.conf"
@@ -103,6 +111,11 @@ def _aborted(name: str, said: str) -> Outcome | None:
         return None
     seconds = max(map(float, re.findall(rf"^\[{name} */ *([\d.]+)s\]", said, re.MULTILINE)), default=0.0)
     return Outcome(name, Verdict.FAILED, seconds, f"{failed['place']} {failed['reason']}")
+
+
+def settings_of(name: str, scenario: str) -> dict[str, str]:
+    """The brokers' settings for a test."""
+    return _SCENARIOS[scenario] | (_AUTHORIZER if name in _WANT_AUTHORIZER else {})
 
 
 def scenarios_of_tests(test_c: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.problems import InputError
 from tests.client_suites.__main__ import chosen, main
 from tests.client_suites.franz_go import FranzGo, names_of_tests_with_a_broker
-from tests.client_suites.librdkafka import Librdkafka, scenarios_of_tests
+from tests.client_suites.librdkafka import Librdkafka, scenarios_of_tests, settings_of
 from tests.client_suites.running import run_test
 from tests.client_suites.suite import Command, Outcome, SuiteTest, Verdict
 from tests.client_suites.table import counts, has_failures, reasons, table
@@ -117,6 +117,13 @@ def test_librdkafka_tests_that_need_a_broker_and_their_scenarios() -> None:
     """
     expected = {"0001_a": "default", "0003_b": "noautocreate", "0004_c": "default"}
     assert scenarios_of_tests(dedent(source)) == expected
+
+
+def test_librdkafka_tests_that_make_acls_have_an_authorizer() -> None:
+    with_acls, without = (settings_of(name, "default") for name in ("0115_producer_auth", "0018_cgrp_term"))
+    assert with_acls["authorizer.class.name"].endswith("StandardAuthorizer")
+    assert "authorizer.class.name" not in without
+    assert without.items() < with_acls.items()
 
 
 def test_tests_are_chosen_by_the_beginnings_of_their_names() -> None:

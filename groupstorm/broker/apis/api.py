@@ -99,6 +99,8 @@ class BrokerState:
     transactions: Transactions = field(init=False)
     group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     metadata_cache: dict[tuple[object, ...], list[bytes]] = field(default_factory=dict)
+    idle_fetches: dict[tuple[object, ...], list[bytes]] = field(default_factory=dict)
+    """Answers without records, by what they say."""
     appended: list[PartitionLog] = field(default_factory=list)
     """Logs that this request has changed: fetches may wait for them."""
     changes: list[Change] = field(default_factory=list)
@@ -307,7 +309,7 @@ class Wait(NamedTuple):
     deadline_ms: int
     logs: Sequence[PartitionLog]
     is_ready: Callable[[], bool]
-    finish: Callable[[], KioMessage]
+    finish: Callable[[], Done | Encoded]
 
 
 Outcome: TypeAlias = Done | Encoded | NoAnswer | AskCoordinator | Wait

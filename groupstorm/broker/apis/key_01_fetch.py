@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, Wait, milliseconds
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, Encoded, Wait, milliseconds
 from groupstorm.broker.apis.lookup import NO_EPOCH, find_log, find_topic
 from groupstorm.broker.apis.rights import may_on_cluster
 from groupstorm.broker.authorization.acls import Operation
@@ -44,6 +44,8 @@ _NO_REPLICA = -1
 #: In front of a response; its size counts with it.
 _LENGTH_BYTES = 4
 _FIRST_WITH_TOPIC_IDS = 13
+#: So many encoded responses without records are kept.
+_IDLE_KEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class _Asked:
         return self.log.last_stable_offset if self.committed_only and self.log is not None else None
 
 
-def handle(state: BrokerState, call: Call) -> Done | Wait:
+def handle(state: BrokerState, call: Call) -> Done | Encoded | Wait:
     session, is_full, error = _session(state, call)
     if error is not Error.NONE:
         return Done(call.types.response(error_code=error, session_id=NO_SESSION, responses=()))
@@ -87,15 +89,18 @@ def handle(state: BrokerState, call: Call) -> Done | Wait:
     def is_ready() -> bool:
         return _is_ready(asked, min_bytes)
 
-    def finish() -> Any:
+    def finish() -> Done | Encoded:
+        idle = _idle(state, call, asked) if session is None else None
+        if idle is not None:
+            return idle
         reads = _read(asked, max_bytes)
         throttle_ms = _throttle_ms(state, call, reads, is_full)
         if throttle_ms:
-            return _throttled(state, call, session, is_full, throttle_ms)
-        return _response(call, reads, session, is_full)
+            return Done(_throttled(state, call, session, is_full, throttle_ms))
+        return Done(_response(call, reads, session, is_full))
 
     if max_wait_ms <= 0 or all(one.is_denied for one in asked) or is_ready():
-        return Done(finish())
+        return finish()
     logs = [one.log for one in asked if one.log is not None]
     return Wait(call.now_ms + max_wait_ms, logs, is_ready, finish)
 
@@ -195,6 +200,28 @@ def _limits(state: BrokerState, call: Call) -> tuple[int, int]:
     if by_quota is not None and by_quota < most:
         most = int(by_quota)
     return most, min(call.message.min_bytes, most)
+
+
+def _idle(state: BrokerState, call: Call, asked: list[_Asked]) -> Encoded | None:
+    """The response if the client is at the end of every partition and has no quota. Idle clients get the same
+    one twice a second: it is encoded once."""
+    if state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is not None:
+        return None
+    shown: list[object] = [call.version, call.message.isolation_level]
+    for one in asked:
+        log = one.log
+        if log is None or log.is_gone or one.partition.fetch_offset != log.end_offset:
+            return None
+        shown += (one.key, log.end_offset, log.last_stable_offset, log.start_offset)
+    key = tuple(shown)
+    body = state.idle_fetches.get(key)
+    if body is None:
+        if len(state.idle_fetches) >= _IDLE_KEPT:
+            state.idle_fetches.clear()
+        reads = [_Read(one, Error.NONE, [], b"") for one in asked]
+        body = [b"".join(encoder(call.types.root)(_response(call, reads, None, True)))]
+        state.idle_fetches[key] = body
+    return Encoded(body)
 
 
 class _Read(NamedTuple):

@@ -258,6 +258,8 @@ class PartitionLog:
 
     def readable_bytes(self, offset: int, max_bytes: int, until: int | None = None) -> int:
         """The bytes from ``offset`` on, counted up to ``max_bytes``."""
+        if offset >= self.end_offset:
+            return 0
         total = 0
         for index in self._range(offset, until):
             total += self.batches.columns.sizes[index]

@@ -17,7 +17,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="how many kills")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
     options = parser.parse_args()
-    kills = records = commits = transactions = generations = 0
+    kills = records = commits = transactions = generations = written = kept = 0
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         for told in kill_repeatedly(Path(folder), options.count, options.seed):
@@ -26,10 +26,12 @@ def main() -> int:
             commits += sum(told.commits.values())
             transactions += len(told.committed) + len(told.aborted)
             generations += told.generation
+            written += told.compacted.written
+            kept += told.compacted.kept
             print(
                 f"{kills:,} kills in {time.monotonic() - began_s:,.0f} s: {records:,} records,"
-                f" {commits:,} commits, {transactions:,} transactions, {generations:,} generations"
-                " acknowledged, none lost",
+                f" {commits:,} commits, {transactions:,} transactions, {generations:,} generations,"
+                f" {written:,} records with keys acknowledged, none lost; {kept:,} with keys are left",
                 flush=True,
             )
     return 0

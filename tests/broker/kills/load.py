@@ -10,6 +10,8 @@ from typing import Any
 
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
+from tests.broker.kills.compacted import CompactedTopic
+from tests.broker.kills.requests import begin_transaction, end_transaction, send
 from tests.broker.wire import RawClient, milliseconds, structure
 
 Address = tuple[str, int]
@@ -35,13 +37,21 @@ class Acknowledged:
     """The values of acknowledged transactions; each was written to both partitions."""
     aborted: list[bytes] = field(default_factory=list)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
+    compacted: CompactedTopic = field(default_factory=CompactedTopic)
     problems: list[AssertionError] = field(default_factory=list)
     """What a client got and must not get."""
 
 
 def under_load(address: Address, told: Acknowledged) -> list[threading.Thread]:
     """Start the clients. Each ends as soon as its connection does."""
-    clients: tuple[Callable[[RawClient, Acknowledged], None], ...] = (produce, commit, join, transact)
+    clients: tuple[Callable[[RawClient, Acknowledged], None], ...] = (
+        produce,
+        commit,
+        join,
+        transact,
+        lambda client, told: told.compacted.write(client),
+        lambda client, told: told.compacted.transact(client),
+    )
     threads = [threading.Thread(target=_until_the_end, args=(one, address, told)) for one in clients]
     for thread in threads:
         thread.start()
@@ -64,7 +74,7 @@ def _until_the_end(
 def produce(client: RawClient, told: Acknowledged) -> None:
     """One record with acks=all."""
     value = b"record-%d" % next(told.numbers)
-    answer = _produce(client, PLAIN, wire.batch([value]), None)
+    answer = send(client, TOPIC, PLAIN, wire.batch([value]))
     assert answer.error_code == Error.NONE, answer
     told.records.append((answer.base_offset, value))
 
@@ -122,50 +132,16 @@ def join(client: RawClient, told: Acknowledged) -> None:
 
 def transact(client: RawClient, told: Acknowledged) -> None:
     """One transaction over two partitions and a group's offset, committed or, every third one, aborted."""
-    producer = client.ask(
-        wire.INIT_PRODUCER_ID,
-        4,
-        transactional_id="t",
-        transaction_timeout=milliseconds(60_000),
-        producer_id=-1,
-        producer_epoch=-1,
-    )
-    if producer.error_code == Error.CONCURRENT_TRANSACTIONS:
+    producer = begin_transaction(client, "t", TOPIC, (FIRST, SECOND))
+    if producer is None:
         return
-    assert producer.error_code == Error.NONE
-    identity = (producer.producer_id, producer.producer_epoch)
-    assert identity > (told.producer_id, told.epoch), "epochs never go back"
-    told.producer_id, told.epoch = identity
+    assert producer > (told.producer_id, told.epoch), "epochs never go back"
+    told.producer_id, told.epoch = producer
     number = next(told.numbers)
     value = b"transaction-%d" % number
-    own = {"transactional_id": "t", "producer_id": identity[0], "producer_epoch": identity[1]}
-    topic = structure(
-        wire.ADD_PARTITIONS_TO_TXN, 3, "AddPartitionsToTxnTopic", name=TOPIC, partitions=(FIRST, SECOND)
-    )
-    added = client.ask(
-        wire.ADD_PARTITIONS_TO_TXN,
-        3,
-        v3_and_below_topics=(topic,),
-        **{f"v3_and_below_{name}": one for name, one in own.items()},
-    )
-    assert added.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code == Error.NONE
     for partition in (FIRST, SECOND):
-        records = wire.batch([value], producer_id=identity[0], epoch=identity[1], sequence=0, attributes=0x10)
-        assert _produce(client, partition, records, "t").error_code == Error.NONE
+        records = wire.batch([value], producer_id=producer[0], epoch=producer[1], sequence=0, attributes=0x10)
+        assert send(client, TOPIC, partition, records, "t").error_code == Error.NONE
     commits = number % 3 != 0
-    assert client.ask(wire.END_TXN, 3, committed=commits, **own).error_code == Error.NONE
+    end_transaction(client, "t", producer, commits)
     (told.committed if commits else told.aborted).append(value)
-
-
-def _produce(client: RawClient, partition: int, records: bytes, transactional_id: str | None) -> Any:
-    data = structure(wire.PRODUCE, 9, "PartitionProduceData", index=partition, records=records)
-    topic = structure(wire.PRODUCE, 9, "TopicProduceData", name=TOPIC, partition_data=(data,))
-    answer = client.ask(
-        wire.PRODUCE,
-        9,
-        transactional_id=transactional_id,
-        acks=-1,
-        timeout=milliseconds(1000),
-        topic_data=(topic,),
-    )
-    return answer.responses[0].partition_responses[0]

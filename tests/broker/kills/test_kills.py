@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.broker.kills.compacted import CompactedTopic
 from tests.broker.kills.killing import check, kill_repeatedly
 from tests.broker.kills.load import TOPIC, Acknowledged
 from tests.broker.test_serve import serving
@@ -17,6 +19,9 @@ def test_ten_kills_lose_nothing(tmp_path: Path) -> None:
     (told,) = kill_repeatedly(tmp_path, 10, seed=1)
     acknowledged = (told.records, told.commits, told.committed, told.aborted, told.generation)
     assert all(acknowledged), acknowledged
+    compacted = told.compacted
+    assert compacted.newest_committed
+    assert 0 < compacted.kept < compacted.written / 2, "nothing was compacted"
 
 
 @pytest.mark.parametrize(
@@ -34,3 +39,22 @@ def test_what_is_missing_is_found(told: Acknowledged, missing: str) -> None:
         pytest.raises(AssertionError, match=missing),
     ):
         check(client, told)
+
+
+def test_what_is_missing_in_a_compacted_topic_is_found() -> None:
+    told = CompactedTopic()
+    with serving("--topic", f"{TOPIC}:3") as (_, address), RawClient(address) as client:
+        told.create(client)
+        told.write(client)
+        told.check(client)
+        (key, found), *_ = told.newest.items()
+        later = found._replace(offset=found.offset + 1)
+        for newest, problem in ((later, f"{found} is the newest"), (later._replace(key=b"x"), "is lost")):
+            told.newest = {newest.key or b"": newest}
+            told.sent_later = {newest.key or b"": []}
+            with pytest.raises(AssertionError, match=re.escape(problem)):
+                told.check(client)
+        told.newest = {}
+        told.newest_committed = {key: 1}
+        with pytest.raises(AssertionError, match="None, not 1 is committed"):
+            told.check(client)

@@ -1,0 +1,63 @@
+"""Requests as bytes become messages. A request that comes again and again is decoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from groupstorm.protocol.codec import ResponseTypes, decoder, request_type, response_types
+from groupstorm.protocol.headers import read_header
+
+#: Fetch and Heartbeat: an idle client's requests are equal but for their correlation ids.
+_REPEATED = frozenset({1, 12})
+_LONGEST_KEPT = 512
+_KEPT = 1_000
+#: Where the correlation id begins and ends.
+_ID_AT, _ID_END = 4, 8
+
+
+class Decoded(NamedTuple):
+    """``types``: those of the response."""
+
+    types: ResponseTypes
+    correlation_id: int
+    client_id: str
+    message: Any
+
+
+@cache
+def _codecs(
+    api_key: int, version: int
+) -> tuple[bool, Callable[[bytes, int], tuple[Any, int]], ResponseTypes]:
+    """Whether the version is a flexible one, the decoder of its requests, and the types of its responses."""
+    message_type = request_type(api_key, version)
+    return message_type.__flexible__, decoder(message_type), response_types(api_key, version)
+
+
+class Decoder:
+    """Decodes the requests of all connections. Messages are immutable: requests may share one."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Decoded] = {}
+
+    def decode(self, api_key: int, version: int, frame: bytes) -> Decoded:
+        """A request of an API and a version that are served. Raises CodecError."""
+        if api_key not in _REPEATED or len(frame) > _LONGEST_KEPT:
+            return _decode(api_key, version, frame)
+        rest = frame[:_ID_AT] + frame[_ID_END:]
+        known = self._known.get(rest)
+        if known is not None:
+            correlation_id = int.from_bytes(frame[_ID_AT:_ID_END], "big", signed=True)
+            return Decoded(known.types, correlation_id, known.client_id, known.message)
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        decoded = self._known[rest] = _decode(api_key, version, frame)
+        return decoded
+
+
+def _decode(api_key: int, version: int, frame: bytes) -> Decoded:
+    flexible, decode, types = _codecs(api_key, version)
+    header = read_header(frame, flexible)
+    message, _ = decode(frame, header.body_at)
+    return Decoded(types, header.correlation_id, header.client_id, message)
