@@ -44,8 +44,9 @@ _NO_REPLICA = -1
 #: In front of a response; its size counts with it.
 _LENGTH_BYTES = 4
 _FIRST_WITH_TOPIC_IDS = 13
-#: So many encoded responses without records are kept.
+#: So many encoded responses without records are kept, each of at most so many partitions.
 _IDLE_KEPT = 1_000
+_IDLE_PARTITIONS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,10 @@ def _limits(state: BrokerState, call: Call) -> tuple[int, int]:
 def _idle(state: BrokerState, call: Call, asked: list[_Asked]) -> Encoded | None:
     """The response if the client is at the end of every partition and has no quota. Idle clients get the same
     one twice a second: it is encoded once."""
-    if state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is not None:
+    if (
+        len(asked) > _IDLE_PARTITIONS
+        or state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is not None
+    ):
         return None
     shown: list[object] = [call.version, call.message.isolation_level]
     for one in asked:
