@@ -159,10 +159,10 @@ def check(paths: Sequence[str], out: Path) -> None:
         group: one.to_json() for group, one in figures.items()
     }
     for one in explain(out):
-        costs = [each.unowned_us for each in (*one.history.rebalances,)]
+        costs = [each.unowned_us for each in one.history.rebalances]
         costs += [each.unowned_us for each in one.history.absences]
-        if one.history.unowned_us is not None:
-            assert one.history.unowned_us == sum(costs)
+        if one.history.unowned_us is not None:  # a figure in seconds, which a damaged year makes inexact
+            assert one.history.unowned_us == pytest.approx(sum(costs), rel=1e-12)
 
 
 def piece(chance: random.Random, lines: Sequence[bytes], count: int) -> list[bytes]:
