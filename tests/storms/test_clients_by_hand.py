@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from groupstorm.clients.operations import AwaitJoinInterval
 from groupstorm.storms.randomness import Stream
 from groupstorm.storms.scenario.distributions import parse
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.draws import ASSIGN, CALLBACK, ApplicationDraws
 from groupstorm.storms.world.garbage_collections import GarbageCollections
 from groupstorm.storms.world.metadata import ClientMetadata
@@ -210,3 +213,18 @@ def test_a_duration_is_drawn_unless_it_is_constant() -> None:
     spread = parse("x", {"uniform": [1, 9]})
     assert draws.duration_us(spread, CALLBACK) == spread.at(draws.draw(CALLBACK))
     assert draws.duration_us(spread, ASSIGN) == spread.at(draws.draw(ASSIGN))
+
+
+@pytest.mark.parametrize(
+    ("joined_us", "waits_us"),
+    [(None, None), (2_000_000, None), (2_000_001, 1_000_000), (3_000_000, 1_000_000)],
+)
+def test_a_member_joins_once_in_an_interval(joined_us: int | None, waits_us: int | None) -> None:
+    """At 3 s, with an interval of 1 s; None: it does not wait."""
+    member: Any = SimpleNamespace(
+        clock=SimpleNamespace(now_us=3_000_000),
+        timers=SimpleNamespace(us=lambda ms: ms * 1_000),
+        _joined_us=joined_us,
+        later=lambda delay_us: delay_us,
+    )
+    assert VirtualConsumer._await_join_interval(member, AwaitJoinInterval(1_000)) == waits_us

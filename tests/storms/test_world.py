@@ -154,6 +154,14 @@ def test_a_slow_record_of_a_created_partition_counts_from_its_creation() -> None
     assert (before, times.next_offset(created, 0)) == (90, 30)
 
 
+@pytest.mark.parametrize(("profile", "is_before"), [("java", False), ("librdkafka", True)])
+def test_only_java_joins_with_version_9(profile: str, is_before: bool) -> None:
+    """Before it no leader can be told to skip its assignment (KIP-814)."""
+    environment = until(begun(START, client_profile=profile), 10_000)._environment
+    assert environment._joins_before_v9("member-0") is is_before
+    assert not environment._joins_before_v9("nobody")
+
+
 def test_plain_consumers_ask_for_no_rebalance_by_themselves() -> None:
     world = begun(START)
     assert not world.follow_ups
