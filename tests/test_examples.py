@@ -64,10 +64,10 @@ def test_an_example_assignor_in_real_time(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "passed"), [("emulator", 7), pytest.param("jvm", 5, marks=pytest.mark.slow)]
+    ("kind", "passed"), [("emulator", 7), pytest.param("jvm", 6, marks=pytest.mark.slow)]
 )
 def test_the_order_service_is_tested_on_a_broker_of_its_own(kind: str, passed: int) -> None:
-    """On real Kafka without the tests that are about faults."""
+    """On real Kafka without the one test that asks for the emulator."""
     pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
     command = [sys.executable, "-m", "pytest", "-n0", *PLUGIN, f"--kafka={kind}"]
     result = subprocess.run(

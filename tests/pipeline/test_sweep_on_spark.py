@@ -318,20 +318,17 @@ class Cluster:
             time.sleep(0.05)
 
 
-def children(parent: int) -> list[int]:
+def java_children(parent: int) -> list[int]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            command, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
         except OSError:  # it has ended
             continue
-        if int(fields[1]) == parent and fields[0] != "Z":
+        fields = rest.split()
+        if command == "java" and int(fields[1]) == parent and fields[0] != "Z":
             found.append(int(folder.name))
     return found
-
-
-def java_children(parent: int) -> list[int]:
-    return [pid for pid in children(parent) if (Path("/proc") / str(pid) / "comm").read_text() == "java\n"]
 
 
 @pytest.fixture
