@@ -138,7 +138,7 @@ def test_a_message_names_a_command_that_can_be_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_examples_of_the_help_can_be_parsed(tmp_path: Path) -> None:
-    """They name the folder of a run, or a service, that is not there, which is all that is wrong with them."""
+    """They name a run's folder or a service that is not there, which is all that is wrong with them."""
     from groupstorm.cli.commands import COMMANDS, load_command
 
     examples = [
