@@ -1,7 +1,8 @@
 """A service of its own process for chaos runs: `python service.py MODE`, with confluent-kafka.
 
 Modes: careful; commits-first; reverses (processes a batch from its end); prints (says on standard output what
-it has processed); transactions; half-transactions (the offsets are in the transaction, the output is not);
+it has processed); transactions; half-transactions (the offsets are in the transaction, the output is not; one
+transaction of each process is aborted and done again);
 fails (ends after ten records).
 """
 
@@ -15,7 +16,7 @@ import time
 from types import FrameType
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 WORK_S = 0.02
 
@@ -30,7 +31,7 @@ class Service:
     def __init__(self, mode: str) -> None:
         self.mode = mode
         self.is_over = False
-        self.processed = 0
+        self.processed = self.batches = 0
         transactional = mode in ("transactions", "half-transactions")
         own: dict[str, Any] = {"bootstrap.servers": told("BOOTSTRAP_SERVERS"), "client.id": told("CLIENT_ID")}
         self.consumer = Consumer(
@@ -81,6 +82,10 @@ class Service:
             for message in messages:
                 self.process(message, self.outside if self.mode == "half-transactions" else self.producer)
             self.outside.flush()
+            self.batches += 1
+            if self.mode == "half-transactions" and self.batches == 3:
+                self.do_again(messages)
+                return
             positions = self.consumer.position(self.consumer.assignment())
             group = self.consumer.consumer_group_metadata()
             self.producer.send_offsets_to_transaction(positions, group)
@@ -89,6 +94,14 @@ class Service:
             print(f"aborted: {problem}", flush=True)
             self.producer.abort_transaction()
             sys.exit(1)  # the offsets begin anew with the next process
+
+    def do_again(self, messages: list[Message]) -> None:
+        self.producer.abort_transaction()
+        first: dict[tuple[str, int], int] = {}
+        for one in messages:
+            first.setdefault((str(one.topic()), int(one.partition() or 0)), int(one.offset() or 0))
+        for (topic, partition), offset in first.items():
+            self.consumer.seek(TopicPartition(topic, partition, offset))
 
     def process(self, message: Message, producer: Producer) -> None:
         time.sleep(WORK_S)
