@@ -39,6 +39,7 @@ _LATE_US: Final = 2_000_000
 _FIRST_JOIN_US: Final = 50_000
 _FIRST_JOIN: Final = "first-join"
 _FIRST_JOIN_GROUP: Final = "its first JoinGroup"
+_FIRST_ROUND: Final = "the first round that it is in"
 #: Kafka's consumer since 3.0 asks for a round when it is closed, and never joins it.
 _LEFT_GROUP: Final = "left-group"
 #: Logs have whole milliseconds, and the coordinator's timers have ticks.
@@ -187,14 +188,14 @@ class _Life:
         if self._stint is not None and self._expired is not None and not self._says_itself:
             self._silent_before(self._expired)
         if self._stint is None:
-            self._begin(inferred(sign.time_us, f"{sign.place}: {_FIRST_JOIN_GROUP}"))
+            self._begin(inferred(sign.time_us, _first(sign)))
         self._first_join(sign)
         self._end_of_work(sign)
         self._ids.add(sign.member_id)
 
     def _replaced(self, sign: Sign) -> None:
         if self._stint is None:
-            self._begin(inferred(sign.time_us, f"{sign.place}: {_FIRST_JOIN_GROUP}"))
+            self._begin(inferred(sign.time_us, _first(sign)))
         elif self._ids:
             self._problem(sign, "the static member comes back, and when its process had stopped", _OWN_LOG)
         self._first_join(sign)
@@ -205,14 +206,13 @@ class _Life:
         stint = self._stint
         if stint is None or self._ids or sign.time_us <= stint.start.at_us + _FIRST_JOIN_US:
             return
-        why = f"{sign.place}: {_FIRST_JOIN_GROUP}"
-        stint.start = stint.start._replace(at=inferred(sign.time_us, why))
+        stint.start = stint.start._replace(at=inferred(sign.time_us, _first(sign)))
 
     def _first_seen(self, sign: Sign) -> None:
         """A member of whose beginning there is no row."""
         if self._began_empty:
             at_us = sign.time_us if sign.round_us is None else sign.round_us
-            self._begin(inferred(at_us, f"{sign.place}: the first round that it is in"))
+            self._begin(inferred(at_us, f"{sign.place}: {_FIRST_ROUND}"))
         else:
             self._begin(inferred(BEFORE, f"{sign.place}: it is in the group when the trace begins"))
 
@@ -368,3 +368,8 @@ class _Life:
 def _tells_of_the_end(sign: Sign) -> bool:
     """Whether a sign after a LeaveGroup says if its process was stopped, or had not polled in time."""
     return sign.kind in _TELL_OF_THE_END or (sign.kind == signs.REJOIN and sign.detail == _POLL_TIMEOUT)
+
+
+def _first(sign: Sign) -> str:
+    """How the time is known at which a process joined for the first time."""
+    return f"{sign.place}: {_FIRST_ROUND if sign.detail == signs.IN_ROUND else _FIRST_JOIN_GROUP}"

@@ -40,6 +40,8 @@ class Sign(NamedTuple):
 STARTED, JOINED, REPLACED, PARKED, SYNCED = "started", "joined", "replaced", "parked", "synced"
 CLOSING, REVOKED, CLOSED, REMOVED, CRASHED = "closing", "revoked", "closed", "removed", "crashed"
 FAILED, LOST, REJOIN, PAUSED = "failed", "lost", "rejoin", "paused"
+#: The detail of a `JOINED` of which only the round is known: its time is when that round began.
+IN_ROUND: Final = "in-round"
 
 #: Events after which a scenario cannot repeat what happened -> what they mean.
 _NOT_IN_SCENARIOS: Final[Mapping[str, str]] = {
@@ -149,6 +151,8 @@ class _Reader:
         self._place = ""
         self._now_us = 0
         self._inferred = False
+        #: Whether the row says by when something had happened, and not since when.
+        self._by_then = False
         #: What each member has, as far as its own rows say it.
         self._owned: dict[str, set[str]] = {}
         #: That the coordinator let go of the group: the end of the logs, unless it says more.
@@ -187,6 +191,7 @@ class _Reader:
         evidence = row.get("evidence")
         self._place = ", ".join(evidence[:2]) if evidence else f"row {row['seq']}, {row['event']}"
         self._inferred = row.get("provenance") == "inferred"
+        self._by_then = row.get("latest_us") is not None and row.get("earliest_us") is None
         why = _NOT_IN_SCENARIOS.get(row["event"])
         if row["event"] == "group_deleted" and row.get("cause") == Cause.UNLOADED:
             self._unloaded = self._described(str(why))
@@ -196,7 +201,9 @@ class _Reader:
             self._problem(self._described(why))
         if entry is None:
             return
-        self._figures.add(*entry)
+        if not isinstance(entry[2], imported.MembersGone | imported.MembersBack):
+            # the replay is a storm, in which a group without members has un-owned partitions
+            self._figures.add(*entry)
         if entry[1] is Source.MEMBER:
             self.reading.has_member_rows = True
         self.reading.epochs.add(entry[0], entry[2])
@@ -220,13 +227,17 @@ class _Reader:
         if sentence.split(" (at ", maxsplit=1)[0] not in known:
             self.reading.problems.append(sentence)
 
-    def _sign(self, event: Any, kind: str, detail: str = "", for_us: int = 0) -> None:
+    def _sign(
+        self, event: Any, kind: str, detail: str = "", for_us: int = 0, at_us: int | None = None
+    ) -> None:
+        """``at_us``: the time of the row if None."""
         name = event.member
         if name is None:
             return
         round_us = self.reading.rounds.began_before(self._now_us)
         member_id = getattr(event, "member_id", "")
-        sign = Sign(self._now_us, kind, detail, self._place, for_us, round_us, member_id)
+        time_us = self._now_us if at_us is None else at_us
+        sign = Sign(time_us, kind, detail, self._place, for_us, round_us, member_id)
         self.reading.signs.setdefault(name, []).append(sign)
 
     # -- the trace itself ------------------------------------------------------------------------
@@ -290,7 +301,11 @@ class _Reader:
             # a member whose JoinGroup no row has joined soon after the first one
             soon_us = self._now_us if self._preparing_us is None else self._preparing_us + 1
             self.reading.first_joins_us.append(soon_us if self._inferred else self._now_us)
-        self._sign(event, JOINED)
+        round_us = self.reading.rounds.began_before(self._now_us)
+        if self._by_then and round_us is not None:
+            self._sign(event, JOINED, IN_ROUND, at_us=round_us)
+        else:
+            self._sign(event, JOINED)
 
     def _replaced(self, event: coordinator.MemberReplaced) -> None:
         self._instance(event.member, event.instance)

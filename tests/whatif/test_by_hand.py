@@ -83,6 +83,20 @@ def test_a_process_counts_from_its_first_join_on() -> None:
     assert told(found) == [("start", 9, "inferred", 0)]
 
 
+def test_a_member_of_which_only_the_round_is_known_joined_when_it_began() -> None:
+    """Its process starts at 2 s; a round begins at 5 s, and is over at 9 s with the member in it."""
+    found = lives((2, signs.STARTED, "", ""), (5, signs.JOINED, signs.IN_ROUND, "a"))
+    assert told(found) == [("start", 5, "inferred", 0)]
+    (stint,) = found.stints
+    assert stint.start.at.why == "log:2: the first round that it is in"
+
+
+def test_a_process_that_starts_in_a_round_joins_no_sooner() -> None:
+    """The round begins at 5 s, and the process starts at 6 s."""
+    found = lives((6, signs.STARTED, "", ""), (5, signs.JOINED, signs.IN_ROUND, "a"))
+    assert told(found) == [("start", 6, "observed", 0)]
+
+
 def test_a_static_member_that_gives_up_everything_stops_and_does_not_die() -> None:
     """It sends no LeaveGroup: its session expires 45 s later."""
     found = lives(

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
+from groupstorm.trace.reader import read_entries
 from groupstorm.whatif.inference import infer_settings, timeouts_of
 from groupstorm.whatif.lives import lives_of
 from groupstorm.whatif.reading import Reading, read_run
@@ -62,3 +64,25 @@ def test_a_member_that_left_sooner_than_its_assumed_interval_allows_is_a_problem
 def test_a_known_timeout_that_is_no_duration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--known session\.timeout\.ms"):
         infer_settings(read(tmp_path), {"session.timeout.ms": "long"})
+
+
+def test_a_group_without_members_has_un_owned_partitions_as_in_the_storm_that_repeats_it(
+    tmp_path: Path,
+) -> None:
+    """All six partitions have no owner while the group has no members."""
+    logs = sorted((LOGS / "real" / "kafka-4.3.1-librdkafka").glob("*.log.gz"))
+    import_logs(find_logs([str(path) for path in logs]), tmp_path / "out", Options())
+    trace = tmp_path / "out" / "trace.jsonl"
+    reading = read_run(trace, "orders-static")
+    accumulator, ended_us, gone_us = FiguresAccumulator(), 0, 0
+    for row, entry in read_entries(trace):
+        ended_us = row["time_us"]
+        if entry is not None and row["group"] == "orders-static":
+            accumulator.add(*entry)
+            gone_us = ended_us if row["event"] == "members_gone" else gone_us
+    told = accumulator.figures(ended_us).unowned_partition_seconds
+    assert reading.figures is not None
+    assert told is not None
+    assert gone_us > 0
+    without_members_s = (ended_us - gone_us) / 1e6
+    assert reading.figures.unowned_partition_seconds == pytest.approx(told + 6 * without_members_s)
