@@ -81,7 +81,7 @@ def _print_group(one: Explanation) -> None:
         print_paragraph(f"Time without an owner: {_unowned_unknown(history)}.")
     else:
         print_paragraph(
-            f"Time without an owner, summed over partitions: {seconds(history.unowned_us / _SECOND_US)}."
+            f"Time without an owner, summed over partitions: {_unowned(history.unowned_us, history)}."
         )
     if history.without_members:
         print_paragraph(f"{_without_members(history)}: no partition needs an owner then.")
@@ -158,11 +158,15 @@ def _cost(finding: Finding, history: History) -> str:
     count = counted(len(finding.rebalances), "rebalance")
     if history.unowned_us is None:
         return f"{count}, {seconds(finding.lasted_us / _SECOND_US)} in rebalances"
-    unowned = f"{seconds(finding.unowned_us / _SECOND_US)} without an owner"
+    unowned = f"{_unowned(finding.unowned_us, history)} without an owner"
     away = f" and {counted(len(finding.absences), 'absence')}" if finding.absences else ""
     return (
         f"{unowned}, {count}{away}" if finding.rebalances or finding.absences else "no rebalance of its own"
     )
+
+
+def _unowned(unowned_us: int, history: History) -> str:
+    return f"{'at least ' if history.unowned_is_least else ''}{seconds(unowned_us / _SECOND_US)}"
 
 
 def _members(members: Sequence[str], history: History) -> str:

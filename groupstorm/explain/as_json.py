@@ -26,6 +26,7 @@ def as_json(one: Explanation, wording: Wording) -> dict[str, Any]:
         "rebalances": [_rebalance(each, names.get(each.number), known) for each in history.rebalances],
         "absences": [_absence(each, known) for each in history.absences],
         "unowned_us": history.unowned_us,
+        "unowned_is_lower_bound": history.unowned_is_least,
         "without_members": [
             {"from_us": from_us, "to_us": to_us} for from_us, to_us in history.without_members
         ],

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.explain.work import Work
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.table import Figures
+from groupstorm.figures.unknown import DEATHS
 from groupstorm.trace.events.group_states import Cause
 
 Row = Mapping[str, Any]
@@ -287,6 +288,11 @@ class History:
     #: Of a group of Kafka Connect: what its workers ran.
     work: Work = field(default_factory=Work)
     figures: Figures | None = None
+
+    @property
+    def unowned_is_least(self) -> bool:
+        """Whether members died of which nothing says when: their partitions had no owner for longer."""
+        return DEATHS in self.missing
 
     @property
     def unowned_us(self) -> int | None:

@@ -22,7 +22,8 @@ def answer(
 
     ``unknown_owners``: of an imported trace that does not say who owned what, the sentence that says so.
     ``unknown_absences``: likewise, of a trace that does not say how long owners were away.
-    ``unowned_is_least``: it knows of owners that were away only what their coordinator does.
+    ``unowned_is_least``: it knows of owners that were away only what their coordinator does, or not when
+    processes died.
     ``unknown_moves``: it does not say when the group had settled. ``without_members_s``: so long it says that
     the group had no members.
     """
@@ -48,7 +49,7 @@ def _unowned(figures: Figures, is_least: bool) -> str:
     if total is None or longest is None:
         return "at no time did every partition have an owner"
     if not total:
-        return f"{'as far as the coordinator knows, ' if is_least else ''}no partition was ever un-owned"
+        return f"{'as far as the trace knows, ' if is_least else ''}no partition was ever un-owned"
     least = "at least " if is_least else ""
     times = f"{least}{seconds(total)} in all, {least}{seconds(longest)} at the longest"
     return f"partitions were un-owned for {times}"

@@ -15,7 +15,7 @@ from groupstorm.figures.rounds import Rounds
 from groupstorm.figures.settling import Settling
 from groupstorm.figures.tasks import TaskFigures
 from groupstorm.figures.totals import Totals
-from groupstorm.figures.unknown import ABSENCES, MEMBERS, OWNERSHIP, STABILITY, Unknown
+from groupstorm.figures.unknown import ABSENCES, DEATHS, MEMBERS, OWNERSHIP, STABILITY, Unknown
 
 
 class GroupSums:
@@ -78,8 +78,9 @@ class GroupSums:
 
     def totals(self, first_us: int | None, end_us: int) -> Totals:
         """The totals of a trace from ``first_us`` (None: it has no rows) to ``end_us``; to be called once."""
-        totals = replace(self._totals(first_us, end_us), unowned_is_least=not self.has_member_rows)
         unknown = self.unknown
+        is_least = not self.has_member_rows or DEATHS in unknown.sentences
+        totals = replace(self._totals(first_us, end_us), unowned_is_least=is_least)
         if MEMBERS in unknown.sentences:
             totals = replace(totals, changes=0, rounds=0)
         missing: dict[str, Any] = {**unknown.nothing()}

@@ -68,8 +68,8 @@ class Totals:
     invariants: Mapping[str, str]
     tasks: TaskTotals = NO_TASKS
     #: Of an imported trace that does not say who owned what, or how long owners were away: the sentence that
-    #: says what to add. And whether times without an owner are what a coordinator knows of them, whether it
-    #: does not say when the group was Stable, and how long the group had no members.
+    #: says what to add. And whether times without an owner are lower bounds, whether it does not say when the
+    #: group was Stable, and how long the group had no members.
     unknown_owners: str | None = None
     unknown_absences: str | None = None
     unowned_is_least: bool = False

@@ -16,6 +16,8 @@ SUBSCRIPTIONS: Final = "subscriptions"
 STABILITY: Final = "stability"
 """When a consumer group was Stable: its coordinator need not log it."""
 ABSENCES: Final = "absences"
+DEATHS: Final = "deaths"
+"""When processes died: their partitions were without an owner for longer than is counted."""
 LOG: Final = "log"
 """In every imported trace: logs tell neither how long callbacks took nor where owners stood in the log."""
 
@@ -47,6 +49,7 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     MEMBERS: ("moves_lower_bound", "imbalance_max", "idle_members_max", "deploys", "crashes"),
     ABSENCES: _TIMES_WITHOUT_AN_OWNER,
+    DEATHS: (),
     SUBSCRIPTIONS: ("moves_lower_bound", "imbalance_max", "idle_members_max"),
     STABILITY: ("moves", "moves_lower_bound", "imbalance_max", "idle_members_max"),
 }
@@ -72,7 +75,8 @@ class Unknown:
 
     def missing(self, event: EvidenceMissing) -> None:
         if event.cause in NEEDED_BY:
-            self._now[event.cause] = event.detail
+            if event.cause != DEATHS:  # which is of a moment, and is over in a later window
+                self._now[event.cause] = event.detail
             self.sentences.setdefault(event.cause, event.detail)
 
     def static_member_returned(self) -> None:

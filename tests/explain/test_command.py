@@ -47,8 +47,8 @@ def test_all_lists_every_rebalance(trace: Path) -> None:
 
 def test_json_has_stable_keys(trace: Path) -> None:
     (group,) = json.loads(explained(trace, "--json"))["groups"]
-    keys = "group from_us to_us rebalances absences unowned_us without_members without_worker"
-    assert " ".join(group) == f"{keys} unloaded_us baseline patterns unknown"
+    keys = "group from_us to_us rebalances absences unowned_us unowned_is_lower_bound without_members"
+    assert " ".join(group) == f"{keys} without_worker unloaded_us baseline patterns unknown"
     (pattern,) = group["patterns"]
     assert (pattern["name"], pattern["rebalances"], pattern["members"]) == ("session-expired", [2], ["b-1"])
     assert pattern["evidence"][-1]["text"].split() == [

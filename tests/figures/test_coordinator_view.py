@@ -68,7 +68,7 @@ def test_a_coordinator_that_tells_of_a_static_member_does_not_say_how_long_it_wa
     trace.sync(3, "c", 1, "t-0", member_id="id-1")
     before = trace.figures()
     assert before.unowned_partition_seconds == 0
-    assert "as far as the coordinator knows, no partition was ever un-owned" in before.answer
+    assert "as far as the trace knows, no partition was ever un-owned" in before.answer
     trace.add(10, Source.COORDINATOR, events.MemberReplaced("g", "c", "id-2", "id-1", "i", 1))
     trace.sync(11, "c", 1, "t-0", member_id="id-2")
     after = trace.figures()
@@ -92,7 +92,7 @@ def imported_trace() -> Trace:
 def test_logs_of_a_coordinator_give_lower_bounds() -> None:
     figures = imported_trace().figures()
     assert figures.unowned_partition_seconds == 0
-    assert "as far as the coordinator knows, no partition was ever un-owned" in figures.answer
+    assert "as far as the trace knows, no partition was ever un-owned" in figures.answer
     trace = imported_trace()
     trace.add(10, Source.COORDINATOR, events.MemberRemoved("g", "c", "id-1", "i", 1, "left"))
     trace.add(12, Source.COORDINATOR, events.MemberAdded("g", "d", "id-2", None, 1, "new-member"))

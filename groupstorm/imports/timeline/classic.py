@@ -316,7 +316,7 @@ class ClassicRounds:
         )
         self._group.emit(line, event, self._named(line, member_id, instance, rule))
         for tell in self._group.on_removal:
-            tell(member_id, line)
+            tell(member_id, line, str(cause))
 
     def _named(self, line: Observation, member_id: str, instance: str | None = None, rule: str = "") -> Why:
         rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]

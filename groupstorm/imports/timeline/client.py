@@ -9,6 +9,7 @@ from typing import Any, Final
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.connect import SCHEDULED_DELAY, work_assigned, work_lost
+from groupstorm.imports.timeline.deaths import Deaths
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.reasons import (
     REJOIN_REASONS,
@@ -38,7 +39,6 @@ _SETTINGS: Final = (
 
 _OWNED = "partitions: the sum of what the member's log adds and takes away"
 _ASKED = "the coordinator has the JoinGroup after the member says that it sends it"
-_DIED = "the member's own log ends here without a word: it died between its last line and this one"
 #: Kinds of lines by which a member's own log says that it has lost or given up what it had.
 _OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})
 #: What makes a member leave without being closed.
@@ -66,8 +66,10 @@ class ClientMember:
         self._adding: list[str] | None = None
         self._last: Observation | None = None
         self._former_ids: set[str] = set()
-        #: The coordinator's line that removed the member, and its place, if the own log has not said its end.
-        self._removed: tuple[Observation, int] | None = None
+        #: The coordinator's line that removed the member, its place and the cause, if the own log has not
+        #: said its end.
+        self._removed: tuple[Observation, int, str] | None = None
+        self._deaths = Deaths(group, client)
         self.handlers: Mapping[str, Callable[[Observation], None]] = {
             "config": self._config,
             "subscribed": self._subscribed,
@@ -110,27 +112,30 @@ class ClientMember:
         if self._revoking is not None:
             self._settle_revocation(None)
         if self._removed is not None:
-            self._crashed(*self._removed)
+            self._crashed(self._removed[0])
+        self._deaths.finish()
 
     def _begin_process(self, line: Observation) -> None:
         """What the log tells from here on is of another process, if it had one before."""
         if self._owned:
-            self._crashed(line, self._group.order)
+            self._crashed(line)
         if self._member_id:
             self._former_ids.add(self._member_id)
         self._member_id, self._generation, self._given = "", None, None
         self._losing, self._asked, self._updated = UNKNOWN, None, False
         self._is_new = True
 
-    def removed_id(self, member_id: str, line: Observation) -> None:
+    def removed_id(self, member_id: str, line: Observation, cause: str) -> None:
         """The coordinator has removed a member: unless its own log says how it ended, it had died."""
-        if member_id == self._member_id and self._owned and self._revoking is None:
-            self._removed = line, self._group.order
+        if self._deaths.removed_later(member_id, line, cause):
+            return
+        is_present = member_id == self._member_id and self._removed is None
+        if is_present and self._owned and self._revoking is None:
+            self._removed = line, self._group.order, cause
 
-    def _crashed(self, line: Observation, order: int) -> None:
-        if self._removed is not None:
-            line, order = self._removed
-        self._removed = None
+    def _crashed(self, line: Observation) -> None:
+        """``line``: of the process after it, or of the coordinator, which has removed the member."""
+        removed, self._removed = self._removed, None
         if not self._owned:
             return  # a later line has told how it ended
         before = self._last or line
@@ -138,8 +143,10 @@ class ClientMember:
             self._group.name, self._client, self._id(), -1, tuple(self._owned), (), ()
         )
         crashed = event._replace(generation=self._generation, positions=None, committed=None)  # type: ignore[arg-type]
-        why = Why([before, line], _DIED, before.time_us, line.time_us, inferred=True)
-        self._group.rows.add(line.time_us, order, Source.MEMBER, crashed, why)
+        if removed is None:
+            self._deaths.succeeded(crashed, before, line, self._group.order)
+        else:
+            self._deaths.removed(crashed, before, *removed)
         self._owned.clear()
 
     def _emit(self, line: Observation, event: Any, why: Why | None = None) -> None:
@@ -153,6 +160,7 @@ class ClientMember:
         settings: Mapping[str, str] = line.fields["settings"]
         said = {name: settings[name] for name in _SETTINGS if settings.get(name, "null") != "null"}
         if said:
+            self._deaths.configured.update(said)
             self._configured(line, said)
 
     def _configured(self, line: Observation, said: Mapping[str, str]) -> None:

@@ -49,4 +49,4 @@ class EmptiedGroup:
         why = Why([line] if said is None else [line, said], rule, inferred=True)
         group.rows.add(line.time_us, order, Source.COORDINATOR, event, why, step=-1)
         for tell in group.on_removal:
-            tell(member_id, line)
+            tell(member_id, line, cause)

@@ -50,8 +50,8 @@ class GroupRecord:
         self.own_logs: set[str] = set()
         self.subscribed: set[str] = set()
         self.clients: set[str] = set()
-        #: Told when the coordinator removes a member: member id and the line.
-        self.on_removal: list[Callable[[str, Observation], None]] = []
+        #: Told when the coordinator removes a member: member id, the line and the cause.
+        self.on_removal: list[Callable[[str, Observation, str], None]] = []
         #: Whether a line or record of the coordinator, or what a tool asked it for, tells of the group.
         self.has_coordinator = False
         self.all_ids: set[str] = set()
@@ -72,7 +72,9 @@ class GroupRecord:
         self._rounds: dict[int, Round] = {}
         self._prepared_us: int | None = None
         self._configured: set[str] = set()
-        self._broker_settings: Mapping[str, str] = {}
+        self.broker_settings: Mapping[str, str] = {}
+        #: Member id -> what its coordinator says of it.
+        self.session_timeouts_ms: dict[str, int] = {}
         self._unnamed = 0
 
     def begin(self, line: Observation, order: int) -> None:
@@ -126,6 +128,8 @@ class GroupRecord:
             for name in ("session_timeout_ms", "rebalance_timeout_ms")
             if fields.get(name)
         }
+        if "session.timeout.ms" in said:
+            self.session_timeouts_ms[member_id] = int(said["session.timeout.ms"])
         if fields.get("host"):
             said[imported.CLIENT_HOST] = str(fields["host"]).lstrip("/")
         if said and member_id not in self._configured:
@@ -137,9 +141,9 @@ class GroupRecord:
         """A broker's own line about the group. ``configuration``: the broker's, if its log has it."""
         self.has_coordinator = True
         settings = None if configuration is None else configuration.fields["settings"]
-        if configuration is None or not settings or settings == self._broker_settings:
+        if configuration is None or not settings or settings == self.broker_settings:
             return
-        self._broker_settings = settings
+        self.broker_settings = settings
         event = imported.BrokerConfigured(self.name, json.dumps(settings))
         self.emit(line, event, Why([configuration]), Source.WORLD, step=-7)
 

@@ -158,7 +158,7 @@ class ModernGroup:
         event = events.MemberRemoved(group.name, name, member_id, instance, self._epoch, cause)
         group.emit(line, event, self._named(line, member_id, instance, rule))
         for tell in group.on_removal:
-            tell(member_id, line)
+            tell(member_id, line, cause)
         if not group.members.members and group.members.count in (None, 0) and known is not None:
             self._change(line, EMPTY, Cause.NO_MEMBERS, _EMPTY_AGAIN)
 

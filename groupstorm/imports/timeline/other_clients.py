@@ -149,7 +149,7 @@ class OtherMember(ClientMember):
             closed.insert(0, self._nulls(self._released(gone, "close")))
         time_us, why = line.time_us, Why([line], _CLOSED)
         if self._removed is not None:
-            (removed, order), self._removed = self._removed, None
+            (removed, order, _), self._removed = self._removed, None
             time_us, why = removed.time_us, Why([line, removed], _CLOSED_BEFORE, inferred=True)
         for step, event in enumerate(closed, start=-len(closed)):
             self._group.rows.add(time_us, order, Source.MEMBER, event, why, step)

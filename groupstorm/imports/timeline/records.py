@@ -137,7 +137,7 @@ class WrittenGenerations:
             )
             self._member_row(line, went, _WENT, -7)
             for tell in group.on_removal:
-                tell(member_id, line)
+                tell(member_id, line, UNKNOWN)
 
     def _replace(self, line: Observation, old: str, member: dict[str, Any]) -> None:
         group, member_id, instance = self._group, member["member_id"], member["instance"]

@@ -1,0 +1,121 @@
+"""When a process died whose own log has no last word: before its session, which others saw end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from groupstorm.figures.unknown import DEATHS
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.provenance import Why
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.events.member import MemberCrashed
+from groupstorm.trace.schema import Source
+
+_NOTICED: Final = "the member's own log ends here without a word: it died between its last line and this one"
+_DIED: Final = (
+    "the member's own log ends here without a word; its session of {session:g} s ran from its last "
+    "heartbeat, and the next one was due {heartbeat:g} s later{assumed}: it died in between, "
+    "the middle is taken"
+)
+_ASSUMED: Final = " (no log says how much, this is usual)"
+#: What all client libraries take as heartbeat.interval.ms by default, and the usual part of the session.
+_HEARTBEAT_MS: Final = 3_000
+_HEARTBEATS_OF_A_SESSION: Final = 3
+_SETTING_MAX_MS: Final = (1 << 31) - 1
+#: So much later than the session ends a coordinator may notice it.
+_LATE_US: Final = 200_000
+
+
+class _Death(NamedTuple):
+    """``before``: the last line of the process. ``noticed``: the first line by which it was dead, with its
+    place among those of its instant; ``step``: before or after what that line says."""
+
+    event: MemberCrashed
+    before: Observation
+    noticed: Observation
+    order: int
+    step: int
+
+
+class Deaths:
+    """The deaths of one client's processes. ``configured``: what its log has said of its settings."""
+
+    def __init__(self, group: GroupRecord, client: str) -> None:
+        self._group = group
+        self._client = client
+        self.configured: dict[str, str] = {}
+        #: Member id -> its death, which a new process shows; the end of its session may still come.
+        self._open: dict[str, _Death] = {}
+
+    def removed(
+        self, event: MemberCrashed, before: Observation, line: Observation, order: int, cause: str
+    ) -> None:
+        """The coordinator removes a member that has died."""
+        self._tell(_Death(event, before, line, order, 0), line if cause == Cause.SESSION_EXPIRED else None)
+
+    def succeeded(self, event: MemberCrashed, before: Observation, line: Observation, order: int) -> None:
+        """A new process of the client starts, and the one before it has not ended in order."""
+        self.removed_later(event.member_id, line, "")  # an earlier one of no known id, too
+        self._open[event.member_id] = _Death(event, before, line, order, -1)
+
+    def removed_later(self, member_id: str, line: Observation, cause: str) -> bool:
+        """The coordinator removes a member: whether it is one whose successor has started already."""
+        death = self._open.pop(member_id, None)
+        if death is not None:
+            self._tell(death, line if cause == Cause.SESSION_EXPIRED else None)
+        return death is not None
+
+    def finish(self) -> None:
+        """No more lines come."""
+        for member_id in [*self._open]:
+            self._tell(self._open.pop(member_id), None)
+
+    def _tell(self, death: _Death, expired: Observation | None) -> None:
+        event, before, noticed, order, step = death
+        session_ms = None if expired is None else self._session_ms(event.member_id)
+        if expired is None or session_ms is None:
+            why = Why([before, noticed], _NOTICED, before.time_us, noticed.time_us, inferred=True)
+            self._group.rows.add(noticed.time_us, order, Source.MEMBER, event, why, step)
+            self._group.is_missing(noticed, DEATHS, None, _unknown(self._client))
+            return
+        heartbeat_ms = self._heartbeat_ms()
+        taken_ms = heartbeat_ms or min(_HEARTBEAT_MS, session_ms // _HEARTBEATS_OF_A_SESSION)
+        heard_us = expired.time_us - session_ms * 1000
+        earliest_us = min(max(before.time_us, heard_us - _LATE_US), noticed.time_us)
+        latest_us = min(max(earliest_us, heard_us + taken_ms * 1000), noticed.time_us)
+        rule = _DIED.format(
+            session=session_ms / 1000,
+            heartbeat=taken_ms / 1000,
+            assumed="" if heartbeat_ms else _ASSUMED,
+        )
+        why = Why([before, noticed, expired], rule, earliest_us, latest_us, inferred=True)
+        self._group.rows.add((earliest_us + latest_us) // 2, order, Source.MEMBER, event, why)
+
+    def _session_ms(self, member_id: str) -> int | None:
+        if self._group.is_modern:
+            return _milliseconds(self._group.broker_settings, "group.consumer.session.timeout.ms")
+        described = self._group.session_timeouts_ms.get(member_id)
+        return described or _milliseconds(self.configured, "session.timeout.ms")
+
+    def _heartbeat_ms(self) -> int | None:
+        if self._group.is_modern:
+            return _milliseconds(self._group.broker_settings, "group.consumer.heartbeat.interval.ms")
+        return _milliseconds(self.configured, "heartbeat.interval.ms")
+
+
+def _unknown(client: str) -> str:
+    return (
+        f"when {client} died is not known, only by when it had, so its partitions were un-owned for longer "
+        "than is counted: add the client's configuration (session.timeout.ms; Java logs it) and the broker's "
+        "log, or __consumer_offsets"
+    )
+
+
+def _milliseconds(settings: Mapping[str, str], name: str) -> int | None:
+    text = settings.get(name, "")
+    if not (text.isascii() and text.isdecimal()):
+        return None
+    number = int(text[:12])
+    return number if 0 < number <= _SETTING_MAX_MS else None

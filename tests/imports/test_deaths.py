@@ -1,0 +1,106 @@
+"""When a process died whose own log just ends: from the end of its session, which its coordinator logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.figures.unknown import DEATHS
+from tests.imports.importing import broker_line, figures, import_texts, rows
+from tests.imports.real_logs import BOTH, Recording, imported, recorded, recordings
+from tests.imports.recording.situation import DYNAMIC
+from tests.imports.test_ends_of_members import ROUND as ROUND_OF_TWO
+from tests.imports.test_ends_of_members import A, generation, java_line
+
+ROUND = ROUND_OF_TWO.replace("with 2 members", "with 1 members")
+CONFIGURED = (
+    "[2024-11-18 10:00:00,000] INFO ConsumerConfig values: \n\tclient.id = app-a\n\tgroup.id = g\n"
+    "\theartbeat.interval.ms = {heartbeat}\n\tsession.timeout.ms = {session}\n"
+    " (org.apache.kafka.clients.consumer.ConsumerConfig)\n"
+)
+STARTED = java_line("10:00:00,005", "Subscribed to topic(s): t")
+OWNS = java_line("10:00:03,012", f"Successfully joined group with generation {generation(1, A)}") + java_line(
+    "10:00:03,060", "Adding newly assigned partitions: t-0, t-1"
+)
+EXPIRED = broker_line("10:01:10,000", f"Member {A} in group g has failed, removing it from the group")
+
+
+def deaths(folder: Path) -> list[tuple[float, ...]]:
+    """When each member died, the earliest and the latest time: seconds since the first line."""
+    return [
+        tuple(round(row[name] / 1e6, 3) for name in ("time_us", "earliest_us", "latest_us"))
+        for row in rows(folder, "member_crashed")
+    ]
+
+
+def test_a_session_runs_from_the_last_heartbeat(tmp_path: Path) -> None:
+    """The session of 30 s is over at 70 s: the last heartbeat came at 40 s, the next one was due at 44 s.
+    A coordinator may be 200 ms late."""
+    config = CONFIGURED.format(session=30_000, heartbeat=4_000)
+    import_texts(tmp_path, {"server.log": ROUND + EXPIRED, "a.log": config + STARTED + OWNS})
+    assert deaths(tmp_path) == [(41.9, 39.8, 44.0)]
+    assert rows(tmp_path, "evidence_missing") == []
+
+
+def test_a_member_lived_until_its_last_line(tmp_path: Path) -> None:
+    config = CONFIGURED.format(session=30_000, heartbeat=4_000)
+    later = java_line("10:00:43,000", "Request joining group due to: group is already rebalancing")
+    import_texts(tmp_path, {"server.log": ROUND + EXPIRED, "a.log": config + STARTED + OWNS + later})
+    assert deaths(tmp_path) == [(43.5, 43.0, 44.0)]
+
+
+def test_without_its_timeout_a_death_is_only_noticed_and_times_are_at_least(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"server.log": ROUND + EXPIRED, "a.log": STARTED + OWNS})
+    assert deaths(tmp_path) == [(69.995, 3.055, 69.995)]
+    (missing,) = rows(tmp_path, "evidence_missing")
+    assert missing["cause"] == DEATHS
+    assert missing["detail"].startswith("when app-a died is not known, only by when it had")
+    assert "as far as the trace knows, no partition was ever un-owned" in figures(tmp_path)["g"].answer
+
+
+def test_a_successor_tells_only_that_a_process_has_died(tmp_path: Path) -> None:
+    again = STARTED.replace("10:00:00,005", "10:00:50,000")
+    config = CONFIGURED.format(session=30_000, heartbeat=4_000)
+    logs = {"server.log": ROUND, "a.log": config + STARTED + OWNS + again}
+    import_texts(tmp_path, logs)
+    assert deaths(tmp_path) == [(50.0, 3.06, 50.0)]
+    assert [row["cause"] for row in rows(tmp_path, "evidence_missing")] == [DEATHS]
+
+
+def test_the_session_of_a_dead_process_ends_though_its_successor_runs(tmp_path: Path) -> None:
+    again = STARTED.replace("10:00:00,005", "10:00:50,000")
+    config = CONFIGURED.format(session=30_000, heartbeat=4_000)
+    logs = {"server.log": ROUND + EXPIRED, "a.log": config + STARTED + OWNS + again}
+    import_texts(tmp_path, logs)
+    assert deaths(tmp_path) == [(41.9, 39.8, 44.0)]
+    assert rows(tmp_path, "evidence_missing") == []
+
+
+def test_a_timeout_that_is_none_is_not_taken(tmp_path: Path) -> None:
+    config = CONFIGURED.format(session="30_000", heartbeat=4_000)
+    import_texts(tmp_path, {"server.log": ROUND + EXPIRED, "a.log": config + STARTED + OWNS})
+    assert deaths(tmp_path) == [(70.0, 3.06, 70.0)]
+
+
+@pytest.mark.parametrize("recording", recordings(), ids=str)
+def test_a_real_process_was_killed_within_the_bounds(recording: Recording, tmp_path: Path) -> None:
+    """Its harness has noted when. Java logs its timeouts, and the broker those of consumer groups: there the
+    bounds are one heartbeat interval of a second and the coordinator's delay apart."""
+    (killed,) = [one for one in recorded(recording)[DYNAMIC]["actions"] if one["do"] == "kill"]
+    found = imported(recording, BOTH, tmp_path / "out")
+    (row,) = found.of(DYNAMIC, "member_crashed")
+    assert row["member"] == killed["member"]
+    earliest_ms, latest_ms = found.bounds(row)
+    assert earliest_ms - 50 <= killed["time_ms"] <= latest_ms + 50
+    if recording.clients.startswith("java") or recording.is_consumer_group:
+        assert latest_ms - earliest_ms <= 1_200
+
+
+def test_every_death_of_a_process_that_has_named_no_id_counts(tmp_path: Path) -> None:
+    """A log of old clients that does not say the member id."""
+    given = java_line("10:00:03,060", "Setting newly assigned partitions [t-0]")
+    again = [STARTED.replace("10:00:00,005", f"10:00:{second},000") for second in (20, 40)]
+    more = given.replace("10:00:03", "10:00:23")
+    import_texts(tmp_path, {"a.log": STARTED + given + again[0] + more + again[1]})
+    assert [at_s for at_s, _, _ in deaths(tmp_path)] == [19.995, 39.995]
