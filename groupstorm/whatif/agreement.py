@@ -98,7 +98,8 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
     else:
         lines += _durations(rounds, of_seeds, within_us)
     drawn_s = heartbeat_us / 1e6 * partitions_per_member * sqrt(len(rounds))
-    known = [one.figures.unowned_partition_seconds for one in replays]
+    of_replays = [one.figures if reading.is_storm else one.lived for one in replays]
+    known = [one.unowned_partition_seconds for one in of_replays]
     if draft.unowned_unknown:
         missing.append(f"un-owned time: {draft.unowned_unknown}")
     elif unowned_s is None or any(value is None for value in known):

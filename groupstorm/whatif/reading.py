@@ -17,6 +17,7 @@ from groupstorm.trace.reader import Row, read_entries
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.schema import Source
 from groupstorm.whatif.epochs import EpochReader
+from groupstorm.whatif.lived import LivedFigures
 from groupstorm.whatif.rounds import Round, RoundReader
 
 
@@ -148,6 +149,7 @@ class _Reader:
     def __init__(self, group: str, path: Path) -> None:
         self.reading = Reading(group, path)
         self._figures = FiguresAccumulator()
+        self._lived = LivedFigures()
         self._place = ""
         self._now_us = 0
         self._inferred = False
@@ -201,9 +203,8 @@ class _Reader:
             self._problem(self._described(why))
         if entry is None:
             return
-        if not isinstance(entry[2], imported.MembersGone | imported.MembersBack):
-            # the replay is a storm, in which a group without members has un-owned partitions
-            self._figures.add(*entry)
+        self._lived.add(entry)
+        self._figures.add(*entry)
         if entry[1] is Source.MEMBER:
             self.reading.has_member_rows = True
         self.reading.epochs.add(entry[0], entry[2])
@@ -212,10 +213,16 @@ class _Reader:
             handler(entry[2])
 
     def finish(self, ended_us: int) -> Reading:
+        """``ended_us``: the time of the last row. A real group ends when its members have gone for good: the
+        log of its broker goes on, and no partition needs an owner."""
         reading = self.reading
-        reading.ended_us = ended_us
         reading.epochs.finish()
-        reading.figures = self._figures.figures(ended_us)
+        if reading.is_storm:
+            reading.ended_us = ended_us
+            reading.figures = self._figures.figures(ended_us)
+        else:
+            reading.ended_us = ended_us if self._lived.gone_us is None else self._lived.gone_us
+            reading.figures = self._lived.figures(ended_us)
         return reading
 
     def _described(self, sentence: str) -> str:

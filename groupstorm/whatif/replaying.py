@@ -15,21 +15,25 @@ from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
 from groupstorm.whatif.epochs import EpochReader
+from groupstorm.whatif.lived import LivedFigures
 from groupstorm.whatif.rounds import Round, RoundReader
 
 
 class Replay(NamedTuple):
-    """What one seed did."""
+    """What one seed did. ``figures``: of the whole run; ``lived``: until its last member went for good."""
 
     seed: int
     rounds: tuple[Round, ...]
     figures: Figures
+    lived: Figures
 
 
 class RoundSink:
-    """Takes the events of a run for their rounds alone."""
+    """Takes the events of a run for their rounds, and for the figures of the group while it had members."""
 
     def __init__(self) -> None:
+        self._lived = LivedFigures()
+        self._now_us = 0
         self._by_state = RoundReader()
         self._epochs = EpochReader()
 
@@ -37,7 +41,9 @@ class RoundSink:
         self.add_all([(time_us, source, event)])
 
     def add_all(self, entries: Iterable[TraceEntry]) -> None:
-        for time_us, _, event in entries:
+        for time_us, source, event in entries:
+            self._now_us = time_us
+            self._lived.add((time_us, source, event))
             if isinstance(event, GroupStateChanged):
                 self._by_state.add(time_us, event)
             else:
@@ -46,6 +52,10 @@ class RoundSink:
     def close(self) -> None:
         """The last epoch of a consumer group ends with the run."""
         self._epochs.finish()
+
+    def lived(self) -> Figures:
+        """To be called once, at the end."""
+        return self._lived.figures(self._now_us)
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -60,7 +70,7 @@ def replay(order: tuple[str, str, int]) -> Replay:
     sink = RoundSink()
     figures = simulate(scenario, chosen_assignors(scenario), sink)
     sink.close()
-    return Replay(seed, sink.rounds, figures)
+    return Replay(seed, sink.rounds, figures, sink.lived())
 
 
 def replay_seeds(

@@ -14,7 +14,9 @@ from groupstorm.trace.reader import read_entries
 from groupstorm.whatif.inference import infer_settings, timeouts_of
 from groupstorm.whatif.lives import lives_of
 from groupstorm.whatif.reading import Reading, read_run
-from tests.imports.importing import LOGS
+from tests.imports.importing import LOGS, broker_line, import_texts, rows
+from tests.imports.test_broker_rounds import OFFSETS
+from tests.imports.test_ends_of_members import A, B
 
 RECORDING = LOGS / "real" / "kafka-4.3.1-java"
 
@@ -66,10 +68,8 @@ def test_a_known_timeout_that_is_no_duration_is_refused(tmp_path: Path) -> None:
         infer_settings(read(tmp_path), {"session.timeout.ms": "long"})
 
 
-def test_a_group_without_members_has_un_owned_partitions_as_in_the_storm_that_repeats_it(
-    tmp_path: Path,
-) -> None:
-    """All six partitions have no owner while the group has no members."""
+def test_a_group_ends_when_its_last_member_has_gone(tmp_path: Path) -> None:
+    """Its log goes on for half a minute, in which six partitions have no owner."""
     logs = sorted((LOGS / "real" / "kafka-4.3.1-librdkafka").glob("*.log.gz"))
     import_logs(find_logs([str(path) for path in logs]), tmp_path / "out", Options())
     trace = tmp_path / "out" / "trace.jsonl"
@@ -84,5 +84,29 @@ def test_a_group_without_members_has_un_owned_partitions_as_in_the_storm_that_re
     assert reading.figures is not None
     assert told is not None
     assert gone_us > 0
-    without_members_s = (ended_us - gone_us) / 1e6
-    assert reading.figures.unowned_partition_seconds == pytest.approx(told + 6 * without_members_s)
+    assert gone_us < ended_us
+    assert reading.ended_us == gone_us
+    assert reading.figures.unowned_partition_seconds == pytest.approx(told)
+
+
+def test_a_time_without_members_counts_if_somebody_comes_back(tmp_path: Path) -> None:
+    """Two processes, one after the other, and 30 s in between."""
+    lines = ""
+    for second, generation, member_id in ((0, 0, A), (40, 2, B)):
+        begins = (
+            f"Preparing to rebalance group g in state PreparingRebalance with old generation {generation} "
+            f"({OFFSETS}) (reason: Adding new member {member_id} with group instance id None)"
+        )
+        stable = f"Stabilized group g generation {generation + 1} ({OFFSETS}) with 1 members"
+        empty = f"Group g with generation {generation + 2} is now empty ({OFFSETS})"
+        for at_s, message in ((second, begins), (second + 1, stable), (second + 10, empty)):
+            lines += broker_line(f"10:00:{at_s:02},000", message)
+    lines += broker_line("10:00:59,000", "Member x in group h has failed, removing it from the group")
+    import_texts(tmp_path, {"server.log": lines})
+    reading = read_run(tmp_path / "out", "g")
+    assert reading.ended_us == 50_000_000
+    assert [row["event"] for row in rows(tmp_path) if row["event"].startswith("members_")] == [
+        "members_gone",
+        "members_back",
+        "members_gone",
+    ]

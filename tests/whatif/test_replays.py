@@ -15,6 +15,7 @@ from groupstorm.storms.scenario.files import load, parse
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import Agreement
 from groupstorm.whatif.drafting import Draft
+from groupstorm.whatif.replaying import replay
 from groupstorm.whatif.writing import scenario_text
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
 
@@ -158,3 +159,24 @@ def test_a_trace_of_the_coordinator_alone(tmp_path: Path) -> None:
     assert apart(found) == []
     assert "no row of the members" in found.not_compared[0]
     assert draft.has_rollout
+
+
+def test_a_group_lives_until_its_last_member_has_gone_for_good(tmp_path: Path) -> None:
+    """All are away from 60 s to 90 s, and from 120 s to the end at 200 s: four partitions have no owner."""
+    file = tmp_path / "twice.yaml"
+    file.write_text(
+        "question: What does it cost?\n"
+        "settings: {members: 2, partitions: 4, least_duration_ms: 200s, tail_ms: 0, settle_timeout_ms: 10s}\n"
+        "variants: {one: {}}\n"
+        "steps:\n"
+        "  - {at_ms: 0, do: start}\n"
+        "  - {at_ms: 60s, do: stop, members: all}\n"
+        "  - {at_ms: 90s, do: start}\n"
+        "  - {at_ms: 120s, do: stop, members: all}\n"
+    )
+    found = replay((str(file), "one", 0))
+    whole, lived = found.figures.unowned_partition_seconds, found.lived.unowned_partition_seconds
+    assert whole is not None
+    assert lived is not None
+    assert 4 * 30 < lived < 4 * 40
+    assert whole - lived == pytest.approx(4 * 80, abs=4)
