@@ -157,3 +157,25 @@ def test_a_client_says_why_it_joins_or_leaves(tmp_path: Path) -> None:
     ]
     (configured,) = rows(tmp_path, "member_configured")
     assert json.loads(configured["detail"])["client.host"] == "10.0.0.7"
+
+
+def test_a_group_that_was_deleted_counts_its_generations_anew(tmp_path: Path) -> None:
+    lines = ""
+    for minute in (0, 30):
+        prepared = (
+            f"Preparing to rebalance group g in state PreparingRebalance with old generation 0 ({OFFSETS})"
+        )
+        for second, message in (
+            (0, f"{prepared} (reason: Adding new member {A} with group instance id None)"),
+            (3, f"Stabilized group g generation 1 ({OFFSETS}) with 1 members"),
+            (4, "Assignment received from leader for group g for generation 1"),
+            (9, f"Group g with generation 2 is now empty ({OFFSETS})"),
+        ):
+            lines += broker_line(f"10:{minute:02}:{second:02},000", message)
+    import_texts(tmp_path, {"server.log": lines})
+    assert [one for one in states(tmp_path) if one[1] == "Stable"] == [
+        ("CompletingRebalance", "Stable", "assigned", 1),
+        ("CompletingRebalance", "Stable", "assigned", 1),
+    ]
+    assert "generations" not in [row["cause"] for row in rows(tmp_path, "evidence_missing")]
+    assert figures(tmp_path)["g"].generations == 2

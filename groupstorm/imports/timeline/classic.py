@@ -99,6 +99,8 @@ class ClassicRounds:
         rules = [] if group.state != UNKNOWN else [_BEFORE_UNKNOWN]
         if group.state == UNKNOWN and old == 0:
             group.state, rules = GroupState.EMPTY, [_NEW_GROUP]
+        if old == 0 and group.generation and group.state == GroupState.EMPTY:
+            group.begin_again()
         if group.generation is not None and old != group.generation:
             group.generations_missing(line, group.generation, old)
             if group.state != GroupState.STABLE:

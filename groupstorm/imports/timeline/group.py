@@ -159,6 +159,11 @@ class GroupRecord:
         one.keep(line, self.order)
         return one
 
+    def begin_again(self) -> None:
+        """The group was deleted, and is there again: its generations count anew."""
+        self._close_all()
+        self.generation = None
+
     def round_prepared(self, line: Observation) -> None:
         self._prepared_us = line.time_us
 
@@ -200,9 +205,7 @@ class GroupRecord:
     def finish(self) -> None:
         """No more observations come."""
         self.returning.finish()
-        for one in [*self._rounds.values()]:
-            self._close(one)
-        self._rounds.clear()
+        self._close_all()
         silent = sorted(self.clients - self.subscribed)
         if silent and not self.is_connect and self.last is not None and self.view == "members":
             sentence = f"what {silent[0]} subscribes to is not logged: add its log from its start on"
@@ -242,6 +245,11 @@ class GroupRecord:
             event = events.MemberAdded(self.name, name, member_id, instance, one.generation - 1, str(cause))
             why = Why([line, joined], _CAME_UNSAID, None, line.time_us, inferred=True)
             self.rows.add(line.time_us, one.order(line), Source.COORDINATOR, event, why, -4)
+
+    def _close_all(self) -> None:
+        for one in [*self._rounds.values()]:
+            self._close(one)
+        self._rounds.clear()
 
     def _close(self, one: Round) -> None:
         led = () if one.leader is None else (one.leader,)
