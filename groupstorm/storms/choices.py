@@ -14,6 +14,7 @@ from groupstorm.figures.recommendation import Defaults, Distance
 from groupstorm.figures.wording import seconds
 from groupstorm.storms.scenario.files import STRATEGY, ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
+from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.units import UNITS_US
 
 #: How pods are replaced. They have no defaults of their own if configurations differ in who replaces them.
@@ -51,7 +52,7 @@ OF_THE_RUN: Final = frozenset({"if_never_settled"})
 
 def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults | None:
     """The distances from the defaults; None if the configurations differ in no choice, or in more."""
-    written = {name: dict(one.settings.written()) for name, one in configurations.items()}
+    written = {name: _written(one.settings) for name, one in configurations.items()}
     first = next(iter(written.values()))
     differing = [
         setting
@@ -60,7 +61,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     ]
     if not differing or not all(_is_choice(setting) for setting in differing):
         return None
-    of_client = dict(_client(next(iter(configurations.values())).settings).written())
+    of_client = _written(_client(next(iter(configurations.values())).settings))
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {setting: of_client[setting] for setting in differing if setting not in without}
     words = ", ".join(f"{setting}={_shown(setting, value)}" for setting, value in defaults.items())
@@ -77,7 +78,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
 
 def by_circumstances(configurations: Mapping[str, ResolvedScenario]) -> dict[str, list[str]]:
     """What befalls some configurations and not all -> the names of those that it befalls, in their order."""
-    written = {name: dict(one.settings.written()) for name, one in configurations.items()}
+    written = {name: _written(one.settings) for name, one in configurations.items()}
     first = next(iter(written.values()), {})
     differing = [
         name for name in BEFALLS if any(one.get(name) != first.get(name) for one in written.values())
@@ -121,6 +122,16 @@ _CAUTIONS: Final = {SESSION: _on_silence, POLL_INTERVAL: _on_long_batches}
 
 def _is_choice(setting: str) -> bool:
     return setting in CHOSEN or ("." in setting and setting not in GIVEN)
+
+
+def _written(settings: Settings) -> dict[str, Any]:
+    """As a file would have them, with the defaults that files leave out."""
+    left_out = {
+        row.name: list(row.default) if isinstance(row.default, tuple) else row.default
+        for row in SETTINGS
+        if not row.in_files
+    }
+    return left_out | dict(settings.written())
 
 
 def _client(settings: Settings) -> Settings:

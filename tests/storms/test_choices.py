@@ -95,3 +95,19 @@ def test_variants_of_presets_that_are_choices() -> None:
     assert of("aligned-restarts") == "one-by-one"
     for preset in ("coordinator-failover", "late-joiner-race", "poison-livelock", "autoscaler-flap"):
         assert of(preset) is None
+
+
+def test_settings_of_the_broker_that_files_leave_out_have_defaults_too() -> None:
+    """group.consumer.session.timeout.ms is 45 s, whichever configuration comes first."""
+    name = "group.consumer.session.timeout.ms"
+    default, shorter, longer = (
+        resolved(**{"group.protocol": "consumer", **given}) for given in ({}, {name: 20_000}, {name: 60_000})
+    )
+    for configurations in ({"45": default, "20": shorter}, {"20": shorter, "45": default}):
+        found = defaults_among(configurations)
+        assert found is not None
+        assert found.words == f"{name}=45s"
+        assert found.has_them == "45"
+    found = defaults_among({"20": shorter, "60": longer})
+    assert found is not None
+    assert found.has_them is None
