@@ -148,6 +148,7 @@ class _Reader:
 
     def __init__(self, group: str, path: Path) -> None:
         self.reading = Reading(group, path)
+        #: Of a storm, and of any other trace.
         self._figures = FiguresAccumulator()
         self._lived = LivedFigures()
         self._place = ""
@@ -203,8 +204,10 @@ class _Reader:
             self._problem(self._described(why))
         if entry is None:
             return
-        self._lived.add(entry)
-        self._figures.add(*entry)
+        if self.reading.is_storm or isinstance(entry[2], scenario.ScenarioStarted):
+            self._figures.add(*entry)
+        else:
+            self._lived.add(entry)
         if entry[1] is Source.MEMBER:
             self.reading.has_member_rows = True
         self.reading.epochs.add(entry[0], entry[2])

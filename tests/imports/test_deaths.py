@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.figures.unknown import DEATHS
+from groupstorm.figures.unknown import DEATHS, OWNERSHIP, Unknown
+from groupstorm.trace.events.imported import EvidenceMissing
 from tests.imports.importing import broker_line, figures, import_texts, rows
 from tests.imports.real_logs import BOTH, Recording, imported, recorded, recordings
 from tests.imports.recording.situation import DYNAMIC
@@ -55,7 +56,7 @@ def test_without_its_timeout_a_death_is_only_noticed_and_times_are_at_least(tmp_
     assert deaths(tmp_path) == [(69.995, 3.055, 69.995)]
     (missing,) = rows(tmp_path, "evidence_missing")
     assert missing["cause"] == DEATHS
-    assert missing["detail"].startswith("when app-a died is not known, only by when it had")
+    assert missing["detail"].startswith("when app-a died (a log says only by when it had)")
     assert "as far as the trace knows, no partition was ever un-owned" in figures(tmp_path)["g"].answer
 
 
@@ -104,3 +105,11 @@ def test_every_death_of_a_process_that_has_named_no_id_counts(tmp_path: Path) ->
     more = given.replace("10:00:03", "10:00:23")
     import_texts(tmp_path, {"a.log": STARTED + given + again[0] + more + again[1]})
     assert [at_s for at_s, _, _ in deaths(tmp_path)] == [19.995, 39.995]
+
+
+def test_a_death_before_a_window_does_not_count_in_it() -> None:
+    unknown = Unknown()
+    for cause in (DEATHS, OWNERSHIP):
+        unknown.missing(EvidenceMissing("g", cause, None, "why"))
+    unknown.begin_window()
+    assert unknown.sentences == {OWNERSHIP: "why"}

@@ -107,7 +107,7 @@ class Deaths:
 
 def _unknown(client: str) -> str:
     return (
-        f"when {client} died is not known, only by when it had, so its partitions were un-owned for longer "
+        f"when {client} died (a log says only by when it had), so its partitions were un-owned for longer "
         "than is counted: add the client's configuration (session.timeout.ms; Java logs it) and the broker's "
         "log, or __consumer_offsets"
     )
