@@ -1,13 +1,14 @@
 """`groupstorm analyze` on Spark beside DuckDB: the same traces, tables and figures, in one run.
 
     python -m benchmarks.analyze [--events 10000000] [--runs 4] [--memory-mib 2048]
-        [--duckdb-memory-mib 8192] [--fold]
+        [--duckdb-memory-mib 8192] [--duckdb-run-by-run] [--fold]
 
 A rolling deployment is copied until there are so many events: in each of the runs its copies follow each
 other in time. Both engines write the tables intervals, handovers, rounds and members as Parquet, and figures
 per run and group that follow from them; then their rows are compared. DuckDB (`benchmarks/analyze.sql`) has
-as many threads as Spark, and as much memory unless it is given another limit: for a hundred million events
-2048 MiB are too few for DuckDB, although it has a folder for what does not fit.
+as many threads as Spark, and as much memory unless it is given another limit. For a hundred million events
+DuckDB must take each run by itself (`--duckdb-run-by-run`): with 8192 MiB it spilled 51 GB in its first half
+hour, and had no table. Spark always takes all runs at once.
 
 Seconds are without the start of Spark's session, of the wall and of the processors; `--fold`: all figures of
 groupstorm, which one Python task computes per group, are measured too. Compare ratios, not seconds; on a busy
@@ -65,18 +66,23 @@ def make_traces(database: DuckDBPyConnection, events: int, runs: int, size: int,
     return copies * runs * base.events
 
 
-def on_duckdb(database: DuckDBPyConnection, traces: Path, out: Path) -> None:
-    """Compute and write every table."""
-    database.execute(
-        "CREATE VIEW rows AS SELECT *, parse_path(filename)[-2] AS run "
-        f"FROM read_parquet('{traces}/*/trace.parquet', filename = true)"
-    )
-    for statement in SQL.read_text("utf-8").split(";\n"):
-        named = {"member_events": [*MEMBER_EVENTS]} if "$member_events" in statement else None
-        database.execute(statement, named)
-    for name, columns in COLUMNS.items():
-        chosen = ", ".join(f'"{column}"' for column in columns)
-        database.execute(f"COPY (SELECT {chosen} FROM {name}) TO '{out}/{name}.parquet'")
+def on_duckdb(database: DuckDBPyConnection, traces: Path, out: Path, run_by_run: bool) -> None:
+    """Compute and write every table, as one file or as a file for each run."""
+    patterns = sorted(one.name for one in traces.iterdir()) if run_by_run else ["*"]
+    for number, pattern in enumerate(patterns):
+        with database.cursor() as connection:  # with temporary tables of its own
+            connection.execute(
+                "CREATE TEMP VIEW rows AS SELECT *, parse_path(filename)[-2] AS run "
+                f"FROM read_parquet('{traces}/{pattern}/trace.parquet', filename = true)"
+            )
+            for statement in SQL.read_text("utf-8").split(";\n"):
+                named = {"member_events": [*MEMBER_EVENTS]} if "$member_events" in statement else None
+                connection.execute(statement, named)
+            for name, columns in COLUMNS.items():
+                chosen = ", ".join(f'"{column}"' for column in columns)
+                connection.execute(
+                    f"COPY (SELECT {chosen} FROM {name}) TO '{out / name}/{number}.parquet' (FORMAT parquet)"
+                )
 
 
 def on_spark(spark: SparkSession, traces: Path, out: Path) -> DataFrame:
@@ -113,19 +119,20 @@ def on_spark(spark: SparkSession, traces: Path, out: Path) -> DataFrame:
 
 
 def differences(database: DuckDBPyConnection, one: Path, other: Path) -> Iterator[str]:
-    """The tables whose rows are not the same."""
+    """The tables whose rows are not the same, by their numbers and the sums of their hashes."""
     for name, columns in COLUMNS.items():
         chosen = ", ".join(f'"{column}"' for column in columns)
-        sides = [
-            f"SELECT {chosen} FROM read_parquet('{folder}/{name}{pattern}')"
-            for folder, pattern in ((one, ".parquet"), (other, "/*.parquet"))
-        ]
-        for left, right in (sides, sides[::-1]):
-            found = database.execute(f"SELECT count(*) FROM ({left} EXCEPT ALL {right})").fetchone()
-            if found is None or found[0]:
-                yield f"{name}: {found} rows are not in the other"
-        count = database.execute(f"SELECT count(*) FROM ({sides[0]})").fetchone()
-        print(f"  {name}: {count[0] if count else 0:,} rows", flush=True)
+        one_side, other_side = (
+            f"SELECT '{folder.name}' AS side, {chosen} FROM read_parquet('{folder / name}/*.parquet')"
+            for folder in (one, other)
+        )
+        found = database.execute(
+            f"SELECT count(*), sum(hash({chosen})::HUGEINT) "
+            f"FROM ({one_side} UNION ALL {other_side}) GROUP BY side"  # the union gives both the same types
+        ).fetchall()
+        if len({*found}) != 1 or len(found) != 2:
+            yield f"{name}: number and hash of the rows are {found}"
+        print(f"  {name}: {found[0][0] if found else 0:,} rows", flush=True)
 
 
 @contextmanager
@@ -178,13 +185,14 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=50, help="of the deployment that is copied")
     parser.add_argument("--memory-mib", type=int, default=4096, help="of Spark's driver")
     parser.add_argument("--duckdb-memory-mib", type=int, help="as much as Spark's unless given")
+    parser.add_argument("--duckdb-run-by-run", action="store_true", help="DuckDB takes each run by itself")
     parser.add_argument("--fold", action="store_true", help="all figures of groupstorm too")
     given = parser.parse_args()
     measured: list[tuple[float, float]] = []
     with TemporaryDirectory(prefix="groupstorm-bench-") as name:
         folder = Path(name)
-        for out in ("duckdb-tables", "spark-tables"):
-            (folder / out).mkdir()
+        for table in COLUMNS:
+            (folder / "duckdb-tables" / table).mkdir(parents=True)
         duckdb_memory_mib = given.duckdb_memory_mib or given.memory_mib
         database = connect(duckdb_memory_mib, folder)
         events = make_traces(database, given.events, given.runs, given.members, folder)
@@ -196,7 +204,7 @@ def main() -> None:
             flush=True,
         )
         with timed("DuckDB", measured):
-            on_duckdb(database, traces, folder / "duckdb-tables")
+            on_duckdb(database, traces, folder / "duckdb-tables", given.duckdb_run_by_run)
         trace_bytes = weight(find_traces([traces]))
         with spark_session(trace_bytes, driver_memory_mib=given.memory_mib) as spark:
             with timed("Spark", measured):
