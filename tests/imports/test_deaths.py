@@ -60,6 +60,34 @@ def test_without_its_timeout_a_death_is_only_noticed_and_times_are_at_least(tmp_
     assert "as far as the trace knows, no partition was ever un-owned" in figures(tmp_path)["g"].answer
 
 
+def left(number: int, client: str, session_ms: int) -> str:
+    """What brokers before Kafka 4 log of a member that leaves."""
+    described = (
+        f"memberId={client}-{number}, groupInstanceId=None, clientId={client}, clientHost=/127.0.0.1, "
+        f"sessionTimeoutMs={session_ms}, rebalanceTimeoutMs=300000, supportedProtocols=List(range)"
+    )
+    return broker_line(
+        f"10:02:0{number},000",
+        f"Member MemberMetadata({described}) has left group g through explicit `LeaveGroup`; "
+        "client reason: not provided",
+    )
+
+
+def test_the_timeout_is_that_of_the_clients_other_processes(tmp_path: Path) -> None:
+    """The coordinator tells it when they leave, long after the death; heartbeats as usual, 3 s."""
+    ends = left(1, "app-a", 30_000) + left(2, "app-a", 30_000) + left(3, "app-b", 10_000)
+    import_texts(tmp_path, {"server.log": ROUND + EXPIRED + ends, "a.log": STARTED + OWNS})
+    assert deaths(tmp_path) == [(41.395, 39.795, 42.995)]
+    assert rows(tmp_path, "evidence_missing") == []
+
+
+def test_a_timeout_that_the_other_processes_do_not_share_is_not_taken(tmp_path: Path) -> None:
+    ends = left(1, "app-a", 30_000) + left(2, "app-a", 10_000)
+    import_texts(tmp_path, {"server.log": ROUND + EXPIRED + ends, "a.log": STARTED + OWNS})
+    assert deaths(tmp_path) == [(69.995, 3.055, 69.995)]
+    assert [row["cause"] for row in rows(tmp_path, "evidence_missing")] == [DEATHS]
+
+
 def test_a_successor_tells_only_that_a_process_has_died(tmp_path: Path) -> None:
     again = STARTED.replace("10:00:00,005", "10:00:50,000")
     config = CONFIGURED.format(session=30_000, heartbeat=4_000)

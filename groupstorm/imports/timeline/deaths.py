@@ -40,7 +40,10 @@ class _Death(NamedTuple):
 
 
 class Deaths:
-    """The deaths of one client's processes. ``configured``: what its log has said of its settings."""
+    """The deaths of one client's processes. ``configured``: what its log has said of its settings.
+
+    Rows are made when no more lines come: a later line may say how long the session was.
+    """
 
     def __init__(self, group: GroupRecord, client: str) -> None:
         self._group = group
@@ -48,12 +51,14 @@ class Deaths:
         self.configured: dict[str, str] = {}
         #: Member id -> its death, which a new process shows; the end of its session may still come.
         self._open: dict[str, _Death] = {}
+        #: Each with the line that says its session has expired, if there is one.
+        self._known: list[tuple[_Death, Observation | None]] = []
 
     def removed(
         self, event: MemberCrashed, before: Observation, line: Observation, order: int, cause: str
     ) -> None:
         """The coordinator removes a member that has died."""
-        self._tell(_Death(event, before, line, order, 0), line if cause == Cause.SESSION_EXPIRED else None)
+        self._add(_Death(event, before, line, order, 0), line, cause)
 
     def succeeded(self, event: MemberCrashed, before: Observation, line: Observation, order: int) -> None:
         """A new process of the client starts, and the one before it has not ended in order."""
@@ -64,13 +69,16 @@ class Deaths:
         """The coordinator removes a member: whether it is one whose successor has started already."""
         death = self._open.pop(member_id, None)
         if death is not None:
-            self._tell(death, line if cause == Cause.SESSION_EXPIRED else None)
+            self._add(death, line, cause)
         return death is not None
 
     def finish(self) -> None:
         """No more lines come."""
-        for member_id in [*self._open]:
-            self._tell(self._open.pop(member_id), None)
+        for death, expired in (*self._known, *((death, None) for death in self._open.values())):
+            self._tell(death, expired)
+
+    def _add(self, death: _Death, removed: Observation, cause: str) -> None:
+        self._known.append((death, removed if cause == Cause.SESSION_EXPIRED else None))
 
     def _tell(self, death: _Death, expired: Observation | None) -> None:
         event, before, noticed, order, step = death
@@ -97,7 +105,13 @@ class Deaths:
         if self._group.is_modern:
             return _milliseconds(self._group.broker_settings, "group.consumer.session.timeout.ms")
         described = self._group.session_timeouts_ms.get(member_id)
-        return described or _milliseconds(self.configured, "session.timeout.ms")
+        own = _milliseconds(self.configured, "session.timeout.ms")
+        return described or own or self._session_of_others_ms()
+
+    def _session_of_others_ms(self) -> int | None:
+        """What the coordinator says of the client's other processes, if it says the same of all."""
+        described = self._group.session_timeouts_of_clients_ms.get(self._client, ())
+        return next(iter(described)) if len(described) == 1 else None
 
     def _heartbeat_ms(self) -> int | None:
         if self._group.is_modern:

@@ -73,8 +73,9 @@ class GroupRecord:
         self._prepared_us: int | None = None
         self._configured: set[str] = set()
         self.broker_settings: Mapping[str, str] = {}
-        #: Member id -> what its coordinator says of it.
+        #: Member id -> what its coordinator says of it; client id -> what it says of all its members.
         self.session_timeouts_ms: dict[str, int] = {}
+        self.session_timeouts_of_clients_ms: dict[str, set[int]] = {}
         self._unnamed = 0
 
     def begin(self, line: Observation, order: int) -> None:
@@ -129,7 +130,8 @@ class GroupRecord:
             if fields.get(name)
         }
         if "session.timeout.ms" in said:
-            self.session_timeouts_ms[member_id] = int(said["session.timeout.ms"])
+            timeout_ms = self.session_timeouts_ms[member_id] = int(said["session.timeout.ms"])
+            self.session_timeouts_of_clients_ms.setdefault(fields.get("client", ""), set()).add(timeout_ms)
         if fields.get("host"):
             said[imported.CLIENT_HOST] = str(fields["host"]).lstrip("/")
         if said and member_id not in self._configured:
