@@ -52,7 +52,7 @@ def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bo
         else:
             print_grid(_culprits_grid(history, culprits(history.rebalances, one.findings)))
     if one.absences:
-        _print_absences(one.absences)
+        _print_absences(one.absences, one.history)
     _print_end(history)
     _print_unknown(one)
 
@@ -220,8 +220,13 @@ def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
         notes = [
             f"{counted(rebalances, 'more rebalance')} by {counted(len(more), 'other')}: --all lists them."
         ]
-    headings = ("began by", "cause", "rebalances", "lasted", "no owner", "pattern")
+    headings = ("began by", "cause", "rebalances", "lasted", _no_owner(history), "pattern")
     return Grid(headings, rows, "Who began the rebalances", notes, frozenset({0, 4}))
+
+
+def _no_owner(history: History) -> str:
+    """The heading of costs."""
+    return "no owner, at least" if history.unowned_is_least else "no owner"
 
 
 def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
@@ -238,14 +243,14 @@ def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
         )
         return GridRow(f"{one.begun_us / _SECOND_US:,.3f} s", cells)
 
-    headings = ("begun", "cause", "by", f"{_round_noun(history)}s", "lasted", "no owner", "pattern")
+    headings = ("begun", "cause", "by", f"{_round_noun(history)}s", "lasted", _no_owner(history), "pattern")
     return Grid(headings, [row(one) for one in history.rebalances], "Rebalances", (), frozenset({0, 1, 5}))
 
 
-def _print_absences(absences: Sequence[Absence]) -> None:
+def _print_absences(absences: Sequence[Absence], history: History) -> None:
     """What no rebalance ended, and no pattern explains."""
     worst = sorted(absences, key=lambda each: -each.unowned_us)[:_NAMED_MAX]
-    cost = seconds(sum(each.unowned_us for each in absences) / _SECOND_US)
+    cost = _unowned(sum(each.unowned_us for each in absences), history)
     named = [
         f"{each.member or 'new partitions'} {seconds(each.unowned_us / _SECOND_US)} from "
         f"{seconds(each.from_us / _SECOND_US)} on"

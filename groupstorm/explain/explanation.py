@@ -75,9 +75,9 @@ class _Group:
         return _explained(history, self.reasons.reasons())
 
     def _history(self, end_us: int) -> History:
-        figures = self.figures.figures(end_us)  # which closes the gaps that are open
+        totals = self.figures.totals(end_us)  # which closes the gaps that are open
         history = self.recorder.finish(end_us)
-        history.figures = figures
+        history.figures, history.unowned_is_least = totals.figures(), totals.unowned_is_least
         us = self.reasons.reasons().us
         if history.is_consumer_group and history.has_member_rows:
             history.handover_waits_us = us.get(Reason.NEXT_HEARTBEAT, 0), us.get(Reason.NEXT_POLL, 0)

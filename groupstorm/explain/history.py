@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 from groupstorm.explain.work import Work
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.table import Figures
-from groupstorm.figures.unknown import DEATHS
 from groupstorm.trace.events.group_states import Cause
 
 Row = Mapping[str, Any]
@@ -288,11 +287,9 @@ class History:
     #: Of a group of Kafka Connect: what its workers ran.
     work: Work = field(default_factory=Work)
     figures: Figures | None = None
-
-    @property
-    def unowned_is_least(self) -> bool:
-        """Whether members died of which nothing says when: their partitions had no owner for longer."""
-        return DEATHS in self.missing
+    #: Whether partitions had no owner for longer than is counted: the rows of the coordinator alone say who
+    #: owned what, or members died of which nothing says when.
+    unowned_is_least: bool = False
 
     @property
     def unowned_us(self) -> int | None:

@@ -13,6 +13,8 @@ from tests.command import groupstorm, refused
 from tests.explain.explaining import END_OF_FORMED, FORMED, removed, round_of, storm, trace_of
 from tests.imports.importing import LOGS
 
+SEGMENTS = Path(__file__).parents[1] / "imports/offsets/data/__consumer_offsets-0"
+
 EXPIRED = [
     *FORMED,
     removed(95, "b", "b-1", "session-expired"),
@@ -90,6 +92,17 @@ def test_lines_of_a_log_are_quoted_if_the_log_is_there(tmp_path: Path) -> None:
     assert "Time without an owner: unknown: who owned which partition is not known" in text
     log.unlink()
     assert "| server.log:1\n" in explained(tmp_path / "out")
+
+
+def test_times_by_the_coordinator_alone_are_lower_bounds(tmp_path: Path) -> None:
+    """A segment of `__consumer_offsets`: members stop before they join, which no record tells."""
+    assert groupstorm("import", str(SEGMENTS), "--out", "out", cwd=tmp_path).returncode == 0
+    text = explained(tmp_path / "out", "--group", "pay")
+    assert "Time without an owner, summed over partitions: at least 116 ms." in text
+    table = " ".join(text[text.index("Who began the rebalances") :].split())
+    assert table.startswith("Who began the rebalances no owner, began by cause rebalances lasted at least")
+    (group,) = json.loads(explained(tmp_path / "out", "--group", "pay", "--json"))["groups"]
+    assert group["unowned_is_lower_bound"] is True
 
 
 def test_a_group_that_is_not_there(trace: Path) -> None:
