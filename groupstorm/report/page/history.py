@@ -18,7 +18,8 @@ Row = Mapping[str, Any]
 
 #: Values of an owner step that are no member.
 UNOWNED: Final = -1
-#: The partition does not exist, or no assignment was complete yet.
+#: The partition needs no owner: it does not exist, no assignment was complete yet, the group was deleted, or
+#: the logs of an import say that it has no members (`figures.existence`).
 ABSENT: Final = -2
 TWO_OWNERS: Final = -3
 
@@ -34,6 +35,10 @@ ACTIVITIES: Final = (
 )
 GONE: Final = ACTIVITIES.index(Activity.GONE)
 JOINS: Final = ACTIVITIES.index(Activity.JOINS)
+
+#: Events from which on a group's partitions need no owner, and the events that end this.
+_NEED_NO_OWNER: Final = {"members_gone": "members_back", "group_deleted": "group_created"}
+_NEED_AN_OWNER: Final = {end: begin for begin, end in _NEED_NO_OWNER.items()}
 
 #: So many gaps are kept, the longest.
 GAPS_MAX: Final = 300
@@ -77,6 +82,8 @@ class GroupHistory:
         self._owned_by: dict[str, list[int]] = {}
         self._unowned: set[str] = set()
         self._is_complete = False
+        #: The events of `_NEED_NO_OWNER` that still hold.
+        self._need_no_owner: set[str] = set()
         self._counts = False
         self._closed = 0
 
@@ -109,6 +116,7 @@ class GroupHistory:
         event, now_us = row["event"], row["time_us"]
         self._sample(row, figures)
         self._change_partitions(row)
+        self._change_need(event, now_us)
         for member in self._lanes.add(row):
             activity = member.activity(self._lanes.knows_owners)
             self.activities.set(member.name, now_us, ACTIVITIES.index(activity))
@@ -135,7 +143,26 @@ class GroupHistory:
 
     def finish(self, end_us: int) -> None:
         """The trace, or the window, ends."""
-        self.samples.advance(end_us, len(self._unowned) if self._is_complete else 0, None)
+        self.samples.advance(end_us, self._unowned_count(), None)
+
+    @property
+    def _without_owner(self) -> int:
+        """The value of an owner step for a partition that nobody owns."""
+        return UNOWNED if self._is_complete and not self._need_no_owner else ABSENT
+
+    def _unowned_count(self) -> int:
+        return len(self._unowned) if self._without_owner == UNOWNED else 0
+
+    def _change_need(self, event: str, now_us: int) -> None:
+        """Whether partitions need an owner."""
+        before = self._without_owner
+        if event in _NEED_NO_OWNER:
+            self._need_no_owner.add(event)
+        elif event in _NEED_AN_OWNER:
+            self._need_no_owner.discard(_NEED_AN_OWNER[event])
+        if self._without_owner != before:
+            for partition in sorted(self._unowned):
+                self.owners.set(partition, now_us, self._without_owner)
 
     def _sample(self, row: Row, figures: FiguresAccumulator) -> None:
         """Look at the lag as it is before the row. Only from the second row on that counts: until the first
@@ -143,7 +170,7 @@ class GroupHistory:
         now_us = row["time_us"]
         if now_us < self.from_us:
             return
-        unowned = len(self._unowned) if self._is_complete else 0
+        unowned = self._unowned_count()
         if not self._counts:
             self._counts = True
             self.samples.advance(now_us, unowned, None)
@@ -174,7 +201,7 @@ class GroupHistory:
         if partition not in self._owned_by:
             self._owned_by[partition] = []
             self._unowned.add(partition)
-            self.owners.set(partition, now_us, UNOWNED if self._is_complete else ABSENT)
+            self.owners.set(partition, now_us, self._without_owner)
 
     def _change_owner(self, fact: OwnerFact, now_us: int) -> None:
         if fact.partition not in self._owned_by:
@@ -192,4 +219,4 @@ class GroupHistory:
             self.owners.set(fact.partition, now_us, owners[0] if len(owners) == 1 else TWO_OWNERS)
         else:
             self._unowned.add(fact.partition)
-            self.owners.set(fact.partition, now_us, UNOWNED if self._is_complete else ABSENT)
+            self.owners.set(fact.partition, now_us, self._without_owner)

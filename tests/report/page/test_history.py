@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm.imports.importing import Options, import_logs
+from groupstorm.imports.lines import find_logs
 from groupstorm.report.lanes.members import Activity
 from groupstorm.report.page.content import RunView, natural, read_views
-from groupstorm.report.page.history import ACTIVITIES, GONE, UNOWNED
+from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, UNOWNED
 from groupstorm.report.page.samples import BUCKETS_MAX, Samples
 from groupstorm.storms.run import run
 from groupstorm.storms.scenario.files import load
 
+IMPORTS = Path(__file__).parents[2] / "imports"
+OFFSETS = [IMPORTS / "offsets/data/__consumer_offsets-0"]
+RECORDING = sorted((IMPORTS / "logs/real/kafka-4.3.1-java").glob("*.log.gz"))
 SMALL = {"members": 6, "partitions": 18, "start_ms": "7s", "ready_ms": "500ms"}
 
 
@@ -23,14 +28,34 @@ def view(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return read_views({request.param: folder})[0]
 
 
-def test_gaps_of_the_owners_are_the_un_owned_time(view: RunView) -> None:
-    total_us = sum(
-        step.to_us - step.from_us
+def drawn_without_owner_s(view: RunView) -> float:
+    steps = [
+        step
         for partition in view.partitions
-        for step in view.history.owners.of(partition, *view.span_us, UNOWNED)
-        if step.value == UNOWNED
-    )
-    assert total_us / 1e6 == pytest.approx(view.figures.unowned_partition_seconds, abs=1e-5)
+        for step in view.history.owners.of(partition, *view.span_us, ABSENT)
+    ]
+    return sum(step.to_us - step.from_us for step in steps if step.value == UNOWNED) / 1e6
+
+
+def test_gaps_of_the_owners_are_the_un_owned_time(view: RunView) -> None:
+    assert drawn_without_owner_s(view) == pytest.approx(view.figures.unowned_partition_seconds, abs=1e-5)
+
+
+@pytest.mark.parametrize("sources", [OFFSETS, RECORDING], ids=["offsets", "logs"])
+def test_partitions_of_an_imported_group_need_no_owner_while_it_has_no_members(
+    tmp_path: Path, sources: list[Path]
+) -> None:
+    """In both the last members go long before the end; in the records of offsets the groups are deleted."""
+    import_logs(find_logs([str(one) for one in sources]), tmp_path / "out", Options())
+    views = read_views({"out": tmp_path / "out"})
+    assert len(views) > 1
+    for view in views:
+        expected_s = view.figures.unowned_partition_seconds
+        assert drawn_without_owner_s(view) == pytest.approx(expected_s, abs=1e-5)
+        unowned_us = sum(bucket.unowned_us for bucket in view.history.samples.buckets)
+        assert unowned_us / 1e6 == pytest.approx(expected_s, abs=1e-5)
+        last = view.history.samples.buckets[-1]
+        assert (last.unowned, last.unowned_us) == (0, 0)
 
 
 def test_the_curves_reach_the_figures(view: RunView) -> None:

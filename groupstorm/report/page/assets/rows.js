@@ -152,7 +152,7 @@ class PartitionsLane extends RowsLane {
       return `${owner}; un-owned ${(100 * one.share).toFixed(0)} % of ${seconds(one.to - one.from)} (summed up)`;
     }
     if (one.value === UNOWNED) return `no owner for ${seconds(one.to - one.from)}, ${between}`;
-    if (one.value === ABSENT) return "no assignment was complete yet, or the partition does not exist";
+    if (one.value === ABSENT) return "needs no owner: it does not exist, no assignment was complete yet, or the group has no members";
     if (one.value === TWO_OWNERS) return `two owners for ${seconds(one.to - one.from)}, ${between}`;
     return `owner ${this.run.members[one.value]}, for ${seconds(one.to - one.from)}, ${between}`;
   }
