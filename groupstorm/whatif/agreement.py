@@ -18,7 +18,7 @@ from groupstorm.whatif.inference import TIMEOUTS
 from groupstorm.whatif.knowledge import How
 from groupstorm.whatif.reading import Reading
 from groupstorm.whatif.replaying import Replay
-from groupstorm.whatif.rounds import Round
+from groupstorm.whatif.rounds import UNKNOWN, Round
 
 #: Generations: one, or a tenth of them.
 GENERATIONS_SHARE: Final = 0.1
@@ -91,8 +91,10 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
     }
     of_seeds = list(kept.values())
     lines = [_generations(rounds, of_seeds)]
-    lines += _matches(rounds, of_seeds, within_us)
+    lines += matches(rounds, of_seeds, within_us)
     missing = []
+    if rounds and all(one.cause == UNKNOWN for one in rounds):
+        missing.append("why rounds began: the trace does not say")
     if reading.is_consumer_protocol and not reading.has_member_rows:
         missing.append("how long rounds took: the logs of the members say when they got partitions")
     else:
@@ -128,22 +130,29 @@ def _generations(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]]) -
     return _line("generations", seen, spread, "", allowed, f"{allowed:,}")
 
 
-def _matches(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]], within_us: int) -> list[Line]:
+def matches(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]], within_us: int) -> list[Line]:
+    """How many rounds begin and, as far as their cause is known, why they do, in the run and the replays."""
     if not rounds:
         return []
     in_time, same_cause = [], []
+    of_known = [one for one in rounds if one.cause != UNKNOWN]
     for each in of_seeds:
         partners = partners_of(rounds, each, within_us)
         paired = [(one, partner) for one, partner in partners if partner is not None]
         in_time.append(100 * len(paired) / len(rounds))
-        same = sum(one.cause == partner.cause for one, partner in paired)
-        same_cause.append(100 * same / len(paired) if paired else 100)
+        causes = [(one.cause, partner.cause) for one, partner in paired if one.cause != UNKNOWN]
+        same = sum(cause == other for cause, other in causes)
+        same_cause.append(100 * same / len(causes) if causes else 100)
     allowed = 100 - 100 * MATCHED_SHARE
     words = f"{allowed:g} %"
-    return [
-        _line(f"rounds that begin within {within_us / 1e6:g} s", 100, _spread(in_time), "%", allowed, words),
-        _line("of these, rounds of the same cause", 100, _spread(same_cause), "%", allowed, words),
+    lines = [
+        _line(f"rounds that begin within {within_us / 1e6:g} s", 100, _spread(in_time), "%", allowed, words)
     ]
+    if of_known:
+        of_these = "of these" if len(of_known) == len(rounds) else "of these, if the cause is known"
+        what = f"{of_these}, rounds of the same cause"
+        lines.append(_line(what, 100, _spread(same_cause), "%", allowed, words))
+    return lines
 
 
 def _round_lines(

@@ -14,6 +14,7 @@ from groupstorm.trace.events.group_states import Cause
 from groupstorm.whatif import reading as signs
 from groupstorm.whatif.knowledge import Known, inferred, observed
 from groupstorm.whatif.reading import Reading, Sign
+from groupstorm.whatif.rounds import UNKNOWN
 
 #: The time of what was before the first row of the trace.
 BEFORE: Final = -1
@@ -27,7 +28,7 @@ _POLL_TIMEOUT: Final = "poll-timeout"
 #: Causes of `member_removed` of a member that did not join, or sync, in time.
 _TOO_LATE: Final = frozenset({Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT})
 #: Why a member that runs has joined: it has just started, or it follows its group.
-_OF_EVERY_MEMBER: Final = frozenset({"first-join", "group-rebalancing", "revoked-partitions", "unknown"})
+_OF_EVERY_MEMBER: Final = frozenset({"first-join", "group-rebalancing", "revoked-partitions", UNKNOWN})
 #: Rows with which a process may begin; before any other one it was there.
 _OF_A_BEGINNING: Final = frozenset({signs.STARTED, signs.JOINED, signs.REPLACED})
 #: What the next row of a process is of, after its member has left: its end, or its going on.
@@ -47,6 +48,7 @@ _TICK_US: Final = 1_000_000
 #: What says what a trace does not.
 _BROKER: Final = "the log of the broker, which expires its session,"
 _OWN_LOG: Final = "the log of the member itself"
+_EITHER_LOG: Final = "the log of the broker, or that of the member itself,"
 
 
 class Moment(NamedTuple):
@@ -280,6 +282,9 @@ class _Life:
             return
         elif sign.detail in _TOO_LATE:
             self._late = sign
+        elif sign.detail == UNKNOWN and not self._says_itself:
+            self._problem(sign, "it goes, and whether it left or its session expired", _EITHER_LOG)
+            self._end(Moment(observed(sign.time_us, sign.place), STOP))
         else:
             self._expired = sign
 

@@ -54,6 +54,8 @@ _NOT_IN_SCENARIOS: Final[Mapping[str, str]] = {
     "tasks_created": "the members are threads of a Kafka Streams application",
     "instance_started": "the members are threads of a Kafka Streams application",
 }
+#: What a coordinator tells of members that come: a group that had none goes on.
+_OF_MEMBERS: Final = (coordinator.MemberPending, coordinator.MemberAdded, coordinator.JoinParked)
 #: Causes of `member_removed` by which the coordinator, and no member, ended a membership.
 _LOST_BY_COORDINATOR: Final = frozenset({Cause.UNLOADED, Cause.FAILED, Cause.DELETED, Cause.OVER_CAPACITY})
 
@@ -158,8 +160,9 @@ class _Reader:
         self._by_then = False
         #: What each member has, as far as its own rows say it.
         self._owned: dict[str, set[str]] = {}
-        #: That the coordinator let go of the group: the end of the logs, unless it says more.
-        self._unloaded = ""
+        #: What no scenario repeats, if the group lives on after it: while it had no members, and that its
+        #: coordinator let go of it.
+        self._unless_over: list[str] = []
         self._preparing_us: int | None = None
         self._completing_us: int | None = None
         self._handlers: Mapping[type, Callable[[Any], None]] = {
@@ -196,10 +199,9 @@ class _Reader:
         self._inferred = row.get("provenance") == "inferred"
         self._by_then = row.get("latest_us") is not None and row.get("earliest_us") is None
         why = _NOT_IN_SCENARIOS.get(row["event"])
-        if row["event"] == "group_deleted" and row.get("cause") == Cause.UNLOADED:
-            self._unloaded = self._described(str(why))
-        elif self._unloaded and row["source"] == Source.COORDINATOR:
-            self._problem(self._unloaded)
+        is_unloaded = row["event"] == "group_deleted" and row.get("cause") == Cause.UNLOADED
+        if why is not None and (is_unloaded or self._lived.gone_us is not None):
+            self._unless_over.append(self._described(why))
         elif why is not None:
             self._problem(self._described(why))
         if entry is None:
@@ -208,6 +210,10 @@ class _Reader:
             self._figures.add(*entry)
         else:
             self._lived.add(entry)
+        is_back = self._lived.gone_us is None or isinstance(entry[2], _OF_MEMBERS)
+        if why is None and entry[1] is Source.COORDINATOR and is_back:
+            while self._unless_over:
+                self._problem(self._unless_over.pop(0))
         if entry[1] is Source.MEMBER:
             self.reading.has_member_rows = True
         self.reading.epochs.add(entry[0], entry[2])

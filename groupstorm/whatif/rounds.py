@@ -9,6 +9,8 @@ from groupstorm.trace.events.group_states import Cause, GroupState
 
 #: States of a group in which nothing is under way.
 _AT_REST: Final = frozenset({GroupState.STABLE.value, GroupState.EMPTY.value})
+#: The cause of a round, or of a removal, that no log says.
+UNKNOWN: Final = "unknown"
 #: Causes that are one event for the owner of the consumers: which of them a trace has depends on the version
 #: of a client, or on whether its leader noticed first.
 _A_MEMBER_CAME: Final = "a member came"

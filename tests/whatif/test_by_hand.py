@@ -10,7 +10,7 @@ import pytest
 
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.whatif import reading as signs
-from groupstorm.whatif.agreement import partners_of
+from groupstorm.whatif.agreement import matches, partners_of
 from groupstorm.whatif.drafting import draft_of
 from groupstorm.whatif.inference import infer_settings
 from groupstorm.whatif.knowledge import How, observed
@@ -146,6 +146,24 @@ def test_an_end_that_nothing_tells_is_a_problem() -> None:
     assert "static member comes back" in back.problems[0]
 
 
+def test_a_removal_whose_cause_no_log_says_is_a_problem() -> None:
+    """It left, or its session expired: then it died long before."""
+    found = lives(
+        (5, signs.JOINED, "", "a"), (60, signs.REMOVED, "unknown", "a"), (90, signs.JOINED, "", "b")
+    )
+    assert [(do, at) for do, at, _, _ in told(found)] == [("start", 5), ("stop", 60), ("start", 90)]
+    (problem,) = found.problems
+    assert "whether it left or its session expired, the trace does not say (at 60.0 s: log:2)" in problem
+
+
+def test_a_member_whose_own_log_does_not_say_that_it_ends_was_silent() -> None:
+    found = lives(
+        (0, signs.STARTED, "", ""), (0, signs.JOINED, "", "a"), (100, signs.REMOVED, "unknown", "a")
+    )
+    assert told(found)[-1] == ("crash", 56.5, "inferred", 0)
+    assert found.problems == []
+
+
 def stints(*times: tuple[str, float, float | None]) -> Lives:
     found = Lives()
     for name, start_s, end_s in times:
@@ -205,6 +223,24 @@ def test_rounds_have_one_partner_each() -> None:
     again = [round_at(9), round_at(13), round_at(90)]
     found = partners_of(seen, again, 4 * S)
     assert [None if partner is None else partner.began_us // S for _, partner in found] == [9, 13, None]
+
+
+@pytest.mark.parametrize(
+    ("causes", "lines"),
+    [
+        (("left", "left"), [("of these, rounds of the same cause", 50)]),
+        (("left", "unknown"), [("of these, if the cause is known, rounds of the same cause", 100)]),
+        (("unknown", "unknown"), []),
+    ],
+)
+def test_causes_that_no_log_says_are_not_compared(
+    causes: tuple[str, str], lines: list[tuple[str, float]]
+) -> None:
+    seen = [Round(at * S, (at + 1) * S, cause, 3, True) for at, cause in zip((10, 20), causes, strict=True)]
+    again = [Round(10 * S, 11 * S, "left", 3, True), Round(20 * S, 21 * S, "expired", 3, True)]
+    begun, *compared = matches(seen, [again], 4 * S)
+    assert begun.replayed.median == 100
+    assert [(one.what, one.replayed.median) for one in compared] == lines
 
 
 def test_a_member_whose_configuration_differs_has_settings_of_its_own() -> None:

@@ -18,6 +18,7 @@ from tests.imports.importing import LOGS, broker_line, import_texts, rows
 from tests.imports.test_broker_rounds import OFFSETS
 from tests.imports.test_ends_of_members import A, B
 
+DATA = LOGS.parent / "offsets/data/__consumer_offsets-0"
 RECORDING = LOGS / "real" / "kafka-4.3.1-java"
 
 
@@ -87,6 +88,38 @@ def test_a_group_ends_when_its_last_member_has_gone(tmp_path: Path) -> None:
     assert gone_us < ended_us
     assert reading.ended_us == gone_us
     assert reading.figures.unowned_partition_seconds == pytest.approx(told)
+
+
+def test_a_group_that_is_deleted_after_its_last_member_has_gone(tmp_path: Path) -> None:
+    """Three groups whose records of `__consumer_offsets` end with their deletion."""
+    import_logs(find_logs([str(DATA)]), tmp_path / "out", Options())
+    for group in ("coop", "new", "pay"):
+        reading = read_run(tmp_path / "out", group)
+        assert reading.problems == []
+        assert reading.ended_us < 380_000_000
+
+
+def test_a_group_that_is_deleted_and_made_again_is_a_problem(tmp_path: Path) -> None:
+    lines = ""
+    for second, member_id in ((0, A), (40, B)):
+        begins = (
+            f"Preparing to rebalance group g in state PreparingRebalance with old generation 0 "
+            f"({OFFSETS}) (reason: Adding new member {member_id} with group instance id None)"
+        )
+        stable = f"Stabilized group g generation 1 ({OFFSETS}) with 1 members"
+        empty = f"Group g with generation 2 is now empty ({OFFSETS})"
+        dead = "Group g transitioned to Dead in generation 2"
+        for at_s, message in (
+            (second, begins),
+            (second + 1, stable),
+            (second + 9, empty),
+            (second + 15, dead),
+        ):
+            lines += broker_line(f"10:00:{at_s:02},000", message)
+    import_texts(tmp_path, {"server.log": lines})
+    (problem,) = read_run(tmp_path / "out", "g").problems
+    place = f"at 15.0 s: {tmp_path / 'server.log'}:4"
+    assert problem == f"the group was deleted, expired, or lost its coordinator ({place})"
 
 
 def test_a_time_without_members_counts_if_somebody_comes_back(tmp_path: Path) -> None:
