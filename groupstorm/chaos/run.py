@@ -13,7 +13,7 @@ from groupstorm.chaos.host import ChaosHost, steps_of
 from groupstorm.chaos.records import NumberedRecords
 from groupstorm.chaos.verdict import Verdict
 from groupstorm.clients.brokers import EMULATOR, read_kind
-from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.contract import BrokerUnavailable, refused
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
@@ -90,7 +90,7 @@ def run_chaos(run: ChaosRun, progress: Progress | None = None) -> Verdict:
         with broker:
             run_stoppable(main)
     except (BrokerUnavailable, ConnectionLost) as missing:
-        raise InputError(f"--on {run.kind}: {missing}") from missing
+        raise refused(run.kind, missing) from missing
     return found[0]
 
 

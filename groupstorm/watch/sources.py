@@ -52,7 +52,10 @@ class FolderSource:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise InputError(f"{folder}: no such folder: expected the DIR of serve --trace, or of a run")
+            raise InputError(
+                f"{folder}: no such folder: expected the DIR of serve --trace, or of a run, or HOST:PORT "
+                "with --topic TOPIC"
+            )
         if any(folder.glob("trace*.parquet")):
             raise InputError(f"{folder}: holds a trace as Parquet: watch reads JSON lines (--format jsonl)")
         self._folder = folder.resolve()

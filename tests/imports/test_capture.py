@@ -231,7 +231,7 @@ def test_tls_and_a_password(tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (["nowhere", "--group", "g"], "'nowhere': expected HOST:PORT"),
-        (["127.0.0.1:1", "--group", "g"], "127.0.0.1:1"),
+        (["127.0.0.1:1", "--group", "g"], "127.0.0.1:1: connection refused: nothing listens there"),
         (["127.0.0.1:1", "--group", "g", "--for", "soon"], "--for: 'soon' is no duration"),
         (["127.0.0.1:1", "--group", "g", "--every", "1ms"], "--every: expected 100ms or more"),
         (["127.0.0.1:1", "--group", "g", "--client-config", "x"], "--client-config x: cannot be read"),

@@ -41,6 +41,14 @@ def test_a_log_begins_when_its_partition_is_created() -> None:
     assert [logs.rate(P0, at * SECOND) for at in (4, 5, 20)] == [0, 100_000, 0]
 
 
+def test_a_log_that_begins_a_microsecond_late_has_what_arrives_since() -> None:
+    """A record each microsecond."""
+    for created_us in (0, 1):
+        logs = RecordLogs(lambda _: ((0, 1_000 * SECOND),))
+        logs.create(P0, created_us)
+        assert logs.end(P0, 10) == 10 - created_us
+
+
 def test_a_log_that_begins_while_nothing_arrives_stays_empty_until_the_rate_changes() -> None:
     for at in (20, 25):
         logs = logs_since(at * SECOND)

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
 
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
+from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events.coordinator import Event
 
@@ -16,6 +17,12 @@ OnCoordinatorEvents = Callable[[Sequence[Event]], None]
 
 class BrokerUnavailable(Exception):
     """This kind of broker cannot run here; the message is one line that says what it needs."""
+
+
+def refused(kind: str, why: Exception) -> InputError:
+    """What a command says if its ``--on`` cannot be used. ``why`` may begin with the address itself."""
+    text = str(why)
+    return InputError(f"--on {text}" if text.startswith(f"{kind}:") else f"--on {kind}: {text}")
 
 
 class RunningBroker(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -102,7 +103,7 @@ class BrokerConnection(asyncio.Protocol):
         except ssl.SSLCertVerificationError as problem:
             raise AuthenticationRefused(f"broker {_name(endpoint)}: {problem.verify_message}") from problem
         except OSError as problem:
-            raise ConnectionLost(f"{_name(endpoint)}: {str(problem) or 'no response in time'}") from problem
+            raise ConnectionLost(f"{_name(endpoint)}: {_in_words(problem)}") from problem
         finally:
             if not opened:
                 connection.abort()
@@ -261,6 +262,15 @@ def _body_type(types: ResponseTypes, received: bytes, body_at: int) -> Any:
         if error == Error.UNSUPPORTED_VERSION:
             return response_types(_API_VERSIONS, 0).root
     return types.root
+
+
+def _in_words(problem: OSError) -> str:
+    """Why no connection could be opened."""
+    if isinstance(problem, ConnectionRefusedError):
+        return "connection refused: nothing listens there"
+    if isinstance(problem, socket.gaierror):
+        return "no such host"
+    return problem.strerror or str(problem) or "no response in time"
 
 
 def _name(endpoint: Endpoint) -> str:

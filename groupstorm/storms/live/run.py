@@ -6,9 +6,8 @@ from functools import partial
 from pathlib import Path
 
 from groupstorm.clients.brokers import BrokerKind, open_broker
-from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.contract import BrokerUnavailable, refused
 from groupstorm.clients.wire.connection import ConnectionLost
-from groupstorm.problems import InputError
 from groupstorm.storms.live.play import play
 from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.run import Run, chosen_assignors, record
@@ -47,4 +46,4 @@ def run_on(
             real_time={"on": kind.name} | ({} if clients is None else {"with": clients.name}),
         )
     except (BrokerUnavailable, ConnectionLost) as missing:
-        raise InputError(f"--on {kind.name}: {missing}") from missing
+        raise refused(kind.name, missing) from missing

@@ -169,6 +169,12 @@ def changes(result: Storm) -> list[tuple[int, str, str]]:
     ]
 
 
+def test_a_run_ends_with_its_autoscaler() -> None:
+    result = scaled(autoscaler="none", tail_ms=0)
+    [(ended_us, _)] = result.events("scenario_ended")
+    assert ended_us == 60_000_000 + 900_000_000
+
+
 @pytest.mark.parametrize("kind", ["hpa", "keda"])
 def test_lag_above_the_threshold_starts_pods_and_its_end_stops_them(kind: str) -> None:
     """Ten times the records for five minutes: more than two pods can process."""

@@ -175,6 +175,14 @@ def test_a_drained_node_waits_for_the_budget() -> None:
     ]
 
 
+def test_a_disruption_budget_in_per_cent_is_rounded_up() -> None:
+    """30 % of 4 pods are 2, as Kubernetes rounds a PodDisruptionBudget."""
+    result = rollout("drain-node", {"members": [0, 1, 2]}, deployment="deployment", disruption_budget="30%")
+    stops = [(time_ms, pod) for time_ms, what, pod in starts_and_stops(result, BEGIN_US) if what == "SIGTERM"]
+    assert stops[:2] == [(0, "member-0"), (0, "member-1")]
+    assert stops[2][0] > 0
+
+
 SENTRY: dict[str, Any] = {
     "members": 1, "partitions": 1, "deployment": "deployment", "max_surge": "25%", "max_unavailable": "25%",
     "ready_when": "assigned", "progress_deadline_ms": 600_000,

@@ -218,6 +218,14 @@ def test_progress_within_the_deadline_puts_it_off() -> None:
     assert fleet.pending == 0
 
 
+def test_a_pod_that_gets_available_is_progress() -> None:
+    """Nothing starts or stops between 2 s and the end: p0 is available at 47 s, p1 at 92 s."""
+    fleet = Fleet(2, **SLOW)
+    given = {0: (10_000, 35_000), 1: (10_000, 80_000)}
+    InPlaceRollout(fleet, "rolling-restart", pods(fleet), Limits(0, 2), given=given).advance()
+    assert fleet.until(200)[4:] == ["92 rollout-complete rolling-restart: after 92.0 s"]
+
+
 def test_several_pods_that_are_not_ready_are_counted() -> None:
     fleet = Fleet(2, **SLOW)
     fleet.takes_s["ready_ms"] = 100
