@@ -33,8 +33,8 @@ from groupstorm.trace.reader import read_rows
 from tests.explain.test_logs import STREAMS_GROUP
 from tests.imports import test_streams
 from tests.imports.importing import LOGS, import_texts
+from tests.imports.offsets_dumps import OFFSETS
 from tests.imports.real_logs import REAL
-from tests.imports.test_offsets_dump import OFFSETS
 
 SEGMENT: Final = OFFSETS / "data" / "__consumer_offsets-0" / "00000000000000000000.log"
 #: An output of kafka-consumer-groups does not say when it was printed.

@@ -9,7 +9,7 @@ import pytest
 from groupstorm.imports.envelopes import ENVELOPES
 from tests.command import groupstorm
 from tests.generated_pages import check_section
-from tests.imports.test_offsets_dump import DUMP
+from tests.imports.offsets_dumps import DUMP
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
 
 PAGE = "import.md"

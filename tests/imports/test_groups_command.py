@@ -12,7 +12,7 @@ from groupstorm.imports.importing import Options
 from groupstorm.imports.times import MICRO, Instant
 from groupstorm.problems import InputError
 from tests.imports.importing import figures, import_texts, rows
-from tests.imports.test_offsets_dump import OFFSETS
+from tests.imports.offsets_dumps import OFFSETS
 
 #: 2026-11-23T03:41:00Z
 AT = Instant(1_795_405_260 * MICRO, True, MICRO)

@@ -19,7 +19,7 @@ from groupstorm.imports.result import Imported
 from groupstorm.problems import InputError
 from groupstorm.protocol.codec import CodecError
 from tests.imports.importing import rows
-from tests.imports.test_offsets_dump import SEGMENT, told
+from tests.imports.offsets_dumps import SEGMENT, told
 
 NAME = "00000000000000000000.log"
 REAL = (SEGMENT / NAME).read_bytes()
