@@ -164,6 +164,16 @@ def test_a_client_leaves_when_max_poll_interval_ms_has_passed() -> None:
     assert process.until(80_000) == [(30_000, what) for what in LEFT]
 
 
+@pytest.mark.parametrize(("paused_until_s", "left_s"), [(29, 30), (30, 30), (40, None)])
+def test_a_process_that_stands_still_leaves_no_sooner_than_it_goes_on(
+    paused_until_s: int, left_s: int | None
+) -> None:
+    """The interval is over at 30 s: a process that goes on at this instant leaves at once."""
+    process = stalled(25)
+    process.pauses.paused_until_us = paused_until_s * SECOND
+    assert process.until(80_000) == ([] if left_s is None else [(left_s * 1_000, what) for what in LEFT])
+
+
 def test_polls_that_come_in_time_are_followed_without_an_end() -> None:
     assert stalled(19).until(500_000) == []
     assert stalled(25, has_max_poll_interval=False).until(500_000) == []
