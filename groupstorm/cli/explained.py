@@ -226,7 +226,8 @@ def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
 
 def _no_owner(history: History) -> str:
     """The heading of costs."""
-    return "no owner, at least" if history.unowned_is_least else "no owner"
+    is_least = history.unowned_is_least and history.unowned_us is not None
+    return "no owner, at least" if is_least else "no owner"
 
 
 def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:

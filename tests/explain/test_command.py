@@ -90,6 +90,8 @@ def test_lines_of_a_log_are_quoted_if_the_log_is_there(tmp_path: Path) -> None:
         text.split()
     )
     assert "Time without an owner: unknown: who owned which partition is not known" in text
+    assert " no owner " in text
+    assert "at least" not in text
     log.unlink()
     assert "| server.log:1\n" in explained(tmp_path / "out")
 
