@@ -158,8 +158,10 @@ def _described(run: Run) -> str:
     settings = run.scenario.settings
     surge, missing = settings.pods("max_surge").as_written, settings.pods("max_unavailable").as_written
     grace_s = (settings.optional_integer("termination_grace_ms") or 0) // 1000
+    partition = settings.integer("update_partition")
+    kept = f"partition {partition}, " if partition else ""
     return (
-        f"{counted(settings.integer('members'), 'pod')}, maxSurge {surge}, maxUnavailable {missing}, "
+        f"{counted(settings.integer('members'), 'pod')}, {kept}maxSurge {surge}, maxUnavailable {missing}, "
         f"terminationGracePeriodSeconds {grace_s}, ready_when {settings.choice('ready_when')}"
     )
 

@@ -41,7 +41,10 @@ def _takes(plan: Plan, settings: Settings, outcomes: Sequence[Outcome]) -> str:
         limits = limits_of(settings, members)
         surge = f"{limits.surge} more at most" if limits.surge else "none more"
         missing = f"{limits.unavailable} missing at most" if limits.unavailable else "none missing"
-        how = f"{counted(members, 'pod')} of {workload} are replaced, {surge} and {missing}"
+        partition = settings.integer("update_partition")
+        replaced = counted(members, "pod") if not partition else f"{members - partition} of {members} pods"
+        kept = f" (partition {partition} keeps the lower ordinals)" if partition else ""
+        how = f"{replaced} of {workload} are replaced{kept}, {surge} and {missing}"
     if settings.choice("ready_when") == RUNS:
         return f"{how}: for Kubernetes that is done after {took}, whether the consumers poll or not."
     return f"{how}: that takes {took}."

@@ -46,6 +46,14 @@ def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) ->
     assert "Static membership works against a Deployment: a new pod has a new name" in said
 
 
+def test_a_stateful_set_whose_partition_keeps_pods(tmp_path: Path) -> None:
+    strategy = {"rollingUpdate": {"partition": 3}}
+    file = manifest(tmp_path, workload("StatefulSet", container=READY, updateStrategy=strategy))
+    said = " ".join(groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.split())
+    assert "StatefulSet orders: 4 pods, partition 3, maxSurge 0" in said
+    assert "1 of 4 pods of StatefulSet orders are replaced (partition 3 keeps the lower ordinals)" in said
+
+
 @pytest.mark.slow
 def test_json_with_seeds_and_a_requirement_that_is_not_met(tmp_path: Path) -> None:
     file = manifest(tmp_path, workload(container=READY))

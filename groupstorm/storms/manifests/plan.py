@@ -94,6 +94,8 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
         plan.read.append(f"{consumer.budget}: {budget} may be missing (node drains only, not rollouts)")
     _take_properties(plan, given)
     plan.settings.update(given)
+    if workload.kind == "StatefulSet":
+        _check_stateful_set(plan)
     _say_defaults(plan)
     return plan
 
@@ -127,6 +129,24 @@ def _take_workload(plan: Plan, replicas: int, given: Mapping[str, Any]) -> None:
     settings["termination_grace_ms"] = workload.grace_s * 1000
     settings["stop_grace_ms"] = workload.pre_stop_s * 1000 + STOP_GRACE_MS
     _take_probe(plan, given)
+
+
+def _check_stateful_set(plan: Plan) -> None:
+    """What a StatefulSet replaces, and whether several pods may be missing."""
+    workload, settings = plan.consumer.workload, plan.settings
+    partition, members = settings["update_partition"], settings["members"]
+    if isinstance(members, int) and isinstance(partition, int) and partition >= members:
+        raise InputError(
+            f"{workload}: updateStrategy.rollingUpdate.partition {partition}: none of {members} pods has "
+            "such an ordinal, so Kubernetes replaces none: no rollout (--set update_partition=0 says what "
+            "one costs)"
+        )
+    if str(settings["max_unavailable"]) != "1":
+        plan.findings.append(
+            f"maxUnavailable {settings['max_unavailable']} of a StatefulSet counts only if the cluster's "
+            "feature gate MaxUnavailableStatefulSet is on (Kubernetes 1.24 brought it, switched off). "
+            "Else pods are replaced one at a time: --set max_unavailable=1 says what that costs."
+        )
 
 
 def _take_probe(plan: Plan, given: Mapping[str, Any]) -> None:

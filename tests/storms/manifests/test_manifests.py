@@ -13,7 +13,7 @@ from groupstorm.problems import InputError
 from groupstorm.storms.manifests.choice import choose_consumer
 from groupstorm.storms.manifests.kafka_environment import property_named
 from groupstorm.storms.manifests.objects import read_objects
-from groupstorm.storms.manifests.plan import plan_rollout
+from groupstorm.storms.manifests.plan import Plan, plan_rollout
 from tests.storms.manifests.manifest_files import GIVEN, consumer_of, plan_of, text_of, workload
 
 
@@ -36,6 +36,28 @@ def test_kubernetes_defaults_of_a_stateful_set() -> None:
     assert plan.step == "rolling-restart"
     assert (plan.settings["max_surge"], plan.settings["max_unavailable"]) == (0, 1)
     assert plan.settings["deployment"] == "statefulset"
+
+
+def rolling(**fields: Any) -> dict[str, Any]:
+    return workload("StatefulSet", updateStrategy={"rollingUpdate": fields})
+
+
+def test_a_stateful_set_that_replaces_no_pod_has_no_rollout() -> None:
+    assert plan_of(rolling(partition=3)).settings["update_partition"] == 3
+    for objects, settings in ((rolling(partition=4), {}), (rolling(partition=3), {"members": 3})):
+        with pytest.raises(InputError, match=r"none of [34] pods has such an ordinal.*update_partition=0"):
+            plan_of(objects, **settings)
+    assert plan_of(rolling(partition=4), update_partition=0).settings["update_partition"] == 0
+
+
+def test_several_missing_pods_of_a_stateful_set_need_a_feature_gate() -> None:
+    def told(plan: Plan) -> bool:
+        return any("MaxUnavailableStatefulSet" in sentence for sentence in plan.findings)
+
+    assert told(plan_of(rolling(maxUnavailable="34%")))
+    assert not told(plan_of(rolling(maxUnavailable=1)))
+    assert not told(plan_of(rolling(maxUnavailable=2), max_unavailable=1))
+    assert not told(plan_of(workload(strategy={"rollingUpdate": {"maxUnavailable": 2}})))
 
 
 def test_what_a_deployment_says() -> None:
