@@ -132,10 +132,12 @@ def _never(plan: Plan, stuck: str, folder: Path, seed: int, code: Mapping[str, A
 
 def _print(plan: Plan, runs: Sequence[Run], answer: str, everything: bool, folder: Path) -> None:
     consumer = plan.consumer
-    print_paragraph(f"{consumer.workload}: {_described(runs[0])}", emphasized=True)
+    print_paragraph(f"{consumer.workload}: {_described(plan, runs[0])}", emphasized=True)
     for heading, sentences in (("Read", plan.read), ("Assumed", plan.assumed)):
         if sentences:
             print_paragraph(f"{heading}: {'; '.join(sentences)}.")
+    if plan.unknown:
+        print_paragraph(f"Not known: {'; '.join(plan.unknown)}: give them with --set; defaults are taken.")
     if consumer.unused:
         unused = ", ".join(f"{count} {kind}" for kind, count in consumer.unused.items())
         print_paragraph(f"Not used: {unused}.")
@@ -154,14 +156,15 @@ def _print(plan: Plan, runs: Sequence[Run], answer: str, everything: bool, folde
     print_command("The story of it:", "trace", str(runs[0].folder))
 
 
-def _described(run: Run) -> str:
+def _described(plan: Plan, run: Run) -> str:
     settings = run.scenario.settings
     surge, missing = settings.pods("max_surge").as_written, settings.pods("max_unavailable").as_written
+    strategy = "Recreate" if plan.step == "recreate" else f"maxSurge {surge}, maxUnavailable {missing}"
     grace_s = (settings.optional_integer("termination_grace_ms") or 0) // 1000
     partition = settings.integer("update_partition")
     kept = f"partition {partition}, " if partition else ""
     return (
-        f"{counted(settings.integer('members'), 'pod')}, {kept}maxSurge {surge}, maxUnavailable {missing}, "
+        f"{counted(settings.integer('members'), 'pod')}, {kept}{strategy}, "
         f"terminationGracePeriodSeconds {grace_s}, ready_when {settings.choice('ready_when')}"
     )
 
@@ -173,6 +176,7 @@ def _print_json(plan: Plan, runs: Sequence[Run], outcomes: Sequence[Outcome], an
         "settings": plan.settings,
         "read": plan.read,
         "assumed": plan.assumed,
+        "unknown": plan.unknown,
         "findings": plan.findings,
         "unused": dict(plan.consumer.unused),
         "seeds": {

@@ -12,6 +12,7 @@ from groupstorm.storms.deployments.limits import limits_of
 from groupstorm.storms.manifests.outcome import Outcome
 from groupstorm.storms.manifests.plan import Plan
 from groupstorm.storms.scenario.deployment_settings import RUNS
+from groupstorm.storms.scenario.group_protocol_consistency import of_protocol
 from groupstorm.storms.scenario.settings import Settings
 
 
@@ -23,10 +24,11 @@ def rollout_answer(
     killed = max(outcome.killed for outcome in outcomes)
     if killed:
         grace_ms = settings.optional_integer("termination_grace_ms") or 0
+        session_timeout = of_protocol(settings, "session.timeout.ms")
         parts.append(
             f"Up to {counted(killed, 'pod')} did not close within terminationGracePeriodSeconds "
             f"({seconds(grace_ms / 1000)}): killed, they send no LeaveGroup, and their partitions wait for "
-            f"session.timeout.ms ({seconds(settings.integer('session.timeout.ms') / 1000)})."
+            f"{session_timeout} ({seconds(settings.integer(session_timeout) / 1000)})."
         )
     return " ".join([*parts, *_membership(settings)])
 
@@ -36,7 +38,8 @@ def _takes(plan: Plan, settings: Settings, outcomes: Sequence[Outcome]) -> str:
     workload = plan.consumer.workload
     took = _range([outcome.seconds for outcome in outcomes if outcome.seconds is not None], seconds)
     if plan.step == "recreate":
-        how = f"{counted(members, 'pod')} of {workload} stop before the first new one starts"
+        stop = "stops" if members == 1 else "stop"
+        how = f"{counted(members, 'pod')} of {workload} {stop} before the first new one starts"
     else:
         limits = limits_of(settings, members)
         surge = f"{limits.surge} more at most" if limits.surge else "none more"

@@ -54,6 +54,24 @@ def test_a_stateful_set_whose_partition_keeps_pods(tmp_path: Path) -> None:
     assert "1 of 4 pods of StatefulSet orders are replaced (partition 3 keeps the lower ordinals)" in said
 
 
+def test_a_consumer_group_rebalances_with_each_epoch(tmp_path: Path) -> None:
+    env = [{"name": "KAFKA_GROUP_PROTOCOL", "value": "consumer"}]
+    file = manifest(tmp_path, workload(container={**READY, "env": env}))
+    said = " ".join(groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.split())
+    assert "group.protocol=consumer (env KAFKA_GROUP_PROTOCOL)" in said
+    assert "The group rebalances 8 times" in said, "4 pods come and 4 go"
+
+
+def test_a_recreated_deployment_with_a_value_from_elsewhere(tmp_path: Path) -> None:
+    secret = {"name": "KAFKA_MAX_POLL_RECORDS", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
+    container = {**READY, "env": [secret]}
+    file = manifest(tmp_path, workload(container=container, replicas=1, strategy={"type": "Recreate"}))
+    said = " ".join(groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.split())
+    assert "Deployment orders: 1 pod, Recreate, terminationGracePeriodSeconds" in said
+    assert "Not known: max.poll.records (env KAFKA_MAX_POLL_RECORDS, from Secret s): give" in said
+    assert "1 pod of Deployment orders stops before the first new one starts" in said
+
+
 @pytest.mark.slow
 def test_json_with_seeds_and_a_requirement_that_is_not_met(tmp_path: Path) -> None:
     file = manifest(tmp_path, workload(container=READY))

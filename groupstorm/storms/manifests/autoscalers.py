@@ -22,9 +22,10 @@ _NUMBERS = {"lagThreshold": "lag_threshold", "activationLagThreshold": "activati
 
 
 class Scaling(NamedTuple):
-    """``settings`` of the autoscaler, and a sentence on it."""
+    """``settings`` of the autoscaler, the least and the most pods, and a sentence on it."""
 
     least: int
+    most: int
     settings: dict[str, Any]
     sentence: str
 
@@ -37,7 +38,7 @@ def read_autoscaler(found: KubernetesObject) -> Scaling:
     least, most = spec.whole("minReplicas", 1, 0, MAX_MEMBERS), spec.whole("maxReplicas", 1, 1, MAX_MEMBERS)
     settings: dict[str, Any] = {"autoscaler": HPA, "min_replicas": least, "max_replicas": most}
     settings |= _behavior(spec.at("behavior"))
-    return Scaling(least, settings, f"{least} to {most} pods ({found})")
+    return Scaling(least, most, settings, f"{least} to {most} pods ({found})")
 
 
 def _scaled_object(found: KubernetesObject, spec: Fields) -> Scaling:
@@ -56,7 +57,7 @@ def _scaled_object(found: KubernetesObject, spec: Fields) -> Scaling:
             break
     settings |= _behavior(spec.at("advanced", "horizontalPodAutoscalerConfig", "behavior"))
     threshold = f", lagThreshold {settings['lag_threshold']}" if "lag_threshold" in settings else ""
-    return Scaling(least, settings, f"{least} to {most} pods{threshold} ({found})")
+    return Scaling(least, most, settings, f"{least} to {most} pods{threshold} ({found})")
 
 
 def _kafka_trigger(metadata: Fields) -> dict[str, Any]:

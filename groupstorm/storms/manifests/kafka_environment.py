@@ -2,7 +2,7 @@
 
 A property such as `session.timeout.ms` is found as itself, as KAFKA_SESSION_TIMEOUT_MS (also with CONSUMER or
 KAFKA_CONSUMER in front), and as Spring's `spring.kafka.consumer...` in relaxed binding. Values that come from
-Secrets, or from ConfigMaps that are not in the file, are not known.
+Secrets, or from ConfigMaps that are not in the file, are not known: only that there are some.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from groupstorm.storms.manifests.fields import Fields
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
+from groupstorm.storms.scenario.settings import BY_NAME
 
 #: A client's property, and the setting of a scenario that it is; None: only said, or asked about.
 PROPERTIES: Mapping[str, str | None] = {
     "group.id": None,
-    "group.protocol": None,
     "topic": None,
     "topics": None,
+    "group.protocol": GROUP_PROTOCOL,
+    "group.remote.assignor": "group.remote.assignor",
     "group.instance.id": "group.instance.id",
     "partition.assignment.strategy": "partition.assignment.strategy",
     "session.timeout.ms": "session.timeout.ms",
@@ -61,10 +64,13 @@ POD_NAME = "$(POD_NAME)"
 
 
 class Found(NamedTuple):
-    """A Kafka property, its value as written, where it stands, and the ConfigMap that holds it."""
+    """A Kafka property, its value as written, where it stands, and the ConfigMap that holds it.
+
+    ``value`` None: the manifests do not have it.
+    """
 
     property: str
-    value: str
+    value: str | None
     where: str
     config_map: str | None = None
 
@@ -97,8 +103,8 @@ def kafka_properties(container: Fields, config_maps: Mapping[str, Mapping[str, s
     return list(found.values())
 
 
-#: Name, value, place and ConfigMap.
-_Variable = tuple[str, str, str, str | None]
+#: Name, value (None: not in the manifests), place and ConfigMap.
+_Variable = tuple[str, str | None, str, str | None]
 
 
 def _environment(container: Fields, config_maps: Mapping[str, Mapping[str, str]]) -> Iterator[_Variable]:
@@ -123,6 +129,10 @@ def _environment(container: Fields, config_maps: Mapping[str, Mapping[str, str]]
         referred = config_maps.get(config_map, {}).get(origin.at("configMapKeyRef").text("key"))
         if referred is not None:
             yield name, referred, f"env {name}, from ConfigMap {config_map}", config_map
+        elif config_map:
+            yield name, None, f"env {name}, from ConfigMap {config_map}", None
+        elif secret := origin.at("secretKeyRef").text("name"):
+            yield name, None, f"env {name}, from Secret {secret}", None
 
 
 def _arguments(container: Fields) -> Iterator[_Variable]:
@@ -132,8 +142,10 @@ def _arguments(container: Fields) -> Iterator[_Variable]:
 
 
 def setting_value(found: Found) -> Any | None:
-    """The value as a scenario's setting has it; None if it is not understood."""
-    text = found.value.strip()
+    """The value as a scenario's setting has it; None if it is not understood, or not known."""
+    text = (found.value or "").strip()
+    if found.property in (GROUP_PROTOCOL, "group.remote.assignor"):
+        return text.lower() if text.lower() in BY_NAME[found.property].allowed else None
     if found.property == "partition.assignment.strategy":
         names = [part.strip().rpartition(".")[2] for part in text.strip("[]").split(",")]
         known = [_ASSIGNORS.get(name, name if name in _ASSIGNORS.values() else None) for name in names]

@@ -41,6 +41,8 @@ def read_outcome(trace: Path, step: str) -> Outcome:
             elif row["cause"] == STUCK:
                 stuck = row["detail"].partition(": ")[2]
             killed += row["cause"] == step and row["detail"].startswith("SIGKILL")
-        elif event == "group_state_changed" and begun_us is not None:
+        elif begun_us is not None and event == "group_state_changed":
             rebalances += row["state"] == GroupState.PREPARING_REBALANCE
+        elif begun_us is not None and event == "group_epoch_bumped":  # of a consumer group (KIP-848)
+            rebalances += 1
     return Outcome(seconds, stuck, rebalances, killed)

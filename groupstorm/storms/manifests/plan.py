@@ -16,6 +16,7 @@ from groupstorm.storms.manifests.workloads import ON_DELETE, RECREATE, Workload
 from groupstorm.storms.randomness import DRAW_SPAN
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
 from groupstorm.storms.scenario.distributions import parse as parse_distribution
+from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
 from groupstorm.storms.scenario.settings import BY_NAME
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
@@ -49,7 +50,8 @@ _CLIENT_DEFAULTS = ("partition.assignment.strategy", "session.timeout.ms", "max.
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The scenario of a rollout. ``read``, ``assumed`` and ``findings`` are sentences for people."""
+    """The scenario of a rollout. ``read``, ``assumed``, ``unknown`` (what the manifests keep elsewhere) and
+    ``findings`` are sentences for people."""
 
     name: str
     consumer: Consumer
@@ -57,6 +59,7 @@ class Plan:
     step: str
     read: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
 
     def scenario(self) -> dict[str, Any]:
@@ -80,7 +83,9 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
             f"{workload}: updateStrategy OnDelete: Kubernetes replaces no pod by itself: no rollout"
         )
     scaling = None if consumer.autoscaler is None else read_autoscaler(consumer.autoscaler)
-    replicas = workload.replicas or (0 if scaling is None else max(1, scaling.least))
+    replicas = workload.replicas or 0
+    if scaling is not None:
+        replicas = max(1, scaling.least, min(replicas, scaling.most))
     _ask(workload, replicas, given)
     step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
     plan = Plan(_scenario_name(workload.name), consumer, {}, step)
@@ -94,6 +99,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
         plan.read.append(f"{consumer.budget}: {budget} may be missing (node drains only, not rollouts)")
     _take_properties(plan, given)
     plan.settings.update(given)
+    _refuse_like_a_client(plan, given)
     if workload.kind == "StatefulSet":
         _check_stateful_set(plan)
     _say_defaults(plan)
@@ -184,14 +190,12 @@ def _take_probe(plan: Plan, given: Mapping[str, Any]) -> None:
 
 def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
     """Kafka properties of the environment and the arguments, and what they mean for this workload."""
-    workload = plan.consumer.workload
     for found in plan.consumer.properties:
-        if found.property == "group.protocol" and found.value.strip().lower() == "consumer":
-            raise InputError(
-                f"{workload}: group.protocol=consumer ({found.where}): groups of KIP-848 are not emulated, "
-                "expected group.protocol=classic"
-            )
         setting = PROPERTIES[found.property]
+        if found.value is None:
+            if setting is not None and setting not in given:
+                plan.unknown.append(f"{found.property} ({found.where})")
+            continue
         if setting is None:
             plan.read.append(f"{found.property}={found.value} ({found.where})")
             continue
@@ -210,16 +214,31 @@ def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
             plan.read.append(f"{found.property}={found.value} ({found.where}): not understood, so not used")
 
 
+def _refuse_like_a_client(plan: Plan, given: Mapping[str, Any]) -> None:
+    """Settings of the manifest with which Kafka's consumer does not start, because of its group.protocol."""
+    protocol = plan.settings.get(GROUP_PROTOCOL, CLASSIC)
+    for name, instead in UNSUPPORTED.get(protocol, {}).items():
+        if name in plan.settings and name not in given:
+            value = plan.settings.pop(name)
+            plan.findings.append(
+                f"{name}={_written(value)} and {GROUP_PROTOCOL}={protocol}: with both, Kafka's consumer does "
+                f"not start (ConfigException). The figures are without it; {instead} takes its place."
+            )
+
+
 def _say_defaults(plan: Plan) -> None:
     names = plan.settings.get("client_profile", ["java"])
     profile = names if isinstance(names, str) else names[0]
     if "client_profile" not in plan.settings:
         plan.assumed.append(f"client_profile={profile}")
-    for name in _CLIENT_DEFAULTS:
+    instead = UNSUPPORTED.get(plan.settings.get(GROUP_PROTOCOL, CLASSIC), {})
+    known = PROFILES.get(profile)
+    for of_client in _CLIENT_DEFAULTS:
+        name = instead.get(of_client, of_client)
         if name not in plan.settings:
-            known = PROFILES.get(profile)
             default = known.defaults.get(name, BY_NAME[name].default) if known else BY_NAME[name].default
-            plan.assumed.append(f"{name}={_written(default)} (the client's default)")
+            whose = "broker" if name.startswith("group.consumer.") else "client"
+            plan.assumed.append(f"{name}={_written(default)} (the {whose}'s default)")
     for name in ("process_ms", "process_rate", "drain_ms"):
         if name in BY_NAME and name not in plan.settings:
             plan.assumed.append(f"{name}={_written(BY_NAME[name].default)}")

@@ -64,6 +64,14 @@ def test_a_horizontal_pod_autoscaler_decides_if_there_are_no_replicas() -> None:
     assert (settings["members"], settings["min_replicas"], settings["max_replicas"]) == (3, 3, 9)
 
 
+@pytest.mark.parametrize(("replicas", "members"), [(1, 3), (4, 4), (20, 9)])
+def test_an_autoscaler_keeps_the_pods_within_its_bounds(replicas: int, members: int) -> None:
+    bounds = scaled_object(minReplicaCount=3, maxReplicaCount=9)
+    plan = plan_of(workload(replicas=replicas), bounds)
+    assert plan.settings["members"] == members
+    assert any(f"the rollout below is of {members}" in line for line in plan.read)
+
+
 @pytest.mark.parametrize(
     ("spec", "budget"),
     [({"maxUnavailable": "25%"}, "25%"), ({"minAvailable": 3}, 1), ({"minAvailable": "50%"}, 2), ({}, 1)],

@@ -152,7 +152,42 @@ def test_kafka_settings_of_env_config_map_and_arguments_with_their_places() -> N
     assert "max.poll.interval.ms" not in plan.settings
     assert "session.timeout.ms=30000 (ConfigMap kafka: KAFKA_SESSION_TIMEOUT_MS)" in plan.read
     assert "heartbeat.interval.ms=5000 (env SPRING_KAFKA_CONSUMER_HEARTBEAT_INTERVAL)" in plan.read
+    assert plan.unknown == ["max.poll.interval.ms (env KAFKA_MAX_POLL_INTERVAL_MS, from Secret s)"]
     assert plan.consumer.unused == {}
+
+
+def test_values_of_other_files_are_named_unless_the_command_line_has_them() -> None:
+    variables = [
+        {"name": "KAFKA_SESSION_TIMEOUT_MS", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}},
+        {"name": "KAFKA_GROUP_ID", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+        {"name": "KAFKA_MAX_POLL_RECORDS", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+        {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+    ]
+    plan = plan_of(workload(container={"env": variables}), **{"max.poll.records": 50})
+    assert plan.unknown == ["session.timeout.ms (env KAFKA_SESSION_TIMEOUT_MS, from ConfigMap c)"]
+
+
+def test_a_consumer_group_is_rolled_out_as_one() -> None:
+    """What the classic protocol alone has stops Kafka's consumer, and is not simulated."""
+    own = env(
+        KAFKA_GROUP_PROTOCOL="CONSUMER", KAFKA_GROUP_REMOTE_ASSIGNOR="range", KAFKA_SESSION_TIMEOUT_MS="30000"
+    )
+    plan = plan_of(workload(container=own))
+    assert (plan.settings["group.protocol"], plan.settings["group.remote.assignor"]) == ("consumer", "range")
+    assert "session.timeout.ms" not in plan.settings
+    [finding] = [one for one in plan.findings if "ConfigException" in one]
+    assert finding.startswith("session.timeout.ms=30000 and group.protocol=consumer: with both")
+    assert "group.consumer.session.timeout.ms=45000 (the broker's default)" in plan.assumed
+    assert not any(one.startswith("partition.assignment.strategy") for one in plan.assumed)
+    classic = plan_of(workload(container=env(KAFKA_GROUP_REMOTE_ASSIGNOR="uniform")))
+    assert any("group.protocol=classic: with both" in one for one in classic.findings)
+    assert "group.remote.assignor" not in classic.settings
+
+
+@pytest.mark.parametrize("name", ["KAFKA_GROUP_PROTOCOL", "KAFKA_GROUP_REMOTE_ASSIGNOR"])
+def test_a_protocol_that_there_is_not_is_not_used(name: str) -> None:
+    plan = plan_of(workload(container=env(**{name: "mine"})))
+    assert any(one.endswith(f"=mine (env {name}): not understood, so not used") for one in plan.read)
 
 
 def test_the_command_line_goes_first() -> None:
