@@ -75,6 +75,14 @@ def test_close_commits_what_is_done(exact: bool) -> None:
 
 
 @BOTH
+def test_close_does_not_wait_for_the_next_poll(exact: bool) -> None:
+    """The application polls at 43.01 s and 63.01 s."""
+    result = played({"at_ms": 60_000, "do": "stop", "members": [0]}, exact=exact, poll_interval_ms=20_000)
+    [(at_us, revoked)] = result.events("partitions_revoked")
+    assert (at_us, revoked.positions) == (60_502_000, (43,))
+
+
+@BOTH
 def test_without_auto_commit_nothing_is_committed(exact: bool) -> None:
     result = played(
         {"at_ms": 60_000, "do": "stop", "members": [0]}, exact=exact, **{"enable.auto.commit": False}
