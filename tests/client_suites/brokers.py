@@ -12,25 +12,34 @@ from pathlib import Path
 from groupstorm.clients.brokers import EMULATOR, JVM, BrokerKind, open_broker
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.protocol.endpoints import Endpoint
+from tests.client_libraries.secured import Access
+from tests.client_suites.access import client_security
 from tests.client_suites.kafka_cluster import kafka_cluster
 from tests.command import ROOT
 
 _READY = "listening on 127.0.0.1:"
 
 
+def can_be_secured(kind: BrokerKind) -> bool:
+    """Whether the listeners of such brokers can demand certificates or users."""
+    return kind.name in (EMULATOR, JVM)
+
+
 @asynccontextmanager
 async def broker_of_suite(
-    kind: BrokerKind, settings: Mapping[str, str], brokers: int, folder: Path
+    kind: BrokerKind, settings: Mapping[str, str], access: Access, brokers: int, folder: Path
 ) -> AsyncIterator[RunningBroker]:
-    """So many brokers with these settings. Those at an address keep their own; a container has one broker.
+    """So many brokers with these settings, whose listeners demand what ``access`` has.
+
+    Those at an address keep their own; a container has one broker.
 
     ``folder`` receives the logs. Raises BrokerUnavailable, and ProgramUnavailable without Java.
     """
     if kind.name == EMULATOR:
-        async with _serve(settings, brokers, folder / "serve.log") as running:
+        async with _serve(settings, access, brokers, folder) as running:
             yield running
     elif kind.name == JVM:
-        async with kafka_cluster(settings, brokers, folder) as running:
+        async with kafka_cluster(settings, access, brokers, folder) as running:
             yield running
     else:
         async with open_broker(kind, settings, lambda _events: None) as running:
@@ -38,8 +47,11 @@ async def broker_of_suite(
 
 
 @asynccontextmanager
-async def _serve(settings: Mapping[str, str], brokers: int, log: Path) -> AsyncIterator[RunningBroker]:
+async def _serve(
+    settings: Mapping[str, str], access: Access, brokers: int, folder: Path
+) -> AsyncIterator[RunningBroker]:
     options = [argument for name, value in settings.items() for argument in ("--set", f"{name}={value}")]
+    log = folder / "serve.log"
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             *(
@@ -52,6 +64,7 @@ async def _serve(settings: Mapping[str, str], brokers: int, log: Path) -> AsyncI
                 "--brokers",
                 str(brokers),
                 *options,
+                *listener_options(access, folder),
             ),
             env=os.environ | {"PYTHONPATH": str(ROOT)},
             stdin=asyncio.subprocess.DEVNULL,
@@ -64,8 +77,23 @@ async def _serve(settings: Mapping[str, str], brokers: int, log: Path) -> AsyncI
         if not all(line.startswith(_READY) for line in lines):
             raise BrokerUnavailable(f"groupstorm serve did not start: see {log}")
         endpoints = tuple(Endpoint("127.0.0.1", int(line.removeprefix(_READY))) for line in lines)
-        yield RunningBroker("groupstorm serve", endpoints, pid=process.pid)
+        security = client_security(access)
+        yield RunningBroker("groupstorm serve", endpoints, security=security, pid=process.pid)
     finally:
         if process.returncode is None:
             process.terminate()
         await process.wait()
+
+
+def listener_options(access: Access, folder: Path) -> list[str]:
+    """The options of `groupstorm serve` for such clients; ``folder`` receives the file of users."""
+    options = []
+    if access.certificates is not None:
+        files = access.certificates
+        options += ["--tls-cert", str(files.server), "--tls-key", str(files.server_key)]
+        options += ["--tls-client-ca", str(files.authority)]
+    if access.mechanism:
+        users = folder / "users"
+        users.write_text(f"{access.username}={access.password}\n", "utf-8")
+        options += ["--sasl-users", str(users)]
+    return options

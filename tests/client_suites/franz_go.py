@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.storms.live.real_clients.program_cache import built_once
+from tests.client_libraries.secured import Access
+from tests.client_suites.access import Security
 from tests.client_suites.suite import Command, Outcome, SuiteTest, Verdict, carry_out
 from tests.conformance.programs.building import go
 
@@ -23,6 +25,10 @@ RECORDS = 20_000
 
 #: Groups form at once, as on the brokers of franz-go's continuous integration.
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
+
+#: Of the brokers of tests whose clients authenticate. The others connect in plain text.
+_SCRAM = Security("SASL_PLAINTEXT", "SCRAM-SHA-256")
+_SECURITY = {"TestSCRAMAuth": _SCRAM, "TestSCRAMAuthBadCredentials": _SCRAM}
 
 #: Of the topics of tests: the suite's default.
 _REPLICAS = 3
@@ -58,14 +64,15 @@ class FranzGo:
     def _tests(self) -> Iterator[SuiteTest]:
         for file in sorted((self._source / _PACKAGE).glob("*_test.go")):
             for name in names_of_tests_with_a_broker(file.read_text("utf-8")):
-                yield SuiteTest(name, SETTINGS)
+                yield SuiteTest(name, SETTINGS, _SECURITY.get(name, Security()))
 
-    def command(self, test: SuiteTest, broker: RunningBroker, folder: Path) -> Command:
+    def command(self, test: SuiteTest, broker: RunningBroker, access: Access, folder: Path) -> Command:
         environment = {
             "KGO_SEEDS": broker.address,
             "KGO_TEST_RF": str(min(_REPLICAS, len(broker.bootstrap))),
             "KGO_TEST_RECORDS": str(RECORDS),
             "KGO_LOG_LEVEL": "info",
+            **scram_variables(broker, access),
         }
         arguments = [str(self._program), "-test.run", f"^{test.name}$", "-test.v", "-test.timeout", "0"]
         return Command(arguments, environment, folder)
@@ -80,6 +87,17 @@ class FranzGo:
         said = [one["reason"] for one in _SAID.finditer(output) if not one["reason"].startswith(_KEPT_TOPIC)]
         reason = said[0] if said and verdict is not Verdict.PASSED else ""
         return Outcome(test.name, verdict, float(ended["seconds"]), reason)
+
+
+def scram_variables(broker: RunningBroker, access: Access) -> Mapping[str, str]:
+    """The tests with SCRAM have seeds of their own, and are skipped without."""
+    if not access.mechanism.startswith("SCRAM"):
+        return {}
+    bits = access.mechanism.rpartition("-")[2]
+    return {
+        "KGO_TEST_SCRAM_SEEDS": broker.address,
+        "KGO_TEST_SCRAM": f"{access.username}:{access.password}:{bits}",
+    }
 
 
 def names_of_tests_with_a_broker(source: str) -> Sequence[str]:

@@ -15,7 +15,11 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import KAFKA_VERSION
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
+from groupstorm.clients.wire.security import ClientSecurity
 from groupstorm.protocol.endpoints import Endpoint
+from tests.client_libraries.secured import Access
+from tests.client_suites.access import client_security
+from tests.client_suites.kafka_security import listener_settings, scram_options
 from tests.conformance.programs.building import kafka_java
 
 _HEAP = "512m"
@@ -27,9 +31,11 @@ _REQUEST_TIMEOUT_MS = 5_000
 
 @asynccontextmanager
 async def kafka_cluster(
-    settings: Mapping[str, str], brokers: int, logs: Path
+    settings: Mapping[str, str], access: Access, brokers: int, logs: Path
 ) -> AsyncIterator[RunningBroker]:
     """Brokers on the loopback interface, the first of which is the controller. Their data goes at the end.
+
+    Clients and the brokers themselves use one listener of each, which demands what ``access`` has.
 
     Raises BrokerUnavailable, and ProgramUnavailable without Java or Kafka's jars.
     """
@@ -37,39 +43,45 @@ async def kafka_cluster(
     controller, *ports = _free_ports(brokers + 1)
     endpoints = tuple(Endpoint("127.0.0.1", port) for port in ports)
     processes: list[asyncio.subprocess.Process] = []
+    security = client_security(access)
     try:
         for number, port in enumerate(ports, 1):
             properties = folder / f"{number}.properties"
             data = folder / f"data-{number}"
-            options = _options(number, port, controller, len(ports), data) | dict(settings)
+            options = _options(number, access.protocol, port, controller, len(ports), data) | dict(settings)
+            options |= listener_settings(access, folder)
             properties.write_text("".join(f"{name}={value}\n" for name, value in options.items()), "utf-8")
-            formatting = ("format", "-t", _CLUSTER_ID, "-c", str(properties))
+            formatting = ["format", "-t", _CLUSTER_ID, "-c", str(properties)]
+            if number == 1:
+                formatting += scram_options(access)
             process = await _started(logs / f"format-{number}.log", "kafka.tools.StorageTool", *formatting)
             if await process.wait() != 0:
                 raise BrokerUnavailable(f"Kafka refuses its configuration: see {logs}/format-{number}.log")
             processes.append(await _started(logs / f"kafka-{number}.log", "kafka.Kafka", str(properties)))
-        await _until_all_are_there(endpoints, processes)
-        yield RunningBroker(f"Kafka {KAFKA_VERSION}", endpoints)
+        await _until_all_are_there(endpoints, security, processes)
+        yield RunningBroker(f"Kafka {KAFKA_VERSION}", endpoints, security=security)
     finally:
         for process in reversed(processes):
             await _stopped(process)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _options(number: int, port: int, controller: int, brokers: int, data: Path) -> dict[str, str]:
+def _options(
+    number: int, protocol: str, port: int, controller: int, brokers: int, data: Path
+) -> dict[str, str]:
     replicas = str(min(3, brokers))
     in_sync = str(min(2, brokers))
-    plaintext = f"PLAINTEXT://127.0.0.1:{port}"
+    listener = f"{protocol}://127.0.0.1:{port}"
     is_controller = number == 1
     return {
         "process.roles": "broker,controller" if is_controller else "broker",
         "node.id": str(number),
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-        "listeners": f"{plaintext},CONTROLLER://127.0.0.1:{controller}" if is_controller else plaintext,
-        "advertised.listeners": plaintext,
+        "inter.broker.listener.name": protocol,
+        "listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,{protocol}:{protocol}",
+        "listeners": f"{listener},CONTROLLER://127.0.0.1:{controller}" if is_controller else listener,
+        "advertised.listeners": listener,
         "log.dirs": str(data),
         "offsets.topic.num.partitions": "3",
         "offsets.topic.replication.factor": replicas,
@@ -93,9 +105,11 @@ async def _started(log: Path, main: str, *arguments: str) -> asyncio.subprocess.
 
 
 async def _until_all_are_there(
-    endpoints: tuple[Endpoint, ...], processes: list[asyncio.subprocess.Process]
+    endpoints: tuple[Endpoint, ...], security: ClientSecurity, processes: list[asyncio.subprocess.Process]
 ) -> None:
-    client = ClusterClient(endpoints[:1], "client-suites", _REQUEST_TIMEOUT_MS, may_create_topics=False)
+    client = ClusterClient(
+        endpoints[:1], "client-suites", _REQUEST_TIMEOUT_MS, security, may_create_topics=False
+    )
     try:
         async with asyncio.timeout(_START_TIMEOUT_S):
             while len(client.node_ids()) < len(endpoints):

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.storms.live.real_clients.program_cache import built_once
+from tests.client_libraries.secured import Access
+from tests.client_suites.access import Security
 from tests.client_suites.kafka_tools import write_kafka_tools
+from tests.client_suites.librdkafka_access import options_of, variables_of
 from tests.client_suites.suite import Command, Outcome, SuiteTest, Verdict, carry_out, need
 from tests.conformance.programs.building import ProgramUnavailable
 
@@ -41,6 +44,12 @@ _AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
 }
+#: Of the brokers of tests whose clients have certificates or users. 0135 could have SCRAM as well, but
+#: Kafka 4 refuses the SCRAM of librdkafka before 2.6.1, whose last message has the client's nonce twice.
+_SECURITY = {
+    "0097_ssl_verify": Security("SSL"),
+    "0135_sasl_credentials": Security("SASL_PLAINTEXT", "PLAIN"),
+}
 _TEST = re.compile(r"_TEST\(\s*(?P<name>\d{4}_\w+),(?P<rest>.*?)(?=_TEST\(|\{NULL\}\})", re.DOTALL)
 _SCENARIO = re.compile(r'\.scenario\s*=\s*"(?P<first>\w+)')
 _NEEDS_NO_BROKER = ("TEST_F_LOCAL", "TEST_F_MANUAL")
@@ -67,16 +76,17 @@ class Librdkafka:
     def _declared(self) -> Iterator[SuiteTest]:
         for name, scenario in scenarios_of_tests((self._tests_folder / "test.c").read_text("utf-8")).items():
             self._scenarios[name] = scenario
-            yield SuiteTest(name, settings_of(name, scenario))
+            yield SuiteTest(name, settings_of(name, scenario), _SECURITY.get(name, Security()))
 
-    def command(self, test: SuiteTest, broker: RunningBroker, folder: Path) -> Command:
+    def command(self, test: SuiteTest, broker: RunningBroker, access: Access, folder: Path) -> Command:
         configuration = folder / f"{test.name}.conf"
-        configuration.write_text(
-            f"bootstrap.servers={broker.address}\n"
-            "test.topic.random=true\n"
-            f"test.timeout.multiplier={TIMEOUT_MULTIPLIER}\n",
-            "utf-8",
-        )
+        options = {
+            "bootstrap.servers": broker.address,
+            **options_of(access),
+            "test.topic.random": "true",
+            "test.timeout.multiplier": str(TIMEOUT_MULTIPLIER),
+        }
+        configuration.write_text("".join(f"{name}={value}\n" for name, value in options.items()), "utf-8")
         libraries = os.pathsep.join(str(self._tests_folder.parent / one) for one in ("src", "src-cpp"))
         environment = {
             "RDKAFKA_TEST_CONF": str(configuration.resolve()),
@@ -85,6 +95,7 @@ class Librdkafka:
             "TESTS": test.name[:4],
             "KAFKA_PATH": str(self._kafka_path),
             "BROKERS": broker.address,
+            **variables_of(access, folder.resolve() / f"{test.name}-certificates"),
         }
         scenario = self._scenarios[test.name]
         return Command(["./test-runner", "-L", "-p1", "-s", scenario], environment, self._tests_folder)

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from groupstorm.clients.brokers import BrokerKind
 from groupstorm.clients.brokers.contract import RunningBroker
-from tests.client_suites.brokers import broker_of_suite
+from tests.client_libraries.secured import Access
+from tests.client_suites.access import Security, access_by
+from tests.client_suites.brokers import broker_of_suite, can_be_secured
 from tests.client_suites.suite import Outcome, Suite, SuiteTest, Verdict
 
 
@@ -27,31 +29,34 @@ async def run_tests(
 ) -> tuple[str, list[Outcome]]:
     """The broker's name, and how each test ended on it, in the order of the tests.
 
-    Tests with the same settings share a broker. ``folder`` receives what each test has printed.
+    Tests with the same settings and security share a broker. If the broker cannot be secured, all tests get
+    it in plain text. ``folder`` receives what each test has printed.
 
-    Raises BrokerUnavailable.
+    Raises BrokerUnavailable and ProgramUnavailable.
     """
     ended: dict[str, Outcome] = {}
     name = kind.name
-    for _, same in groupby(sorted(tests, key=_settings), _settings):
+    for _, same in groupby(sorted(tests, key=_demands), _demands):
         together = list(same)
-        async with broker_of_suite(kind, together[0].settings, brokers, folder) as broker:
+        security = together[0].security if can_be_secured(kind) else Security()
+        access = access_by(security, folder / "certificates")
+        async with broker_of_suite(kind, together[0].settings, access, brokers, folder) as broker:
             name = broker.name
             for test in together:
-                ended[test.name] = await run_test(suite, test, broker, limit_s, folder)
+                ended[test.name] = await run_test(suite, test, broker, access, limit_s, folder)
                 report(ended[test.name])
     return name, [ended[test.name] for test in tests]
 
 
-def _settings(test: SuiteTest) -> list[tuple[str, str]]:
-    return sorted(test.settings.items())
+def _demands(test: SuiteTest) -> tuple[Security, list[tuple[str, str]]]:
+    return test.security, sorted(test.settings.items())
 
 
 async def run_test(
-    suite: Suite, test: SuiteTest, broker: RunningBroker, limit_s: float, folder: Path
+    suite: Suite, test: SuiteTest, broker: RunningBroker, access: Access, limit_s: float, folder: Path
 ) -> Outcome:
     """Run one test in processes of its own; they are killed if it takes longer than ``limit_s``."""
-    command = suite.command(test, broker, folder)
+    command = suite.command(test, broker, access, folder)
     log = folder / f"{test.name}.log"
     began_s = time.monotonic()
     with log.open("wb") as output:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from groupstorm.clients.brokers.contract import RunningBroker
+from tests.client_libraries.secured import Access
+from tests.client_suites.access import Security
 from tests.conformance.programs.building import ProgramUnavailable
 
 
@@ -23,10 +25,11 @@ class Verdict(StrEnum):
 
 
 class SuiteTest(NamedTuple):
-    """One test. ``settings``: Kafka's options of the broker that the test is written for."""
+    """One test. ``settings`` and ``security``: of the brokers that it is written for, by Kafka's names."""
 
     name: str
     settings: Mapping[str, str]
+    security: Security = Security()
 
 
 class Outcome(NamedTuple):
@@ -57,8 +60,11 @@ class Suite(Protocol):
     def tests(self) -> Sequence[SuiteTest]:
         """The tests that use a broker, in the suite's order."""
 
-    def command(self, test: SuiteTest, broker: RunningBroker, folder: Path) -> Command:
-        """The command that runs this test alone; ``folder`` is the test's own."""
+    def command(self, test: SuiteTest, broker: RunningBroker, access: Access, folder: Path) -> Command:
+        """The command that runs this test alone, its clients configured by ``access``.
+
+        ``folder`` receives the files that the command needs.
+        """
 
     def outcome(self, test: SuiteTest, output: str) -> Outcome | None:
         """Read what the command has printed; None: it does not say how the test ended."""

@@ -9,6 +9,7 @@ import pytest
 
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.problems import InputError
+from tests.client_libraries.secured import Access
 from tests.client_suites.__main__ import chosen, main
 from tests.client_suites.franz_go import FranzGo, names_of_tests_with_a_broker
 from tests.client_suites.librdkafka import Librdkafka, scenarios_of_tests, settings_of
@@ -18,9 +19,18 @@ from tests.client_suites.table import counts, has_failures, reasons, table
 from tests.conformance.programs.building import ProgramUnavailable, go
 
 #: Each takes a second or two.
-QUICK = ["TestPing", "TestConsumeRegex", "Test848RegexBrokerResolves", "TestGroupSimple", "TestIssue769"]
+QUICK = [
+    "TestPing",
+    "TestConsumeRegex",
+    "Test848RegexBrokerResolves",
+    "TestGroupSimple",
+    "TestIssue769",
+    "TestSCRAMAuth",
+    "TestSCRAMAuthBadCredentials",
+]
 
 BROKER = RunningBroker("a broker", ())
+PLAIN_TEXT = Access("PLAINTEXT")
 
 
 class Shell:
@@ -32,7 +42,7 @@ class Shell:
     def __init__(self, script: str = "") -> None:
         self.script = script
 
-    def command(self, test: SuiteTest, broker: RunningBroker, folder: Path) -> Command:
+    def command(self, test: SuiteTest, broker: RunningBroker, access: Access, folder: Path) -> Command:
         return Command(["sh", "-c", self.script], {}, folder)
 
     def outcome(self, test: SuiteTest, output: str) -> Outcome | None:
@@ -134,7 +144,7 @@ def test_tests_are_chosen_by_the_beginnings_of_their_names() -> None:
 
 
 async def test_a_test_that_takes_too_long_is_killed(tmp_path: Path) -> None:
-    outcome = await run_test(Shell("sleep 60"), Shell.tests[0], BROKER, 0.2, tmp_path)
+    outcome = await run_test(Shell("sleep 60"), Shell.tests[0], BROKER, PLAIN_TEXT, 0.2, tmp_path)
     assert (outcome.verdict, outcome.reason) == (Verdict.TIMED_OUT, "no end within 0.2 s")
 
 
@@ -147,7 +157,7 @@ async def test_a_test_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     ],
 )
 async def test_what_a_test_prints_decides(script: str, verdict: Verdict, reason: str, tmp_path: Path) -> None:
-    outcome = await run_test(Shell(script), Shell.tests[0], BROKER, 20, tmp_path)
+    outcome = await run_test(Shell(script), Shell.tests[0], BROKER, PLAIN_TEXT, 20, tmp_path)
     assert (outcome.verdict, outcome.reason) == (verdict, reason)
 
 

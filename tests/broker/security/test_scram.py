@@ -127,10 +127,13 @@ def test_last_messages_that_are_refused(final: bytes) -> None:
         exchange.send(final)
 
 
-def proved(first: bytes, challenge: bytes, channel: bytes) -> bytes:
-    """The last message of a client that has the password and names ``channel``: its proof is right."""
-    nonce = challenge.partition(b",")[0]
-    bare = b"c=" + base64.b64encode(channel) + b"," + nonce
+def proved(first: bytes, challenge: bytes, channel: bytes, before_nonce: bytes = b"") -> bytes:
+    """The last message of a client that has the password and names ``channel``: its proof is right.
+
+    ``before_nonce``: what stands before the challenge's nonce there.
+    """
+    nonce = challenge.partition(b",")[0].removeprefix(b"r=")
+    bare = b"c=" + base64.b64encode(channel) + b",r=" + before_nonce + nonce
     signed = b",".join((first[first.index(b"n=") :], challenge, bare))
     salted = hashlib.pbkdf2_hmac("sha256", b"pencil", CREDENTIAL.salt, CREDENTIAL.iterations)
     client_key = hmac.digest(salted, b"Client Key", "sha256")
@@ -158,6 +161,14 @@ def test_the_last_message_names_the_header_of_the_first(
         challenge = exchange.send(first)
         with pytest.raises(InvalidCredentials, match="another exchange"):
             exchange.send(proved(first, challenge, other))
+
+
+def test_the_last_message_has_the_nonce_of_the_challenge_and_nothing_before_it() -> None:
+    """librdkafka before 2.6.1 repeats its own nonce there. The proof is right; Kafka 4 refuses it, too."""
+    exchange = begin()
+    challenge = exchange.send(FIRST)
+    with pytest.raises(InvalidCredentials, match="another exchange"):
+        exchange.send(proved(FIRST, challenge, b"n,,", CLIENT_NONCE.encode()))
 
 
 def test_extensions_count_in_the_proof() -> None:
