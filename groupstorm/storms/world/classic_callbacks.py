@@ -17,7 +17,6 @@ class ClassicProcess(Protocol):
     """What the callbacks need of their process. Its parts stay the same as long as it lives."""
 
     alive: bool
-    closing: bool
     membership: Membership
     polls: ApplicationPolls
     step: int
@@ -47,7 +46,7 @@ class VirtualCallbacks:
         The listener is called inside poll(): a member that goes on processing may be at work.
         """
         process = self._process
-        if not process.closing and self._process.work.loop.processed_partitions:
+        if process.work.loop.processed_partitions:
             next_poll_us = process.polls.next_us()
             if next_poll_us > self._clock.now_us:
                 self._clock.at(next_poll_us, self._in_poll, process.step, operation)

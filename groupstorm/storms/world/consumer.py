@@ -108,7 +108,6 @@ class VirtualConsumer(VirtualProcess[Membership]):
         """The application answers SIGTERM: close() begins."""
         if not self.alive or self._flow is None:
             return
-        self.closing = True
         self.pauses.end()
         self.rates.stop()
         self._flow = self.membership.close()

@@ -57,7 +57,6 @@ class VirtualProcess(ABC, Generic[Member]):
         "_trace",
         "alive",
         "clock",
-        "closing",
         "config",
         "connection",
         "draws",
@@ -102,8 +101,6 @@ class VirtualProcess(ABC, Generic[Member]):
         #: The operation that is under way: a result for an earlier one comes too late.
         self.step = 0
         self.waits_for_poll = False
-        #: The application has called close().
-        self.closing = False
         self.timers = ClientTimers(settings.of_member(index).integer("clock_drift_ppm"))
         self._metadata = ClientMetadata(
             self.clock,

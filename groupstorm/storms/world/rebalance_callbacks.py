@@ -60,7 +60,6 @@ class CallbackProcess(Protocol):
     """What the callbacks need of their process. Its parts stay the same as long as it lives."""
 
     alive: bool
-    closing: bool
     name: str
     config: ConsumerConfig
     connection: VirtualConnection

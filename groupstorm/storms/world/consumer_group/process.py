@@ -65,6 +65,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         "_state",
         "_told_poll_us",
         "client_clock",
+        "closing",
         "group_member",
         "topics_to_tell",
     )
@@ -84,6 +85,8 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         #: The callbacks that wait for a poll().
         self._due: deque[RunCallback] = deque()
         self._in_callback = False
+        #: The application has called close().
+        self.closing = False
         self._seeks_coordinator = False
         self._state = self.group_member.state
         #: The last poll() that the member knows.
