@@ -11,6 +11,7 @@ import pytest
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.chaos.test_runs import FAULTS, RESTARTS, chaos, faults, python_service
+from tests.client_libraries.secured import Access
 from tests.client_suites.kafka_cluster import kafka_cluster
 from tests.conformance.programs.building import ProgramUnavailable
 
@@ -29,7 +30,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @contextmanager
 def _started(logs: Path) -> Iterator[str]:
     with asyncio.Runner() as runner:
-        cluster = kafka_cluster({"group.initial.rebalance.delay.ms": "0"}, 1, logs)
+        cluster = kafka_cluster({"group.initial.rebalance.delay.ms": "0"}, Access("PLAINTEXT"), 1, logs)
         broker = runner.run(cluster.__aenter__())
         try:
             yield broker.address
