@@ -10,12 +10,14 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     DeleteGroup,
+    OffsetCommit,
     OffsetCommitResponse,
     OffsetDelete,
     OffsetFetch,
     OffsetFetchResponse,
     TxnOffsetCommit,
 )
+from groupstorm.coordinator.records import OffsetCommitRecord
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
@@ -212,6 +214,20 @@ def test_members_are_checked_but_not_the_round(world: World) -> None:
 def test_deleting_an_offset_takes_the_one_that_waits_along(world: World) -> None:
     txn_commit(world)
     world.send(OffsetDelete("g", {"t": (0,)}))
+    end(world, is_commit=True)
+    assert world.committed() == -1
+
+
+def test_a_deleted_group_takes_the_offsets_that_wait_along(world: World) -> None:
+    """One is committed alone, one waits alone, one does both: each has one record."""
+    world.commit(offset=1)
+    world.send(OffsetCommit("g", "", None, -1, {"t": {1: CommittedOffset(1)}}, 9))
+    txn_commit(world)
+    world.send(TxnOffsetCommit("g", PRODUCER, "", None, -1, {"t": {2: CommittedOffset(1)}}, 4))
+    world.send(DeleteGroup("g"))
+    records = world.appended[-1][0]
+    deleted = [one.partition for one in records if isinstance(one, OffsetCommitRecord)]
+    assert sorted(deleted) == [0, 1, 2]
     end(world, is_commit=True)
     assert world.committed() == -1
 

@@ -12,6 +12,7 @@ from groupstorm.coordinator.messages import (
     ListGroupsResponse,
     OffsetCommit,
     OffsetCommitResponse,
+    OffsetDelete,
     OffsetFetch,
     OffsetFetchResponse,
 )
@@ -95,6 +96,18 @@ def test_deleted_topics_take_their_offsets_along() -> None:
             world.send(OffsetCommit(group, "", None, -1, {topic: {0: CommittedOffset(1)}}, 9))
     world.take(world.coordinator.on_topics_deleted(["t", "never was"], 0))
     assert world.committed("g") == world.committed("h") == -1
+    assert [row[0] for row in _fetch(world, None).partitions] == ["u"]
+
+
+def test_a_topic_whose_last_offset_was_deleted_takes_nothing_along() -> None:
+    """Of the group nothing is written when the topic goes, and it has offsets of the other one still."""
+    world = World()
+    for topic in ("t", "u"):
+        world.send(OffsetCommit("g", "", None, -1, {topic: {0: CommittedOffset(1)}}, 9))
+    world.send(OffsetDelete("g", {"t": (0,)}))
+    written = len(world.appended)
+    world.take(world.coordinator.on_topics_deleted(["t"], 0))
+    assert len(world.appended) == written
     assert [row[0] for row in _fetch(world, None).partitions] == ["u"]
 
 
