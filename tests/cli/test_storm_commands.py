@@ -282,7 +282,10 @@ def test_an_assignor_that_throws_is_told_with_its_place(tmp_path: Path) -> None:
     [
         (["--on", "nowhere"], "--on 'nowhere': expected emulator, jvm, container[=IMAGE] or HOST:PORT"),
         (["--on", "127.0.0.1:9"], "say --allow-writes"),
-        (["--on", "127.0.0.1:9", "--allow-writes"], "--on 127.0.0.1:9: 127.0.0.1:9: "),
+        (
+            ["--on", "127.0.0.1:9", "--allow-writes"],
+            "--on 127.0.0.1:9: connection refused: nothing listens there",
+        ),
         (["--on", "emulator", "--exact"], "--exact: means something only in virtual time"),
         (["--on", "emulator", "--seeds", "2"], "--on: one run at a time, not --seeds"),
         (["--allow-writes"], "--allow-writes: means something only with --on HOST:PORT"),
