@@ -99,7 +99,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
         plan.read.append(f"{consumer.budget}: {budget} may be missing (node drains only, not rollouts)")
     _take_properties(plan, given)
     plan.settings.update(given)
-    _refuse_like_a_client(plan, given)
+    _drop_what_the_protocol_refuses(plan, given)
     if workload.kind == "StatefulSet":
         _check_stateful_set(plan)
     _say_defaults(plan)
@@ -214,8 +214,8 @@ def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
             plan.read.append(f"{found.property}={found.value} ({found.where}): not understood, so not used")
 
 
-def _refuse_like_a_client(plan: Plan, given: Mapping[str, Any]) -> None:
-    """Settings of the manifest with which Kafka's consumer does not start, because of its group.protocol."""
+def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> None:
+    """Leave out settings of the manifest with which Kafka's consumer does not start, and say so."""
     protocol = plan.settings.get(GROUP_PROTOCOL, CLASSIC)
     for name, instead in UNSUPPORTED.get(protocol, {}).items():
         if name in plan.settings and name not in given:
