@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import email.message
 import email.parser
+import importlib.metadata
 import os
 import re
 import shutil
@@ -238,6 +240,48 @@ def test_a_lock_file_has_hashes_and_names_no_host(name: str) -> None:
 def test_the_wheel_is_built_with_one_version_of_hatchling() -> None:
     (requirement,) = PYPROJECT["build-system"]["requires"]
     assert requirement in PYPROJECT["dependency-groups"]["test"]
+
+
+# --- types -----------------------------------------------------------------------------------------
+
+
+def imported_modules(path: Path) -> set[str]:
+    """The absolute names that a file imports, anywhere in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(str(node.module))
+    return names
+
+
+def test_mypy_gives_the_same_answer_without_the_optional_packages() -> None:
+    """`./dev lint` installs two lock files: a package outside of them has to count as untyped."""
+    options = PYPROJECT["tool"]["mypy"]
+    roots = [ROOT / name for name in options["files"]]
+    files = [file for root in roots for file in ([root] if root.suffix else root.rglob("*.py"))]
+    own = {root.stem for root in roots} | {file.stem for file in files if ROOT / "examples" in file.parents}
+    (untyped,) = (table["module"] for table in options["overrides"] if table.get("ignore_missing_imports"))
+    patterns = tuple(pattern.removesuffix(".*") for pattern in untyped)
+    installed = pinned("base").keys() | pinned("lint").keys()
+    distributions = importlib.metadata.packages_distributions()
+
+    def is_known(module: str) -> bool:
+        top = module.partition(".")[0]
+        if top in sys.stdlib_module_names or top in own:
+            return True
+        if any(module == pattern or module.startswith(f"{pattern}.") for pattern in patterns):
+            return True
+        return any(re.sub(r"[-_.]+", "-", name).lower() in installed for name in distributions.get(top, ()))
+
+    unknown = {
+        module: file.relative_to(ROOT).as_posix()
+        for file in files
+        for module in imported_modules(file)
+        if not is_known(module)
+    }
+    assert unknown == {}, "list it under mypy's overrides in pyproject.toml"
 
 
 # --- documents -------------------------------------------------------------------------------------
