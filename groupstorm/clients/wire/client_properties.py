@@ -1,7 +1,4 @@
-"""The client configuration file of Kafka's own tools (--command-config): its TLS and SASL settings.
-
-The file is read as java.util.Properties reads it.
-"""
+"""The client configuration file of Kafka's own tools (--command-config): its TLS and SASL settings."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from groupstorm.clients.wire.security import MECHANISMS, PLAINTEXT, SECURITY_PROTOCOLS, ClientSecurity
+from groupstorm.java_properties import parse_java_properties
 from groupstorm.problems import InputError
 
 _KNOWN = frozenset(
@@ -25,9 +23,6 @@ _KNOWN = frozenset(
         "sasl.jaas.config",
     }
 )
-_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
-_SIGNS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_PAIR = re.compile(r"\s*(?P<name>(?:\\.|[^\s:=\\])+)\s*[:=]?\s*(?P<value>.*)", re.DOTALL)
 _JAAS = re.compile(r"""(?P<name>\w+)\s*=\s*(?:"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<bare>[^\s;"]+))""")
 _FILE_BYTES_MAX = 1_000_000
 
@@ -106,35 +101,4 @@ def _properties(path: Path) -> dict[str, str]:
         ) from problem
     except UnicodeDecodeError as problem:
         raise InputError(f"--client-config {path}: expected text in UTF-8") from problem
-    options = {}
-    for line in _logical_lines(text):
-        match = _PAIR.fullmatch(line)
-        if match is not None:
-            options[_unescaped(match["name"])] = _unescaped(match["value"])
-    return options
-
-
-def _logical_lines(text: str) -> list[str]:
-    """Join lines: one that ends with an odd number of backslashes continues in the next line."""
-    lines: list[str] = []
-    goes_on = False
-    for natural in text.splitlines():
-        line = natural.lstrip()
-        if not goes_on and (not line or line[0] in "#!"):
-            continue
-        backslashes = len(line) - len(line.rstrip("\\"))
-        part = line[:-1] if backslashes % 2 else line
-        if goes_on:
-            lines[-1] += part
-        else:
-            lines.append(part)
-        goes_on = backslashes % 2 == 1
-    return lines
-
-
-def _unescaped(text: str) -> str:
-    def sign(match: re.Match[str]) -> str:
-        escape = match[1]
-        return chr(int(escape[1:], 16)) if len(escape) > 1 else _SIGNS.get(escape, escape)
-
-    return _ESCAPE.sub(sign, text)
+    return parse_java_properties(text)

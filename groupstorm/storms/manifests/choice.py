@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groupstorm.problems import InputError
-from groupstorm.storms.manifests.kafka_environment import Found, kafka_properties
+from groupstorm.storms.manifests.configuration_files import ConfigMaps
+from groupstorm.storms.manifests.kafka_environment import Application, Found, kafka_properties
 from groupstorm.storms.manifests.objects import KubernetesObject
 from groupstorm.storms.manifests.workloads import WORKLOADS, Workload, read_workload
 
@@ -21,11 +22,13 @@ KAFKA_TRIGGERS = ("kafka", "apache-kafka")
 class Consumer:
     """The workload, the Kafka properties of its containers, and the objects that belong to it.
 
-    ``unused``: how many objects of each kind say nothing about it.
+    ``unseen``: what may hold more properties but cannot be read; ``unused``: how many objects of each kind
+    say nothing about it.
     """
 
     workload: Workload
     properties: tuple[Found, ...]
+    unseen: tuple[str, ...]
     autoscaler: KubernetesObject | None
     budget: KubernetesObject | None
     unused: Mapping[str, int]
@@ -41,7 +44,7 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
     scaled = {one.fields.at("spec", "scaleTargetRef").text("name") for one in objects if _scales_kafka(one)}
     chosen = _chosen(workloads, scaled, config_maps, source, wanted)
     workload = read_workload(chosen)
-    properties = _properties(chosen, config_maps)
+    properties, unseen = _application(chosen, config_maps)
     autoscaler = next((one for one in objects if _targets(one, workload)), None)
     budget = next((one for one in objects if one.kind == _BUDGET and _selects(one, workload)), None)
     used = [chosen, autoscaler, budget]
@@ -51,13 +54,15 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
         for one in objects
         if not any(one is each for each in used) and not (one.kind == "ConfigMap" and one.name in maps)
     )
-    return Consumer(workload, tuple(properties), autoscaler, budget, dict(sorted(unused.items())))
+    return Consumer(
+        workload, tuple(properties), tuple(unseen), autoscaler, budget, dict(sorted(unused.items()))
+    )
 
 
 def _chosen(
     workloads: Sequence[KubernetesObject],
     scaled: set[str],
-    config_maps: Mapping[str, Mapping[str, str]],
+    config_maps: ConfigMaps,
     source: str,
     wanted: str | None,
 ) -> KubernetesObject:
@@ -70,7 +75,7 @@ def _chosen(
         raise InputError(f"--workload {wanted}: {found}: {source} has {names}")
     if len(workloads) == 1:
         return workloads[0]
-    consumers = [one for one in workloads if one.name in scaled or _properties(one, config_maps)]
+    consumers = [one for one in workloads if one.name in scaled or _application(one, config_maps).properties]
     if len(consumers) == 1:
         return consumers[0]
     several = ", ".join(_named(one, workloads) for one in consumers) or names
@@ -83,9 +88,12 @@ def _named(one: KubernetesObject, among: Sequence[KubernetesObject]) -> str:
     return one.name if alike == 1 else f"{one.kind}/{one.name}"
 
 
-def _properties(one: KubernetesObject, config_maps: Mapping[str, Mapping[str, str]]) -> list[Found]:
-    containers = one.fields.at("spec", "template", "spec").objects("containers")
-    return [found for container in containers for found in kafka_properties(container, config_maps)]
+def _application(one: KubernetesObject, config_maps: ConfigMaps) -> Application:
+    pod = one.fields.at("spec", "template", "spec")
+    read = [kafka_properties(pod, container, config_maps) for container in pod.objects("containers")]
+    return Application(
+        [found for each in read for found in each.properties], [text for each in read for text in each.unseen]
+    )
 
 
 def _data(config_map: KubernetesObject) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Kafka settings in the environment and the arguments of a container, in spellings that are well known.
+"""Kafka settings in the files, the environment and the arguments of a container, in well-known spellings.
 
 A property such as `session.timeout.ms` is found as itself, as KAFKA_SESSION_TIMEOUT_MS (also with CONSUMER or
 KAFKA_CONSUMER in front), and as Spring's `spring.kafka.consumer...` in relaxed binding. Values that come from
@@ -8,12 +8,21 @@ Secrets, or from ConfigMaps that are not in the file, are not known: only that t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from groupstorm.problems import InputError
+from groupstorm.storms.manifests.configuration_files import (
+    ConfigMaps,
+    file_settings,
+    filled_in,
+    flattened,
+    mounted_files,
+)
 from groupstorm.storms.manifests.fields import Fields
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import BY_NAME
+from groupstorm.yaml_documents import parse_yaml
 
 #: A client's property, and the setting of a scenario that it is; None: only said, or asked about.
 PROPERTIES: Mapping[str, str | None] = {
@@ -46,6 +55,12 @@ _PREFIXES = (
     "spring.kafka.consumer.properties.", "spring.kafka.properties.", "spring.kafka.consumer.",
     "kafka.consumer.", "consumer.", "kafka.", "",
 )  # fmt: skip
+#: Spring takes all clients' properties first, its own names over them, then the consumer's properties.
+_SPRING_RANKS = {
+    "spring.kafka.properties.": 1,
+    "spring.kafka.consumer.": 2,
+    "spring.kafka.consumer.properties.": 3,
+}
 #: Without a prefix these words mean something else in other programs.
 _NEED_PREFIX = frozenset({"topic", "topics", "request.timeout.ms"})
 _ASSIGNORS = {
@@ -75,8 +90,8 @@ class Found(NamedTuple):
     config_map: str | None = None
 
 
-def property_named(name: str) -> str | None:
-    """The Kafka property that a variable or an argument of this name sets; None for any other."""
+def property_named(name: str) -> tuple[str, str] | None:
+    """The Kafka property that a name sets, and the prefix that the name has; None for any other name."""
     dotted = name.lower().replace("_", ".")
     for prefix in _PREFIXES:
         if not dotted.startswith(prefix):
@@ -84,30 +99,46 @@ def property_named(name: str) -> str | None:
         rest = dotted[len(prefix) :]
         squeezed = rest.replace("-", "").replace(".", "")
         if prefix.startswith("spring.kafka.consumer") and squeezed in _SPRING:
-            return _SPRING[squeezed]
+            return _SPRING[squeezed], prefix
         plain = rest.replace("-", ".")
         if plain in ("consumer.group", "consumer.group.id", "group"):
             plain = "group.id"
         if plain in PROPERTIES and (prefix or plain not in _NEED_PREFIX):
-            return plain
+            return plain, prefix
     return None
 
 
-def kafka_properties(container: Fields, config_maps: Mapping[str, Mapping[str, str]]) -> list[Found]:
-    """The Kafka properties of a container, the last of several values for one."""
-    found: dict[str, Found] = {}
-    for name, value, where, config_map in (*_environment(container, config_maps), *_arguments(container)):
+class Application(NamedTuple):
+    """The Kafka properties of a container, and what may set more of them but cannot be read."""
+
+    properties: list[Found]
+    unseen: list[str]
+
+
+def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) -> Application:
+    """The Kafka properties of a container; of several values for one the one that the application takes."""
+    environment = list(_environment(container, config_maps))
+    arguments = list(_arguments(container))
+    json, bad_json = _spring_json(environment)
+    given = [*environment, *json, *arguments]
+    files, unseen = _from_files(pod, container, config_maps, given)
+    found: dict[str, tuple[int, Found]] = {}
+    for name, value, where, config_map in (*files, *given):
         named = property_named(name)
-        if named is not None:
-            found[named] = Found(named, value, where, config_map)
-    return list(found.values())
+        if named is None:
+            continue
+        property_name, prefix = named
+        rank = _SPRING_RANKS.get(prefix, 0)
+        if property_name not in found or rank >= found[property_name][0]:
+            found[property_name] = rank, Found(property_name, value, where, config_map)
+    return Application([each for _, each in found.values()], [*unseen, *bad_json])
 
 
 #: Name, value (None: not in the manifests), place and ConfigMap.
 _Variable = tuple[str, str | None, str, str | None]
 
 
-def _environment(container: Fields, config_maps: Mapping[str, Mapping[str, str]]) -> Iterator[_Variable]:
+def _environment(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variable]:
     for source in container.objects("envFrom"):
         config_map = source.at("configMapRef").text("name")
         prefix = source.text("prefix")
@@ -133,6 +164,58 @@ def _environment(container: Fields, config_maps: Mapping[str, Mapping[str, str]]
             yield name, None, f"env {name}, from ConfigMap {config_map}", None
         elif secret := origin.at("secretKeyRef").text("name"):
             yield name, None, f"env {name}, from Secret {secret}", None
+
+
+def _spring_json(environment: Iterable[_Variable]) -> tuple[list[_Variable], list[str]]:
+    """The settings of SPRING_APPLICATION_JSON, and that it cannot be read."""
+    found: list[_Variable] = []
+    for name, value, where, config_map in environment:
+        if name.lower().replace("_", ".") != "spring.application.json":
+            continue
+        try:
+            content = parse_yaml(value or "", where)  # JSON is YAML
+        except InputError as problem:
+            return [], [f"what {problem}"]
+        found += [(key, held, f"{where}: {key}", config_map) for key, held in flattened(content)]
+    return found, []
+
+
+def _from_files(
+    pod: Fields, container: Fields, config_maps: ConfigMaps, given: Sequence[_Variable]
+) -> tuple[list[_Variable], list[str]]:
+    """The settings of the mounted files, and the files that cannot be read."""
+    variables = {_relaxed(name): value for name, value, _, _ in given}
+    active = variables.get(_relaxed("spring.profiles.active")) or ""
+    found: list[tuple[str, str, str, str]] = []
+    unseen: list[str] = []
+    settings: dict[str, str] = {}
+    for file in mounted_files(pod, container, config_maps):
+        if file.text is None:
+            unseen.append(f"what the files of ConfigMap {file.config_map} set")
+            continue
+        profiles = active or settings.get("spring.profiles.active", "")
+        try:
+            read = file_settings(file, frozenset(part.strip() for part in profiles.split(",")))
+        except InputError as problem:
+            unseen.append(f"what {problem}")
+            continue
+        settings.update(read)
+        found += [(name, value, f"{file}: {name}", file.config_map) for name, value in read]
+
+    def look_up(name: str) -> str | None:
+        if _relaxed(name) in variables:
+            return variables[_relaxed(name)]
+        return settings.get(name, POD_NAME if _POD_NAME.fullmatch(f"${{{name}}}") else None)
+
+    filled: list[_Variable] = [
+        (name, filled_in(value, look_up), where, config_map) for name, value, where, config_map in found
+    ]
+    return filled, unseen
+
+
+def _relaxed(name: str) -> str:
+    """Spring takes a variable for a name with dots and dashes."""
+    return re.sub(r"[._\-]", "", name).lower()
 
 
 def _arguments(container: Fields) -> Iterator[_Variable]:

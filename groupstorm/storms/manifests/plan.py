@@ -189,7 +189,8 @@ def _take_probe(plan: Plan, given: Mapping[str, Any]) -> None:
 
 
 def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
-    """Kafka properties of the environment and the arguments, and what they mean for this workload."""
+    """The Kafka properties of the containers, and what they mean for this workload."""
+    plan.unknown.extend(plan.consumer.unseen)
     for found in plan.consumer.properties:
         setting = PROPERTIES[found.property]
         if found.value is None:
