@@ -12,6 +12,7 @@ from groupstorm.problems import InputError
 from groupstorm.storms.remedies import remedies_for_livelock, remedies_for_overload
 from groupstorm.storms.run import run
 from groupstorm.storms.settling import Rounds, Settling, finding
+from groupstorm.storms.world import simulation
 from groupstorm.trace.events.coordinator import GroupStateChanged, MemberRemoved
 from tests.storms.storms_in_memory import scenario, storm
 
@@ -83,6 +84,20 @@ def test_a_finding_is_nothing_that_no_configuration_can_break(
     verdicts: dict[str, str], is_finding: bool
 ) -> None:
     assert (finding(verdicts) is not None) == is_finding
+
+
+def test_an_observation_ends_with_the_second_of_its_last_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time to settle is over after ten minutes; so many rounds later the observation is, too."""
+    monkeypatch.setattr(simulation, "MOST_ROUNDS", 3)
+    ran = storm(scenario([START], **LIVELOCK | {"members": 3, "partitions": 6, "tail_ms": 0}), seed=0)
+    rounds_ms = [
+        time_us // 1000
+        for time_us, _, event in ran.rows
+        if isinstance(event, GroupStateChanged) and event.state == "CompletingRebalance"
+    ]
+    later_ms = [at_ms for at_ms in rounds_ms if at_ms > 8_000 + 600_000]
+    assert len(later_ms) == 3
+    assert 0 <= ran.rows[-1][0] // 1000 - later_ms[-1] < 1_000
 
 
 @pytest.mark.slow

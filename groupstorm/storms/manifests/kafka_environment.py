@@ -24,6 +24,9 @@ from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml
 
+#: How many consumers a process of Spring has.
+LISTENER_CONCURRENCY = "spring.kafka.listener.concurrency"
+
 #: A client's property, and the setting of a scenario that it is; None: only said, or asked about.
 PROPERTIES: Mapping[str, str | None] = {
     "group.id": None,
@@ -41,6 +44,7 @@ PROPERTIES: Mapping[str, str | None] = {
     "metadata.max.age.ms": "metadata.max.age.ms",
     "enable.auto.commit": "enable.auto.commit",
     "auto.commit.interval.ms": "auto.commit.interval.ms",
+    LISTENER_CONCURRENCY: None,
 }
 #: Spring's own names of some of them (spring.kafka.consumer.*), dashes left out.
 _SPRING = {

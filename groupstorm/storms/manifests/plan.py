@@ -9,9 +9,15 @@ from typing import Any, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
+from groupstorm.storms.deployments.limits import deployment_limits, stateful_set_limits
 from groupstorm.storms.manifests.autoscalers import read_autoscaler, read_budget
 from groupstorm.storms.manifests.choice import Consumer
-from groupstorm.storms.manifests.kafka_environment import POD_NAME, PROPERTIES, setting_value
+from groupstorm.storms.manifests.kafka_environment import (
+    LISTENER_CONCURRENCY,
+    POD_NAME,
+    PROPERTIES,
+    setting_value,
+)
 from groupstorm.storms.manifests.workloads import ON_DELETE, RECREATE, Workload
 from groupstorm.storms.randomness import DRAW_SPAN
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
@@ -100,6 +106,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
     _take_properties(plan, given)
     plan.settings.update(given)
     _drop_what_the_protocol_refuses(plan, given)
+    _say_consumers_per_pod(plan, given)
     if workload.kind == "StatefulSet":
         _check_stateful_set(plan)
     _say_defaults(plan)
@@ -213,6 +220,31 @@ def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
             )
         else:
             plan.read.append(f"{found.property}={found.value} ({found.where}): not understood, so not used")
+
+
+def _say_consumers_per_pod(plan: Plan, given: Mapping[str, Any]) -> None:
+    """The scenario has one consumer per pod: name the settings that are near to several."""
+    for found in plan.consumer.properties:
+        number = (found.value or "").strip()
+        if found.property != LISTENER_CONCURRENCY or not re.fullmatch(r"[1-9]\d{0,2}", number):
+            continue
+        each, workload = int(number), plan.consumer.workload
+        members = plan.settings["members"]
+        if each == 1 or "members" in given:
+            return
+        wanted = {"members": each * members}
+        if workload.strategy != RECREATE:
+            limits = (
+                stateful_set_limits(workload.max_unavailable, members)
+                if workload.kind == "StatefulSet"
+                else deployment_limits(workload.max_surge, workload.max_unavailable, members)
+            )
+            wanted |= {"max_surge": each * limits.surge, "max_unavailable": each * limits.unavailable}
+        options = " ".join(f"--set {name}={value}" for name, value in wanted.items() if name not in given)
+        plan.findings.append(
+            f"Each pod runs {each} consumers ({found.where}), and the figures are of one per pod. As many "
+            f"consumers go at once, though each as a pod of its own, with {options}."
+        )
 
 
 def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> None:

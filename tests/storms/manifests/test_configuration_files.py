@@ -179,3 +179,23 @@ def test_what_cannot_be_read_is_said() -> None:
     assert unknown.startswith("what ConfigMap c: application.yaml: not YAML: mapping values")
     [unknown] = plan_of(mounting({}, env={"SPRING_APPLICATION_JSON": '{"a"'})).unknown
     assert unknown.startswith("what env SPRING_APPLICATION_JSON: not YAML: ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "options"),
+    [
+        ("Deployment", {}, "--set members=12 --set max_surge=3 --set max_unavailable=3."),
+        ("Deployment", {"strategy": {"type": "Recreate"}}, "with --set members=12."),
+        ("StatefulSet", {}, "--set members=12 --set max_surge=0 --set max_unavailable=3."),
+    ],
+)
+def test_several_consumers_of_a_pod_are_a_finding(kind: str, spec: dict[str, Any], options: str) -> None:
+    env = [{"name": "SPRING_KAFKA_LISTENER_CONCURRENCY", "value": "3"}]
+    deployment = workload(kind, container={"env": env}, **spec)
+    where = "(env SPRING_KAFKA_LISTENER_CONCURRENCY)"
+    [said] = [one for one in plan_of(deployment).findings if "consumers" in one]
+    assert said.startswith(f"Each pod runs 3 consumers {where}")
+    assert said.endswith(options)
+    assert not any("consumers" in one for one in plan_of(deployment, members=12).findings)
+    env[0]["value"] = "1"
+    assert not any("consumers" in one for one in plan_of(deployment).findings)

@@ -23,7 +23,7 @@ from groupstorm.clients.consumer_group.operations import (
     ReportError,
     SendHeartbeat,
 )
-from groupstorm.clients.consumer_group.states import NOT_IN_GROUP, MemberState
+from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import (
     CallbackKind,
@@ -294,9 +294,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         if state is before:
             return
         self._state = state
-        if state in NOT_IN_GROUP:
-            self.periodic_requests.stop_commits()
-        elif state is MemberState.ACKNOWLEDGING:
+        if state is MemberState.ACKNOWLEDGING:
             self.periodic_requests.start_commits()
         if before is MemberState.STALE and state is MemberState.JOINING:
             generation, group = self.membership.generation, self.config.group_id

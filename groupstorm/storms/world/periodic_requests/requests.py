@@ -173,12 +173,11 @@ class PeriodicRequests:
         self.settle_commits()
 
     def restart(self) -> None:
-        """After a pause or a lost connection: send a real heartbeat at once, since much may have changed."""
+        """After a pause or a lost connection: send a heartbeat at once."""
         if self._membership.heartbeating and self._sender.reachable() and self._heartbeats is None:
             now_us = self._clock.now_us
             interval_us = self._timers.us(self._config.heartbeat_interval_ms)
             self._heartbeats = self._open(HEARTBEAT, now_us - interval_us, interval_us)
-            self._real_requests.make_real(self._heartbeats, 1)
         self.restart_commits()
 
     def restart_commits(self) -> None:
