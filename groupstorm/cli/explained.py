@@ -44,7 +44,8 @@ def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bo
             _print_indented(f"{finding.pattern.title} ({finding.pattern.name}): {finding.match.sentence}")
     if not one.findings:
         print()
-        print_paragraph("No pattern found." + (" The group was quiet." if not history.rebalances else ""))
+        quiet = not history.rebalances and not history.rebalances_are_least
+        print_paragraph("No pattern found." + (" The group was quiet." if quiet else ""))
     if history.rebalances:
         print()
         if everything:
@@ -68,8 +69,11 @@ def _print_group(one: Explanation) -> None:
     rounds = counted(sum(len(each.rounds) for each in begun), _round_noun(history))
     lasted = seconds((history.to_us - max(history.from_us, history.first_us)) / _SECOND_US)
     counted_from = f", counted from {seconds(history.from_us / _SECOND_US)} on" if history.from_us else ""
+    number = counted(len(begun), "rebalance")
+    if history.rebalances_are_least:
+        number = f"at least {number}"
     print_paragraph(
-        f"Group {history.group}: {counted(len(begun), 'rebalance')} ({rounds}) in {lasted}{counted_from}",
+        f"Group {history.group}: {number} ({rounds}) in {lasted}{counted_from}",
         emphasized=True,
     )
     if history.work.is_seen:
@@ -156,6 +160,8 @@ def _print_finding(number: int, finding: Finding, history: History, lines: Mappi
 
 def _cost(finding: Finding, history: History) -> str:
     count = counted(len(finding.rebalances), "rebalance")
+    if history.unowned_us is None and history.rebalances_are_least:
+        return f"at least {count}"
     if history.unowned_us is None:
         return f"{count}, {seconds(finding.lasted_us / _SECOND_US)} in rebalances"
     unowned = f"{_unowned(finding.unowned_us, history)} without an owner"
@@ -167,6 +173,10 @@ def _cost(finding: Finding, history: History) -> str:
 
 def _unowned(unowned_us: int, history: History) -> str:
     return f"{'at least ' if history.unowned_is_least else ''}{seconds(unowned_us / _SECOND_US)}"
+
+
+def _lasted(lasted_us: int, history: History) -> str:
+    return "unknown" if history.rebalances_are_least else seconds(lasted_us / _SECOND_US)
 
 
 def _members(members: Sequence[str], history: History) -> str:
@@ -206,7 +216,7 @@ def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
             (
                 one.cause,
                 f"{len(one.rebalances):,}",
-                seconds(one.lasted_us / _SECOND_US),
+                _lasted(one.lasted_us, history),
                 seconds(one.unowned_us / _SECOND_US) if known else "unknown",
                 ", ".join(one.patterns) or "-",
             ),
@@ -238,7 +248,7 @@ def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
             one.cause,
             one.culprit or "-",
             f"{len(one.rounds):,}",
-            seconds(one.lasted_us / _SECOND_US) if one.ended_us is not None else "open",
+            _lasted(one.lasted_us, history) if one.ended_us is not None else "open",
             seconds(one.unowned_us / _SECOND_US) if known else "unknown",
             names.get(one.number, "-"),
         )

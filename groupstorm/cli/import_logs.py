@@ -142,14 +142,20 @@ def _log(log: LogSource, done: Imported) -> str:
 
 def _group(record: GroupRecord) -> str:
     rounds = record.rounds_known + record.rounds_unknown
-    parts = [f"group {record.name}: {counted(rounds, 'round')}"]
-    if record.descriptions:
-        parts.append(f"described {counted(record.descriptions, 'time')}")
+    described = f"described {counted(record.descriptions, 'time')}"
+    if not record.is_only_described:
+        parts = [counted(rounds, "round"), *([described] if record.descriptions else [])]
+    elif not record.all_ids:
+        parts = [described, "it had no members: does the cluster know this name?"]
+    elif record.descriptions > 1:
+        parts = [described, f"at least {counted(record.rebalances_seen, 'rebalance')} in between"]
+    else:
+        parts = [described]
     if record.longest_us:
         parts.append(f"the longest took {seconds(record.longest_us / 1e6)} until the assignment was there")
     if record.rounds_known:
         parts.append(f"the owners are known in {record.rounds_known}, by the rows of the {record.view}")
-    return ", ".join(parts)
+    return f"group {record.name}: {', '.join(parts)}"
 
 
 def _missing(record: GroupRecord) -> list[str]:

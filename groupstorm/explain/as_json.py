@@ -15,15 +15,17 @@ Wording = Callable[[Row], str]
 
 
 def as_json(one: Explanation, wording: Wording) -> dict[str, Any]:
-    """One group. ``unowned_us`` is null if the trace does not say who owned what."""
+    """One group. ``unowned_us`` is null if the trace does not say who owned what, ``lasted_us`` if it only
+    has what descriptions of the group show."""
     history, known = one.history, one.history.unowned_us is not None
+    timed = not history.rebalances_are_least
     names = pattern_of(one.findings)
     per_slice = one.baseline.per_slice
     return {
         "group": history.group,
         "from_us": history.from_us,
         "to_us": history.to_us,
-        "rebalances": [_rebalance(each, names.get(each.number), known) for each in history.rebalances],
+        "rebalances": [_rebalance(each, names.get(each.number), known, timed) for each in history.rebalances],
         "absences": [_absence(each, known) for each in history.absences],
         "unowned_us": history.unowned_us,
         "unowned_is_lower_bound": history.unowned_is_least,
@@ -47,17 +49,17 @@ def as_json(one: Explanation, wording: Wording) -> dict[str, Any]:
             "rebalances_per_slice": per_slice,
             "busy": [{"from_us": from_us, "rebalances": count} for from_us, count in one.baseline.busy],
         },
-        "patterns": [_pattern(each, known, wording) for each in one.findings],
+        "patterns": [_pattern(each, known, timed, wording) for each in one.findings],
         "unknown": dict(history.missing),
     }
 
 
-def _rebalance(one: Rebalance, pattern: str | None, known: bool) -> dict[str, Any]:
+def _rebalance(one: Rebalance, pattern: str | None, known: bool, timed: bool) -> dict[str, Any]:
     return {
         "number": one.number,
         "begun_us": one.begun_us,
         "ended_us": one.ended_us,
-        "lasted_us": one.lasted_us,
+        "lasted_us": one.lasted_us if timed else None,
         "rounds": len(one.rounds),
         "cause": one.cause,
         "culprit": one.culprit or None,
@@ -76,7 +78,7 @@ def _absence(one: Absence, known: bool) -> dict[str, Any]:
     }
 
 
-def _pattern(one: Finding, known: bool, wording: Wording) -> dict[str, Any]:
+def _pattern(one: Finding, known: bool, timed: bool, wording: Wording) -> dict[str, Any]:
     pattern, match = one.pattern, one.match
     return {
         "name": pattern.name,
@@ -86,7 +88,7 @@ def _pattern(one: Finding, known: bool, wording: Wording) -> dict[str, Any]:
         "members": list(match.members),
         "rebalances": [each.number for each in one.rebalances],
         "rebalances_of_other_patterns": one.shared,
-        "lasted_us": one.lasted_us,
+        "lasted_us": one.lasted_us if timed else None,
         "unowned_us": one.unowned_us if known else None,
         "evidence": [
             {

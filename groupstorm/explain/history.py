@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.explain.work import Work
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.table import Figures
+from groupstorm.figures.unknown import REBALANCES
 from groupstorm.trace.events.group_states import Cause
 
 Row = Mapping[str, Any]
@@ -290,6 +291,11 @@ class History:
     #: Whether partitions had no owner for longer than is counted: the rows of the coordinator alone say who
     #: owned what, or members died of which nothing says when.
     unowned_is_least: bool = False
+
+    @property
+    def rebalances_are_least(self) -> bool:
+        """Whether there may be more, and how long they lasted is not known: the group was only described."""
+        return REBALANCES in self.missing
 
     @property
     def unowned_us(self) -> int | None:

@@ -16,6 +16,7 @@ def answer(
     unknown_absences: str | None = None,
     unowned_is_least: bool = False,
     unknown_moves: bool = False,
+    generations_are_least: bool = False,
     without_members_s: float = 0,
 ) -> str:
     """The run in one sentence, made from its figures alone.
@@ -24,11 +25,12 @@ def answer(
     ``unknown_absences``: likewise, of a trace that does not say how long owners were away.
     ``unowned_is_least``: it knows of owners that were away only what their coordinator does, or not when
     processes died.
-    ``unknown_moves``: it does not say when the group had settled. ``without_members_s``: so long it says that
-    the group had no members.
+    ``unknown_moves``: it does not say when the group had settled. ``generations_are_least``: it knows the
+    group at some times only. ``without_members_s``: so long it says that the group had no members.
     """
     unowned = unknown_owners or unknown_absences or _unowned(figures, unowned_is_least)
-    parts = [counted(figures.generations, "generation"), unowned]
+    generations = counted(figures.generations, "generation")
+    parts = [f"at least {generations}" if generations_are_least else generations, unowned]
     if without_members_s:
         parts.append(f"besides, the group had no members for {seconds(without_members_s)}")
     if figures.nobody_consuming_seconds:

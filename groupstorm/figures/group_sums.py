@@ -15,7 +15,7 @@ from groupstorm.figures.rounds import Rounds
 from groupstorm.figures.settling import Settling
 from groupstorm.figures.tasks import TaskFigures
 from groupstorm.figures.totals import Totals
-from groupstorm.figures.unknown import ABSENCES, DEATHS, MEMBERS, OWNERSHIP, STABILITY, Unknown
+from groupstorm.figures.unknown import ABSENCES, DEATHS, MEMBERS, OWNERSHIP, REBALANCES, STABILITY, Unknown
 
 
 class GroupSums:
@@ -81,7 +81,9 @@ class GroupSums:
         unknown = self.unknown
         is_least = not self.has_member_rows or DEATHS in unknown.sentences
         totals = replace(self._totals(first_us, end_us), unowned_is_least=is_least)
-        if MEMBERS in unknown.sentences:
+        if REBALANCES in unknown.sentences:
+            totals = replace(totals, latencies=0, latency_sum_us=0)
+        if MEMBERS in unknown.sentences or REBALANCES in unknown.sentences:
             totals = replace(totals, changes=0, rounds=0)
         missing: dict[str, Any] = {**unknown.nothing()}
         return replace(
@@ -90,6 +92,7 @@ class GroupSums:
             unknown_owners=unknown.sentences.get(OWNERSHIP),
             unknown_absences=unknown.sentences.get(ABSENCES),
             unknown_moves=STABILITY in unknown.sentences,
+            generations_are_least=REBALANCES in unknown.sentences,
             without_members_us=self.existence.without_members_us(end_us),
         )
 

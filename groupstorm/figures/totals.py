@@ -69,11 +69,12 @@ class Totals:
     tasks: TaskTotals = NO_TASKS
     #: Of an imported trace that does not say who owned what, or how long owners were away: the sentence that
     #: says what to add. And whether times without an owner are lower bounds, whether it does not say when the
-    #: group was Stable, and how long the group had no members.
+    #: group was Stable, whether generations are missing, and how long the group had no members.
     unknown_owners: str | None = None
     unknown_absences: str | None = None
     unowned_is_least: bool = False
     unknown_moves: bool = False
+    generations_are_least: bool = False
     without_members_us: int = 0
 
     def figures(self) -> Figures:
@@ -153,6 +154,7 @@ class Totals:
             self.unknown_absences,
             self.unowned_is_least,
             self.unknown_moves,
+            self.generations_are_least,
             self.without_members_us / MICRO,
         )
         return replace(figures, answer=sentence)

@@ -18,6 +18,8 @@ STABILITY: Final = "stability"
 ABSENCES: Final = "absences"
 DEATHS: Final = "deaths"
 """When processes died: their partitions were without an owner for longer than is counted."""
+REBALANCES: Final = "rebalances"
+"""What happened between two descriptions of a group: at least as many generations as are counted."""
 LOG: Final = "log"
 """In every imported trace: logs tell neither how long callbacks took nor where owners stood in the log."""
 
@@ -50,6 +52,7 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     MEMBERS: ("moves_lower_bound", "imbalance_max", "idle_members_max", "deploys", "crashes"),
     ABSENCES: _TIMES_WITHOUT_AN_OWNER,
     DEATHS: (),
+    REBALANCES: ("latency_max_us",),
     SUBSCRIPTIONS: ("moves_lower_bound", "imbalance_max", "idle_members_max"),
     STABILITY: ("moves", "moves_lower_bound", "imbalance_max", "idle_members_max"),
 }

@@ -135,7 +135,8 @@ class _Round:
             self._prepared_us = None
         elif event == "group_state_changed" and row["state"] == "Stable" and self._prepared_us is not None:
             took = (row["time_us"] - self._prepared_us) / 1e6
-            summary = f"round of {took:.3f} s, {members(row)}"
+            is_bounded = "earliest_us" in row  # seen between two descriptions of the group
+            summary = f"round, {members(row)}" if is_bounded else f"round of {took:.3f} s, {members(row)}"
             if self._given_up:
                 summary += f", {count(self._given_up, 'partition')} given up since the last one"
             self._prepared_us, self._given_up = None, 0

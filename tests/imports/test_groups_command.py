@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from groupstorm.imports.importing import Options
 from groupstorm.imports.times import MICRO, Instant
 from groupstorm.problems import InputError
+from tests.command import groupstorm
 from tests.imports.importing import figures, import_texts, rows
 from tests.imports.offsets_dumps import OFFSETS
 
@@ -136,6 +138,73 @@ def test_a_series_tells_what_changed_in_between(tmp_path: Path) -> None:
     assert len(rows(tmp_path, "offsets_committed")) == 1
 
 
+def described(*members: tuple[str, str]) -> str:
+    """Client ids, and partitions of orders: "a 0,1"; a capital letter stands for the same process of a
+    static member under another id."""
+    head = "GROUP CONSUMER-ID GROUP-INSTANCE-ID HOST CLIENT-ID #PARTITIONS ASSIGNMENT"
+    return "\n".join(
+        [head]
+        + [
+            f"pay {name}-1 {name.lower()} /127.0.0.1 {name.lower()} {len(has.split(','))} orders({has})"
+            for name, has in members
+        ]
+    )
+
+
+A, B, BOTH = ("a", "0"), ("b", "1"), ("a", "0,1")
+
+
+@pytest.mark.parametrize(
+    ("descriptions", "rebalances"),
+    [
+        ([[BOTH], [A, B], [A, B], [BOTH]], [60, 180]),
+        ([[A, B], [("a", "1"), ("b", "0")]], [60]),
+        ([[BOTH], [("a", "1,0")]], []),
+        ([[A, B], [("A", "0"), B]], []),
+        ([[A, B], [("A", "1"), ("b", "0")]], [60]),
+        ([[], [A, B], []], [60, 120]),
+    ],
+)
+def test_what_differs_shows_a_rebalance(
+    descriptions: list[list[tuple[str, str]]], rebalances: list[int], tmp_path: Path
+) -> None:
+    """A static member that is back under a new id, with what it had, is none (KIP-345)."""
+    texts = [
+        (f"4{at}:00", described(*members) if members else "Consumer group 'pay' has no active members.")
+        for at, members in enumerate(descriptions, 1)
+    ]
+    done = import_texts(tmp_path, series(*texts))
+    begun = [row for row in rows(tmp_path, "group_state_changed") if row["state"] == "PreparingRebalance"]
+    assert [row["time_us"] // 1_000_000 for row in begun] == rebalances
+    assert {row["latest_us"] - row["earliest_us"] for row in begun} <= {60_000_000}
+    assert done.groups[0].rebalances_seen == len(rebalances)
+    found = figures(tmp_path)["pay"]
+    assert str(found.answer).startswith(f"at least {found.generations} generation")
+    assert (found.unowned_max_seconds is None) == bool(rebalances)
+    assert found.rounds_per_change is None
+
+
+def test_what_other_sources_tell_is_not_told_again(tmp_path: Path) -> None:
+    """The generations of the group are in its records."""
+    logs = series(("30:00", described(BOTH)), ("55:00", described(A, B)))
+    import_texts(tmp_path, logs | {"dump.txt": real("dump")})
+    changed = [row for row in rows(tmp_path, "group_state_changed") if row["group"] == "pay"]
+    assert any("generation" in row for row in changed)
+    assert not any("descriptions" in row.get("rule", "") for row in changed)
+    assert not any(row["cause"] == "rebalances" for row in rows(tmp_path, "evidence_missing"))
+
+
+def test_explain_says_that_it_counts_what_is_seen(tmp_path: Path) -> None:
+    import_texts(tmp_path, series(("41:00", described(BOTH)), ("42:00", described(A, B))))
+    said = groupstorm("explain", "out", "--all", cwd=tmp_path).stdout
+    assert said.startswith("Group pay: at least 1 rebalance (1 round) in 60.0 s")
+    assert re.search(r"60.000 s +unknown +b +1 +unknown +unknown", said)
+    assert "Not known: what happened between two descriptions" in said
+    (group,) = json.loads(groupstorm("explain", "out", "--json", cwd=tmp_path).stdout)["groups"]
+    assert [one["lasted_us"] for one in group["rebalances"]] == [None]
+    assert "rebalances" in group["unknown"]
+
+
 def test_a_rebalance_in_between_is_not_known(tmp_path: Path) -> None:
     warning = "Warning: Consumer group 'pay' is rebalancing.\n" + "\n".join(
         line for line in real("describe-classic-members").replace("orders:0,1", "-").splitlines()
@@ -144,7 +213,7 @@ def test_a_rebalance_in_between_is_not_known(tmp_path: Path) -> None:
         tmp_path, series(("41:00", real("describe")), ("42:00", warning), ("43:00", real("describe")))
     )
     changed = [(row["state"], row["time_us"]) for row in rows(tmp_path, "group_state_changed")]
-    assert changed == [("PreparingRebalance", 60_000_000)]
+    assert changed == [("Stable", 0), ("PreparingRebalance", 60_000_000), ("Stable", 120_000_000)]
     missing = [row["time_us"] for row in rows(tmp_path, "evidence_missing") if row["cause"] == "ownership"]
     assert missing == [60_000_000]
     assert len(rows(tmp_path, "ownership_known")) == 2

@@ -28,6 +28,11 @@ _OPEN_ROUNDS: Final = 4
 ADD_ASSIGNMENTS: Final = (
     "add the log of the group's leader (its client logs the assignment of every member), or of every member"
 )
+ADD_GENERATIONS: Final = "add the records of __consumer_offsets, or the log of the group's coordinator"
+_BETWEEN_DESCRIPTIONS: Final = (
+    "what happened between two descriptions is known only by what differs: there may be more rebalances, and "
+    "how long one took is not known"
+)
 ADD_MEMBERS: Final = "add the log from before they joined, or the members' own logs"
 
 
@@ -62,6 +67,9 @@ class GroupRecord:
         self.missing: dict[str, tuple[int, str]] = {}
         #: How often the group was described, and whether a description had the owners of all partitions.
         self.descriptions = 0
+        self.is_only_described = True
+        #: How many rebalances the descriptions show.
+        self.rebalances_seen = 0
         self.owners_described = False
         self.rounds_known = 0
         self.rounds_unknown = 0
@@ -197,17 +205,31 @@ class GroupRecord:
     def reason_not_understood(self, line: Observation, reason: str) -> None:
         self.is_missing(line, "reasons", None, f"the reason {reason!r} is not one that groupstorm knows")
 
-    def is_missing(self, line: Observation, cause: str, generation: int | None, sentence: str) -> None:
-        """The logs do not say something from this line on."""
+    def is_missing(
+        self,
+        line: Observation,
+        cause: str,
+        generation: int | None,
+        sentence: str,
+        order: int | None = None,
+    ) -> None:
+        """The logs do not say something from this line on. ``order``: its place, if it is an earlier one."""
         count, first = self.missing.get(cause, (0, sentence))
         self.missing[cause] = count + 1, first
         event = imported.EvidenceMissing(self.name, cause, generation, sentence)
-        self.emit(line, event, Why([line], missing=True), Source.WORLD, step=1)
+        place = self.order if order is None else order
+        self.rows.add(line.time_us, place, Source.WORLD, event, Why([line], missing=True), 1)
 
     def finish(self) -> None:
         """No more observations come."""
         self.returning.finish()
         self._close_all()
+        if self.is_only_described and self.descriptions > 1 and self.last is not None:
+            sentence = f"{_BETWEEN_DESCRIPTIONS}: {ADD_GENERATIONS}"
+            self.missing["rebalances"] = 1, sentence
+            event = imported.EvidenceMissing(self.name, "rebalances", None, sentence)
+            why = Why([self.last], missing=True)
+            self.rows.add(self.first_us or 0, self.first_order, Source.WORLD, event, why, -7)
         silent = sorted(self.clients - self.subscribed)
         if silent and not self.is_connect and self.last is not None and self.view == "members":
             sentence = f"what {silent[0]} subscribes to is not logged: add its log from its start on"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from groupstorm.imports.details import WORKER
+from groupstorm.imports.groups_command.snapshot import DESCRIBED, LOG_ENDS
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows
 from groupstorm.imports.source import LogSource
@@ -82,6 +83,7 @@ class Groups:
                 handlers |= part.handlers
             found = self._groups[name] = record, handlers
         record, handlers = found
+        record.is_only_described = record.is_only_described and one.kind in (DESCRIBED, LOG_ENDS)
         record.is_connect = record.is_connect or one.kind == WORKER_CONFIG or WORKER in one.fields
         handler = handlers.get(one.kind)
         if handler is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from groupstorm.imports.groups_command.snapshot import DESCRIBED, LOG_ENDS
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupRecord
@@ -25,6 +26,11 @@ _HAS: Final = "partitions: the member has them when the group is described; sinc
 _COMMITTED: Final = (
     "positions: they are committed when the group is described; member_id, generation: unknown"
 )
+_REBALANCED: Final = (
+    "state: the members or what they have differ between two descriptions, so the group has rebalanced; when "
+    "is not known"
+)
+_NAMES_PARTITIONS: Final = "state: what members have is described only while a classic group is Stable"
 _RATES: Final = "rates: what the logs have grown by until they were asked for again"
 #: Rates count records in 1,000 seconds.
 _RATE_PER_US: Final = 1_000 * 1_000_000
@@ -39,21 +45,30 @@ _REBALANCING: Final = (
 )
 
 
+_TIME_UNKNOWN: Final = (
+    "the group rebalanced between two descriptions: for how long partitions had no owner is not known"
+)
+
+
 class DescribedGroup:
     """Takes the descriptions of one group in the order of time."""
 
     def __init__(self, group: GroupRecord) -> None:
         self._group = group
+        #: The last description, and its place.
         self._last: Observation | None = None
+        self._order = 0
         #: Member id -> what it had when it was last described.
         self._had: dict[str, tuple[Any, ...]] = {}
+        #: group.instance.id or member id -> what it had, as the last description of a classic group names it.
+        self._shares: dict[str, Sequence[str] | None] | None = None
         self._committed: dict[str, int] = {}
         self._known = False
         #: The last observation of the ends of logs, and its place.
         self._ends: tuple[Observation, int] | None = None
         self.handlers: Mapping[str, Callable[[Observation], None]] = {
-            "described": self._described,
-            "log-ends": self._log_ends,
+            DESCRIBED: self._described,
+            LOG_ENDS: self._log_ends,
         }
 
     def _described(self, line: Observation) -> None:
@@ -62,13 +77,16 @@ class DescribedGroup:
         if fields.get("is_timeless"):
             group.is_missing(line, "clock", None, _NO_TIME)
         members = fields["members"]
+        rebalanced = members is not None and self._has_rebalanced(line, members)
         if members is not None:
             self._change_members(line, members)
+        if rebalanced:
+            self._rebalanced(line)
         self._change_state(line)
         if members is not None:
             self._assignments(line, members)
         self._commits(line)
-        self._last = line
+        self._last, self._order = line, group.order
 
     def _log_ends(self, line: Observation) -> None:
         """Between two of them the logs have grown by what lies between their ends."""
@@ -116,12 +134,54 @@ class DescribedGroup:
             group.emit(line, came, self._why(line, _CAME), step=-3)
         group.members.counted(len(now))
 
+    def _has_rebalanced(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether a classic group has had another generation since the last description, and says so only by
+        what its members have. A static member under a new id, with what it had, is no reason (KIP-345).
+        """
+        before, self._shares = self._shares, None
+        if not self._is_classic(line, members) or line.fields["state"] in _BETWEEN:
+            return False
+        shares = {member["instance"] or member["member_id"]: member["partitions"] for member in members}
+        self._shares = shares
+        if before is None or not self._group.is_only_described:
+            return False
+        return before.keys() != shares.keys() or any(
+            had is not None and has is not None and {*had} != {*has}
+            for had, has in ((before[one], shares[one]) for one in shares)
+        )
+
+    def _is_classic(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
+        return (
+            not self._group.is_modern
+            and line.fields["epoch"] is None
+            and all(member["epoch"] is None for member in members)
+        )
+
+    def _rebalanced(self, line: Observation) -> None:
+        """Between the last description and this one."""
+        group, last = self._group, self._last
+        assert last is not None
+        generation: Any = group.generation  # null in the row: no description says it
+        changed = events.GroupStateChanged(
+            group.name, group.state, GroupState.PREPARING_REBALANCE, generation, UNKNOWN, None,
+            group.protocol, None, group.members.count,
+        )  # fmt: skip
+        group.emit(line, changed, self._why(line, _REBALANCED), step=-2)
+        group.rebalances_seen += 1
+        group.state = GroupState.PREPARING_REBALANCE
+        if self._known:
+            self._known = False
+            group.is_missing(last, "ownership", None, _TIME_UNKNOWN, self._order)
+
     def _change_state(self, line: Observation) -> None:
-        group, state = self._group, line.fields["state"]
-        epoch = line.fields["epoch"]
+        group, state, rule = self._group, line.fields["state"], _STATE
+        epoch, members = line.fields["epoch"], line.fields["members"]
+        if state is None and members and self._is_classic(line, members) and _names_partitions(members):
+            state, rule = GroupState.STABLE, _NAMES_PARTITIONS
         if epoch is not None and epoch != group.generation:
             group.is_modern, group.generation = True, epoch
             group.emit(line, events.GroupEpochBumped(group.name, epoch), self._why(line, _STATE), step=-2)
+            group.rebalances_seen += self._last is not None
         if state is None or state == group.state:
             return
         group.protocol = line.fields["protocol"] or group.protocol
@@ -130,13 +190,14 @@ class DescribedGroup:
             group.name, group.state, state, generation, UNKNOWN, None, group.protocol, None,
             group.members.count,
         )  # fmt: skip
-        group.emit(line, changed, self._why(line, _STATE), step=-2)
+        group.emit(line, changed, self._why(line, rule), step=-2)
+        group.rebalances_seen += state == GroupState.PREPARING_REBALANCE
         group.state = state
 
     def _assignments(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
         group = self._group
         is_classic = all(member["epoch"] is None for member in members)
-        has_any = any(member["partitions"] for member in members) or not members
+        has_any = _names_partitions(members) or not members
         if is_classic and (line.fields["state"] in _BETWEEN or not has_any):
             self._not_known(line, _REBALANCING)
         elif any(member["partitions"] is None for member in members):
@@ -186,3 +247,7 @@ class DescribedGroup:
                 self._group.name, None, None, tuple(moved), tuple(moved.values()), None
             )
             self._group.emit(line, event, self._why(line, _COMMITTED), step=1)
+
+
+def _names_partitions(members: Sequence[Mapping[str, Any]]) -> bool:
+    return any(member["partitions"] for member in members)
