@@ -83,8 +83,9 @@ def analyze(
 
 def _print(analysis: Analysis, out: Path | None, everything: bool, chosen_shape: Shape) -> None:
     print_grid(figures_grid("Figures", one_run_each(analysis.figures), everything), chosen_shape)
-    for run in analysis.figures:
-        slowest = [handover for handover in analysis.handovers if handover.run == run]
+    for run, figures in analysis.figures.items():
+        is_known = figures.unowned_partition_seconds is not None
+        slowest = [handover for handover in analysis.handovers if handover.run == run and is_known]
         if slowest:
             print_paragraph(f"Slowest handovers: {run}", emphasized=True)
             for handover in slowest:

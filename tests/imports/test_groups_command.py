@@ -184,6 +184,40 @@ def test_what_differs_shows_a_rebalance(
     assert found.rounds_per_change is None
 
 
+def of_consumer_group(*members: tuple[str, int, str]) -> str:
+    """Client ids, epochs, and partitions of orders."""
+    head = (
+        "GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS CURRENT-EPOCH CURRENT-ASSIGNMENT TARGET-EPOCH "
+        "TARGET-ASSIGNMENT"
+    )
+    return "\n".join(
+        [head]
+        + [
+            f"new {name}-1 /127.0.0.1 {name} {len(has.split(','))} {epoch} orders:{has} {epoch} orders:{has}"
+            for name, epoch, has in members
+        ]
+    )
+
+
+def test_epochs_show_the_rebalances_of_a_consumer_group(tmp_path: Path) -> None:
+    """The first epoch is older than the first description; what happens to owners in between is not known."""
+    texts = (
+        ("41:00", of_consumer_group(("a", 3, "0,1"))),
+        ("42:00", of_consumer_group(("a", 3, "0,1"))),
+        ("43:00", of_consumer_group(("a", 5, "0"), ("b", 5, "1"))),
+    )
+    (record,) = import_texts(tmp_path, series(*texts)).groups
+    bumped = [
+        (row["time_us"] // 1_000_000, row["generation"]) for row in rows(tmp_path, "group_epoch_bumped")
+    ]
+    assert bumped == [(120, 5)]
+    assert record.rebalances_seen == 1
+    missing = [row["time_us"] for row in rows(tmp_path, "evidence_missing") if row["cause"] == "ownership"]
+    assert missing == [60_000_000]
+    assert len(rows(tmp_path, "ownership_known")) == 2
+    assert figures(tmp_path)["new"].unowned_max_seconds is None
+
+
 def test_what_other_sources_tell_is_not_told_again(tmp_path: Path) -> None:
     """The generations of the group are in its records."""
     logs = series(("30:00", described(BOTH)), ("55:00", described(A, B)))

@@ -22,6 +22,7 @@ _BETWEEN: Final = frozenset({GroupState.PREPARING_REBALANCE, GroupState.COMPLETI
 _CAME: Final = "member: it is in the group when the group is described; when it came is not known"
 _WENT: Final = "member: it is not in the group any more when the group is described; how it went is not known"
 _STATE: Final = "state: the group is in it when it is described; when it came into it is not known"
+_TARGET_EPOCH: Final = "generation: the target assignment that members have is of it; since when is not known"
 _HAS: Final = "partitions: the member has them when the group is described; since when is not known"
 _COMMITTED: Final = (
     "positions: they are committed when the group is described; member_id, generation: unknown"
@@ -46,7 +47,7 @@ _REBALANCING: Final = (
 
 
 _TIME_UNKNOWN: Final = (
-    "the group rebalanced between two descriptions: for how long partitions had no owner is not known"
+    "owners changed between two descriptions: for how long partitions had no owner is not known"
 )
 
 
@@ -60,7 +61,7 @@ class DescribedGroup:
         self._order = 0
         #: Member id -> what it had when it was last described.
         self._had: dict[str, tuple[Any, ...]] = {}
-        #: group.instance.id or member id -> what it had, as the last description of a classic group names it.
+        #: group.instance.id or member id -> what it had, as the last description has it.
         self._shares: dict[str, Sequence[str] | None] | None = None
         self._committed: dict[str, int] = {}
         self._known = False
@@ -77,11 +78,11 @@ class DescribedGroup:
         if fields.get("is_timeless"):
             group.is_missing(line, "clock", None, _NO_TIME)
         members = fields["members"]
-        rebalanced = members is not None and self._has_rebalanced(line, members)
+        differs = members is not None and self._differs(line, members)
         if members is not None:
             self._change_members(line, members)
-        if rebalanced:
-            self._rebalanced(line)
+            if differs:
+                self._changed_meanwhile(line, self._is_classic(line, members))
         self._change_state(line)
         if members is not None:
             self._assignments(line, members)
@@ -134,13 +135,14 @@ class DescribedGroup:
             group.emit(line, came, self._why(line, _CAME), step=-3)
         group.members.counted(len(now))
 
-    def _has_rebalanced(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether a classic group has had another generation since the last description, and says so only by
-        what its members have. A static member under a new id, with what it had, is no reason (KIP-345).
+    def _differs(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether members or what they have differ from the last description, and no other source says why.
+
+        A static member under a new id, with what it had, is the same one (KIP-345).
         """
         before, self._shares = self._shares, None
-        if not self._is_classic(line, members) or line.fields["state"] in _BETWEEN:
-            return False
+        if line.fields["state"] in _BETWEEN:
+            return False  # the row of the state says it
         shares = {member["instance"] or member["member_id"]: member["partitions"] for member in members}
         self._shares = shares
         if before is None or not self._group.is_only_described:
@@ -157,31 +159,29 @@ class DescribedGroup:
             and all(member["epoch"] is None for member in members)
         )
 
-    def _rebalanced(self, line: Observation) -> None:
-        """Between the last description and this one."""
+    def _changed_meanwhile(self, line: Observation, is_classic: bool) -> None:
+        """Between the last description and this one. A classic group must have had another generation."""
         group, last = self._group, self._last
         assert last is not None
-        generation: Any = group.generation  # null in the row: no description says it
-        changed = events.GroupStateChanged(
-            group.name, group.state, GroupState.PREPARING_REBALANCE, generation, UNKNOWN, None,
-            group.protocol, None, group.members.count,
-        )  # fmt: skip
-        group.emit(line, changed, self._why(line, _REBALANCED), step=-2)
-        group.rebalances_seen += 1
-        group.state = GroupState.PREPARING_REBALANCE
+        if is_classic:
+            generation: Any = group.generation  # null in the row: no description says it
+            changed = events.GroupStateChanged(
+                group.name, group.state, GroupState.PREPARING_REBALANCE, generation, UNKNOWN, None,
+                group.protocol, None, group.members.count,
+            )  # fmt: skip
+            group.emit(line, changed, self._why(line, _REBALANCED), step=-2)
+            group.rebalances_seen += 1
+            group.state = GroupState.PREPARING_REBALANCE
         if self._known:
             self._known = False
             group.is_missing(last, "ownership", None, _TIME_UNKNOWN, self._order)
 
     def _change_state(self, line: Observation) -> None:
         group, state, rule = self._group, line.fields["state"], _STATE
-        epoch, members = line.fields["epoch"], line.fields["members"]
+        members = line.fields["members"]
         if state is None and members and self._is_classic(line, members) and _names_partitions(members):
             state, rule = GroupState.STABLE, _NAMES_PARTITIONS
-        if epoch is not None and epoch != group.generation:
-            group.is_modern, group.generation = True, epoch
-            group.emit(line, events.GroupEpochBumped(group.name, epoch), self._why(line, _STATE), step=-2)
-            group.rebalances_seen += self._last is not None
+        self._change_epoch(line)
         if state is None or state == group.state:
             return
         group.protocol = line.fields["protocol"] or group.protocol
@@ -193,6 +193,20 @@ class DescribedGroup:
         group.emit(line, changed, self._why(line, rule), step=-2)
         group.rebalances_seen += state == GroupState.PREPARING_REBALANCE
         group.state = state
+
+    def _change_epoch(self, line: Observation) -> None:
+        """The group's, or without --state that of the newest target that members have."""
+        group, epoch, rule = self._group, line.fields["epoch"], _STATE
+        if epoch is None:
+            targets = (member.get("target_epoch") for member in line.fields["members"] or ())
+            epoch = max((target for target in targets if target is not None), default=None)
+            rule = _TARGET_EPOCH
+        if epoch is None or epoch == group.generation:
+            return
+        group.is_modern, group.generation = True, epoch
+        if self._last is not None:
+            group.emit(line, events.GroupEpochBumped(group.name, epoch), self._why(line, rule), step=-2)
+            group.rebalances_seen += 1
 
     def _assignments(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
         group = self._group
