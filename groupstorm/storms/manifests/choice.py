@@ -14,6 +14,8 @@ from groupstorm.storms.manifests.workloads import WORKLOADS, Workload, read_work
 
 _AUTOSCALERS = {"HorizontalPodAutoscaler": "autoscaling", "ScaledObject": "keda.sh"}
 _BUDGET = "PodDisruptionBudget"
+#: Strimzi's object for a topic.
+_TOPIC, _TOPIC_GROUP = "KafkaTopic", "kafka.strimzi.io"
 #: Types of KEDA's triggers that read a consumer group's lag.
 KAFKA_TRIGGERS = ("kafka", "apache-kafka")
 
@@ -31,6 +33,7 @@ class Consumer:
     unseen: tuple[str, ...]
     autoscaler: KubernetesObject | None
     budget: KubernetesObject | None
+    topic: KubernetesObject | None
     unused: Mapping[str, int]
 
 
@@ -47,7 +50,8 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
     properties, unseen = _application(chosen, config_maps)
     autoscaler = next((one for one in objects if _targets(one, workload)), None)
     budget = next((one for one in objects if one.kind == _BUDGET and _selects(one, workload)), None)
-    used = [chosen, autoscaler, budget]
+    topic = _topic(objects, properties)
+    used = [chosen, autoscaler, budget, topic]
     maps = {found.config_map for found in properties}
     unused = Counter(
         one.kind
@@ -55,7 +59,7 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
         if not any(one is each for each in used) and not (one.kind == "ConfigMap" and one.name in maps)
     )
     return Consumer(
-        workload, tuple(properties), tuple(unseen), autoscaler, budget, dict(sorted(unused.items()))
+        workload, tuple(properties), tuple(unseen), autoscaler, budget, topic, dict(sorted(unused.items()))
     )
 
 
@@ -99,6 +103,21 @@ def _application(one: KubernetesObject, config_maps: ConfigMaps) -> Application:
 def _data(config_map: KubernetesObject) -> dict[str, str]:
     data = config_map.fields.at("data")
     return {name: value for name in data.names() if (value := data.scalar(name)) is not None}
+
+
+def _topic(objects: Sequence[KubernetesObject], properties: Sequence[Found]) -> KubernetesObject | None:
+    """The object of the topic that the properties name, if they name one."""
+    names = {
+        found.value.strip() for found in properties if found.property in ("topic", "topics") and found.value
+    }
+    found = [
+        one
+        for one in objects
+        if one.kind == _TOPIC
+        and one.group == _TOPIC_GROUP
+        and (one.fields.at("spec").text("topicName") or one.name) in names
+    ]
+    return found[0] if len(names) == len(found) == 1 else None
 
 
 def _scales_kafka(one: KubernetesObject) -> bool:

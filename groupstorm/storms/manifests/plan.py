@@ -92,7 +92,9 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
     replicas = workload.replicas or 0
     if scaling is not None:
         replicas = max(1, scaling.least, min(replicas, scaling.most))
-    _ask(workload, replicas, given)
+    partitions = 0 if consumer.topic is None else consumer.topic.fields.at("spec").whole("partitions", 0)
+    known = {"partitions": partitions} if partitions and "partitions" not in given else {}
+    _ask(workload, replicas, {**known, **given})
     step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
     plan = Plan(_scenario_name(workload.name), consumer, {}, step)
     _take_workload(plan, replicas, given)
@@ -103,6 +105,9 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
         budget = read_budget(consumer.budget, replicas).as_written
         plan.settings["disruption_budget"] = budget
         plan.read.append(f"{consumer.budget}: {budget} may be missing (node drains only, not rollouts)")
+    if known:
+        plan.settings.update(known)
+        plan.read.append(f"partitions={partitions} ({consumer.topic})")
     _take_properties(plan, given)
     plan.settings.update(given)
     _drop_what_the_protocol_refuses(plan, given)

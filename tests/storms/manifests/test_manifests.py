@@ -197,6 +197,34 @@ def test_the_command_line_goes_first() -> None:
     assert not any("session.timeout.ms" in sentence for sentence in plan.read + plan.assumed)
 
 
+@pytest.mark.parametrize(
+    ("name", "topic_name", "group", "partitions"),
+    [
+        ("orders", None, "kafka.strimzi.io/v1beta2", 24),
+        ("orders-topic", "orders", "kafka.strimzi.io/v1", 24),
+        ("others", None, "kafka.strimzi.io/v1beta2", None),
+        ("orders", "others", "kafka.strimzi.io/v1beta2", None),
+        ("orders", None, "example.com/v1", None),
+    ],
+)
+def test_partitions_of_the_topic_that_the_consumer_names(
+    name: str, topic_name: str | None, group: str, partitions: int | None
+) -> None:
+    spec = {"partitions": 24} | ({"topicName": topic_name} if topic_name else {})
+    topic = {"apiVersion": group, "kind": "KafkaTopic", "metadata": {"name": name}, "spec": spec}
+    consumer = consumer_of(topic, workload(container=env(KAFKA_TOPIC="orders")))
+    given = {"record_rate": 10, "start_ms": 10_000}
+    if partitions is None:
+        with pytest.raises(InputError, match="does not say partitions"):
+            plan_rollout(consumer, given)
+        return
+    plan = plan_rollout(consumer, given)
+    assert plan.settings["partitions"] == partitions
+    assert f"partitions=24 (KafkaTopic {name})" in plan.read
+    assert consumer.unused == {}
+    assert plan_rollout(consumer, {**given, "partitions": 6}).settings["partitions"] == 6
+
+
 def test_one_instance_id_for_all_pods_is_a_finding() -> None:
     plan = plan_of(workload(container=env(KAFKA_GROUP_INSTANCE_ID="orders-1")))
     assert "group.instance.id" not in plan.settings
