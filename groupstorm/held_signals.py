@@ -29,8 +29,9 @@ def stop_signals_held() -> Iterator[None]:
     handlers = {}
     if threading.current_thread() is threading.main_thread():
         handlers = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
         for number, handler in handlers.items():
             if callable(handler):
                 signal.signal(number, remember)
@@ -38,7 +39,9 @@ def stop_signals_held() -> Iterator[None]:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for number, handler in handlers.items():
-            if callable(handler):
+            # A signal that came before `remember` was there may have been handled since, and its handler
+            # may have put another one in its place, which stays.
+            if signal.getsignal(number) is remember:
                 signal.signal(number, handler)
         for again in dict.fromkeys(received):
             signal.raise_signal(again)

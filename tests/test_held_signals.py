@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -74,6 +74,45 @@ def test_a_signal_waits_until_the_block_ends(number: signal.Signals, to_other_th
     finally:
         done.set()
     assert steps == ["behind it"]
+
+
+def test_a_handler_that_ran_before_the_block_held_anything_decides_what_comes_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another thread receives the signal while this one blocks its own; its handler ignores all others."""
+    ignored: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, lambda again, _: ignored.append(again))
+        raise Stopped
+
+    def receive() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        signal.raise_signal(signal.SIGINT)
+
+    set_mask = signal.pthread_sigmask
+
+    def set_mask_slowly(how: int, numbers: Iterable[int]) -> set[int]:
+        before = set_mask(how, numbers)
+        if numbers and threading.current_thread() is threading.main_thread() and not started:
+            started.append(threading.Thread(target=receive))
+            started[0].start()
+            started[0].join()
+        return before
+
+    started: list[threading.Thread] = []
+    previous = signal.signal(signal.SIGINT, stop)
+    mask = set_mask(signal.SIG_BLOCK, ())
+    monkeypatch.setattr(signal, "pthread_sigmask", set_mask_slowly)
+    try:
+        with pytest.raises(Stopped), stop_signals_held():
+            pass
+        signal.raise_signal(signal.SIGINT)
+        assert ignored == [signal.SIGINT]
+        assert set_mask(signal.SIG_BLOCK, ()) == mask
+    finally:
+        monkeypatch.undo()
+        signal.signal(signal.SIGINT, previous)
 
 
 def test_without_a_signal_everything_is_as_before() -> None:
