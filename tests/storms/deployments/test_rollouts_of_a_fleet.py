@@ -134,19 +134,19 @@ def test_a_canary_in_place_pauses_when_its_successors_are_available() -> None:
 
 
 def test_a_step_may_give_the_durations_of_the_first_processes() -> None:
-    """p0 takes 1 s and 2 s; p1 takes 20 s and what is drawn; p2 both as drawn."""
+    """p0 takes 1 s and 2 s; p1 takes 200 s and what is drawn; p2 both as drawn."""
     fleet = Fleet(3)
-    step = Step(0, "rolling-restart", start_ms=(1_000, 20_000), ready_ms=(2_000,))
+    step = Step(0, "rolling-restart", start_ms=(1_000, 200_000), ready_ms=(2_000,))
     old = pods(fleet)
     given = given_durations(step, old)
-    assert given == {0: (1_000, 2_000), 1: (20_000, None)}
+    assert given == {0: (1_000, 2_000), 1: (200_000, None)}
     InPlaceRollout(fleet, "rolling-restart", old, ONE_MISSING, given=given).advance()
-    assert fleet.until(100)[2:] == [
+    assert fleet.until(300)[2:] == [
         "5 stop p1",
         "7 start p1",
-        "32 stop p2",
-        "34 start p2",
-        "49 rollout-complete rolling-restart: after 49.0 s",
+        "212 stop p2",
+        "214 start p2",
+        "229 rollout-complete rolling-restart: after 229.0 s",
     ]
 
 
