@@ -47,6 +47,15 @@ def test_a_member_processes_nothing_during_rounds_and_one_batch_between_them() -
     assert run.figures.lag_peak == pytest.approx(100 * (5 + 2.8), abs=50), "of the other log and of this one"
 
 
+def test_what_is_resumed_has_its_processing_rate_in_the_trace_again() -> None:
+    """The partition that member-0 keeps: 1,000 records a second are possible, 100 arrive."""
+    run = joined_by_a_second("kafka-python")
+    resumed_us = [time_us for time_us, _ in run.events("partitions_resumed", member="member-0")]
+    rates = run.events("processing_rates_changed", member="member-0")
+    after = [event.rates for time_us, event in rates if time_us in resumed_us]
+    assert after == [(1_000_000,), (1_000_000,)]
+
+
 def test_other_members_go_on_with_what_they_keep() -> None:
     run = joined_by_a_second("java")
     assert run.events("partitions_paused") == []
