@@ -113,6 +113,35 @@ def test_a_process_that_runs_again_polls_before_its_client_looks_for_late_polls(
     )
 
 
+def test_a_process_that_runs_again_after_max_poll_interval_leaves_at_once() -> None:
+    """Its last poll() was at 60006, and 1.5 s are allowed. It stands still for 1.3 s amid a record that takes
+    900 ms: the network thread runs before the next poll(), at 62206, and the next heartbeat, at 65004."""
+    check(
+        """
+        60500 member_paused member-0 pause
+        61800 member_resumed member-0
+        61800 partitions_paused member-0 0-0 59
+        61801 member_removed member-0 left
+        61801 group_state_changed Empty 3
+        62206 partitions_lost member-0 -1 0-0 59 -1 poll-timeout
+        62206 rejoin_requested member-0 poll-timeout
+        62207 member_added member-0 4 new-member
+        62207 member_reconciled member-0 4 STABLE 0-0
+        62207 group_state_changed Stable 4
+        62210 partitions_assigned member-0 4 0-0 62
+        64000 requests_counted ConsumerGroupHeartbeat - 17
+        64000 requests_counted FindCoordinator - 1
+        64000 requests_counted OffsetFetch - 2
+        64000 scenario_ended
+        """,
+        step(60_500, "pause", for_ms=1_300),
+        partitions=1,
+        record_rate=1,
+        process_ms=900,
+        **{"max.poll.interval.ms": 1_500},
+    )
+
+
 def test_a_member_that_stood_still_for_too_long_learns_it_with_its_next_heartbeat() -> None:
     """The heartbeat of 120000 is answered at 120002. Meanwhile the process takes the records of a minute from
     both partitions in turn, and works on them until 120122: then it polls."""
