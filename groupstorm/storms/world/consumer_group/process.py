@@ -133,7 +133,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         if self._environment.exact:
             self.polls.simulate_each()
         self._poll()
-        self.polls.watch()
 
     def _subscribe(self) -> None:
         """The client itself matches a pattern (KafkaConsumer.subscribe(Pattern))."""
