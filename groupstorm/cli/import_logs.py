@@ -148,7 +148,11 @@ def _group(record: GroupRecord) -> str:
     elif not record.all_ids:
         parts = [described, "it had no members: does the cluster know this name?"]
     elif record.descriptions > 1:
-        parts = [described, f"at least {counted(record.rebalances_seen, 'rebalance')} in between"]
+        seen = counted(record.rebalances_seen, "rebalance")
+        parts = [
+            described,
+            f"at least {seen} in between" if record.rebalances_seen else "no rebalance seen",
+        ]
     else:
         parts = [described]
     if record.longest_us:

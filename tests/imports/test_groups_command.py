@@ -218,6 +218,17 @@ def test_epochs_show_the_rebalances_of_a_consumer_group(tmp_path: Path) -> None:
     assert figures(tmp_path)["new"].unowned_max_seconds is None
 
 
+def test_a_member_of_a_consumer_group_that_has_nothing_changes_no_owner(tmp_path: Path) -> None:
+    newcomer = "new b-1 /127.0.0.1 b 0 4 - 4 -"
+    texts = (
+        ("41:00", of_consumer_group(("a", 3, "0,1"))),
+        ("42:00", of_consumer_group(("a", 4, "0,1")) + "\n" + newcomer),
+    )
+    import_texts(tmp_path, series(*texts))
+    assert [row["member"] for row in rows(tmp_path, "member_added")] == ["a", "b"]
+    assert not any(row["cause"] == "ownership" for row in rows(tmp_path, "evidence_missing"))
+
+
 def test_what_other_sources_tell_is_not_told_again(tmp_path: Path) -> None:
     """The generations of the group are in its records."""
     logs = series(("30:00", described(BOTH)), ("55:00", described(A, B)))

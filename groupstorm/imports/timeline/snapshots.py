@@ -138,12 +138,18 @@ class DescribedGroup:
     def _differs(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
         """Whether members or what they have differ from the last description, and no other source says why.
 
-        A static member under a new id, with what it had, is the same one (KIP-345).
+        A static member under a new id, with what it had, is the same one (KIP-345). A member of a consumer
+        group that has nothing changes no owner.
         """
         before, self._shares = self._shares, None
         if line.fields["state"] in _BETWEEN:
             return False  # the row of the state says it
-        shares = {member["instance"] or member["member_id"]: member["partitions"] for member in members}
+        is_classic = self._is_classic(line, members)
+        shares = {
+            member["instance"] or member["member_id"]: member["partitions"]
+            for member in members
+            if is_classic or member["partitions"]
+        }
         self._shares = shares
         if before is None or not self._group.is_only_described:
             return False
