@@ -9,9 +9,8 @@ import socket
 import tempfile
 import uuid
 from base64 import urlsafe_b64encode
-from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,11 @@ MINIMUM_JAVA = 17
 #: How long a broker may take to stop after SIGTERM.
 STOP_TIMEOUT_S = 10.0
 
+#: How often a broker is started if another process takes one of its ports meanwhile.
+PORT_ATTEMPTS = 3
+
 _STARTED = "Kafka Server started"
+_PORT_TAKEN = "Address already in use"
 _LOGGING = Path(__file__).with_name("kafka")
 
 #: The options of a single node.
@@ -54,12 +57,30 @@ async def jvm(
     """
     java = _java()
     jars = await asyncio.to_thread(kafka_jars, version)
+    command = [str(java), HEAP, logging_option(version, logging), "-cp", f"{jars}{os.sep}*"]
+    async with AsyncExitStack() as stack:
+        for attempt in range(1, PORT_ATTEMPTS + 1):
+            try:
+                running = await stack.enter_async_context(_node(command, options, f"Kafka {version}"))
+                break
+            except PortTaken:
+                if attempt == PORT_ATTEMPTS:
+                    raise
+        yield running
+
+
+class PortTaken(BrokerUnavailable):
+    """Another process listens on a port that was free when it was chosen."""
+
+
+@asynccontextmanager
+async def _node(command: list[str], options: Mapping[str, str], name: str) -> AsyncIterator[RunningBroker]:
+    """Start a broker on ports that are free now."""
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="groupstorm-kafka-"))
     try:
         port, controller_port = _free_ports(2)
         properties = folder / "server.properties"
         properties.write_text(_properties(options, folder, port, controller_port), "utf-8")
-        command = [str(java), HEAP, logging_option(version, logging), "-cp", f"{jars}{os.sep}*"]
         await _format(command, properties)
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -74,7 +95,7 @@ async def jvm(
         try:
             await _started(starting)
             output = asyncio.ensure_future(_drain(process))
-            yield RunningBroker(f"Kafka {version}", (Endpoint("127.0.0.1", port),), pid=process.pid)
+            yield RunningBroker(name, (Endpoint("127.0.0.1", port),), pid=process.pid)
         finally:
             await _stop(process)
             await asyncio.wait([output])  # a pipe is closed when it has been read to its end
@@ -100,7 +121,7 @@ def _java() -> Path:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that no process listens on now. If one takes a port meanwhile, the broker says so and ends."""
+    """Ports that no process listens on now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     try:
         return [one.getsockname()[1] for one in sockets]
@@ -144,26 +165,32 @@ async def _format(command: list[str], properties: Path) -> None:
         raise BrokerUnavailable(f"Kafka refuses its configuration: {why.strip()}")
 
 
-async def _until_started(process: asyncio.subprocess.Process) -> list[str]:
-    """The last lines of the log if the broker ended; none if it has started."""
+async def _until_started(process: asyncio.subprocess.Process) -> str | None:
+    """What the log says of the broker's end; None if it has started.
+
+    That is the first error and the line behind it, which names the exception. What follows is the way down.
+    """
     assert process.stdout is not None
-    last: deque[str] = deque(maxlen=20)
+    errors: list[str] = []
+    last = "it printed nothing"
     while line := (await process.stdout.readline()).decode(errors="replace"):
         if _STARTED in line:
-            return []
-        last.append(line.strip())
-    return list(last) or ["it printed nothing"]
+            return None
+        last = line.strip()
+        if len(errors) == 1 or (not errors and (" ERROR " in last or " FATAL " in last)):
+            errors.append(last)
+    return ": ".join(errors) or last
 
 
-async def _started(reading: asyncio.Future[list[str]]) -> None:
+async def _started(reading: asyncio.Future[str | None]) -> None:
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
-            last = await asyncio.shield(reading)
+            why = await asyncio.shield(reading)
     except TimeoutError as late:
         raise BrokerUnavailable(f"Kafka did not start within {START_TIMEOUT_S:.0f} s") from late
-    if last:
-        worst = next((line for line in last if " ERROR " in line or " FATAL " in line), last[-1])
-        raise BrokerUnavailable(f"Kafka ended before it had started: {worst}")
+    if why is not None:
+        kind = PortTaken if _PORT_TAKEN in why else BrokerUnavailable
+        raise kind(f"Kafka ended before it had started: {why}")
 
 
 async def _drain(process: asyncio.subprocess.Process) -> None:

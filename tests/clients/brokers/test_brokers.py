@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,6 +114,61 @@ async def test_jvm_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     with pytest.raises(BrokerUnavailable, match="no java was found: Kafka needs Java 17"):
         async with jvm({}):
             pass
+
+
+_JVM: Any = sys.modules[jvm.__module__]
+
+#: Stands for Java: it formats; as a broker it finds its ports taken as often as the file `taken` has lines.
+_JAVA = """#!/bin/sh
+case "$*" in *StorageTool*) exit 0;; esac
+cd "$(dirname "$0")"
+echo started >> starts
+if [ $(wc -l < starts) -le $(wc -l < taken) ]; then
+    echo "2026-11-25 INFO Registered (kafka.Kafka)"
+    echo "2026-11-25 ERROR Unable to start acceptor (kafka.network.DataPlaneAcceptor)"
+    echo "KafkaException: Socket server failed to bind to 127.0.0.1:1: Address already in use."
+    echo "2026-11-25 ERROR Exiting Kafka (kafka.Kafka)"
+    exit 1
+fi
+echo "Kafka Server started"
+exec sleep 60
+"""
+
+
+@pytest.mark.parametrize("taken", [0, 1, 2, 3])
+async def test_a_broker_whose_ports_are_taken_meanwhile_starts_on_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, taken: int
+) -> None:
+    java = tmp_path / "java"
+    java.write_text(_JAVA)
+    os.chmod(java, 0o755)
+    (tmp_path / "taken").write_text("once\n" * taken)
+    monkeypatch.setattr(_JVM, "_java", lambda: java)
+    monkeypatch.setattr(_JVM, "kafka_jars", lambda version: tmp_path)
+    if taken < 3:
+        async with jvm({}) as broker:
+            assert broker.pid is not None
+    else:
+        with pytest.raises(BrokerUnavailable, match=r"Unable to start acceptor .*: Address already in use"):
+            async with jvm({}):
+                pass
+    assert (tmp_path / "starts").read_text().count("started") == min(taken + 1, 3)
+
+
+@pytest.mark.slow
+async def test_kafka_itself_says_that_its_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        _ = kafka_jars()
+    except BrokerUnavailable as missing:
+        pytest.skip(str(missing))
+    free_ports = _JVM._free_ports
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        chosen = iter([[taken, free_ports(1)[0]], [free_ports(1)[0], taken]])
+        monkeypatch.setattr(_JVM, "_free_ports", lambda count: next(chosen, None) or free_ports(count))
+        async with jvm({}) as broker:
+            assert taken not in [endpoint.port for endpoint in broker.bootstrap]
+    assert next(chosen, None) is None
 
 
 @pytest.mark.slow
