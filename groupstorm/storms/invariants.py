@@ -238,6 +238,7 @@ class InvariantChecks:
                 self._membership.consumer_group_reverted(self._time_us)
         else:
             self._states.converted()
+            self._membership.converted(self._time_us)
 
     def _epoch_bumped(self, event: coordinator_events.GroupEpochBumped) -> None:
         self._consumer_groups.epoch_bumped(event)

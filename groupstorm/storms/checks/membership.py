@@ -95,6 +95,11 @@ class MembershipChecks:
         if event.cause == "loaded":
             self._answered_us.update(dict.fromkeys(self._members, time_us))
 
+    def converted(self, time_us: int) -> None:
+        """A group that becomes one of the other kind begins the sessions of its members
+        (GroupMetadataManager.convertToClassicGroup, convertToConsumerGroup)."""
+        self._answered_us.update(dict.fromkeys(self._members, time_us))
+
     def answered(self, time_us: int, member_id: str) -> None:
         """A response to a JoinGroup or SyncGroup: the member's session begins again."""
         self._answered_us[member_id] = time_us

@@ -21,7 +21,7 @@ from groupstorm.storms.checks.verdicts import (
     listed,
 )
 from groupstorm.storms.checks.written_members import Appends
-from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted, OperationFailed
+from groupstorm.trace.events.coordinator import GroupConverted, GroupCreated, GroupDeleted, OperationFailed
 from groupstorm.trace.rows import TracedEvent
 from tests.storms.checks import rows as r
 from tests.storms.checks.rows import Row, check
@@ -152,6 +152,13 @@ def test_a_round_that_closes_begins_the_sessions_of_its_members() -> None:
     assert silence((5, r.crashed("a-1")), closed, (500 + LIMIT_US, r.removed("a-1")))
     assert not silence((5, r.crashed("a-1")), closed, (501 + LIMIT_US, r.removed("a-1")))
     assert not silence((5, r.crashed("a-1")), (500, PREPARE[1]), (501 + LIMIT_US, r.removed("a-1")))
+
+
+@pytest.mark.parametrize("cause", ["upgraded", "downgraded"])
+def test_a_group_that_becomes_one_of_the_other_kind_begins_the_sessions_of_its_members(cause: str) -> None:
+    converted: Row = (500, GroupConverted("g", 3, cause))
+    assert silence((5, r.crashed("a-1")), converted, (500 + LIMIT_US, r.removed("a-1")))
+    assert not silence((5, r.crashed("a-1")), converted, (501 + LIMIT_US, r.removed("a-1")))
 
 
 def test_a_load_begins_the_sessions_of_the_members_that_were_written() -> None:
