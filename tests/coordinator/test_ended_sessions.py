@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -69,8 +70,28 @@ def test_a_session_lasts_from_the_last_computed_heartbeat_but_does_not_end_in_th
     coordinator = group.driver.coordinator
     assert isinstance(coordinator, SimulatedGroupCoordinator)
     group.join("a")
-    coordinator.session_since("g", "a", 30_000, now_ms)
+    coordinator.session_since("g", "a", 30_000_999, now_ms)
     assert coordinator.next_deadline() == until_ms
-    coordinator.session_since("g", "nobody", 30_000, now_ms)
-    coordinator.session_since("no group", "a", 30_000, now_ms)
+    coordinator.session_since("g", "nobody", 30_000_999, now_ms)
+    coordinator.session_since("no group", "a", 30_000_999, now_ms)
     assert coordinator.next_deadline() == until_ms
+
+
+def test_sessions_that_end_at_one_millisecond_end_in_the_order_of_the_last_contacts() -> None:
+    """Requests of "b" and "d" arrive within a millisecond; heartbeats of "c" and "a", which arrived before
+    and between, are computed afterwards."""
+    clock = SimpleNamespace(now_us=0)
+
+    def make(*given: Any, **options: Any) -> SimulatedGroupCoordinator:
+        return SimulatedGroupCoordinator(*given, **options, now_us=lambda: clock.now_us)
+
+    group = Group()
+    group.driver = Driver(CoordinatorConfig(), names=Names("test"), topics={"t": 4}, coordinator=make)
+    coordinator = group.driver.coordinator
+    assert isinstance(coordinator, SimulatedGroupCoordinator)
+    for clock.now_us, member in ((0, "a"), (0, "c"), (300, "b"), (700, "d")):
+        group.join(member)
+    coordinator.session_since("g", "c", 500, 40_000)
+    coordinator.session_since("g", "a", 100, 40_000)
+    ended = coordinator.fire(45_000).events
+    assert [event.member_id for event in ended if isinstance(event, events.MemberRemoved)] == [*"abcd"]

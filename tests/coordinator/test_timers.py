@@ -77,7 +77,7 @@ def test_who_keeps_what_it_was_told_is_never_late(steps: list[tuple[str, str, in
         nonlocal known_ms
         known_ms = min(known_ms, deadline_ms)
 
-    timers = ObservedTimers(earlier)
+    timers = ObservedTimers(earlier, lambda: 0)
     model: dict[str, int] = {}
     for what, name, time_ms in steps:
         if what == "set":

@@ -139,6 +139,7 @@ class VirtualBroker:
             last_contact=last_contact,
             keeps_offsets=False,
             on_earlier=self._due_earlier,
+            now_us=lambda: clock.now_us,
         )
 
     # -- requests --------------------------------------------------------------------------------
@@ -281,7 +282,7 @@ class VirtualBroker:
 
     def session_since(self, member_id: str, contact_us: int) -> None:
         """The last heartbeat of a member of the consumer group arrived then."""
-        self.coordinator.session_since(GROUP, member_id, contact_us // 1000, self.clock.now_us // 1000)
+        self.coordinator.session_since(GROUP, member_id, contact_us, self.clock.now_us // 1000)
 
     def is_current(self, generation: Generation) -> bool:
         """Whether the coordinator would answer a heartbeat of this generation without an error."""
