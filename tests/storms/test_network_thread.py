@@ -36,7 +36,12 @@ class Parts:
         self.pauses: Any = SimpleNamespace(paused_until_us=0)
         self.periodic_requests: Any = "requests"
         self.group_member: Any = SimpleNamespace(
-            step=self._step, state=MemberState.STABLE, member_id="m-1", epoch=7, heartbeat_interval_ms=5_000
+            step=self._step,
+            state=MemberState.STABLE,
+            member_id="m-1",
+            epoch=7,
+            heartbeat_interval_ms=5_000,
+            missed_an_answer=False,
         )
         self.quiet = True
         environment: Any = SimpleNamespace(
@@ -94,7 +99,7 @@ def test_a_run_does_what_the_member_asks_for_until_that_is_nothing() -> None:
     assert parts.until(10_000) == [], "heartbeats are computed from now on"
 
 
-@pytest.mark.parametrize("disturbed", ["exact", "state", "settled", "topics", "in flight", "group"])
+@pytest.mark.parametrize("disturbed", ["exact", "state", "settled", "topics", "missed", "in flight", "group"])
 def test_whatever_disturbs_the_quiet_makes_the_thread_run(disturbed: str) -> None:
     parts = Parts(3, FOREVER_MS)
     match disturbed:
@@ -106,6 +111,8 @@ def test_whatever_disturbs_the_quiet_makes_the_thread_run(disturbed: str) -> Non
             parts.settled = False
         case "topics":
             parts.topics_to_tell = True
+        case "missed":
+            parts.group_member.missed_an_answer = True
         case "in flight":
             parts.connection.in_flight = ["a request"]
         case "group":

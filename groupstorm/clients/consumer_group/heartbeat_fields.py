@@ -39,6 +39,11 @@ class HeartbeatFields:
         self._member_id = member_id
         self.forget()
 
+    @property
+    def forgotten(self) -> bool:
+        """Whether the next heartbeat carries everything, and its answer tells the whole assignment."""
+        return self._topics is None
+
     def forget(self) -> None:
         self._timeout_ms = _UNCHANGED_MS
         self._topics: frozenset[str] | None = None
@@ -56,7 +61,7 @@ class HeartbeatFields:
                 Subscription(self._topics or frozenset(), self._regex),
                 self._assignment or owned,
             )
-        is_full = joins or self._topics is None
+        is_full = joins or self.forgotten
         timeout_ms = config.rebalance_timeout_ms
         tells_timeout = joins or timeout_ms != self._timeout_ms
         tells_topics = joins or subscription.topics != self._topics

@@ -100,6 +100,11 @@ class ConsumerGroupMember:
         return self._membership.reconciliation_due or self.state is MemberState.STALE
 
     @property
+    def missed_an_answer(self) -> bool:
+        """Whether the last heartbeat failed: the next one asks for the whole assignment."""
+        return self._fields.forgotten
+
+    @property
     def heartbeat_interval_ms(self) -> int:
         """Between two heartbeats, as the broker told it; 0 before its first answer."""
         return self._timing.interval_ms

@@ -107,6 +107,7 @@ class NetworkThread:
             and member.state is MemberState.STABLE
             and process.settled
             and not process.topics_to_tell
+            and not member.missed_an_answer
             and not process.connection.in_flight
             and environment.broker.is_quiet(member.member_id, member.epoch)
         )
