@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
+from groupstorm.figures.table import Figures
 from groupstorm.storms.fuzz.campaign import Order, Orders, Outcome, campaign
 from groupstorm.storms.fuzz.corpus import Corpus
 from groupstorm.storms.fuzz.drawing import FAULTS, Document, draw_scenario
 from groupstorm.storms.fuzz.shrinking import shrink
 from groupstorm.storms.fuzz.trial import try_scenario
 from groupstorm.storms.scenario.files import load, parse
+from groupstorm.storms.world.simulation import simulate
 from tests.command import groupstorm
 from tests.storms.planted_faults import BROKEN_RULES, PLANT
 
@@ -141,6 +143,18 @@ def test_an_exception_and_a_run_that_does_not_end_are_findings(monkeypatch: pyte
     monkeypatch.setattr("groupstorm.storms.fuzz.trial.CPU_LIMIT_S", 0.2)
     found = try_scenario(draw_scenario(0, 0, {}), {}, exact=False)
     assert found.kind == "the_run_ends"
+
+
+def test_an_exact_run_may_take_longer_and_is_broken_off_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless_if_exact(*given: Any) -> Figures:
+        while given[-1]:
+            pass
+        return simulate(*given)
+
+    monkeypatch.setattr("groupstorm.storms.fuzz.trial.simulate", endless_if_exact)
+    monkeypatch.setattr("groupstorm.storms.fuzz.trial.EXACT_CPU_LIMIT_S", 0.2)
+    found = try_scenario(draw_scenario(0, 0, {}), {}, exact=True)
+    assert found.broken == {"the_run_ends": "the run was broken off after 0.2 s of CPU time"}
 
 
 def test_the_command_says_that_everything_held(tmp_path: Path) -> None:
