@@ -210,6 +210,7 @@ class InvariantChecks:
     def _created(self, event: coordinator_events.GroupCreated) -> None:
         self._states.group_created(event)
         self._membership.created(self._time_us, event)
+        self._consumer_groups.begins_anew()
 
     def _deleted(self, event: coordinator_events.GroupDeleted) -> None:
         self._membership.group_deleted(self._time_us, event)
@@ -238,7 +239,7 @@ class InvariantChecks:
                 self._membership.consumer_group_reverted(self._time_us)
         else:
             self._states.converted()
-            self._membership.converted(self._time_us)
+            self._membership.converted(self._time_us, event)
 
     def _epoch_bumped(self, event: coordinator_events.GroupEpochBumped) -> None:
         self._consumer_groups.epoch_bumped(event)

@@ -27,7 +27,8 @@ class ConsumerGroupChecks:
     # -- rows ------------------------------------------------------------------------------------
 
     def begins_anew(self) -> None:
-        """The group changed its protocol, was loaded or lost a write: epochs and owners may go back."""
+        """The group changed its protocol, was loaded or created again, or lost a write: epochs and owners may
+        go back."""
         self._forget()
 
     def epoch_bumped(self, event: events.GroupEpochBumped) -> None:

@@ -8,7 +8,7 @@ from groupstorm.storms.checks.written_members import Appends, UnwrittenChanges, 
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as events
 from groupstorm.trace.events import scenario as scenario_events
-from groupstorm.trace.events.group_states import GroupState
+from groupstorm.trace.events.group_states import Cause, GroupState
 
 
 class _Process:
@@ -50,6 +50,8 @@ class MembershipChecks:
         self._loaded: frozenset[str] = frozenset()
         #: When the coordinator last answered a member that is silent.
         self._answered_us: dict[str, int] = {}
+        #: Members whose removal could not be written: no session of theirs ends until they are heard again.
+        self._sessionless: set[str] = set()
         #: Whether there is no coordinator: then nobody removes a member.
         self._down = False
         #: When a round last closed.
@@ -93,11 +95,14 @@ class MembershipChecks:
         self._down = False
         self._log.created(time_us, event)
         if event.cause == "loaded":
+            self._sessionless.clear()
             self._answered_us.update(dict.fromkeys(self._members, time_us))
 
-    def converted(self, time_us: int) -> None:
+    def converted(self, time_us: int, event: coordinator_events.GroupConverted) -> None:
         """A group that becomes one of the other kind begins the sessions of its members
         (GroupMetadataManager.convertToClassicGroup, convertToConsumerGroup)."""
+        if event.cause == Cause.UPGRADED:
+            self._unwritten.forget()
         self._answered_us.update(dict.fromkeys(self._members, time_us))
 
     def answered(self, time_us: int, member_id: str) -> None:
@@ -110,7 +115,7 @@ class MembershipChecks:
 
     def consumer_group_reverted(self, time_us: int) -> None:
         """A write of a consumer group has failed: who joined or left in it is back or out."""
-        self._unwritten.append_failed(time_us)
+        self._sessionless |= self._unwritten.append_failed(time_us)
 
     def join_parked(self, time_us: int, event: coordinator_events.JoinParked) -> None:
         self._log.join_parked(time_us, event)
@@ -143,6 +148,7 @@ class MembershipChecks:
         since_us, process.silent_since_us = process.silent_since_us, None
         if since_us is not None:
             self._check_silence(time_us, event.member, since_us, event.member_id)
+        self._sessionless.discard(event.member_id)
 
     def crashed(self, time_us: int, event: events.MemberCrashed) -> None:
         process = self._living.pop(event.member)
@@ -182,6 +188,7 @@ class MembershipChecks:
             self._silence_us is None
             or self._down
             or member_id not in self._members
+            or member_id in self._sessionless
             or self._requests.is_parked(member_id)
         ):
             return

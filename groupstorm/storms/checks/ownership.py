@@ -24,7 +24,7 @@ RESETS = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_
 class Holding:
     """What one process owns, by its own rows."""
 
-    __slots__ = ("calls", "generation", "member_id", "name", "partitions", "reset_cause")
+    __slots__ = ("calls", "generation", "member_id", "name", "partitions", "reset_cause", "reset_in")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -34,6 +34,8 @@ class Holding:
         self.member_id = ""
         #: Why it must lose its partitions before it completes another generation; "" if it need not.
         self.reset_cause = ""
+        #: The id and the generation that it had then.
+        self.reset_in = ("", -1)
         #: Whether its listener is called for a round; such calls go on if the generation is reset meanwhile.
         self.calls = False
 
@@ -67,6 +69,7 @@ class OwnershipChecks:
             holding = self._holdings[event.member]
             if holding.partitions:
                 holding.reset_cause = event.cause
+                holding.reset_in = (event.member_id, event.generation)
 
     def taken(self, event: events.PartitionsAssigned) -> None:
         """A member has completed a generation."""
@@ -76,7 +79,8 @@ class OwnershipChecks:
         # (ConsumerCoordinator.onJoinComplete), and completes nothing by it.
         completes = event.generation >= 0 or not calls
         if completes and (event.generation >= holding.generation or event.member_id != holding.member_id):
-            self._check_lost(holding, event)
+            if not _was_joined(holding, event):
+                self._check_lost(holding, event)
             holding.generation, holding.member_id = event.generation, event.member_id
         for partition in event.partitions:
             self._add(holding, partition)
@@ -191,3 +195,9 @@ class OwnershipChecks:
                 f"{holding.name} owns {listed(sorted(kept))} in generation {holding.generation}, "
                 "which assigns it to others or to nobody",
             )
+
+
+def _was_joined(holding: Holding, event: events.PartitionsAssigned) -> bool:
+    """Whether the member had joined this generation before it was reset, and looked up since then where to
+    start."""
+    return (event.member_id, event.generation) == holding.reset_in and event.generation > holding.generation

@@ -67,12 +67,20 @@ class UnwrittenChanges:
             due_ms = time_us // 1000 + self._appends.takes_ms(time_us)
             self._failing.append((due_ms, member_id, joined))
 
-    def append_failed(self, time_us: int) -> None:
-        """A write of the group has failed: undo it, the last change first."""
+    def forget(self) -> None:
+        """The changes so far were those of a classic group, which writes no members as they come and go."""
+        self._failing.clear()
+
+    def append_failed(self, time_us: int) -> set[str]:
+        """A write of the group has failed: undo it, the last change first. Returns who is in the group again:
+        the coordinator has cancelled the member's session and does not begin another one."""
+        back: set[str] = set()
         for due_ms, member_id, joined in reversed(self._failing):
             if due_ms * 1000 <= time_us:
                 (self._members.discard if joined else self._members.add)(member_id)
+                (back.discard if joined else back.add)(member_id)
         self._failing = [change for change in self._failing if change[0] * 1000 > time_us]
+        return back
 
 
 class _Write(NamedTuple):

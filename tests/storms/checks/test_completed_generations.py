@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.storms.checks.verdicts import HELD, LOST_IS_GONE, ONE_OWNER
-from groupstorm.trace.events.member import PartitionsAssigned
+from groupstorm.trace.events.member import PartitionsAssigned, RejoinRequested
 from tests.storms.checks import rows as r
 from tests.storms.checks.rows import Row, check
 
@@ -67,6 +67,24 @@ def test_after_a_reset_the_same_generation_cannot_be_completed_once_more() -> No
     assert check(rows).verdicts[LOST_IS_GONE] == (
         "a completed generation 1 and still owned t-0, which it had lost (ILLEGAL_GENERATION)"
     )
+
+
+@pytest.mark.parametrize(
+    ("member_id", "generation", "in_time"), [("a-1", 2, True), ("a-1", 3, False), ("a-2", 2, False)]
+)
+def test_a_generation_that_was_joined_before_a_reset_may_be_completed_after_it(
+    member_id: str, generation: int, in_time: bool
+) -> None:
+    """Its members look up where to start before they fetch; meanwhile a heartbeat is refused."""
+    reset = RejoinRequested("g", "a", "a-1", 2, "UNKNOWN_MEMBER_ID")
+    late = (0, r.taken(member_id, "t-1", generation=generation))
+    found = check([*BOTH, (0, r.taken("a-1", "t-0")), (0, reset), late])
+    assert (found.verdicts[LOST_IS_GONE] == HELD) is in_time
+    again = (0, r.taken("a-2", generation=3))
+    rows: list[Row] = [*BOTH, (0, r.taken("a-1", "t-0")), (0, reset), late]
+    assert check([*rows, again]).verdicts[LOST_IS_GONE] != HELD
+    given_up: Row = (0, r.lost("a", "t-0", "t-1"))
+    assert (check([*rows, given_up, again]).verdicts[LOST_IS_GONE] == HELD) is in_time
 
 
 def test_a_process_that_has_closed_owns_nothing_though_its_member_is_still_in_the_group() -> None:

@@ -25,6 +25,7 @@ from tests.storms.checks.test_end_of_run import World
 
 BEGINS_TO_FAIL = StepTaken("g", None, FAILING_APPENDS, "")
 FAILED = events.AppendFailed("g", "NOT_ENOUGH_REPLICAS", AppendCause.MEMBER_HEARTBEAT)
+CREATED = events.GroupCreated("g", "join")
 REMOVED = events.MemberRemoved("g", "a", "a-1", None, 1, "left")
 CLOSED = r.state("PreparingRebalance", "CompletingRebalance", 2, "all-joined", leader="a-1")
 
@@ -52,6 +53,8 @@ def broken(rows: Sequence[TracedEvent]) -> set[str]:
         ([holds("a-1", "t-0"), FAILED, holds("b-1", "t-0")], set()),
         ([holds("a-1", "t-0"), events.GroupDeleted("g", "unloaded"), holds("b-1", "t-0")], set()),
         ([holds("a-1", "t-0"), events.TargetAssigned("g", 2, 1)], {verdicts.TARGETS}),
+        # an empty group is deleted if a member of the other protocol joins it, and another one begins
+        ([events.GroupEpochBumped("g", 7), CREATED, events.GroupEpochBumped("g", 2)], set()),
     ],
 )
 def test_who_holds_what_and_at_which_epoch(rows: list[TracedEvent], invariants: set[str]) -> None:
@@ -91,6 +94,39 @@ def test_a_member_whose_removal_is_not_written_is_back() -> None:
     assert members == set(), "the write takes 10 ms"
     checks.consumer_group_reverted(10_000)
     assert members == {"a-1"}
+
+
+@pytest.mark.parametrize(("cause", "left"), [("upgraded", {"a-1"}), ("downgraded", set())])
+def test_a_member_that_joined_before_its_classic_group_was_converted_stays_if_the_write_fails(
+    cause: str, left: set[str]
+) -> None:
+    members = set[str]()
+    checks = followed(members, failing())
+    checks.step_taken(0, BEGINS_TO_FAIL)
+    checks.added(0, r.added("a-1"))
+    checks.converted(5_000, events.GroupConverted("g", 2, cause))
+    checks.added(5_000, r.added("b-1"))
+    checks.consumer_group_reverted(15_000)
+    assert members == left
+
+
+@pytest.mark.parametrize("then", ["", "heard again", "another coordinator"])
+def test_a_member_whose_removal_is_not_written_has_no_session_until_it_is_heard_again(then: str) -> None:
+    members = {"a-1"}
+    found = Verdicts()
+    checks = MembershipChecks(found, members, RequestChecks(found), 1_000, Appends(10, (failing(),)))
+    checks.started(r.started("a"))
+    checks.paused(0, r.paused("a-1"))
+    checks.step_taken(0, BEGINS_TO_FAIL)
+    checks.removed(900, REMOVED)
+    checks.consumer_group_reverted(10_000)
+    if then == "heard again":
+        checks.resumed(20_000, r.resumed("a-1"))
+        checks.paused(30_000, r.paused("a-1"))
+    elif then == "another coordinator":
+        checks.created(20_000, events.GroupCreated("g", "loaded"))
+    checks.resumed(40_000, r.resumed("a-1"))
+    assert (found.of[verdicts.SILENCE] == verdicts.HELD) is (not then)
 
 
 @pytest.mark.parametrize(("fails", "loaded"), [(False, {"a-1"}), (True, set())])

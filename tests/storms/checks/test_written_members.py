@@ -149,11 +149,11 @@ def test_what_a_failing_write_changed_is_undone_when_it_has_failed() -> None:
     members, changes = failing("a", "new")
     changes.changed(1_000_000, "new", joined=True)
     changes.changed(1_004_000, "gone", joined=False)
-    changes.append_failed(1_009_999)
+    assert changes.append_failed(1_009_999) == set()
     assert members == {"a", "new"}
-    changes.append_failed(1_010_000)
+    assert changes.append_failed(1_010_000) == set()
     assert members == {"a"}
-    changes.append_failed(1_014_000)
+    assert changes.append_failed(1_014_000) == {"gone"}
     assert members == {"a", "gone"}
 
 
@@ -169,8 +169,16 @@ def test_of_two_changes_of_a_member_the_last_is_undone_first() -> None:
     members, changes = failing("a")
     changes.changed(1_000_000, "a", joined=False)
     changes.changed(1_001_000, "a", joined=True)
-    changes.append_failed(1_020_000)
+    assert changes.append_failed(1_020_000) == {"a"}
     assert members == {"a"}
+
+
+def test_who_joined_and_left_in_writes_that_fail_is_not_back() -> None:
+    members, changes = failing()
+    changes.changed(1_000_000, "new", joined=True)
+    changes.changed(1_001_000, "new", joined=False)
+    assert changes.append_failed(1_020_000) == set()
+    assert members == set()
 
 
 def test_a_change_is_undone_once() -> None:
