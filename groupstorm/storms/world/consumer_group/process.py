@@ -341,7 +341,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     # -- the coordinator, topics -----------------------------------------------------------------
 
     def _coordinator_lost(self) -> None:
-        self._heartbeats.wake()
         self.group_member.coordinator_known = False
         self._find_coordinator()
 
