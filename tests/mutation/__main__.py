@@ -3,6 +3,7 @@
     ./dev mutate                                   all rooms, and a table
     ./dev mutate coordinator --count 100 --seed 1  a sample of one room
     ./dev mutate figures --only groupstorm/figures/lag.py
+    ./dev mutate storms --only groupstorm/storms/world/clock.py --tests tests/storms/test_clock.py
 
 Each mutation runs in a forked process; no file is changed. Only the tests that execute the mutated lines
 run, the fastest first (each test file is traced once, the result is kept in .mutation-cache). A mutation
@@ -65,10 +66,18 @@ def main() -> int:
     parser.add_argument("--count", type=int, help="a sample of so many mutations per room (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="the same seed takes the same sample")
     parser.add_argument("--only", action="append", metavar="PATH", help="only files whose path starts so")
+    parser.add_argument(
+        "--tests",
+        action="append",
+        metavar="PATH",
+        help="only these tests: quick, but others of the room may notice what survives",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     options = parser.parse_args()
     if unknown := sorted(set(options.rooms) - set(ROOMS)):
         parser.error(f"there is no room {unknown[0]!r}: the rooms are {', '.join(ROOMS)}")
+    if missing := [each for each in options.tests or () if not (ROOT / each).exists()]:
+        parser.error(f"--tests {missing[0]}: there is no such file or folder")
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(2))  # and end what was started
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
@@ -96,7 +105,8 @@ def _measure(name: str, options: argparse.Namespace) -> Outcome:
     if options.count is not None and options.count < total:
         found = sorted(random.Random(options.seed).sample(found, options.count))
     print(f"{name}: {len(found)} of {total} mutations", flush=True)
-    recorded = record(name, ROOMS[name], options.jobs)
+    room = ROOMS[name] if options.tests is None else ROOMS[name]._replace(tests=tuple(options.tests))
+    recorded = record(name, room, options.jobs)
     known, excused, survivors = equivalent(), [], []
     rules = found
     if options.count is not None:  # a run of all finds out which of the equivalent ones are noticed
