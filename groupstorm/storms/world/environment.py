@@ -26,6 +26,7 @@ from groupstorm.storms.settling import Rounds
 from groupstorm.storms.world.broker import GROUP, VirtualBroker
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import Network
+from groupstorm.storms.world.consumer_group.client_clock import ClientClock
 from groupstorm.storms.world.consumer_group.simultaneous_runs import SimultaneousRuns
 from groupstorm.storms.world.members import Members
 from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, SessionArbiter, timer_sums
@@ -45,6 +46,19 @@ def uses_consumer_protocol(settings: Settings) -> bool:
 def is_mixed(settings: Settings) -> bool:
     """Whether members of both protocols may meet."""
     return len({own.choice(GROUP_PROTOCOL) for own in settings.of_profiles()}) > 1
+
+
+def heartbeats_wait(settings: Settings) -> bool:
+    """Whether a heartbeat of a consumer group may have to wait for the answer to the one before: it leaves
+    retry.backoff.ms after that at the earliest, also if all is well (RequestState.onSuccessfulAttempt)."""
+    interval_ms = settings.integer("group.consumer.heartbeat.interval.ms")
+    round_trip_us = 2 * settings.distribution("net_latency_ms").largest_us
+    return any(
+        ClientClock(own.integer("clock_drift_ppm")).ms(round_trip_us) + 1 + own.integer("retry.backoff.ms")
+        > interval_ms
+        for own in settings.of_profiles()
+        if own.choice(GROUP_PROTOCOL) == CONSUMER
+    )
 
 
 class Environment:
@@ -95,8 +109,9 @@ class Environment:
         self.seed = scenario.seed
         self.group = GROUP
         self.exact = exact
-        #: In a group of both protocols, every heartbeat may bring another member further.
-        self.sends_heartbeats = exact or is_mixed(settings)
+        #: In a group of both protocols, every heartbeat may bring another member further. Heartbeats that
+        #: wait do not keep their interval.
+        self.sends_heartbeats = exact or is_mixed(settings) or heartbeats_wait(settings)
         self.clock = Clock()
         self.network_threads = SimultaneousRuns(self.clock)
         latency = settings.distribution("net_latency_ms")
