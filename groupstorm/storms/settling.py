@@ -89,8 +89,10 @@ def finding(verdicts: Mapping[str, str]) -> str | None:
 
 
 def _has_new_targets(event: events.GroupStateChanged) -> bool:
-    """Whether the targets of a consumer group have been computed anew: it has none of the other rounds."""
-    return event.previous_state == "Assigning" or event.state == "Reconciling"
+    """Whether the targets of a consumer group have been computed anew: it has none of the other rounds. Those
+    of its first member are computed at once."""
+    is_first = event.previous_state == "Empty" and event.state == "Stable"
+    return event.previous_state == "Assigning" or event.state == "Reconciling" or is_first
 
 
 class Rounds:
