@@ -35,7 +35,7 @@ class Holding:
         #: Why it must lose its partitions before it completes another generation; "" if it need not.
         self.reset_cause = ""
         #: The id and the generation that it had then.
-        self.reset_in = ("", -1)
+        self.reset_in: tuple[str, int] | None = None
         #: Whether its listener is called for a round; such calls go on if the generation is reset meanwhile.
         self.calls = False
 
