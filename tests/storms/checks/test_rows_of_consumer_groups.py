@@ -75,6 +75,18 @@ def test_a_failed_write_undoes_the_state_of_a_consumer_group_alone() -> None:
     assert verdicts.STATES in broken([*ROUND, FAILED, FROM_EMPTY])
 
 
+def test_a_consumer_group_becomes_a_classic_one_in_stable_whatever_state_it_was_in() -> None:
+    """It was in Assigning."""
+    prepares = r.state("Stable", "PreparingRebalance", 1, "downgraded")
+    assert broken([ASSIGNING, events.GroupConverted("g", 1, "downgraded"), prepares]) == set()
+    assert verdicts.STATES in broken([ASSIGNING, prepares])
+
+
+def test_epochs_are_checked_if_members_may_be_of_a_consumer_group() -> None:
+    assert verdicts.EPOCHS in InvariantChecks(consumer_groups=True).verdicts
+    assert verdicts.EPOCHS not in InvariantChecks().verdicts
+
+
 def followed(members: set[str], *steps: Step) -> MembershipChecks:
     found = Verdicts()
     return MembershipChecks(found, members, RequestChecks(found), None, Appends(10, steps))

@@ -135,6 +135,15 @@ def test_other_steps_do_not_change_writes() -> None:
     assert log.at(10_000) == {"a-1"}
 
 
+def test_each_step_with_failing_writes_lasts_as_long_as_it_says() -> None:
+    steps = (Step(0, FAILING_APPENDS, for_ms=100), Step(1_000, FAILING_APPENDS, for_ms=5_000))
+    appends = Appends(10, steps)
+    for at_us in (0, 1_000_000):
+        appends.step_taken(at_us, StepTaken("g", None, FAILING_APPENDS, ""))
+    assert appends.fails(5_999_999)
+    assert not appends.fails(6_000_000)
+
+
 # --- consumer groups: writes of 10 ms fail from 1 s to 2 s
 
 
