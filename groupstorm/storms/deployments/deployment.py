@@ -56,7 +56,6 @@ class DeploymentRollout(Rollout):
                     self._stop()
             else:
                 break
-            self.progressed()
         if self._available == self._replaced and len(self._old) == self._wanted - self._replaced:
             self._replaced_all()
 
@@ -70,7 +69,6 @@ class DeploymentRollout(Rollout):
 
     def _go_on(self) -> None:
         self._replaced = self._wanted
-        self.progressed()
         self.advance()
 
     def _start(self) -> None:

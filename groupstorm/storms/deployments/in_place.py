@@ -62,11 +62,7 @@ class InPlaceRollout(Rollout):
         self._waiting, self._after_pause = self._after_pause, []
         self.steps.emit_step(self.do, None, f"{len(self._waiting)} processes are still to be replaced; pause")
         self.pauses_for(self._pause_us)
-        self.steps.host.clock.after(self._pause_us, self._go_on)
-
-    def _go_on(self) -> None:
-        self.progressed()
-        self.advance()
+        self.steps.host.clock.after(self._pause_us, self.advance)
 
     def _successor_of(self, old: Process) -> Callable[[], None]:
         def available() -> None:

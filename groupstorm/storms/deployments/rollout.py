@@ -92,8 +92,8 @@ class Rollout:
     # -- progress --------------------------------------------------------------------------------
 
     def progressed(self) -> None:
-        """A pod was started or stopped, or became available."""
-        self._progress_us = self.steps.host.clock.now_us
+        """A pod was started or stopped, or became available. A pause is not over because of that."""
+        self._progress_us = max(self._progress_us, self.steps.host.clock.now_us)
         if self._reported and not self.done:
             self._reported = False
             self.steps.begin()
