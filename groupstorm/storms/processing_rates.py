@@ -103,7 +103,7 @@ class ProcessingRates:
     ) -> dict[TopicPartition, int]:
         """Rates that reach the ends of the logs within this time and stay there."""
         loop, now_us = self._loop, self._clock.now_us
-        spare = max(loop.capacity - sum(arriving.values()), 0) // len(arriving)
+        spare = (loop.capacity - sum(arriving.values())) // len(arriving)
         rates: dict[TopicPartition, int] = {}
         for partition, rate in arriving.items():
             missing = loop.log_end(partition, now_us) - positions[partition]

@@ -143,6 +143,15 @@ def test_a_commit_under_way_when_they_end_arrives() -> None:
     assert process.counts == [(15_010, 15)]
 
 
+def test_a_commit_under_way_when_its_process_dies_commits_what_it_said() -> None:
+    """It left at 5 s, and the process has no partitions when it arrives."""
+    process = committing()
+    process.until(5_005).stop()
+    process.work.loop.polled_positions = lambda at_us: {}
+    assert process.heard(60_000) == [(5_010, "commit arrives")]
+    assert process.counts == [(5_010, 5)]
+
+
 def test_commits_that_end_before_the_first_one_is_due_send_nothing() -> None:
     process = committing()
     process.until(5).stop_commits()

@@ -39,6 +39,17 @@ def test_requests_under_way_are_lost_with_the_connection() -> None:
     assert process.next_ms == 60_000
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_requests_under_way_are_lost_with_the_connection_though_their_series_has_ended(exact: bool) -> None:
+    """Heartbeats leave at 15 s, commits too; they end 5 ms later, and the connection is lost after 7 ms."""
+    process = Process(exact=exact)
+    process.requests.follow_membership()
+    process.requests.start_commits()
+    process.until(15_005).stop()
+    process.until(15_007).cut_off()
+    assert process.heard(60_000) == []
+
+
 def test_heartbeats_that_sent_nothing_leave_the_last_contact_as_it_was() -> None:
     process = Process()
     process.requests.follow_membership()

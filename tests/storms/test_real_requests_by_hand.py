@@ -203,22 +203,25 @@ def test_in_exact_mode_an_error_makes_nothing_real() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end_us", "cut_us", "arrives"),
+    ("end_us", "lost_us", "arrives"),
     [
-        (None, None, True),
-        (6 * SECOND, None, False),
-        (6 * SECOND + 1, None, True),
-        (None, 6_010 * MS, True),
+        (None, -1, True),
+        (6 * SECOND, -1, False),
+        (6 * SECOND + 1, -1, True),
+        (None, 6 * SECOND, True),
+        (None, 6 * SECOND + 1, False),
         (None, 6_010 * MS - 1, False),
+        (None, 6_010 * MS, True),
+        (6 * SECOND + 1, 6 * SECOND + 2, False),
     ],
 )
 def test_what_was_not_sent_or_was_lost_on_the_way_does_not_arrive(
-    end_us: int | None, cut_us: int | None, arrives: bool
+    end_us: int | None, lost_us: int, arrives: bool
 ) -> None:
     requests = Requests(NO_ERROR)
     heartbeats = requests.series()
     requests.real.make_real(heartbeats, 2)
-    heartbeats.end_us, heartbeats.cut_us = end_us, cut_us
+    heartbeats.end_us, requests.real.lost_us = end_us, lost_us
     assert bool(requests.until(60_000)) is arrives
     assert heartbeats.real == ((2,) if arrives else ())
 
@@ -276,6 +279,20 @@ def test_a_commit_counts_when_it_arrives_with_what_was_polled_when_it_left() -> 
     assert requests.until(60_000) == [(6_010, "waits: OffsetCommit"), (6_010, "counts: 13")]
     requests.waiting[0](commit_response(NO_ERROR))
     assert requests.until(90_000) == []
+
+
+@pytest.mark.parametrize("under_way", [{}, {("t", 0): 9}])
+def test_a_commit_under_way_when_its_series_ends_commits_what_was_polled_then(
+    under_way: dict[Any, int],
+) -> None:
+    """The process may have given its partitions up by the time at which the commit arrives."""
+    requests = Requests(NO_ERROR)
+    commits = requests.series(OFFSET_COMMIT)
+    requests.real.make_real(commits, 2)
+    commits.end_us, commits.under_way = 6_005 * MS, under_way
+    requests.positions = {}
+    arrives = [(6_010, "waits: OffsetCommit"), (6_010, "counts: 9")]
+    assert requests.until(60_000) == (arrives if under_way else [])
 
 
 def test_a_commit_without_positions_is_not_sent() -> None:

@@ -269,7 +269,7 @@ class VirtualConnection:
     ) -> None:
         """The response to such a request is under way and comes at ``due_us``."""
         sent = RequestInFlight(self, request, 0, on_result, 0, 0, sent_us)
-        sent.answered, sent.response = True, response
+        sent.response = response
         self.in_flight.append(sent)
         self.clock.at(due_us, sent.deliver)
 

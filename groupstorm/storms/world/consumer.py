@@ -111,7 +111,6 @@ class VirtualConsumer(VirtualProcess[Membership]):
         self.pauses.end()
         self.rates.stop()
         self._flow = self.membership.close()
-        self.waits_for_poll = False
         self.periodic_requests.stop_commits()
         self._go_on(None)
 

@@ -113,7 +113,6 @@ class PollLoop:
     def release(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
         """Forget these. What was handed out of them and is not finished is dropped."""
         self._change(now_us)
-        self._take_out(partitions, now_us)
         for partition in partitions:
             if self._positions.pop(partition, None) is not None:
                 del self._owned_since[partition]
@@ -263,10 +262,10 @@ class PollLoop:
                 return inner.finished_us(following)
             if inside and self._looks.waits_in_poll and inner.took_all:
                 return max(now_us, inner.end_us, self._awake_us)
-            if batch.before is not None and inner.number != batch.number + batch.looks - 1:
+            if batch.before is not None:
                 return inner.next_us
             break
-        return max(look_us, now_us) if look_us != _NOT_BEGUN else now_us
+        return max(look_us, now_us)
 
     def keeps_up(self, now_us: int) -> bool:
         """Whether the last look took everything that had arrived, and the work on that is not long."""

@@ -126,7 +126,8 @@ def _observe(world: World, end: EndCondition, settling: Settling) -> None:
     """Find out whether a group whose time to settle is over can settle at all."""
     if not settling.is_worth_observing(world.clock.now_us):
         return
-    until_us = (end.steps_done_us or 0) + OBSERVED_US
+    assert end.steps_done_us is not None
+    until_us = end.steps_done_us + OBSERVED_US
     most_rounds = len(world.rounds.completed_us) + MOST_ROUNDS
     while not end.at_rest and world.clock.now_us < until_us and len(world.rounds.completed_us) < most_rounds:
         world.run_until(world.clock.now_us + CHECK_INTERVAL_US)

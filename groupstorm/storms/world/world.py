@@ -170,11 +170,12 @@ class World:
         ``delay_within_us`` draws how much later than the coordinator is there.
         """
         environment, now_us = self._environment, self.clock.now_us
-        until_us = environment.network.down_until_us = max(until_us, environment.network.down_until_us)
+        counted_us = max(now_us, environment.network.down_until_us)
+        until_us = environment.network.down_until_us = max(until_us, counted_us)
         environment.broker.fail_over(until_us)
         for member in tuple(environment.members.by_name.values()):
             backoff_ms = member.config.retry_backoff_ms
-            asked = (until_us - now_us) // (backoff_ms * 1000)
+            asked = (until_us - counted_us) // (backoff_ms * 1000)
             environment.broker.count(("FindCoordinator", Error.COORDINATOR_NOT_AVAILABLE.name), asked)
             member.faults.lose_coordinator(until_us - now_us + delay_within_us(backoff_ms))
 

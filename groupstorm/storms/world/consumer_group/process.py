@@ -239,11 +239,11 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         """The application looks at its next poll(); the one of this instant has looked already."""
         if self._told_poll_us < self.clock.now_us:
             super().nudge()
-        elif self.membership.rejoin_needed and not self._in_callback:
+        elif (self.membership.rejoin_needed or self.membership.failure) and not self._in_callback:
             self.clock.after(1, super().nudge)
 
     def _run_callbacks(self) -> None:
-        while self._due and self.alive and not self._in_callback:
+        while self._due and self.alive and not self._in_callback and self.membership.failure is None:
             callback = self._due.popleft()
             self.membership.callbacks_due -= 1
             if not self.group_member.callback_begins():
@@ -393,8 +393,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self.membership.callbacks_due += 1
 
     def _report(self, operation: ReportError) -> None:
-        if self.group_member.state is MemberState.FATAL or operation.error:
-            self.membership.failure = operation.error
+        self.membership.failure = operation.error
 
     def _seek(self, _: FindCoordinator) -> None:
         self._find_coordinator()

@@ -35,6 +35,7 @@ class RealRequests:
         "_sender",
         "_work",
         "in_touch",
+        "lost_us",
     )
 
     def __init__(
@@ -58,6 +59,8 @@ class RealRequests:
         #: The coordinator was told IN_TOUCH and counts on the heartbeats to go on; it has started the session
         #: again if one of them is answered.
         self.in_touch = False
+        #: When the connection was lost: what was under way then never arrives, even if its series had ended.
+        self.lost_us = -1
 
     def make_real(self, schedule: RequestSchedule, k: int) -> None:
         """Let the k-th request arrive if it is sent; in exact mode it does so anyway."""
@@ -76,9 +79,7 @@ class RealRequests:
             self._clock.at(schedule.sent_us(k + 1), self._send, schedule, k + 1)
 
     def _arrive(self, schedule: RequestSchedule, k: int) -> None:
-        if not schedule.is_sent(k) or (
-            schedule.cut_us is not None and schedule.arrival_us(k) > schedule.cut_us
-        ):
+        if not schedule.is_sent(k) or schedule.sent_us(k) < self.lost_us < schedule.arrival_us(k):
             schedule.forget(k)
             return
         if self._broker.is_writing:
@@ -105,7 +106,9 @@ class RealRequests:
         self._answered(schedule, k, response.error)
 
     def _commit_arrives(self, schedule: RequestSchedule, k: int) -> None:
-        positions = self._work.loop.polled_positions(schedule.sent_us(k))
+        positions = schedule.under_way
+        if schedule.end_us is None:
+            positions = self._work.loop.polled_positions(schedule.sent_us(k))
         if positions:
             sent = schedule.generation_of(k)
             request = commit_request(self._config, positions, sent)

@@ -165,7 +165,7 @@ class PeriodicRequests:
 
     def cut_off(self) -> None:
         """The connection is lost, with all requests and responses under way."""
-        now_us = self._clock.now_us
+        now_us = self._real_requests.lost_us = self._clock.now_us
         for schedule in (self._heartbeats, self._commits):
             if schedule is not None:
                 schedule.cut_us = now_us
@@ -203,7 +203,7 @@ class PeriodicRequests:
         """
         by_us = deadline_ms * 1000 - 1
         heartbeats = self._heartbeats
-        if heartbeats is not None and heartbeats.cut_us is None:
+        if heartbeats is not None:
             k = heartbeats.last_sent(by_us - heartbeats.latency_most_us)
             sent_ms = heartbeats.sent_us(k) // 1000
             if k and not heartbeats.refused and sent_ms > deadline_ms - self.session_timeout_ms:
@@ -303,6 +303,8 @@ class PeriodicRequests:
         elif last and schedule.arrives_after(last, now_us):
             self._real_requests.make_real(schedule, last)  # it is under way
             arrived = last - 1
+            if schedule.api == OFFSET_COMMIT:
+                schedule.under_way = self._work.loop.polled_positions(schedule.sent_us(last))
         if arrived > schedule.empty:
             schedule.arrived = arrived
             if schedule.api == OFFSET_COMMIT:

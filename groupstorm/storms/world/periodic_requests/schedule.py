@@ -45,6 +45,7 @@ class RequestSchedule:
         "refused",
         "settled",
         "start_us",
+        "under_way",
     )
 
     def __init__(
@@ -81,6 +82,8 @@ class RequestSchedule:
         self.settled = 0
         #: What the last one committed that had arrived when the series ended; empty: look it up.
         self.positions: dict[TopicPartition, int] = {}
+        #: What the commit commits that was under way when the series ended.
+        self.under_way: dict[TopicPartition, int] = {}
         #: The last request that arrived of a series that has ended.
         self.arrived = 0
         self._drawn = self._drawn_us = 0
