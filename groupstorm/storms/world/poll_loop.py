@@ -92,7 +92,7 @@ class PollLoop:
     # -- what the process owns -------------------------------------------------------------------
 
     def begin(self, now_us: int) -> None:
-        """The application polls, and goes on polling: does nothing if it does so already."""
+        """The application polls now, and goes on polling: does nothing if it has partitions to process."""
         if not self._order:
             self._change(now_us)
             self._look_soon(now_us)
