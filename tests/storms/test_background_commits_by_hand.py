@@ -68,12 +68,13 @@ def test_in_exact_mode_every_commit_arrives_and_none_is_computed() -> None:
     assert process.counts == [(5_010, 5), (10_010, 10)]
 
 
-@pytest.mark.parametrize("why", ["another generation", "a write fails"])
-def test_the_first_commit_is_real_if_the_coordinator_may_refuse_it(why: str) -> None:
+@pytest.mark.parametrize("why", ["another generation", "a write is under way"])
+def test_the_first_commit_is_real_if_the_coordinator_may_refuse_it_or_hold_its_answer_back(why: str) -> None:
     process = Process()
     process.broker.is_current = lambda generation: why != "another generation"
-    process.broker.is_failing = why == "a write fails"
+    process.broker.is_writing = why == "a write is under way"
     process.requests.start_commits()
+    process.broker.is_writing = False
     assert process.heard(60_000) == [(5_010, "commit arrives")]
 
 
@@ -88,7 +89,7 @@ def test_what_may_be_refused_is_real_and_what_has_arrived_counts_before(why: str
         case "another epoch":
             process.requests.epoch_changes()
         case _:
-            process.requests.write_will_fail()
+            process.requests.write_holds_responses()
     assert process.counts == [(10_005, 5)]
     assert process.heard(60_000) == [(10_010, "commit arrives")]
     assert process.counts[1:] == [(10_010, 10)]
@@ -104,7 +105,7 @@ def test_commits_are_accepted_while_the_group_prepares_a_rebalance() -> None:
 def test_heartbeats_and_commits_are_refused_if_a_write_fails() -> None:
     process = committing()
     process.requests.follow_membership()
-    process.requests.write_will_fail()
+    process.requests.write_holds_responses()
     assert process.heard(60_000) == [(3_010, "heartbeat of 5 arrives"), (5_010, "commit arrives")]
 
 
@@ -119,7 +120,7 @@ def test_without_commits_none_is_made_real(why: str) -> None:
             process.membership.generation = Generation(6, "m")
             process.requests.epoch_changed()
         case _:
-            process.requests.write_will_fail()
+            process.requests.write_holds_responses()
     assert process.heard(60_000) == []
 
 

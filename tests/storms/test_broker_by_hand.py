@@ -146,6 +146,16 @@ def test_writes_that_begin_before_an_instant_are_slow(until_ms: float, takes_ms:
     assert [at_ms for at_ms, _ in world.to(100).answers] == [1 + takes_ms]
 
 
+@pytest.mark.parametrize(("append_ms", "told"), [(999, False), (1_000, True)])
+def test_members_are_told_of_a_write_that_holds_their_responses_for_a_second(
+    append_ms: int, told: bool
+) -> None:
+    world = World()
+    world.broker.slow_appends(100 * MS, append_ms)
+    world.joined()
+    assert (world.failing > 0, world.broker.is_failing) == (told, False)
+
+
 @pytest.mark.parametrize(("until_ms", "fails"), [(1, False), (1.001, True)])
 def test_writes_that_begin_before_an_instant_fail(until_ms: float, fails: bool) -> None:
     world = World()

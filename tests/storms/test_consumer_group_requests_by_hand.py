@@ -45,7 +45,7 @@ class Process:
             network=SimpleNamespace(
                 clock=self,
                 broker=SimpleNamespace(
-                    is_current=lambda generation: True, is_failing=False, count=lambda *what: None
+                    is_current=lambda generation: True, is_writing=False, count=lambda *what: None
                 ),
                 latency=SimpleNamespace(largest_us=20_000),
             ),

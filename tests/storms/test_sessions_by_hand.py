@@ -39,7 +39,7 @@ class Requests:
     def epoch_changes(self) -> None:
         self.epochs += 1
 
-    def write_will_fail(self) -> None:
+    def write_holds_responses(self) -> None:
         self.failing += 1
 
 
@@ -140,7 +140,7 @@ def test_the_next_request_of_a_member_that_is_gone_is_real_if_its_process_runs()
 
 def test_all_processes_are_told_of_a_write_that_fails() -> None:
     a, b = Requests(0), Requests(0)
-    arbiter(a=a, b=b).write_will_fail()
+    arbiter(a=a, b=b).write_holds_responses()
     assert (a.failing, b.failing) == (1, 1)
 
 

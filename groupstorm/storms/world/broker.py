@@ -41,6 +41,9 @@ BROKER_SETTINGS = (
 #: Those that have bounds of their own, which follow them: group.consumer.min. and group.consumer.max.
 _BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
 
+#: A write that takes so long holds responses back that nobody would wait for otherwise.
+_LONG_WRITE_MS: Final = 1_000
+
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _COORDINATOR: Final = Source.COORDINATOR
 
@@ -89,7 +92,7 @@ class VirtualBroker:
 
     ``last_contact`` answers the coordinator's question about a session that is about to end (None: every
     heartbeat is delivered). ``on_group_change`` receives the events after which heartbeats may be answered
-    differently; ``on_failing_write`` is called when a write begins that will fail, with the responses that
+    differently; ``on_holding_write`` is called when a write begins that takes long or fails: responses
     wait for it. ``fails_over``: the coordinator keeps what it wrote, for its successor. ``requests``
     counts the responses by API and error.
     """
@@ -100,8 +103,8 @@ class VirtualBroker:
         "_appends_slow_until_us",
         "_busy_until_us",
         "_down_until_us",
-        "_on_failing_write",
         "_on_group_change",
+        "_on_holding_write",
         "_service_us",
         "_slow_append_ms",
         "_trace",
@@ -118,14 +121,14 @@ class VirtualBroker:
         trace: TraceBuffer,
         last_contact: LastContact | None,
         on_group_change: Callable[[coordinator_events.Event], None],
-        on_failing_write: Callable[[], None],
+        on_holding_write: Callable[[], None],
         fails_over: bool = False,
     ) -> None:
         self.clock = clock
         self.requests: dict[tuple[str, str | None], int] = {}
         self._trace = trace
         self._on_group_change = on_group_change
-        self._on_failing_write = on_failing_write
+        self._on_holding_write = on_holding_write
         self._append_latency_ms = settings.integer("append_latency_ms")
         self._service_us = settings.integer("coordinator_service_us")
         self._slow_append_ms = self._appends_slow_until_us = self._appends_fail_until_us = 0
@@ -195,10 +198,10 @@ class VirtualBroker:
         and an append holds up the responses behind it."""
         now_us = self.clock.now_us
         takes_ms = self._slow_append_ms if now_us < self._appends_slow_until_us else self._append_latency_ms
-        if now_us >= self._appends_fail_until_us:
-            return takes_ms, None
-        self._on_failing_write()
-        return takes_ms, Error.NOT_ENOUGH_REPLICAS
+        error = Error.NOT_ENOUGH_REPLICAS if now_us < self._appends_fail_until_us else None
+        if error is not None or takes_ms >= _LONG_WRITE_MS:
+            self._on_holding_write()
+        return takes_ms, error
 
     @property
     def is_writing(self) -> bool:

@@ -140,7 +140,7 @@ class Environment:
             self.trace,
             None if self.sends_heartbeats else self.sessions.last_contact_ms,
             self._group_changed,
-            self.sessions.write_will_fail,
+            self.sessions.write_holds_responses,
             any(step.do == COORDINATOR_FAILOVER for step in scenario.steps),
         )
         self.network = Network(self.clock, self.broker, latency, scenario.seed)

@@ -262,8 +262,8 @@ class PeriodicRequests:
         if self._commits is not None and self._commits.generation.id != self._membership.generation.id:
             self._commits.carry(self._membership.generation, self._clock.now_us)
 
-    def write_will_fail(self) -> None:
-        """A write has begun that fails: the responses to what arrives by then wait for it, and say so."""
+    def write_holds_responses(self) -> None:
+        """A write has begun that takes long or fails: responses wait for it, and may say that it failed."""
         self.make_next_real(generation_over=True)
 
     # -- a series begins and ends ----------------------------------------------------------------
@@ -284,8 +284,8 @@ class PeriodicRequests:
             self._real_requests.simulate_each(schedule)
         elif not self._broker.is_current(generation):
             self._real_requests.make_real(schedule, 1)  # the group has moved on before the member could know
-        elif self._broker.is_failing:
-            self._real_requests.make_real(schedule, 1)
+        elif self._broker.is_writing:
+            self._real_requests.make_real(schedule, 1)  # its response may wait for the write
         return schedule
 
     def _end_heartbeats(self) -> None:

@@ -34,7 +34,7 @@ class Requests(Protocol):
 
     def epoch_changes(self) -> None: ...
 
-    def write_will_fail(self) -> None: ...
+    def write_holds_responses(self) -> None: ...
 
 
 class RequestingProcess(Protocol):
@@ -112,10 +112,10 @@ class SessionArbiter:
         elif isinstance(event, events.MemberReplaced):
             self._member_gone(event.previous_member_id)
 
-    def write_will_fail(self) -> None:
-        """The coordinator has begun a write that fails: what arrives until then is refused with it."""
+    def write_holds_responses(self) -> None:
+        """The coordinator has begun a write that takes long or fails: the responses to what arrives wait."""
         for process in tuple(self._processes.values()):
-            process.periodic_requests.write_will_fail()
+            process.periodic_requests.write_holds_responses()
 
     def _member_gone(self, member_id: str) -> None:
         requests = self.by_member_id.pop(member_id, None)
