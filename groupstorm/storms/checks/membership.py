@@ -80,6 +80,7 @@ class MembershipChecks:
     def group_deleted(self, time_us: int, event: coordinator_events.GroupDeleted) -> None:
         """The group has no members; a coordinator that loads it has those of its last record."""
         self._members.clear()
+        self._unwritten.forget()
         if event.cause == "unloaded":
             self._members.update(self._loaded if self._down else self._log.at(time_us))
 
@@ -112,6 +113,7 @@ class MembershipChecks:
     def consumer_group_written(self, time_us: int) -> None:
         """A consumer group has changed its epoch, or one of its members."""
         self._log.consumer_group_written(time_us)
+        self._unwritten.written(time_us)
 
     def consumer_group_reverted(self, time_us: int) -> None:
         """A write of a consumer group has failed: who joined or left in it is back or out."""

@@ -49,8 +49,25 @@ class Appends:
         return now_us < self._fail_until_us
 
 
+class _ConsumerWrite:
+    """A write of a consumer group. ``due_ms``: when it lands or fails; ``reverted``: an earlier one that failed
+    has taken back what this one changed. ``changes``: who joined (True) or left in it, in order."""
+
+    __slots__ = ("changes", "due_ms", "fails", "reverted")
+
+    def __init__(self, due_ms: int, fails: bool) -> None:
+        self.due_ms = due_ms
+        self.fails = fails
+        self.reverted = False
+        self.changes: list[tuple[str, bool]] = []
+
+    def has_failed(self, time_us: int) -> bool:
+        return self.due_ms * 1000 <= time_us and (self.fails or self.reverted)
+
+
 class UnwrittenChanges:
-    """Who joined or left a consumer group in a write that fails: it is undone when the write has failed.
+    """Who joined or left a consumer group in a write that fails: it is undone when the write has failed, and
+    so is what the group's later writes have changed by then (CoordinatorRuntime).
 
     ``members`` is shared with the other checks: the ids in the group.
     """
@@ -58,29 +75,52 @@ class UnwrittenChanges:
     def __init__(self, members: set[str], appends: Appends) -> None:
         self._members = members
         self._appends = appends
-        #: When each write has failed at the earliest, whom it is about, and whether that member joined.
-        self._failing: list[tuple[int, str, bool]] = []
+        #: From the first one that fails on: the writes under way, by the time at which they began.
+        self._writes: dict[int, _ConsumerWrite] = {}
+
+    def written(self, time_us: int) -> _ConsumerWrite | None:
+        """A row says that the group changes: all rows of one time are one write. None: it cannot fail."""
+        write = self._writes.get(time_us)
+        fails = self._appends.fails(time_us)
+        if write is None and (fails or self._writes):
+            due_ms = time_us // 1000 + self._appends.takes_ms(time_us)
+            write = self._writes[time_us] = _ConsumerWrite(due_ms, fails)
+        return write
 
     def changed(self, time_us: int, member_id: str, *, joined: bool) -> None:
         """A row says that a member joined or left."""
-        if self._appends.fails(time_us):
-            due_ms = time_us // 1000 + self._appends.takes_ms(time_us)
-            self._failing.append((due_ms, member_id, joined))
+        write = self.written(time_us)
+        if write is not None:
+            write.changes.append((member_id, joined))
 
     def forget(self) -> None:
-        """The changes so far were those of a classic group, which writes no members as they come and go."""
-        self._failing.clear()
+        """The changes so far can fail no more: the group is gone, or was a classic one, which writes no
+        members as they come and go."""
+        self._writes.clear()
 
     def append_failed(self, time_us: int) -> set[str]:
-        """A write of the group has failed: undo it, the last change first. Returns who is in the group again:
-        the coordinator has cancelled the member's session and does not begin another one."""
+        """A write of the group has failed: undo it and all later ones, the last change first. Returns who is
+        in the group again: the coordinator has cancelled the member's session and begins no other one."""
         back: set[str] = set()
-        for due_ms, member_id, joined in reversed(self._failing):
-            if due_ms * 1000 <= time_us:
-                (self._members.discard if joined else self._members.add)(member_id)
-                (back.discard if joined else back.add)(member_id)
-        self._failing = [change for change in self._failing if change[0] * 1000 > time_us]
+        writes = self._writes
+        begun_us = next((at_us for at_us, write in writes.items() if write.has_failed(time_us)), None)
+        if begun_us is None:
+            return back
+        if not writes[begun_us].reverted:
+            for at_us in reversed(writes):
+                if at_us >= begun_us:
+                    self._undo(writes[at_us], back)
+        del writes[begun_us]
+        if not any(write.fails or write.reverted for write in writes.values()):
+            writes.clear()
         return back
+
+    def _undo(self, write: _ConsumerWrite, back: set[str]) -> None:
+        for member_id, joined in reversed(write.changes):
+            (self._members.discard if joined else self._members.add)(member_id)
+            (back.discard if joined else back.add)(member_id)
+        write.changes.clear()
+        write.reverted = True
 
 
 class _Write(NamedTuple):

@@ -160,18 +160,49 @@ def test_what_a_failing_write_changed_is_undone_when_it_has_failed() -> None:
     changes.changed(1_004_000, "gone", joined=False)
     assert changes.append_failed(1_009_999) == set()
     assert members == {"a", "new"}
-    assert changes.append_failed(1_010_000) == set()
-    assert members == {"a"}
-    assert changes.append_failed(1_014_000) == {"gone"}
+    assert changes.append_failed(1_010_000) == {"gone"}, "it left in a later write"
     assert members == {"a", "gone"}
+    changes.changed(1_012_000, "b", joined=False)
+    assert changes.append_failed(1_014_000) == set(), "which fails, but was undone"
+    assert members == {"a", "gone"}
+    assert changes.append_failed(1_022_000) == {"b"}
+    assert members == {"a", "gone", "b"}
 
 
-def test_a_write_that_does_not_fail_stays_though_an_earlier_one_fails() -> None:
+def test_a_write_fails_with_an_earlier_one_under_way_and_not_with_one_that_has_failed() -> None:
+    """That of 1,999 ms fails at 2,009 ms, and with it that of 2,000 ms, which ends at 2,010 ms."""
     members, changes = failing("a", "early", "late")
     changes.changed(1_999_000, "early", joined=True)
     changes.changed(2_000_000, "late", joined=True)
     changes.append_failed(2_009_000)
-    assert members == {"a", "late"}
+    assert members == {"a"}
+    members.add("again")
+    changes.changed(2_009_500, "again", joined=True)
+    changes.append_failed(2_010_000)
+    assert members == {"a", "again"}
+    changes.append_failed(2_019_000)
+    assert members == {"a", "again"}
+
+
+def test_a_write_without_members_that_fails_takes_later_ones_along() -> None:
+    members, changes = failing("a")
+    changes.written(1_999_000)
+    members.add("late")
+    changes.changed(2_000_000, "late", joined=True)
+    changes.append_failed(2_009_000)
+    assert members == {"a"}
+
+
+def test_a_write_that_began_before_the_one_that_fails_stays() -> None:
+    appends = Appends(10, (Step(0, FAILING_APPENDS, for_ms=1_000),))
+    members = {"a", "early"}
+    changes = UnwrittenChanges(members, appends)
+    changes.changed(999_999, "early", joined=True)
+    appends.step_taken(1_000_000, StepTaken("g", None, FAILING_APPENDS, ""))
+    changes.changed(1_000_000, "a", joined=False)
+    members.discard("a")
+    assert changes.append_failed(1_010_000) == {"a"}
+    assert members == {"a", "early"}
 
 
 def test_of_two_changes_of_a_member_the_last_is_undone_first() -> None:
