@@ -184,6 +184,28 @@ def test_a_connection_is_lost_without_any_requests() -> None:
     assert (process.heard(60_000), process.counts) == ([], [])
 
 
+@pytest.mark.parametrize(("at_ms", "counts"), [(15_009, [(16_000, 15)]), (15_010, [])])
+def test_a_commit_of_everything_takes_the_place_of_those_that_have_arrived_though_more_follow(
+    at_ms: int, counts: list[tuple[int, float]]
+) -> None:
+    """Commits leave at 5 s, 10 s, 15 s and 20 s: the third arrives at 15.01 s."""
+    process = committing()
+    process.until(at_ms).commits_superseded()
+    process.until(16_000).settle_commits()
+    assert process.counts == counts
+    process.until(21_000).settle_commits()
+    assert process.counts == [*counts, (21_000, 20)]
+
+
+def test_a_commit_of_everything_does_not_make_an_earlier_one_count_again() -> None:
+    process = committing()
+    process.until(11_000).settle_commits()
+    process.requests._commits.settled = 7  # type: ignore[union-attr]  # a real one, which came early
+    process.requests.commits_superseded()
+    process.until(36_000).settle_commits()
+    assert process.counts == [(11_000, 10)]
+
+
 # -- positions
 
 

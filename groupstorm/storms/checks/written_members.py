@@ -50,8 +50,8 @@ class Appends:
 
 
 class _ConsumerWrite:
-    """A write of a consumer group. ``due_ms``: when it lands or fails; ``reverted``: an earlier one that failed
-    has taken back what this one changed. ``changes``: who joined (True) or left in it, in order."""
+    """A write of a consumer group. ``due_ms``: when it lands or fails; ``reverted``: one that failed has
+    taken back what this one changed. ``changes``: who joined (True) or left in it, in order."""
 
     __slots__ = ("changes", "due_ms", "fails", "reverted")
 
@@ -119,7 +119,6 @@ class UnwrittenChanges:
         for member_id, joined in reversed(write.changes):
             (self._members.discard if joined else self._members.add)(member_id)
             (back.discard if joined else back.add)(member_id)
-        write.changes.clear()
         write.reverted = True
 
 

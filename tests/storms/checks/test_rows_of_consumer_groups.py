@@ -122,6 +122,27 @@ def test_a_member_that_joined_before_its_classic_group_was_converted_stays_if_th
     assert members == left
 
 
+def test_who_joins_behind_a_failing_write_of_the_group_is_out_when_it_has_failed() -> None:
+    members = set[str]()
+    checks = followed(members, failing())
+    checks.step_taken(0, BEGINS_TO_FAIL)
+    checks.consumer_group_written(99_999)
+    checks.added(100_000, r.added("a-1"))
+    checks.consumer_group_reverted(109_999)
+    assert members == set()
+
+
+def test_a_failing_write_of_a_coordinator_that_is_gone_undoes_nothing() -> None:
+    members = {"a-1"}
+    checks = followed(members, failing())
+    checks.step_taken(0, BEGINS_TO_FAIL)
+    checks.removed(0, REMOVED)
+    checks.group_deleted(5_000, events.GroupDeleted("g", "unloaded"))
+    members.clear()
+    checks.consumer_group_reverted(10_000)
+    assert members == set()
+
+
 @pytest.mark.parametrize("then", ["", "heard again", "another coordinator"])
 def test_a_member_whose_removal_is_not_written_has_no_session_until_it_is_heard_again(then: str) -> None:
     members = {"a-1"}

@@ -184,6 +184,24 @@ def test_a_write_fails_with_an_earlier_one_under_way_and_not_with_one_that_has_f
     assert members == {"a", "again"}
 
 
+def test_all_that_one_write_changes_is_undone() -> None:
+    members, changes = failing("a", "new", "newer")
+    for member_id in ("new", "newer"):
+        changes.changed(1_000_000, member_id, joined=True)
+    changes.append_failed(1_010_000)
+    assert members == {"a"}
+
+
+def test_writes_are_kept_as_long_as_one_of_them_can_be_undone() -> None:
+    _, changes = failing()
+    changes.written(1_995_000)
+    changes.written(1_999_000)
+    changes.append_failed(2_005_000)
+    assert changes.written(2_006_000) is not None, "that of 1,999 ms has still to fail"
+    changes.append_failed(2_009_000)
+    assert changes.written(2_020_000) is None
+
+
 def test_a_write_without_members_that_fails_takes_later_ones_along() -> None:
     members, changes = failing("a")
     changes.written(1_999_000)

@@ -155,8 +155,11 @@ class PeriodicRequests:
         self._ended_commits = None
 
     def commits_superseded(self) -> None:
-        """A later commit of everything has been accepted."""
+        """A later commit of everything has been accepted: those that have arrived by now count no more."""
         self._ended_commits = None
+        commits = self._commits
+        if commits is not None:
+            commits.settled = max(commits.settled, commits.last_arrived(self._clock.now_us))
 
     def stop(self) -> None:
         """The process stands still or is gone; requests that it has sent still arrive."""
