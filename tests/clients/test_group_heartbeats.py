@@ -261,3 +261,17 @@ def test_after_a_reset_the_pauses_begin_anew() -> None:
         timing.failed(1_000)
         pauses.append(timing.next_ms(1_000))
     assert pauses == [100, 200, 100]
+
+
+@pytest.mark.parametrize(("answered_ms", "backs_off"), [(2_900, False), (2_901, True)])
+def test_a_late_answer_puts_the_next_heartbeat_off_by_the_backoff(answered_ms: int, backs_off: bool) -> None:
+    """It left at 1,000 ms with an interval of 2 s, so the next one is due at 3,000 ms, or 100 ms after the
+    answer."""
+    timing = HeartbeatTiming(1_000, Backoff(100, 1_000, lambda: 1.0))
+    timing.succeeded(1_000, 2_000)
+    timing.reset()
+    timing.sent()
+    assert not timing.may_send(answered_ms)
+    timing.succeeded(answered_ms, 2_000)
+    assert timing.backs_off(answered_ms) is backs_off
+    assert timing.may_send(3_000) is not backs_off

@@ -42,6 +42,7 @@ class Parts:
             epoch=7,
             heartbeat_interval_ms=5_000,
             missed_an_answer=False,
+            backs_off=lambda now_ms: False,
         )
         self.quiet = True
         environment: Any = SimpleNamespace(
@@ -99,7 +100,9 @@ def test_a_run_does_what_the_member_asks_for_until_that_is_nothing() -> None:
     assert parts.until(10_000) == [], "heartbeats are computed from now on"
 
 
-@pytest.mark.parametrize("disturbed", ["exact", "state", "settled", "topics", "missed", "in flight", "group"])
+@pytest.mark.parametrize(
+    "disturbed", ["exact", "state", "settled", "topics", "missed", "backs off", "in flight", "group"]
+)
 def test_whatever_disturbs_the_quiet_makes_the_thread_run(disturbed: str) -> None:
     parts = Parts(3, FOREVER_MS)
     match disturbed:
@@ -111,6 +114,8 @@ def test_whatever_disturbs_the_quiet_makes_the_thread_run(disturbed: str) -> Non
             parts.settled = False
         case "topics":
             parts.topics_to_tell = True
+        case "backs off":
+            parts.group_member.backs_off = lambda now_ms: now_ms == 10
         case "missed":
             parts.group_member.missed_an_answer = True
         case "in flight":

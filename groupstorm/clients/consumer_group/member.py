@@ -104,6 +104,10 @@ class ConsumerGroupMember:
         """Whether the last heartbeat failed: the next one asks for the whole assignment."""
         return self._fields.forgotten
 
+    def backs_off(self, now_ms: int) -> bool:
+        """Whether the next heartbeat leaves later than an interval behind the last one."""
+        return self._timing.backs_off(now_ms)
+
     @property
     def heartbeat_interval_ms(self) -> int:
         """Between two heartbeats, as the broker told it; 0 before its first answer."""

@@ -118,6 +118,10 @@ class HeartbeatTiming:
         """How long until the next heartbeat, if the state does not ask for one (timeToNextHeartbeatMs)."""
         return self._remaining_backoff_ms(now_ms) if self._timer.expired else self._timer.remaining_ms
 
+    def backs_off(self, now_ms: int) -> bool:
+        """Whether the next heartbeat waits for the backoff: the last answer came late in the interval."""
+        return self._remaining_backoff_ms(now_ms) > self._timer.remaining_ms
+
     def _remaining_backoff_ms(self, now_ms: int) -> int:
         if self._received_ms is None:
             return 0

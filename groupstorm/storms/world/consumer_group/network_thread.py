@@ -108,6 +108,7 @@ class NetworkThread:
             and process.settled
             and not process.topics_to_tell
             and not member.missed_an_answer
+            and not member.backs_off(self._now_ms())
             and not process.connection.in_flight
             and environment.broker.is_quiet(member.member_id, member.epoch)
         )
