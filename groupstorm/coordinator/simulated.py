@@ -55,8 +55,8 @@ class ObservedTimers(Timers):
         super().set(kind, group, name, deadline_ms, payload)
 
     def set_member_session_since(self, group: str, name: str, deadline_ms: int, contact_us: int) -> None:
-        """Set the session of a member that was in contact at ``contact_us``, which is over: it stands before
-        the sessions of its deadline whose members were in contact later."""
+        """Set the session of a member whose last contact, at ``contact_us``, lies in the past: it ends before
+        the sessions of the same deadline whose members were in contact later."""
         super().set(MEMBER_SESSION, group, name, deadline_ms, contact_us)
         due = self._due[deadline_ms]
         first = self._passed if deadline_ms == self._deadlines[0] else 0

@@ -41,7 +41,7 @@ BROKER_SETTINGS = (
 #: Those that have bounds of their own, which follow them: group.consumer.min. and group.consumer.max.
 _BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
 
-#: A write that takes so long holds responses back that nobody would wait for otherwise.
+#: During a write that takes so long, heartbeats and commits are sent: their responses wait for its end.
 _LONG_WRITE_MS: Final = 1_000
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
