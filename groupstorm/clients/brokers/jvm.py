@@ -168,7 +168,7 @@ async def _format(command: list[str], properties: Path) -> None:
 async def _until_started(process: asyncio.subprocess.Process) -> str | None:
     """What the log says of the broker's end; None if it has started.
 
-    That is the first error and the line behind it, which names the exception. What follows tells of the shutdown.
+    That is the first error and the line behind it, which names the exception. The rest is the shutdown.
     """
     assert process.stdout is not None
     errors: list[str] = []

@@ -41,7 +41,7 @@ BROKER_SETTINGS = (
 #: Those that have bounds of their own, which follow them: group.consumer.min. and group.consumer.max.
 _BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
 
-#: During a write that takes so long, heartbeats and commits are sent: their responses wait for its end.
+#: During a write that takes so long, heartbeats and commits are sent: their responses wait for it.
 _LONG_WRITE_MS: Final = 1_000
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
