@@ -14,7 +14,6 @@ from groupstorm.coordinator.consumer.moving import on_consumer_group_loaded, unl
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.consumer.replay import replay
 from groupstorm.coordinator.failures import attempt
-from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
@@ -26,6 +25,7 @@ from groupstorm.coordinator.records import (
     TransactionEndRecord,
 )
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.writes import abandon
 
 #: The name under which markers of transactions queue: they are of no group.
 _NO_GROUP = ""
@@ -92,9 +92,9 @@ def move(shard: Shard, names: Iterable[str]) -> list[Write]:
     writes = []
     for name in names:
         group = shard.groups.get(name)
-        if group is None:
+        if group is None and name not in shard.writes:
             continue
-        _unload(shard, group)
+        _unload(shard, name)
         written = shard.written.get(name)
         if written is not None:
             shard.groups.put(name, restored_group(written))
@@ -139,16 +139,18 @@ def _offset_record(
 
 
 def unload(shard: Shard) -> None:
-    """The coordinator ends: answer every parked request."""
-    for name in shard.groups.keys():  # noqa: SIM118
-        _unload(shard, shard.groups[name])
+    """The coordinator ends: answer every parked request, and everyone who waits for a write."""
+    for name in dict.fromkeys((*shard.groups.keys(), *shard.writes.groups())):
+        _unload(shard, name)
 
 
-def _unload(shard: Shard, group: AnyGroup) -> None:
+def _unload(shard: Shard, name: str) -> None:
+    group = shard.groups.get(name)
     if isinstance(group, ConsumerGroup):
         unload_consumer_group(shard, group)
-    else:
+    elif group is not None:
         unload_group(shard, group)
+    abandon(shard, name)
 
 
 def end_transaction(shard: Shard, producer_id: int, is_commit: bool) -> Write:

@@ -91,6 +91,10 @@ class PendingWrites:
         """The group's writes under way, the oldest first."""
         return self._by_group.get(group, ())
 
+    def groups(self) -> tuple[str, ...]:
+        """The groups that have writes under way."""
+        return tuple(self._by_group)
+
     def __contains__(self, group: str) -> bool:
         """Whether a write of this group is under way."""
         return group in self._by_group

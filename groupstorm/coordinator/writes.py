@@ -54,8 +54,13 @@ def on_append_timer(shard: Shard, write: Write) -> None:
         _complete(shard, write, Error.REQUEST_TIMED_OUT)
         _set_timer(shard, write)
         return
-    shard.writes.remove(write)
-    _finish(shard, write)
+    for one in tuple(shard.writes.of_group(write.group)):
+        # an earlier one, whose timer was set again behind this one's
+        shard.timers.cancel(APPEND, one.group, one.name)
+        shard.writes.remove(one)
+        _finish(shard, one)
+        if one is write:
+            return
 
 
 def _finish(shard: Shard, write: Write) -> None:
@@ -79,9 +84,24 @@ def _finish(shard: Shard, write: Write) -> None:
             forget_group(shard, group, error)
         if write.revert is not None:
             write.revert()
+    _answer_deferred(shard, write, error)
+
+
+def _answer_deferred(shard: Shard, write: Write, error: Error | None) -> None:
     for request, reply, response in write.deferred:
         failed = None if error is None else error_response(request, operation_error(error))
         shard.answer(reply, failed or response)
+
+
+def abandon(shard: Shard, group: str) -> None:
+    """The coordinator has given the group up. Writes under way have not reached the log that the next one
+    reads: they never count, and who waits for one is answered NOT_COORDINATOR (CoordinatorRuntime.unload)."""
+    while pending := shard.writes.of_group(group):
+        write = pending[0]
+        shard.timers.cancel(APPEND, group, write.name)
+        shard.writes.remove(write)
+        _complete(shard, write, Error.NOT_COORDINATOR)
+        _answer_deferred(shard, write, Error.NOT_COORDINATOR)
 
 
 def _take_back(shard: Shard, write: Write, error: Error) -> None:

@@ -19,6 +19,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
     DeleteGroup,
     DescribeConsumerGroup,
     ListGroups,
@@ -162,6 +163,23 @@ def test_later_writes_fail_with_the_one_that_they_build_on() -> None:
     assert group.driver.coordinator.groups == []
 
 
+def test_a_write_whose_request_has_timed_out_still_ends_before_the_one_behind_it() -> None:
+    """Both end at the same time; nobody waits for the second, a session that ends."""
+    group = Group(**{"offsets.commit.timeout.ms": 5_000})
+    group.join("a")
+    before = group_state(group.group)
+    group.advance(44_000)
+    group.driver.append_delay_ms, group.driver.append_error = 10_000, Error.NOT_ENOUGH_REPLICAS
+    assert group.join("b") is None
+    group.driver.append_delay_ms, group.driver.append_error = 0, None
+    (refused,) = group.advance(9_999)
+    assert refused.error is Error.COORDINATOR_NOT_AVAILABLE
+    assert list(group.group.members) == ["b"]
+    group.advance(1)
+    assert group_state(group.group) == before, "the removal fails with the join that it builds on"
+    assert len(group.of(events.AppendFailed)) == 2
+
+
 def test_reads_see_a_group_once_it_is_written() -> None:
     group = Group()
     group.driver.append_delay_ms = 100
@@ -208,6 +226,22 @@ def test_a_moved_group_goes_on() -> None:
     group.driver.coordinator.move(["g"], 0)
     assert group_state(group.group) == before
     assert group.beat("a").error is Error.NONE
+
+
+def test_a_write_of_a_former_coordinator_never_lands() -> None:
+    group = Group()
+    group.join("a")
+    before = group_state(group.group)
+    group.driver.append_delay_ms = 100
+    assert group.join("b") is None
+    effects = group.driver.coordinator.move(["g"], group.driver.now_ms)
+    ((_, answer),) = effects.replies
+    assert isinstance(answer, ConsumerGroupHeartbeatResponse)
+    assert answer.error is Error.NOT_COORDINATOR
+    group.advance(100)
+    effects = group.driver.coordinator.move(["g"], group.driver.now_ms)
+    assert effects.replies == []
+    assert group_state(group.group) == before
 
 
 # migration

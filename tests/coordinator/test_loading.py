@@ -10,11 +10,14 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     DeleteGroup,
+    Heartbeat,
+    HeartbeatResponse,
     OffsetCommit,
     OffsetCommitResponse,
     OffsetDelete,
     OffsetFetch,
     OffsetFetchResponse,
+    SyncGroupResponse,
     TxnOffsetCommit,
 )
 from groupstorm.coordinator.records import OffsetCommitRecord
@@ -146,6 +149,59 @@ def test_unloading_leaves_nobody_without_an_answer(world: World) -> None:
     world.take(world.coordinator.unload(world.now_ms))
     assert [world.error("a"), world.error("b")] == [Error.NOT_COORDINATOR] * 2
     assert world.coordinator.next_deadline() is None
+
+
+def _commit_under_way(world: World) -> list[Any]:
+    """A commit and a heartbeat that wait for a write of 500 ms, and the sync of the next round's leader."""
+    world.stable(members=2)
+    world.append_delay_ms = 500
+    generation = world.group.generation
+    commit = world.send(OffsetCommit("g", "m1", None, generation, {"t": {0: CommittedOffset(7)}}, 9))
+    heartbeat = world.send(Heartbeat("g", "m1", None, generation, 4))
+    world.join("m1")
+    world.join("m2")
+    return [commit, heartbeat, world.sync("m1", {"m1": b"new", "m2": b"new"})]
+
+
+@pytest.mark.parametrize("ends", ["move", "unload"])
+def test_who_waits_for_a_write_of_a_coordinator_that_gives_up_is_told(world: World, ends: str) -> None:
+    waiting = _commit_under_way(world)
+    assert not any(token in world.replies for token in waiting)
+    if ends == "move":
+        world.move()
+    else:
+        world.take(world.coordinator.unload(world.now_ms))
+    commit, heartbeat, sync = (world.replies[token] for token in waiting)
+    assert isinstance(sync, SyncGroupResponse)
+    assert isinstance(commit, OffsetCommitResponse)
+    assert isinstance(heartbeat, HeartbeatResponse)
+    assert sync.error is Error.NOT_COORDINATOR
+    assert commit.partitions == (("t", 0, Error.NOT_COORDINATOR),)
+    assert heartbeat.error is Error.NOT_COORDINATOR
+    assert ends == "move" or world.coordinator.next_deadline() is None
+
+
+def test_a_write_of_a_former_coordinator_never_lands(world: World) -> None:
+    """The log of the next one ends where it has loaded it."""
+    _commit_under_way(world)
+    for _ in range(2):
+        world.move()
+        world.advance(500)
+        assert (world.state, world.group.generation, world.committed()) == ("Stable", 1, -1)
+        assert world.group.members["m1"].assignment == b"m1"
+    assert world.of(events.AppendFailed) == []
+
+
+def test_a_group_that_exists_in_writes_alone_is_gone_with_its_coordinator(world: World) -> None:
+    """It was deleted and is created anew by nobody."""
+    world.stable(members=1)
+    world.leave("m1")
+    world.append_delay_ms = 500
+    deleted = world.send(DeleteGroup("g"))
+    world.move()
+    assert world.replies[deleted] == (Error.NOT_COORDINATOR,)
+    world.advance(500)
+    assert world.state == "Empty"
 
 
 # offsets in transactions

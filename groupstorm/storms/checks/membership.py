@@ -82,7 +82,9 @@ class MembershipChecks:
         self._members.clear()
         self._unwritten.forget()
         if event.cause == "unloaded":
-            self._members.update(self._loaded if self._down else self._log.at(time_us))
+            loaded = self._loaded if self._down else self._log.at(time_us)
+            self._members.update(loaded)
+            self._log.loads(loaded)
 
     def state_changed(self, time_us: int, event: coordinator_events.GroupStateChanged) -> None:
         """A round that closes begins the sessions of all its members, also of static ones that did not join

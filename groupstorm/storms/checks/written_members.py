@@ -196,6 +196,11 @@ class WrittenMembers:
                 self._written = write.members
         return self._written
 
+    def loads(self, members: frozenset[str]) -> None:
+        """Another coordinator has loaded these members: writes still under way were the dead one's."""
+        self._written = members
+        self._under_way.clear()
+
     def _begin(self, now_us: int, members: frozenset[str], member_id: str | None = None) -> None:
         """An append never ends before an earlier one."""
         _ = self.at(now_us)
