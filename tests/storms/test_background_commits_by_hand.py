@@ -95,6 +95,37 @@ def test_what_may_be_refused_is_real_and_what_has_arrived_counts_before(why: str
     assert process.counts[1:] == [(10_010, 10)]
 
 
+@pytest.mark.parametrize("fires_timers", [True, False])
+@pytest.mark.parametrize("why", ["the generation is over", "another epoch"])
+def test_at_one_instant_timers_come_before_a_commit_and_other_requests_behind_it(
+    why: str, fires_timers: bool
+) -> None:
+    """The second commit arrives at 10.010 s, when the group changes by a timer or by a request."""
+    process = committing()
+    process.until(10_010)
+    process.broker.fires_timers = fires_timers
+    if why == "another epoch":
+        process.requests.epoch_changes()
+    else:
+        process.requests.make_next_real(generation_over=True)
+    process.broker.fires_timers = False
+    assert process.counts == [(10_010, 5 if fires_timers else 10)]
+    assert process.heard(60_000) == [(10_010 if fires_timers else 15_010, "commit arrives")]
+
+
+@pytest.mark.parametrize(("fires_timers", "counts"), [(True, [(10_010, 10)]), (False, [])])
+def test_a_commit_of_everything_by_a_timer_takes_the_place_of_those_that_arrived_before(
+    fires_timers: bool, counts: list[tuple[int, int]]
+) -> None:
+    process = committing()
+    process.until(10_010)
+    process.broker.fires_timers = fires_timers
+    process.requests.commits_superseded()
+    process.broker.fires_timers = False
+    process.requests.settle_commits()
+    assert process.counts == counts
+
+
 def test_commits_are_accepted_while_the_group_prepares_a_rebalance() -> None:
     process = committing()
     process.until(10_005).make_next_real(generation_over=False)

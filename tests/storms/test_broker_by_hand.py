@@ -15,6 +15,8 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     JoinGroup,
     JoinGroupResponse,
+    LeaveGroup,
+    LeavingMember,
     Response,
     SyncGroup,
     SyncGroupResponse,
@@ -74,13 +76,15 @@ class Sink:
 
 
 class World:
-    """A broker without members; ``said``: the events after which heartbeats may be answered differently."""
+    """A broker without members; ``said``: the events after which heartbeats may be answered differently;
+    ``by_timers``: whether the broker said that a timer was the reason."""
 
     def __init__(self, fails_over: bool = False, **settings: Any) -> None:
         self.clock = Clock()
         self.sink = Sink()
         self.trace = TraceBuffer(self.clock, self.sink)
         self.said: list[str] = []
+        self.by_timers: list[bool] = []
         self.failing = 0
         given = {"group.initial.rebalance.delay.ms": 0, "coordinator_service_us": 100, "append_latency_ms": 5}
         self.broker = VirtualBroker(
@@ -89,12 +93,16 @@ class World:
             self.clock,
             self.trace,
             None,
-            lambda event: self.said.append(type(event).__name__),
+            self._changed,
             self._fails,
             fails_over,
         )
         self.loop = TimeLoop(self.clock, self.broker, self.trace)
         self.answers: list[tuple[int, Any]] = []
+
+    def _changed(self, event: Any) -> None:
+        self.said.append(type(event).__name__)
+        self.by_timers.append(self.broker.fires_timers)
 
     def _fails(self) -> None:
         self.failing += 1
@@ -239,6 +247,22 @@ def test_a_session_ends_at_its_millisecond() -> None:
     assert not world.to(due_us / MS).broker.is_current(member)
     assert world.said.count("MemberRemoved") == 1
     assert "MemberAdded" not in world.said
+
+
+def test_the_broker_says_whether_a_timer_changes_the_group() -> None:
+    """A member leaves, or its session ends: the group becomes empty."""
+    for leaves in (True, False):
+        world = World()
+        member = world.joined()
+        world.to(10)
+        world.by_timers.clear()
+        if leaves:
+            world.broker.handle(LeaveGroup(GROUP, (LeavingMember(member.member_id),), 5), world._receive)
+        else:
+            world.to(60_000)
+        assert world.by_timers == [not leaves] * 3
+        assert world.said[-1] == "GroupStateChanged"
+        assert not world.broker.fires_timers
 
 
 def test_rows_go_to_the_sink_in_their_order_when_there_are_enough_of_them() -> None:

@@ -72,8 +72,41 @@ def test_a_call_can_move_the_limit() -> None:
     assert made == [1_000, 1_000, 2_999]
 
 
-def test_a_call_in_the_past_is_refused() -> None:
+@pytest.mark.parametrize("method", ["at", "first_at"])
+def test_a_call_in_the_past_is_refused(method: str) -> None:
     clock = Clock()
     clock.advance_to(5)
+    getattr(clock, method)(5, lambda: None)
     with pytest.raises(ValueError, match="4 us lies before now"):
-        clock.at(4, lambda: None)
+        getattr(clock, method)(4, lambda: None)
+
+
+@pytest.mark.parametrize("at_us", [500, 50_000], ids=["in the bucket of now", "in a later bucket"])
+def test_a_first_call_comes_before_the_others_of_its_time_and_behind_earlier_ones(at_us: int) -> None:
+    clock, made = Clock(), list[str]()
+    clock.limit_us = 100_000
+
+    def schedule() -> None:
+        clock.at(at_us, made.append, "other")
+        clock.at(at_us - 1, made.append, "earlier")
+        clock.first_at(at_us, made.append, "first")
+        clock.at(at_us, made.append, "another")
+        clock.first_at(at_us + 1, made.append, "later")
+
+    clock.at(100, schedule)
+    clock.run()
+    assert made == ["earlier", "first", "other", "another", "later"]
+
+
+def test_a_first_call_of_this_instant_is_made_next() -> None:
+    clock, made = Clock(), list[str]()
+    clock.limit_us = 1_000
+
+    def schedule() -> None:
+        made.append("schedule")
+        clock.first_at(100, made.append, "first")
+
+    clock.at(100, schedule)
+    clock.at(100, made.append, "other")
+    clock.run()
+    assert made == ["schedule", "first", "other"]

@@ -45,7 +45,10 @@ class Process:
             network=SimpleNamespace(
                 clock=self,
                 broker=SimpleNamespace(
-                    is_current=lambda generation: True, is_writing=False, count=lambda *what: None
+                    is_current=lambda generation: True,
+                    is_writing=False,
+                    fires_timers=False,
+                    count=lambda *what: None,
                 ),
                 latency=SimpleNamespace(largest_us=20_000),
             ),

@@ -63,6 +63,7 @@ class Process:
             is_current=lambda generation: True,
             is_failing=False,
             is_writing=False,
+            fires_timers=False,
             count=self._count,
             heartbeat=self._heartbeat,
             handle=lambda request, receive: self.note("commit arrives"),

@@ -40,6 +40,7 @@ class Requests:
             heartbeat=self._heartbeat,
             handle=self._handle,
             is_writing=False,
+            fires_timers=False,
             is_failing=False,
             is_of_earlier_epoch=lambda sent: not self.epoch_known,
         )
@@ -109,6 +110,22 @@ def test_a_heartbeat_that_is_accepted_begins_the_session_anew(
     assert requests.until(6_009) == []
     requests.until(6_010)
     assert (requests.real.in_touch, heartbeats.refused) == (in_touch, refused)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(("api", "said"), [(OFFSET_COMMIT, ["own", "other"]), (HEARTBEAT, ["other", "own"])])
+def test_a_commit_arrives_before_other_requests_of_its_instant(
+    exact: bool, api: str, said: list[str]
+) -> None:
+    requests, order = Requests(NO_ERROR, exact=exact), list[str]()
+    requests.note = lambda what: order.append("own")  # type: ignore[method-assign]
+    requests.clock.at(3_010 * MS, order.append, "other")
+    if exact:
+        requests.real.simulate_each(requests.series(api))
+    else:
+        requests.real.make_real(requests.series(api), 1)
+    requests.until(3_010)
+    assert list(dict.fromkeys(order)) == said
 
 
 def test_the_first_refusal_counts() -> None:

@@ -110,6 +110,7 @@ class VirtualBroker:
         "_trace",
         "clock",
         "coordinator",
+        "fires_timers",
         "requests",
     )
 
@@ -134,6 +135,8 @@ class VirtualBroker:
         self._slow_append_ms = self._appends_slow_until_us = self._appends_fail_until_us = 0
         self._busy_until_us = 0
         self._down_until_us: int | None = None
+        #: Whether it does so now: requests of this instant come later.
+        self.fires_timers = False
         self.coordinator = SimulatedGroupCoordinator(
             CoordinatorConfig.from_mapping(broker_options(settings)),
             member_ids=SeededMemberIds(seed),
@@ -239,7 +242,9 @@ class VirtualBroker:
             self._down_until_us = None
             self._carry_out(self.coordinator.move([GROUP], self.clock.now_us // 1000))
             return
+        self.fires_timers = True
         self._carry_out(self.coordinator.fire(self.clock.now_us // 1000))
+        self.fires_timers = False
 
     def _due_earlier(self, deadline_ms: int) -> None:
         """The coordinator has set a timer that is due before all others."""

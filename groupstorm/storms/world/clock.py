@@ -6,7 +6,7 @@ ten thousand calls are due within seconds: one big heap would cost several times
 
 from __future__ import annotations
 
-from bisect import insort_right
+from bisect import insort_left, insort_right
 from collections.abc import Callable
 from heapq import heappop, heappush
 from operator import itemgetter
@@ -59,6 +59,17 @@ class Clock:
             bucket.append((time_us, action, arguments))
         else:
             insort_right(bucket, (time_us, action, arguments), self._done, key=_TIME)
+
+    def first_at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None:
+        """The same, before all that is due at ``time_us`` as well and is there by now."""
+        if time_us < self.now_us:
+            raise ValueError(f"{time_us} us lies before now ({self.now_us} us)")
+        number = time_us >> _BUCKET_BITS
+        bucket = self._buckets[number]
+        if number != self._ordered:
+            bucket.insert(0, (time_us, action, arguments))
+        else:
+            insort_left(bucket, (time_us, action, arguments), self._done, key=_TIME)
 
     def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None:
         """Call ``action(*arguments)`` in ``delay_us`` (not negative)."""

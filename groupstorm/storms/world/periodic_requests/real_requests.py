@@ -66,8 +66,7 @@ class RealRequests:
         """Let the k-th request arrive if it is sent; in exact mode it does so anyway."""
         if not self._exact and k not in schedule.real:
             schedule.real += (k,)
-            clock = self._clock
-            clock.at(max(schedule.arrival_us(k), clock.now_us), self._arrive, schedule, k)
+            self._let_arrive(schedule, k)
 
     def simulate_each(self, schedule: RequestSchedule) -> None:
         """Exact mode: every request of the series leaves and arrives."""
@@ -75,8 +74,15 @@ class RealRequests:
 
     def _send(self, schedule: RequestSchedule, k: int) -> None:
         if schedule.is_sent(k):
-            self._clock.at(schedule.arrival_us(k), self._arrive, schedule, k)
+            self._let_arrive(schedule, k)
             self._clock.at(schedule.sent_us(k + 1), self._send, schedule, k + 1)
+
+    def _let_arrive(self, schedule: RequestSchedule, k: int) -> None:
+        """A commit arrives before other requests of the same instant: a client that has a heartbeat and a
+        commit to send begins with the commit (RequestManagers)."""
+        clock = self._clock
+        arrives_at = clock.at if schedule.api == HEARTBEAT else clock.first_at
+        arrives_at(max(schedule.arrival_us(k), clock.now_us), self._arrive, schedule, k)
 
     def _arrive(self, schedule: RequestSchedule, k: int) -> None:
         if not schedule.is_sent(k) or schedule.sent_us(k) < self.lost_us < schedule.arrival_us(k):
@@ -158,8 +164,7 @@ class RealRequests:
     def _send_next(self, schedule: RequestSchedule, k: int) -> None:
         """The request behind a real one: mostly its series has ended by now."""
         if schedule.is_sent(k):
-            clock = self._clock
-            clock.at(max(schedule.arrival_us(k), clock.now_us), self._arrive, schedule, k)
+            self._let_arrive(schedule, k)
         else:
             schedule.forget(k)
 

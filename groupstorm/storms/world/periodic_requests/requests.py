@@ -154,12 +154,17 @@ class PeriodicRequests:
                 self._settle(commits)
         self._ended_commits = None
 
+    @property
+    def _commits_arrived_us(self) -> int:
+        """Until when commits have arrived: at one instant, timers of the coordinator come before them."""
+        return self._clock.now_us - self._broker.fires_timers
+
     def commits_superseded(self) -> None:
         """A later commit of everything has been accepted: those that have arrived by now count no more."""
         self._ended_commits = None
         commits = self._commits
         if commits is not None:
-            commits.settled = max(commits.settled, commits.last_arrived(self._clock.now_us))
+            commits.settled = max(commits.settled, commits.last_arrived(self._commits_arrived_us))
 
     def stop(self) -> None:
         """The process stands still or is gone; requests that it has sent still arrive."""
@@ -250,15 +255,18 @@ class PeriodicRequests:
         if not generation_over:
             return
         self.settle_commits()
-        if self._commits is not None:
-            self._real_requests.make_real(self._commits, self._commits.first_arriving(now_us))
+        self._make_next_commit_real()
 
     def epoch_changes(self) -> None:
         """The coordinator has brought this member of a consumer group to another epoch, which the member
         learns with the response: commits under way carry the epoch before."""
         self.settle_commits()
+        self._make_next_commit_real()
+
+    def _make_next_commit_real(self) -> None:
         if self._commits is not None:
-            self._real_requests.make_real(self._commits, self._commits.first_arriving(self._clock.now_us))
+            from_us = self._commits_arrived_us + 1
+            self._real_requests.make_real(self._commits, self._commits.first_arriving(from_us))
 
     def epoch_changed(self) -> None:
         """The member has learned its epoch: commits carry it from now on."""
@@ -326,7 +334,7 @@ class PeriodicRequests:
         """Let the commits that arrived by now count; in exact mode they have."""
         if self._exact:
             return
-        k = commits.last_arrived(self._clock.now_us)
+        k = commits.last_arrived(self._commits_arrived_us)
         if 0 < commits.refused <= k:
             return  # what came before has counted
         if k > commits.settled and k not in commits.real:
