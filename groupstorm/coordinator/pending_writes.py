@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.error_responses import GroupRequest
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.records import AppendCause, Record
 
 #: Called once: with None when the records are committed, or with the error that ended the write.
@@ -16,14 +13,18 @@ Completion = Callable[[Error | None], None]
 
 
 class Write:
-    """Records of one operation. ``apply`` makes the committed records visible to reads."""
+    """Records of one operation. ``apply`` makes the committed records visible to reads.
+
+    An operation without records stands here, too, if there are writes before it: it ends as the last of them
+    does.
+    """
 
     __slots__ = (
         "apply",
+        "behind",
         "cause",
         "complete",
         "created",
-        "deferred",
         "due_ms",
         "error",
         "group",
@@ -52,8 +53,8 @@ class Write:
         self.revert: Callable[[], None] | None = None
         #: Groups that exist only if this write succeeds.
         self.created: list[ClassicGroup] = []
-        #: Answers of operations without records that came after this write.
-        self.deferred: list[tuple[GroupRequest, PendingReply, Response]] = []
+        #: The write that an operation without records waits for.
+        self.behind: Write | None = None
         self.error: Error | None = None
         self.due_ms = 0
         self.name = ""
@@ -88,8 +89,13 @@ class PendingWrites:
         return self._numbers
 
     def of_group(self, group: str) -> Sequence[Write]:
-        """The group's writes under way, the oldest first."""
+        """The group's writes under way, the oldest first, and what waits for them."""
         return self._by_group.get(group, ())
+
+    def last(self, group: str) -> Write | None:
+        """The last write of the group that is under way; None if none is."""
+        writes = self._by_group.get(group)
+        return (writes[-1].behind or writes[-1]) if writes else None
 
     def groups(self) -> tuple[str, ...]:
         """The groups that have writes under way."""

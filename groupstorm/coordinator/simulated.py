@@ -132,8 +132,7 @@ class SimulatedGroupCoordinator(GroupCoordinator):
     def last_write(self, group: str) -> Write | None:
         """The last write of the group that is under way: it holds back the responses that wait; None if none
         is. To look at only."""
-        writes = self._shard.writes.of_group(group)
-        return writes[-1] if writes else None
+        return self._shard.writes.last(group)
 
     def out_of_touch(self, group: str, member_id: str, contact_ms: int, now_ms: int) -> None:
         """The heartbeats of a member that ``last_contact`` called `IN_TOUCH` have stopped. The last of them

@@ -25,45 +25,56 @@ from groupstorm.trace.events import coordinator as events
 
 
 def submit(shard: Shard, write: Write) -> None:
-    """Append the records as the policy says: at once, or later by a timer."""
+    """Append the records as the policy says: at once, or later by a timer. An operation without records waits
+    for the writes before it."""
     writes = shard.writes
-    shard.records.extend(write.records)
-    write.created, writes.created = writes.created, []
-    delay_ms, write.error = shard.append(write.records, write.cause)
-    pending = writes.of_group(write.group)
-    write.due_ms = shard.now_ms + max(delay_ms, 0)
-    if pending:
-        write.due_ms = max(write.due_ms, pending[-1].due_ms)
-    elif write.due_ms == shard.now_ms:
-        _finish(shard, write)
-        return
+    before = writes.last(write.group)
+    if before is not None and not write.records:
+        write.behind, write.due_ms = before, before.due_ms
+    else:
+        shard.records.extend(write.records)
+        write.created, writes.created = writes.created, []
+        delay_ms, write.error = shard.append(write.records, write.cause)
+        write.due_ms = shard.now_ms + max(delay_ms, 0)
+        if before is not None:
+            write.due_ms = max(write.due_ms, before.due_ms)
+        elif write.due_ms == shard.now_ms:
+            _finish(shard, write)
+            return
     writes.add(write)
     _set_timer(shard, write)
 
 
 def _set_timer(shard: Shard, write: Write) -> None:
-    timeout_ms = shard.now_ms + shard.config.commit_timeout_ms
-    is_awaited = write.refuse is not None
-    due_ms = min(write.due_ms, timeout_ms) if is_awaited else write.due_ms
-    shard.timers.set(APPEND, write.group, write.name, due_ms, write)
+    """If the request waits for longer than offsets.commit.timeout.ms, it fails alone."""
+    due_ms, timeout_ms = write.due_ms, shard.now_ms + shard.config.commit_timeout_ms
+    if write.refuse is not None and timeout_ms < due_ms:
+        shard.timers.set(APPEND, write.group, write.name, timeout_ms, write)
+    elif write.behind is None:
+        shard.timers.set(APPEND, write.group, write.name, due_ms, write)
 
 
 def on_append_timer(shard: Shard, write: Write) -> None:
-    """The append is done. If offsets.commit.timeout.ms is over before that, the request alone fails."""
+    """The append is done, and with it what waits for it; or only its request has waited for too long."""
     if write.due_ms > shard.now_ms:
         _complete(shard, write, Error.REQUEST_TIMED_OUT)
         _set_timer(shard, write)
         return
+    is_done = False
     for one in tuple(shard.writes.of_group(write.group)):
-        # an earlier one, whose timer was set again behind this one's
+        if is_done and one.behind is not write:
+            return
+        # also an earlier one, whose timer was set again behind this one's
         shard.timers.cancel(APPEND, one.group, one.name)
         shard.writes.remove(one)
         _finish(shard, one)
-        if one is write:
-            return
+        is_done = is_done or one is write
 
 
 def _finish(shard: Shard, write: Write) -> None:
+    if write.behind is not None:
+        _complete(shard, write, write.behind.error)
+        return
     error = write.error
     if error is None:
         for group in write.created:
@@ -76,7 +87,6 @@ def _finish(shard: Shard, write: Write) -> None:
             _attempt(shard, write, write.apply, ())
     else:
         shard.emit(events.AppendFailed(write.group, error.name, write.cause))
-    if error is not None:
         _take_back(shard, write, error)
     _complete(shard, write, error)
     if error is not None:
@@ -84,13 +94,6 @@ def _finish(shard: Shard, write: Write) -> None:
             forget_group(shard, group, error)
         if write.revert is not None:
             write.revert()
-    _answer_deferred(shard, write, error)
-
-
-def _answer_deferred(shard: Shard, write: Write, error: Error | None) -> None:
-    for request, reply, response in write.deferred:
-        failed = None if error is None else error_response(request, operation_error(error))
-        shard.answer(reply, failed or response)
 
 
 def abandon(shard: Shard, group: str) -> None:
@@ -101,7 +104,6 @@ def abandon(shard: Shard, group: str) -> None:
         shard.timers.cancel(APPEND, group, write.name)
         shard.writes.remove(write)
         _complete(shard, write, Error.NOT_COORDINATOR)
-        _answer_deferred(shard, write, Error.NOT_COORDINATOR)
 
 
 def _take_back(shard: Shard, write: Write, error: Error) -> None:
@@ -133,8 +135,12 @@ def _attempt(shard: Shard, write: Write, operation: Callable[..., None], argumen
 
 def answer_in_turn(shard: Shard, request: GroupRequest, reply: PendingReply, response: Response) -> None:
     """Answer once the group's writes so far are done; if the last of them fails, this request fails too."""
-    pending = shard.writes.of_group(request.group)
-    if pending:
-        pending[-1].deferred.append((request, reply, response))
-    else:
+    before = shard.writes.last(request.group)
+    if before is None:
         shard.answer(reply, response)
+        return
+    turn = Write(
+        request.group, (), before.cause, lambda error: None if error else shard.answer(reply, response)
+    )
+    turn.refuse = lambda error: shard.answer(reply, error_response(request, operation_error(error)))
+    submit(shard, turn)

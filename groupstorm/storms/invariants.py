@@ -63,7 +63,9 @@ __all__ = [
 
 
 #: Writes of a consumer group: if one fails, the group is as the last one that was written left it.
-_CONSUMER_GROUP_WRITES = frozenset({AppendCause.MEMBER_HEARTBEAT, AppendCause.MEMBERS_REMOVED})
+_CONSUMER_GROUP_WRITES = frozenset(
+    {AppendCause.MEMBER_HEARTBEAT, AppendCause.MEMBERS_REMOVED, AppendCause.GROUP_DOWNGRADED}
+)
 
 
 class Owner(Protocol):
@@ -220,7 +222,7 @@ class InvariantChecks:
         self._membership.added(self._time_us, event)
 
     def _replaced(self, event: coordinator_events.MemberReplaced) -> None:
-        self._membership.replaced(event)
+        self._membership.replaced(self._time_us, event)
         self._consumer_groups.removed(event.previous_member_id)
         self._skipped_assignments.replaced(event)
 
@@ -234,7 +236,7 @@ class InvariantChecks:
     ) -> None:
         self._consumer_groups.begins_anew()
         if isinstance(event, coordinator_events.AppendFailed):
-            self._states.append_failed()
+            self._states.append_failed(event.cause)
             if event.cause in _CONSUMER_GROUP_WRITES:
                 self._membership.consumer_group_reverted(self._time_us)
         else:

@@ -251,6 +251,48 @@ def test_a_write_beyond_the_commit_timeout_fails_its_request_and_lands_later() -
     assert world.committed() == 7
 
 
+def test_what_waits_for_a_write_waits_no_longer_than_a_write_itself() -> None:
+    """CoordinatorRuntime: an operation without records is an event of its own, with its own timeout."""
+    world = World(no_delay(commit_timeout_ms=100))
+    world.stable()
+    world.append_delay_ms = 240
+    offsets = {"t": {0: CommittedOffset(7)}}
+    commit = world.send(OffsetCommit("g", "m1", None, world.group.generation, offsets, 9))
+    world.advance(90)
+    first = _heartbeat(world, "m1")
+    world.advance(60)
+    assert commit in world.replies
+    second = _heartbeat(world, "m1")
+    world.advance(90)
+    assert world.replies[first] == (Error.COORDINATOR_NOT_AVAILABLE,)
+    assert world.replies[second] == (Error.NONE,)
+    assert [world.answered_at_ms[token] - world.answered_at_ms[commit] for token in (first, second)] == [
+        90,
+        140,
+    ]
+
+
+@pytest.mark.parametrize("times_out", [True, False])
+def test_several_operations_wait_for_the_same_write(times_out: bool) -> None:
+    """Behind it more writes and what waits for those; each write ends what waits for it and no more."""
+    world = World(no_delay(commit_timeout_ms=5 if times_out else 5_000))
+    world.stable()
+    tokens = []
+    for delay_ms in (10, 20, 30):
+        world.append_delay_ms = delay_ms
+        tokens.append(
+            world.send(
+                OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(1)}}, 9)
+            )
+        )
+        tokens += [_heartbeat(world, "m1"), _heartbeat(world, "m2")]
+    began_ms = world.now_ms
+    world.advance(40)
+    took = [world.answered_at_ms[token] - began_ms for token in tokens]
+    assert took == ([5] * 9 if times_out else [10, 10, 10, 20, 20, 20, 30, 30, 30])
+    assert world.coordinator.last_write("g") is None
+
+
 def test_a_plan_that_lands_in_another_round_counts_for_nothing() -> None:
     world = World(no_delay())
     world.stable()

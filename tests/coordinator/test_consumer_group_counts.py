@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.consumer.changes import when_written, write_records
+from groupstorm.coordinator.consumer.changes import write_records
 from groupstorm.coordinator.consumer.group import (
     ConsumerGroup,
     ConsumerGroupState,
@@ -37,7 +37,6 @@ from groupstorm.coordinator.consumer.subscriptions import (
     topics_without,
 )
 from groupstorm.coordinator.faults import CoordinatorFault
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record, immediate
 from groupstorm.coordinator.shard import Shard
 from tests.coordinator.group_state import group_state
@@ -411,21 +410,6 @@ def test_records_that_do_not_fit_leave_the_group_as_it_was() -> None:
         write_records(shard, "g", records, AppendCause.MEMBER_HEARTBEAT)
     assert shard.groups["g"] is group
     assert group_state(group) == state
-
-
-def test_without_records_the_end_of_the_last_write_is_awaited() -> None:
-    shard = Shard(CoordinatorConfig(), str, immediate, False)
-    ended: list[str] = []
-    when_written(shard, "g", [], AppendCause.MEMBER_HEARTBEAT, lambda _: ended.append("at once"))
-    assert ended == ["at once"]
-    first, last = (Write("g", [], AppendCause.MEMBER_HEARTBEAT) for _ in range(2))
-    shard.writes.add(first)
-    shard.writes.add(last)
-    when_written(shard, "g", [], AppendCause.MEMBER_HEARTBEAT, lambda _: ended.append("after the last"))
-    assert first.complete is None
-    assert last.complete is not None
-    last.complete(None)
-    assert ended == ["at once", "after the last"]
 
 
 def test_a_member_has_no_epoch_before_its_first_and_topics_are_looked_at_every_ten_minutes() -> None:

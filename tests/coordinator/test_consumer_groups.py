@@ -180,6 +180,43 @@ def test_a_write_whose_request_has_timed_out_still_ends_before_the_one_behind_it
     assert len(group.of(events.AppendFailed)) == 2
 
 
+def _with_classic_member(append_ms: int, error: Error | None = None) -> Group:
+    """A consumer group with the classic member "c", and a commit of "a" under way: ``append_ms`` long."""
+    group = Group(**{"offsets.commit.timeout.ms": 5_000})
+    group.join("a")
+    for _ in range(2):
+        group.classic("c", "t")
+        group.sync("c")
+        group.settle()
+    group.driver.append_delay_ms, group.driver.append_error = append_ms, error
+    group.step(op="commit", **{"as": "c-a"}, epoch=True, offsets={"t": {"0": 5}})
+    return group
+
+
+def test_a_classic_member_without_news_waits_as_long_as_any_request() -> None:
+    """Its JoinGroup and SyncGroup write nothing, and wait for the commit. That one gives up first."""
+    group = _with_classic_member(20_000)
+    group.advance(4_900)
+    assert group.classic("c", "t") is None
+    assert group.sync("c") is None
+    assert [type(answer).__name__ for answer in group.advance(4_999)] == ["OffsetCommitResponse"]
+    refused = group.advance(1)
+    assert [answer.error for answer in refused] == [Error.COORDINATOR_NOT_AVAILABLE] * 2
+    assert {event.error for event in group.of(events.JoinAnswered)} == {"COORDINATOR_NOT_AVAILABLE", None}
+    group.advance(5_200)
+    assert group.classic("c", "t") is None
+    (joined,) = group.advance(4_900)
+    assert (joined.error, joined.member_id) == (Error.NONE, group.id_of("c"))
+
+
+def test_a_classic_member_without_news_is_told_if_the_write_before_fails() -> None:
+    group = _with_classic_member(100, Error.NOT_ENOUGH_REPLICAS)
+    assert group.classic("c", "t") is None
+    assert group.sync("c") is None
+    _, joined, synced = group.advance(100)
+    assert (joined.error, synced.error) == (Error.COORDINATOR_NOT_AVAILABLE,) * 2
+
+
 def test_reads_see_a_group_once_it_is_written() -> None:
     group = Group()
     group.driver.append_delay_ms = 100

@@ -101,11 +101,9 @@ def when_written(
     """Like `write_records`; without records, call ``on_written`` after the group's writes so far."""
     if records:
         return write_records(shard, name, records, cause, on_written)
-    pending = shard.writes.of_group(name)
-    if pending:
-        pending[-1].then(on_written)
-    else:
-        on_written(None)
+    if name in shard.writes:
+        return Write(name, (), cause, on_written)
+    on_written(None)
     return None
 
 

@@ -63,9 +63,11 @@ class MembershipChecks:
         self._members.add(event.member_id)
         self._unwritten.changed(time_us, event.member_id, joined=True)
 
-    def replaced(self, event: coordinator_events.MemberReplaced) -> None:
+    def replaced(self, time_us: int, event: coordinator_events.MemberReplaced) -> None:
         self._members.discard(event.previous_member_id)
         self._members.add(event.member_id)
+        self._unwritten.changed(time_us, event.previous_member_id, joined=False)
+        self._unwritten.changed(time_us, event.member_id, joined=True)
         self._log.replaced(event)
         self._crashed.pop(event.previous_member_id, None)
 

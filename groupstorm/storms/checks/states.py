@@ -71,6 +71,9 @@ _ROUND_OF_NOBODY: Final = "cannot leave Empty because of 'no-members'"
 #: How another one begins: the id of a static member that could not be written is not in the group any more.
 _REPLACED_ONCE_MORE: Final = "cannot replace member "
 
+#: What is written when a consumer group becomes a classic one.
+_DOWNGRADE: Final = "group-downgraded"
+
 #: How the third ends: an upgrade takes over the assignments of the last generation.
 _NO_GENERATION_YET: Final = "has no generation yet"
 
@@ -115,8 +118,9 @@ class StateChecks:
         """A consumer group becomes a classic one in Stable, whatever state it was in."""
         self._state = None
 
-    def append_failed(self) -> None:
+    def append_failed(self, cause: str) -> None:
         """What a consumer group did is undone, without another event."""
+        self._is_consumer = self._is_consumer or cause == _DOWNGRADE
         if self._is_consumer:
             self._state = None
 

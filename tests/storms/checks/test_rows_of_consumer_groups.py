@@ -82,6 +82,15 @@ def test_a_consumer_group_becomes_a_classic_one_in_stable_whatever_state_it_was_
     assert verdicts.STATES in broken([ASSIGNING, prepares])
 
 
+def test_a_group_whose_downgrade_is_not_written_is_a_consumer_group_again() -> None:
+    converted = events.GroupConverted("g", 1, "downgraded")
+    prepares = r.state("Stable", "PreparingRebalance", 1, "downgraded")
+    left = r.state("Reconciling", "Assigning", 1, "left")
+    for cause, invariants in (("group-downgraded", set()), ("generation", {verdicts.STATES})):
+        failed = events.AppendFailed("g", "NOT_ENOUGH_REPLICAS", cause)
+        assert broken([ASSIGNING, converted, prepares, failed, left]) == invariants
+
+
 def test_epochs_are_checked_if_members_may_be_of_a_consumer_group() -> None:
     assert verdicts.EPOCHS in InvariantChecks(consumer_groups=True).verdicts
     assert verdicts.EPOCHS not in InvariantChecks().verdicts
@@ -104,6 +113,16 @@ def test_a_member_whose_removal_is_not_written_is_back() -> None:
     assert members == set()
     checks.consumer_group_reverted(9_999)
     assert members == set(), "the write takes 10 ms"
+    checks.consumer_group_reverted(10_000)
+    assert members == {"a-1"}
+
+
+def test_a_member_whose_new_id_is_not_written_has_its_old_one_back() -> None:
+    members = {"a-1"}
+    checks = followed(members, failing())
+    checks.step_taken(0, BEGINS_TO_FAIL)
+    checks.replaced(0, r.replaced("a-1", "a-2"))
+    assert members == {"a-2"}
     checks.consumer_group_reverted(10_000)
     assert members == {"a-1"}
 
@@ -185,7 +204,13 @@ def test_a_group_that_is_created_once_more_is_written_without_members() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "is_in"), [(AppendCause.MEMBER_HEARTBEAT, False), (AppendCause.GENERATION, True)]
+    ("cause", "is_in"),
+    [
+        (AppendCause.MEMBER_HEARTBEAT, False),
+        (AppendCause.MEMBERS_REMOVED, False),
+        (AppendCause.GROUP_DOWNGRADED, False),
+        (AppendCause.GENERATION, True),
+    ],
 )
 def test_whose_join_to_a_consumer_group_is_not_written_is_out(cause: AppendCause, is_in: bool) -> None:
     checks = InvariantChecks(appends=Appends(10, (failing(),)), consumer_groups=True)
