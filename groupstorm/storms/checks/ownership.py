@@ -6,6 +6,9 @@ or until its process ends. It completes a generation with `partitions_assigned`,
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import NamedTuple
+
 from groupstorm.storms.checks.verdicts import (
     ASSIGNED_ONLY,
     LOST_IS_GONE,
@@ -19,6 +22,15 @@ from groupstorm.trace.events import member as events
 
 #: Causes of `rejoin_requested` after which everything that the member owns is lost.
 RESETS = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "poll-timeout"})
+
+
+class _Assigned(NamedTuple):
+    """What a member was assigned in a generation. A member of a consumer group (KIP-848) that has partitions
+    to give up stays in its epoch: what it had there before, it may still complete behind the last answer."""
+
+    generation: int | None
+    at_last: tuple[str, ...]
+    at_some_time: frozenset[str]
 
 
 class Holding:
@@ -50,14 +62,18 @@ class OwnershipChecks:
         self._holders: dict[str, list[Holding]] = {}
         #: The partitions that several processes have owned at a time: no others can have two owners.
         self._shared: set[str] = set()
-        self._assigned: dict[str, tuple[int | None, tuple[str, ...]]] = {}
+        self._assigned: dict[str, _Assigned] = {}
 
     # -- what the coordinator says ---------------------------------------------------------------
 
     def sync_answered(self, event: coordinator_events.SyncAnswered) -> None:
         """The member got its assignment."""
         if event.error is None and event.partitions is not None:
-            self._assigned[event.member_id] = (event.generation, event.partitions)
+            before = self._assigned.get(event.member_id)
+            earlier = before.at_some_time if before and before.generation == event.generation else frozenset()
+            self._assigned[event.member_id] = _Assigned(
+                event.generation, event.partitions, earlier.union(event.partitions)
+            )
 
     # -- what members say ------------------------------------------------------------------------
 
@@ -85,7 +101,9 @@ class OwnershipChecks:
         for partition in event.partitions:
             self._add(holding, partition)
         self._check_shared(holding)
-        self._check_assigned(holding)
+        assigned = self._assigned_in_generation(holding)
+        if assigned is not None:
+            self._check_assigned(holding, assigned.at_some_time)
 
     def given_up(self, event: events.PartitionsRevoked | events.PartitionsLost) -> None:
         holding = self._holdings[event.member]
@@ -111,7 +129,9 @@ class OwnershipChecks:
         """Look at all owners once more."""
         for holding in self._holdings.values():
             self._check_shared(holding)
-            self._check_assigned(holding)
+            assigned = self._assigned_in_generation(holding)
+            if assigned is not None:
+                self._check_assigned(holding, assigned.at_last)
 
     def check_work(self, name: str, works_on: set[str]) -> None:
         """At the end a process works on ``works_on``: that must be what it owns."""
@@ -183,12 +203,14 @@ class OwnershipChecks:
                 f"{listed(sorted(holding.partitions))}, which it had lost ({cause})",
             )
 
-    def _check_assigned(self, holding: Holding) -> None:
-        """In the generation that it completed last, a member owns nothing that it was not assigned."""
+    def _assigned_in_generation(self, holding: Holding) -> _Assigned | None:
+        """What the member was assigned in the generation that it completed last; None if that is not known."""
         assigned = self._assigned.get(holding.member_id)
-        if assigned is None or assigned[0] != holding.generation or not holding.partitions:
-            return
-        kept = holding.partitions.difference(assigned[1])
+        return assigned if assigned is not None and assigned.generation == holding.generation else None
+
+    def _check_assigned(self, holding: Holding, assigned: Collection[str]) -> None:
+        """In the generation that it completed last, a member owns nothing that it was not assigned."""
+        kept = holding.partitions.difference(assigned)
         if kept:
             self._verdicts.violated(
                 ASSIGNED_ONLY,

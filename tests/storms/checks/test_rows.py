@@ -282,10 +282,22 @@ def test_two_owners_are_looked_at_once_more_at_the_end() -> None:
         ([(0, r.sync_answered("a-1", error="x")), A_HAS_IT], HELD),
         ([(0, r.sync_answered("a-1", generation=2)), A_HAS_IT], HELD),  # not completed yet
         ([(0, r.sync_answered("a-1")), (0, r.taken("a-1"))], HELD),
+        (
+            [(0, r.sync_answered("a-1", "t-0", generation=0)), (0, r.sync_answered("a-1")), A_HAS_IT],
+            "a owns t-0 in generation 1, which assigns it to others or to nobody",
+        ),
     ],
 )
 def test_members_own_what_they_were_assigned(rows: list[Row], sentence: str) -> None:
     assert said([*BOTH, *rows], ASSIGNED_ONLY) == sentence
+
+
+def test_an_assignment_may_be_completed_behind_a_later_one_of_the_generation_but_not_kept() -> None:
+    """As by a member of a consumer group, whose epoch stays the same until it has given its partitions up."""
+    checks = check([*BOTH, (0, r.sync_answered("a-1", "t-0")), (0, r.sync_answered("a-1")), A_HAS_IT])
+    assert checks.verdicts[ASSIGNED_ONLY] == HELD
+    checks._ownership.finish()
+    assert "a owns t-0 in generation 1" in checks.verdicts[ASSIGNED_ONLY]
 
 
 @pytest.mark.parametrize("cause", sorted(RESETS))
