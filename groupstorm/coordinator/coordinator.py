@@ -70,7 +70,7 @@ from groupstorm.coordinator.records import AppendPolicy, Record, immediate, oper
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import APPEND, EXPIRATION, JOIN, MEMBER_SESSION, SESSION, Timer
 from groupstorm.coordinator.topics import Topic
-from groupstorm.coordinator.writes import on_append_timer, submit
+from groupstorm.coordinator.writes import on_append_timer, submit, turn_of_parked
 
 #: Handles one request on one group.
 Handler = Callable[[Shard, GroupRequest, PendingReply], Write | None]
@@ -125,6 +125,8 @@ class GroupCoordinator:
             write = handler(shard, request, reply)
         except Exception as problem:  # noqa: BLE001  # `broken_off` says why
             write = broken_off(shard, request.group, request, problem, self._refuse_broken, (request, reply))
+        if write is None and not reply.done and isinstance(request, JoinGroup | SyncGroup):
+            write = turn_of_parked(shard, request)
         if write is not None:
             write.refuse = lambda error: self._refuse(request, reply, operation_error(error))
             submit(shard, write)

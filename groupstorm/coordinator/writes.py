@@ -1,9 +1,10 @@
 """Writes to the offsets topic and the answers that wait for them.
 
 As in Kafka's CoordinatorRuntime, reads see a write once it is committed, and its request is answered then.
-An operation without records is answered once the writes before it are done. Joins and syncs are the
-exception: they are answered as soon as the group's state allows it. Kafka keeps one such queue per partition
-of the offsets topic; here every group has its own, as if each lived in a partition to itself.
+An operation without records is answered once the writes before it are done. Joins and syncs of classic
+groups are the exception: they are answered as soon as the group's state allows it, unless the writes before
+them have failed or taken too long by then. Kafka keeps one such queue per partition of the offsets topic;
+here every group has its own, as if each lived in a partition to itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.error_responses import GroupRequest, error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
-from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.messages import JoinGroup, Response, SyncGroup
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import operation_error
 from groupstorm.coordinator.shard import Shard
@@ -144,3 +145,10 @@ def answer_in_turn(shard: Shard, request: GroupRequest, reply: PendingReply, res
     )
     turn.refuse = lambda error: shard.answer(reply, error_response(request, operation_error(error)))
     submit(shard, turn)
+
+
+def turn_of_parked(shard: Shard, request: JoinGroup | SyncGroup) -> Write | None:
+    """A parked request fails with the writes before it; None if there are none
+    (GroupCoordinatorService.joinGroup, syncGroup)."""
+    before = shard.writes.last(request.group)
+    return None if before is None else Write(request.group, (), before.cause)

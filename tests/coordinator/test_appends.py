@@ -293,6 +293,47 @@ def test_several_operations_wait_for_the_same_write(times_out: bool) -> None:
     assert world.coordinator.last_write("g") is None
 
 
+def _with_commit(world: World, append_ms: int = 500, error: Error | None = None) -> World:
+    """A commit to a Stable group of two, whose write is under way."""
+    world.stable()
+    world.append_delay_ms, world.append_error = append_ms, error
+    world.send(OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(7)}}, 9))
+    world.append_error = None
+    return world
+
+
+@pytest.mark.parametrize(("fails", "after_ms"), [(True, 450), (False, 100)])
+def test_a_parked_join_fails_with_the_write_before_it_and_its_member_has_joined_all_the_same(
+    fails: bool, after_ms: int
+) -> None:
+    """It fails, or takes too long (GroupCoordinatorService.joinGroup, ClassicGroup.hasAllMembersJoined)."""
+    world = World(no_delay(commit_timeout_ms=5_000 if fails else 100))
+    _with_commit(world, error=Error.NOT_ENOUGH_REPLICAS if fails else None).advance(50)
+    parked = world.join("m1")
+    world.advance(after_ms - 1)
+    assert world.error(parked) is None
+    world.advance(1)
+    assert world.error(parked) is Error.COORDINATOR_NOT_AVAILABLE
+    assert world.state == "PreparingRebalance"
+    assert world.error(world.join("m2")) is Error.NONE
+    assert world.state == "CompletingRebalance"
+    answers = [event.error for event in world.of(events.JoinAnswered) if event.member_id == "m1"]
+    assert answers[-1] == "COORDINATOR_NOT_AVAILABLE", "the end of the round does not answer it again"
+
+
+def test_parked_requests_are_answered_when_their_round_goes_on_though_a_write_before_them_is_under_way() -> (
+    None
+):
+    world = _with_commit(World(no_delay()), error=Error.NOT_ENOUGH_REPLICAS)
+    joins = [world.join("m1"), world.join("m2")]
+    assert [world.error(join) for join in joins] == [Error.NONE] * 2
+    parked = world.sync("m2")
+    assert world.error(parked) is None
+    world.advance(500)
+    assert world.error(parked) is Error.COORDINATOR_NOT_AVAILABLE
+    assert len(world.of(events.SyncAnswered)) == 3, "two in the first round"
+
+
 def test_a_plan_that_lands_in_another_round_counts_for_nothing() -> None:
     world = World(no_delay())
     world.stable()

@@ -204,7 +204,7 @@ class OwnershipChecks:
             )
 
     def _assigned_in_generation(self, holding: Holding) -> _Assigned | None:
-        """What the member was assigned in the generation that it completed last; None if that is not known."""
+        """What the member was assigned in the generation that it completed last; None if nobody knows."""
         assigned = self._assigned.get(holding.member_id)
         return assigned if assigned is not None and assigned.generation == holding.generation else None
 
