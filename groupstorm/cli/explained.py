@@ -71,7 +71,7 @@ def _print_group(one: Explanation) -> None:
     counted_from = f", counted from {seconds(history.from_us / _SECOND_US)} on" if history.from_us else ""
     number = counted(len(begun), "rebalance")
     if history.rebalances_are_least:
-        number = f"at least {number}"
+        number = f"at least {number}" if begun else "no rebalance seen"
     print_paragraph(
         f"Group {history.group}: {number} ({rounds}) in {lasted}{counted_from}",
         emphasized=True,

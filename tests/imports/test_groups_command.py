@@ -250,6 +250,13 @@ def test_explain_says_that_it_counts_what_is_seen(tmp_path: Path) -> None:
     assert "rebalances" in group["unknown"]
 
 
+def test_explain_says_that_it_saw_no_rebalance_between_descriptions_that_are_the_same(tmp_path: Path) -> None:
+    import_texts(tmp_path, series(("41:00", described(A, B)), ("42:00", described(A, B))))
+    said = groupstorm("explain", "out", "--all", cwd=tmp_path).stdout
+    assert said.startswith("Group pay: no rebalance seen (0 rounds)")
+    assert "Not known: what happened between two descriptions" in said
+
+
 def test_a_rebalance_in_between_is_not_known(tmp_path: Path) -> None:
     warning = "Warning: Consumer group 'pay' is rebalancing.\n" + "\n".join(
         line for line in real("describe-classic-members").replace("orders:0,1", "-").splitlines()
