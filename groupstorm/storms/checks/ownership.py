@@ -63,6 +63,8 @@ class OwnershipChecks:
         #: The partitions that several processes have owned at a time: no others can have two owners.
         self._shared: set[str] = set()
         self._assigned: dict[str, _Assigned] = {}
+        #: What the coordinator last left to each member of a consumer group.
+        self._left: dict[str, tuple[str, ...]] = {}
 
     # -- what the coordinator says ---------------------------------------------------------------
 
@@ -74,6 +76,10 @@ class OwnershipChecks:
             self._assigned[event.member_id] = _Assigned(
                 event.generation, event.partitions, earlier.union(event.partitions)
             )
+
+    def reconciled(self, event: coordinator_events.MemberReconciled) -> None:
+        """A member of a consumer group has to give up what is not named."""
+        self._left[event.member_id] = event.partitions
 
     # -- what members say ------------------------------------------------------------------------
 
@@ -178,16 +184,23 @@ class OwnershipChecks:
         self, holding: Holding, event: events.PartitionsRevoked | events.PartitionsLost
     ) -> None:
         """A member revokes as long as it is a member; after that it has lost (onPartitionsLost). It may also
-        revoke what it has not begun to fetch, and so never owned by its rows."""
+        revoke what it has not begun to fetch, and so never owned by its rows. A listener's call waits for
+        poll(): a consumer (KIP-848) that was to give a partition up may have left the group by then."""
         cause = holding.reset_cause
-        if not cause and (event.generation < 0 or event.member_id != holding.member_id):
+        if not cause and event.member_id != holding.member_id:
             cause = "it has a new member id"
+        elif not cause and event.generation < 0 and not self._was_to_revoke(event):
+            cause = "it has left"
         if cause:
             self._verdicts.violated(
                 LOST_IS_GONE,
                 f"{holding.name} revoked {listed(sorted(event.partitions))}, "
                 f"which it had lost before ({cause})",
             )
+
+    def _was_to_revoke(self, event: events.PartitionsRevoked | events.PartitionsLost) -> bool:
+        left = self._left.get(event.member_id)
+        return left is not None and not set(event.partitions).intersection(left)
 
     def _check_lost(self, holding: Holding, event: events.PartitionsAssigned) -> None:
         """After its generation was reset, or under a new id, a member begins with nothing."""

@@ -65,6 +65,10 @@ def sync_answered(
     return coordinator.SyncAnswered("g", name(member_id), member_id, generation, error, partitions)
 
 
+def reconciled(member_id: str, *partitions: str) -> coordinator.MemberReconciled:
+    return coordinator.MemberReconciled("g", name(member_id), member_id, 1, "STABLE", partitions, ())
+
+
 def started(process: str) -> member.MemberStarted:
     return member.MemberStarted("g", process, None, ("t",))
 

@@ -332,6 +332,16 @@ def test_after_a_reset_partitions_are_lost_before_another_generation_is_complete
         ),
         (
             [(0, r.revoked("a-1", "t-0", generation=-1))],
+            "a revoked t-0, which it had lost before (it has left)",
+        ),
+        # a listener's call that was due while it was a member
+        ([(0, r.reconciled("a-1", "t-1")), (0, r.revoked("a-1", "t-0", generation=-1))], HELD),
+        (
+            [(0, r.reconciled("a-1", "t-0")), (0, r.revoked("a-1", "t-0", generation=-1))],
+            "a revoked t-0, which it had lost before (it has left)",
+        ),
+        (
+            [(0, r.reconciled("a-1", "t-1")), (0, r.revoked("a-2", "t-0", generation=-1))],
             "a revoked t-0, which it had lost before (it has a new member id)",
         ),
         ([(0, r.revoked("a-1", "t-0", generation=0))], HELD),  # -1 alone is no generation

@@ -30,10 +30,6 @@ REMOVED = events.MemberRemoved("g", "a", "a-1", None, 1, "left")
 CLOSED = r.state("PreparingRebalance", "CompletingRebalance", 2, "all-joined", leader="a-1")
 
 
-def holds(member_id: str, partition: str, epoch: int = 1) -> events.MemberReconciled:
-    return events.MemberReconciled("g", r.name(member_id), member_id, epoch, "STABLE", (partition,), ())
-
-
 def broken(rows: Sequence[TracedEvent]) -> set[str]:
     """The invariants that do not hold in a group that has settled; no process is there that could live."""
     checks = InvariantChecks(consumer_groups=True)
@@ -47,12 +43,15 @@ def broken(rows: Sequence[TracedEvent]) -> set[str]:
     ("rows", "invariants"),
     [
         ([events.GroupEpochBumped("g", 2), events.GroupEpochBumped("g", 2)], {verdicts.EPOCHS}),
-        ([holds("a-1", "t-0"), holds("b-1", "t-0")], {verdicts.TWO_HOLDERS}),
-        ([holds("a-1", "t-0"), REMOVED, holds("b-1", "t-0")], set()),
-        ([holds("a-1", "t-0"), r.replaced("a-1", "a-2"), holds("b-1", "t-0")], set()),
-        ([holds("a-1", "t-0"), FAILED, holds("b-1", "t-0")], set()),
-        ([holds("a-1", "t-0"), events.GroupDeleted("g", "unloaded"), holds("b-1", "t-0")], set()),
-        ([holds("a-1", "t-0"), events.TargetAssigned("g", 2, 1)], {verdicts.TARGETS}),
+        ([r.reconciled("a-1", "t-0"), r.reconciled("b-1", "t-0")], {verdicts.TWO_HOLDERS}),
+        ([r.reconciled("a-1", "t-0"), REMOVED, r.reconciled("b-1", "t-0")], set()),
+        ([r.reconciled("a-1", "t-0"), r.replaced("a-1", "a-2"), r.reconciled("b-1", "t-0")], set()),
+        ([r.reconciled("a-1", "t-0"), FAILED, r.reconciled("b-1", "t-0")], set()),
+        (
+            [r.reconciled("a-1", "t-0"), events.GroupDeleted("g", "unloaded"), r.reconciled("b-1", "t-0")],
+            set(),
+        ),
+        ([r.reconciled("a-1", "t-0"), events.TargetAssigned("g", 2, 1)], {verdicts.TARGETS}),
         # an empty group is deleted if a member of the other protocol joins it, and another one begins
         ([events.GroupEpochBumped("g", 7), CREATED, events.GroupEpochBumped("g", 2)], set()),
     ],
@@ -238,7 +237,7 @@ def test_the_session_timeout_of_the_group_counts_for_consumer_groups(
     assert longest_silence_us(Settings(("", group | own))) == silence_us
 
 
-@pytest.mark.parametrize("written", [events.GroupEpochBumped("g", 2), holds("a-1", "t-0"), None])
+@pytest.mark.parametrize("written", [events.GroupEpochBumped("g", 2), r.reconciled("a-1", "t-0"), None])
 def test_a_change_of_a_consumer_group_writes_its_members(written: TracedEvent | None) -> None:
     checks = InvariantChecks(consumer_groups=True)
     for row in (r.added("a-1"), written, events.GroupDeleted("g", "unloaded")):
