@@ -250,7 +250,7 @@ class InvariantChecks:
     def _reconciled(self, event: coordinator_events.MemberReconciled) -> None:
         self._consumer_groups.reconciled(event)
         self._ownership.reconciled(event)
-        self._membership.consumer_group_written(self._time_us)
+        self._membership.reconciled(self._time_us, event)
 
     def _join_parked(self, event: coordinator_events.JoinParked) -> None:
         self._requests.join_parked(event)

@@ -164,7 +164,7 @@ def test_later_writes_fail_with_the_one_that_they_build_on() -> None:
 
 
 def test_a_write_whose_request_has_timed_out_still_ends_before_the_one_behind_it() -> None:
-    """Both end at the same time; nobody waits for the second, a session that ends."""
+    """Both end at the same time; nobody waits for the second, a session that ends. A third takes longer."""
     group = Group(**{"offsets.commit.timeout.ms": 5_000})
     group.join("a")
     before = group_state(group.group)
@@ -172,12 +172,16 @@ def test_a_write_whose_request_has_timed_out_still_ends_before_the_one_behind_it
     group.driver.append_delay_ms, group.driver.append_error = 10_000, Error.NOT_ENOUGH_REPLICAS
     assert group.join("b") is None
     group.driver.append_delay_ms, group.driver.append_error = 0, None
-    (refused,) = group.advance(9_999)
+    (refused,) = group.advance(9_500)
     assert refused.error is Error.COORDINATOR_NOT_AVAILABLE
     assert list(group.group.members) == ["b"]
-    group.advance(1)
+    group.driver.append_delay_ms = 1_000
+    assert group.join("c") is None
+    assert group.advance(500) == []
     assert group_state(group.group) == before, "the removal fails with the join that it builds on"
     assert len(group.of(events.AppendFailed)) == 2
+    assert group.advance(499) == []
+    assert [answer.error for answer in group.advance(1)] == [Error.COORDINATOR_NOT_AVAILABLE]
 
 
 def _with_classic_member(append_ms: int, error: Error | None = None) -> Group:

@@ -119,6 +119,11 @@ class MembershipChecks:
         self._log.consumer_group_written(time_us)
         self._unwritten.written(time_us)
 
+    def reconciled(self, time_us: int, event: coordinator_events.MemberReconciled) -> None:
+        """A heartbeat of the member has brought it further: its session begins again."""
+        self.consumer_group_written(time_us)
+        self._answered_us[event.member_id] = self._log.busy_until_us(time_us)
+
     def consumer_group_reverted(self, time_us: int) -> None:
         """A write of a consumer group has failed: who joined or left in it is back or out."""
         self._sessionless |= self._unwritten.append_failed(time_us)
@@ -146,8 +151,10 @@ class MembershipChecks:
         self._living[event.member].member_id = event.member_id
 
     def paused(self, time_us: int, event: events.MemberPaused) -> None:
+        """What it has sent may be read only when the response to its last request has left, which waits for
+        the writes under way."""
         if event.cause == "pause":
-            self._living[event.member].silent_since_us = time_us
+            self._living[event.member].silent_since_us = self._log.busy_until_us(time_us)
 
     def resumed(self, time_us: int, event: events.MemberResumed) -> None:
         process = self._living[event.member]
@@ -159,7 +166,9 @@ class MembershipChecks:
     def crashed(self, time_us: int, event: events.MemberCrashed) -> None:
         process = self._living.pop(event.member)
         if event.member_id in self._members:
-            since_us = time_us if process.silent_since_us is None else process.silent_since_us
+            since_us = process.silent_since_us
+            if since_us is None:
+                since_us = self._log.busy_until_us(time_us)
             self._crashed[event.member_id] = (event.member, since_us)
 
     def ended(self, event: events.MemberClosed | events.MemberFailed) -> None:

@@ -196,6 +196,11 @@ class WrittenMembers:
                 self._written = write.members
         return self._written
 
+    def busy_until_us(self, time_us: int) -> int:
+        """When the last write ends that is under way; ``time_us`` if none is."""
+        _ = self.at(time_us)
+        return self._under_way[-1].due_ms * 1000 if self._under_way else time_us
+
     def loads(self, members: frozenset[str]) -> None:
         """Another coordinator has loaded these members: writes still under way were the dead one's."""
         self._written = members

@@ -141,7 +141,7 @@ def test_a_process_that_dies_while_it_stands_still_is_silent_since_then() -> Non
     assert silence((5, r.paused("a-1")), (900, r.crashed("a-1")), (5 + LIMIT_US, r.removed("a-1")))
 
 
-@pytest.mark.parametrize("answer", [r.join_answered("a-1"), r.sync_answered("a-1")])
+@pytest.mark.parametrize("answer", [r.join_answered("a-1"), r.sync_answered("a-1"), r.reconciled("a-1")])
 def test_a_response_begins_the_session_again(answer: TracedEvent) -> None:
     assert silence((5, r.crashed("a-1")), (500, answer), (500 + LIMIT_US, r.removed("a-1")))
     assert not silence((5, r.crashed("a-1")), (500, answer), (501 + LIMIT_US, r.removed("a-1")))

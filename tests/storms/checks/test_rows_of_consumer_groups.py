@@ -180,6 +180,39 @@ def test_a_member_whose_removal_is_not_written_has_no_session_until_it_is_heard_
     assert (found.of[verdicts.SILENCE] == verdicts.HELD) is (not then)
 
 
+@pytest.mark.parametrize("how", ["crashed", "paused"])
+@pytest.mark.parametrize(("is_writing", "silent_us"), [(True, 41_000), (False, 31_000)])
+def test_a_request_of_the_dead_may_be_read_when_the_writes_under_way_have_ended(
+    how: str, is_writing: bool, silent_us: int
+) -> None:
+    """Each write takes 10 ms, the session 1 ms. Two writes begin at 20 ms and 25 ms, a dies at 30 ms."""
+    for late_us in (0, 1):
+        found = Verdicts()
+        checks = MembershipChecks(found, {"a-1"}, RequestChecks(found), 1_000, Appends(10))
+        checks.started(r.started("a"))
+        if is_writing:
+            checks.consumer_group_written(20_000)
+            checks.reconciled(30_000, r.reconciled("b-1"))
+        if how == "crashed":
+            checks.crashed(30_000, r.crashed("a-1"))
+            checks.removed(silent_us + late_us, REMOVED)
+        else:
+            checks.paused(30_000, r.paused("a-1"))
+            checks.resumed(silent_us + late_us, r.resumed("a-1"))
+        assert (found.of[verdicts.SILENCE] == verdicts.HELD) is not bool(late_us)
+
+
+def test_a_heartbeat_that_brings_a_member_further_begins_its_session_when_it_is_written() -> None:
+    for late_us in (0, 1):
+        found = Verdicts()
+        checks = MembershipChecks(found, {"a-1"}, RequestChecks(found), 1_000, Appends(10))
+        checks.started(r.started("a"))
+        checks.crashed(0, r.crashed("a-1"))
+        checks.reconciled(500, r.reconciled("a-1"))
+        checks.removed(11_000 + late_us, REMOVED)
+        assert (found.of[verdicts.SILENCE] == verdicts.HELD) is not bool(late_us)
+
+
 @pytest.mark.parametrize(("fails", "loaded"), [(False, {"a-1"}), (True, set())])
 def test_another_coordinator_loads_what_was_written(fails: bool, loaded: set[str]) -> None:
     members = {"a-1"}
