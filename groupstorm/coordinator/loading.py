@@ -14,6 +14,7 @@ from groupstorm.coordinator.consumer.moving import on_consumer_group_loaded, unl
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.consumer.replay import replay
 from groupstorm.coordinator.failures import attempt
+from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
@@ -92,9 +93,9 @@ def move(shard: Shard, names: Iterable[str]) -> list[Write]:
     writes = []
     for name in names:
         group = shard.groups.get(name)
-        if group is None and name not in shard.writes:
+        if group is None:
             continue
-        _unload(shard, name)
+        _unload(shard, group)
         written = shard.written.get(name)
         if written is not None:
             shard.groups.put(name, restored_group(written))
@@ -140,17 +141,16 @@ def _offset_record(
 
 def unload(shard: Shard) -> None:
     """The coordinator ends: answer every parked request, and everyone who waits for a write."""
-    for name in dict.fromkeys((*shard.groups.keys(), *shard.writes.groups())):
-        _unload(shard, name)
+    for name in shard.groups.keys():  # noqa: SIM118
+        _unload(shard, shard.groups[name])
 
 
-def _unload(shard: Shard, name: str) -> None:
-    group = shard.groups.get(name)
+def _unload(shard: Shard, group: AnyGroup) -> None:
     if isinstance(group, ConsumerGroup):
         unload_consumer_group(shard, group)
-    elif group is not None:
+    else:
         unload_group(shard, group)
-    abandon(shard, name)
+    abandon(shard, group.name)
 
 
 def end_transaction(shard: Shard, producer_id: int, is_commit: bool) -> Write:

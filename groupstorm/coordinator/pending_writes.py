@@ -97,10 +97,6 @@ class PendingWrites:
         writes = self._by_group.get(group)
         return (writes[-1].behind or writes[-1]) if writes else None
 
-    def groups(self) -> tuple[str, ...]:
-        """The groups that have writes under way."""
-        return tuple(self._by_group)
-
     def __contains__(self, group: str) -> bool:
         """Whether a write of this group is under way."""
         return group in self._by_group

@@ -192,8 +192,7 @@ def test_a_write_of_a_former_coordinator_never_lands(world: World) -> None:
     assert world.of(events.AppendFailed) == []
 
 
-def test_a_group_that_exists_in_writes_alone_is_gone_with_its_coordinator(world: World) -> None:
-    """It was deleted and is created anew by nobody."""
+def test_a_group_whose_end_is_not_written_yet_is_there_again_at_the_next_coordinator(world: World) -> None:
     world.stable(members=1)
     world.leave("m1")
     world.append_delay_ms = 500

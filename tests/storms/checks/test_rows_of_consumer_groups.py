@@ -72,6 +72,7 @@ def test_a_failed_write_undoes_the_state_of_a_consumer_group_alone() -> None:
     assert broken([ASSIGNING, ASSIGNING]) == {verdicts.STATES}
     assert broken([ASSIGNING, FAILED, ASSIGNING]) == set()
     assert verdicts.STATES in broken([*ROUND, FAILED, FROM_EMPTY])
+    assert verdicts.STATES in broken([FAILED, ROUND[1]]), "which it is not at first"
 
 
 def test_a_consumer_group_becomes_a_classic_one_in_stable_whatever_state_it_was_in() -> None:
@@ -223,6 +224,15 @@ def test_another_coordinator_loads_what_was_written(fails: bool, loaded: set[str
     checks.sync_parked(0, r.sync_parked("a-1"))
     checks.group_deleted(10_000, events.GroupDeleted("g", "unloaded"))
     assert members == loaded
+
+
+def test_what_was_under_way_when_a_coordinator_went_is_not_loaded_by_a_later_one() -> None:
+    members = {"a-1"}
+    checks = followed(members)
+    checks.consumer_group_written(0)
+    for time_us in (5_000, 20_000):
+        checks.group_deleted(time_us, events.GroupDeleted("g", "unloaded"))
+        assert members == set()
 
 
 def test_a_group_that_is_created_once_more_is_written_without_members() -> None:
