@@ -315,6 +315,26 @@ def test_the_policy_says_which_live_groups_may_change(policy: str, upgrades: boo
     assert (group.driver.coordinator.group("g") is not None) == downgrades
 
 
+def test_a_round_of_nobody_is_upgraded_with_its_generation() -> None:
+    """Its last member left; an id that was given out keeps the round open, and the group is not Empty."""
+    group = Group(**{"group.initial.rebalance.delay.ms": 0})
+    group.classic("c", "t")
+    group.advance(0)
+    group.sync("c", assignments="auto-consumer")
+    group.classic("d", "t")
+    group.classic("p", "t", version=4)
+    classic = group.driver.coordinator.group("g")
+    assert classic is not None
+    for member_id in list(classic.members.keys()):
+        group.step(op="leave", **{"as": "c"}, members=[[member_id, None]])
+    assert (classic.state, len(classic.members), classic.generation) == ("PreparingRebalance", 0, 1)
+    group.events.clear()
+    assert group.join("new").error is Error.NONE
+    assert group.of(events.GroupConverted) == [("g", 1, "upgraded")]
+    assert group.of(events.GroupCreated) == []
+    assert group.group.epoch == 2
+
+
 def test_group_options_hold_for_one_group_within_the_brokers_bounds() -> None:
     group = Group()
     coordinator = group.driver.coordinator

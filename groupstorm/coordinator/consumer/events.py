@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.classic.states import EMPTY
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember, Partitions
 from groupstorm.coordinator.consumer.records import (
@@ -27,7 +28,7 @@ class ChangeEvents:
         self._name = name
         self._cause = cause
         before = shard.groups.get(name)
-        self._was_classic = isinstance(before, ClassicGroup) and bool(before.members)
+        self._was_classic = isinstance(before, ClassicGroup) and before.state is not EMPTY
         self._is_new = not isinstance(before, ConsumerGroup)
         self._state = "Empty" if before is None else before.state.value
         self._epoch = -1 if before is None else before.generation
