@@ -212,6 +212,7 @@ class InvariantChecks:
     def _created(self, event: coordinator_events.GroupCreated) -> None:
         self._states.group_created(event)
         self._membership.created(self._time_us, event)
+        self._skipped_assignments.created(event)
         self._consumer_groups.begins_anew()
 
     def _deleted(self, event: coordinator_events.GroupDeleted) -> None:
@@ -242,6 +243,7 @@ class InvariantChecks:
         else:
             self._states.converted()
             self._membership.converted(self._time_us, event)
+            self._skipped_assignments.converted(event)
 
     def _epoch_bumped(self, event: coordinator_events.GroupEpochBumped) -> None:
         self._consumer_groups.epoch_bumped(event)

@@ -108,6 +108,8 @@ class MembershipChecks:
         (GroupMetadataManager.convertToClassicGroup, convertToConsumerGroup)."""
         if event.cause == Cause.UPGRADED:
             self._unwritten.forget()
+        else:
+            self._log.consumer_group_written(time_us)  # an upgrade has more rows
         self._answered_us.update(dict.fromkeys(self._members, time_us))
 
     def answered(self, time_us: int, member_id: str) -> None:

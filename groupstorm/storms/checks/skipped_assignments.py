@@ -1,4 +1,8 @@
-"""Partitions that nobody owns since a static member came back: Kafka's own behaviour, and its exact limits.
+"""Partitions that nobody owns though the group is Stable: Kafka's own behaviour, and its exact limits.
+
+A consumer group whose last member of the new protocol goes becomes a classic one, and a round begins
+(GroupMetadataManager.convertToClassicGroup). What that member had is assigned in this round. A coordinator
+that loads the group before the round has closed finds a Stable group, and begins no round.
 
 The coordinator gives a static member that comes back to a Stable group its assignment, and no round begins
 (GroupMetadataManager).
@@ -19,7 +23,7 @@ from collections.abc import Callable, Collection
 from groupstorm.storms.checks.verdicts import NO_NEW_ASSIGNMENT, listed
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import scenario as scenario_events
-from groupstorm.trace.events.group_states import GroupState
+from groupstorm.trace.events.group_states import Cause, GroupState
 
 
 class SkippedAssignments:
@@ -42,6 +46,10 @@ class SkippedAssignments:
         self._assigned: set[str] = set()
         #: What members had that came back in this generation, and the name of each.
         self._had: dict[str, str] = {}
+        #: A downgrade has begun a round that has not closed yet.
+        self._awaits_round = False
+        #: The coordinator that has loaded the group does not know of that round.
+        self._round_forgotten = False
 
     def partitions_created(self, event: scenario_events.PartitionsCreated) -> None:
         self._created.update(event.partitions)
@@ -52,6 +60,7 @@ class SkippedAssignments:
         if event.state == GroupState.COMPLETING_REBALANCE:
             self._leader = event.leader
             self._returned = ""
+            self._awaits_round = self._round_forgotten = False
             self._assigned.clear()
             self._had.clear()
 
@@ -60,6 +69,14 @@ class SkippedAssignments:
             self._assigned.update(event.partitions)
             before = self._assignments.get(event.member_id, [])
             self._assignments[event.member_id] = [*before[-1:], event.partitions]
+
+    def converted(self, event: coordinator_events.GroupConverted) -> None:
+        self._awaits_round = event.cause == Cause.DOWNGRADED
+        self._round_forgotten = False
+
+    def created(self, event: coordinator_events.GroupCreated) -> None:
+        """A group that is loaded is Stable if it has members."""
+        self._round_forgotten = self._awaits_round and event.cause == "loaded"
 
     def replaced(self, event: coordinator_events.MemberReplaced) -> None:
         if self._state == GroupState.STABLE:
@@ -74,6 +91,13 @@ class SkippedAssignments:
 
     def reason(self, without_owner: Collection[str]) -> str | None:
         """Why nobody owns these at the end; None if it has another reason."""
+        if self._round_forgotten:
+            return (
+                f"{NO_NEW_ASSIGNMENT} for {listed(sorted(without_owner))}: no owner until another round, "
+                "since the group had become a classic one, and its coordinator was gone before the round "
+                "behind that had closed: the next one knows of no round "
+                "(GroupMetadataManager.convertToClassicGroup)"
+            )
         if self._state != GroupState.STABLE:
             return None
         given_up = [self._had[each] for each in sorted(without_owner) if self._is_given_up(each)]

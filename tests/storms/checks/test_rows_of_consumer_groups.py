@@ -235,6 +235,16 @@ def test_what_was_under_way_when_a_coordinator_went_is_not_loaded_by_a_later_one
         assert members == set()
 
 
+@pytest.mark.parametrize(("cause", "loaded"), [("downgraded", {"b-1"}), ("upgraded", set())])
+def test_a_downgrade_is_written_and_an_upgrade_with_what_follows_it(cause: str, loaded: set[str]) -> None:
+    members = {"b-1"}
+    checks = followed(members)
+    checks.converted(0, events.GroupConverted("g", 3, cause))
+    members.clear()
+    checks.group_deleted(20_000, events.GroupDeleted("g", "unloaded"))
+    assert members == loaded
+
+
 def test_a_group_that_is_created_once_more_is_written_without_members() -> None:
     members = {"a-1"}
     checks = followed(members)

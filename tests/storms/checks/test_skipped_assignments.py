@@ -10,7 +10,13 @@ import pytest
 from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
 from groupstorm.storms.checks.verdicts import HELD, NO_NEW_ASSIGNMENT, OWNED_AT_END
 from groupstorm.storms.settling import kafkas_own
-from groupstorm.trace.events.coordinator import GroupStateChanged, MemberReplaced, SyncAnswered
+from groupstorm.trace.events.coordinator import (
+    GroupConverted,
+    GroupCreated,
+    GroupStateChanged,
+    MemberReplaced,
+    SyncAnswered,
+)
 from groupstorm.trace.events.scenario import PartitionsCreated
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
@@ -50,6 +56,30 @@ def test_new_partitions_are_owned_if_the_leader_assigns(steps: list[dict[str, An
     assert set(verdicts(storm(scenario(steps, members=members, partitions=2, **settings))).values()) == {HELD}
 
 
+@pytest.mark.parametrize("failover_ms", [50_500, 53_500])
+def test_partitions_of_a_member_whose_end_downgraded_the_group_are_unowned_if_its_coordinator_goes(
+    failover_ms: int,
+) -> None:
+    """The static consumer that closes is removed 45 s after its last heartbeat, at 50.005 s. The other
+    member, of the classic protocol, sends a heartbeat every 3 s, and joins again with the next one."""
+    settings: dict[str, Any] = {
+        "group.protocol": "consumer",
+        "member_settings": [{"members": [0], "settings": {"group.protocol": "classic"}}],
+    }
+    closes = {"at_ms": 7_000, "do": "stop", "members": [1]}
+    failover = {"at_ms": failover_ms, "do": "coordinator-failover", "for_ms": 1_000}
+    first = {"at_ms": 0, "do": "start", "members": [1]}
+    second = {"at_ms": 3_500, "do": "start", "members": [0]}
+    steps = [first, second, closes, failover]
+    said = verdicts(storm(scenario(steps, members=2, partitions=1, **{**STATIC, **settings})))
+    if failover_ms == 53_500:
+        assert set(said.values()) == {HELD}
+        return
+    assert kafkas_own(said) == said[OWNED_AT_END]
+    assert said[OWNED_AT_END].startswith(f"{NO_NEW_ASSIGNMENT} for topic-0-0: no owner until another round")
+    assert "its coordinator was gone" in said[OWNED_AT_END]
+
+
 def changed(state: str, leader: str | None) -> GroupStateChanged:
     return GroupStateChanged("g", "", state, 1, "", None, "range", leader, 2)
 
@@ -65,6 +95,8 @@ def reason_after(rows: list[Any], missing: list[str]) -> str | None:
         MemberReplaced: followed.replaced,
         SyncAnswered: followed.sync_answered,
         PartitionsCreated: followed.partitions_created,
+        GroupConverted: followed.converted,
+        GroupCreated: followed.created,
     }
     for row in rows:
         take[type(row)](row)
@@ -196,3 +228,26 @@ def test_a_librdkafka_follower_asks_for_a_round_when_its_topic_grows() -> None:
     [(_, computed), *_] = result.events("assignment_computed")
     asked = result.events("rejoin_requested", cause="metadata-changed")
     assert {event.member for _, event in asked} - {computed.member}, "not the leader alone"
+
+
+DOWNGRADED = GroupConverted("g", 3, "downgraded")
+LOADED = GroupCreated("g", "loaded")
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_excused"),
+    [
+        ([DOWNGRADED, LOADED], True),
+        ([DOWNGRADED, LOADED, LOADED], True),
+        ([DOWNGRADED, changed("CompletingRebalance", "m-1"), LOADED], False),
+        ([DOWNGRADED, LOADED, changed("CompletingRebalance", "m-1")], False),
+        ([DOWNGRADED, LOADED, GroupConverted("g", 3, "upgraded")], False),
+        ([GroupConverted("g", 3, "upgraded"), LOADED], False),
+        ([DOWNGRADED, GroupCreated("g", "join")], False),
+        ([DOWNGRADED], False),
+        ([LOADED], False),
+    ],
+)
+def test_a_round_that_the_next_coordinator_does_not_know(rows: list[Any], is_excused: bool) -> None:
+    reason = reason_after(rows, ["t-0"])
+    assert (reason or "").startswith(f"{NO_NEW_ASSIGNMENT} for t-0: ") is is_excused

@@ -148,6 +148,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         if not self.alive or not self.started or self.closing:
             return
         self._heartbeats.wake()
+        self.note_polls()
         self.closing = True
         self.pauses.end()
         self.rates.stop()
